@@ -9,12 +9,16 @@ from typing import Any, TypeVar
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
-from django.db import connections, models, router, transaction
+from django.db import InterfaceError, OperationalError, connections, models, router, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.transaction import Atomic
 
 View = TypeVar("View", bound=Callable[..., Any])
 Row = TypeVar("Row", bound=models.Model, covariant=True)
+T = TypeVar("T")
+
+#: What drivers raise for a connection that has broken. Which one depends on driver and moment.
+BROKEN = (OperationalError, InterfaceError)
 
 
 def alias() -> str:
@@ -43,6 +47,30 @@ def require_no_transaction() -> None:
 def on_commit(function: Callable[[], object]) -> None:
     """Call ``function`` when the current transaction has committed. Its errors are only logged."""
     transaction.on_commit(function, using=alias(), robust=True)
+
+
+def reconnect() -> None:
+    """Close the connection if it has broken, so that the next statement opens a new one.
+
+    Django does so only between two requests. A transaction that is open keeps its connection,
+    because its statements are lost together with it.
+    """
+    current = connection()
+    if not current.in_atomic_block:
+        current.close_if_unusable_or_obsolete()
+
+
+def after_a_call(work: Callable[[], T]) -> T:
+    """Do ``work``, the first of the database after a call to the service, outside a transaction.
+
+    A call may take ten seconds, and a pooler or a restarted server ends connections that are idle
+    meanwhile. Then ``work`` is done once more, on a new connection.
+    """
+    try:
+        return work()
+    except BROKEN:
+        reconnect()
+    return work()
 
 
 def users() -> models.QuerySet[Any]:

@@ -69,12 +69,14 @@ class IdentityError(Exception):
     - ``code``: which error it is. Each class has one, and a raised error may have an exacter one.
     - ``detail``: for developers and logs, without secrets and personal data.
     - ``reference``: an id that the page and the log line both show.
+    - ``request_id``: the service's own id of a Connect request, if it answered with one.
     - ``next_url``: the page that the person wanted, if known.
     - ``retry_after``: the seconds until another try can succeed, if known, else zero.
     """
 
     code: str = "identity_error"
     next_url: str = ""
+    request_id: str = ""
 
     def __init__(self, detail: str = "", *, code: str = "", retry_after: float = 0) -> None:
         if code:

@@ -53,7 +53,12 @@ def log(
 
 def log_failure(event: LogEvent, error: IdentityError, *, application: str) -> None:
     """Log a failure: one line at WARNING. The person's page shows the same reference."""
-    facts = {"code": error.code, "reference": error.reference, "detail": str(error)}
+    facts = {
+        "code": error.code,
+        "reference": error.reference,
+        "request_id": error.request_id or None,
+        "detail": str(error),
+    }
     log(event, level=logging.WARNING, application=application, **facts)
 
 

@@ -1,6 +1,6 @@
 """Marks of tests that only some databases can run, and what all of them are held to."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -9,11 +9,28 @@ from django.db import connection
 on_postgresql = pytest.mark.skipif(connection.vendor != "postgresql", reason="PostgreSQL's own")
 
 
+on_servers = pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has no connection")
+OWN_NUMBER = {"postgresql": "SELECT pg_backend_pid()", "mysql": "SELECT CONNECTION_ID()"}
+CUT = {"postgresql": "SELECT pg_terminate_backend(%s)", "mysql": "KILL %s"}
+
 READ_ONLY = {
     "sqlite": {"init_command": "PRAGMA query_only = ON"},
     "postgresql": {"options": "-c default_transaction_read_only=on"},
     "mysql": {"init_command": "SET SESSION TRANSACTION READ ONLY"},
 }
+
+
+def cutter() -> Callable[[], None]:
+    """A function for another thread: it ends the connection of this one, as a pooler does."""
+    with connection.cursor() as cursor:
+        cursor.execute(OWN_NUMBER[connection.vendor])
+        [number] = cursor.fetchone()
+
+    def cut() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(CUT[connection.vendor], [number])
+
+    return cut
 
 
 @contextmanager

@@ -106,7 +106,7 @@ length_required body_too_large storage_unavailable erasure_pending no_other_way_
 linked_before claims_unread
 """
 # What a re-fetch records without an exception.
-RECORDED = ("overtaken", "unexpected_error")
+RECORDED = ("overtaken", "provider_mismatch", "unexpected_error")
 
 
 def _tree(kind: type[IdentityError]) -> list[type[IdentityError]]:

@@ -39,9 +39,13 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 
 
 def _of_ours(error: IdentityError, alias: str) -> Response:
-    """With ``kyc_url`` and ``retry_after`` if they are known."""
+    """With ``kyc_url``, ``request_id`` and ``retry_after`` if they are known."""
     seconds = int(error.retry_after)
-    known: dict[str, Any] = {"kyc_url": getattr(error, "kyc_url", ""), "retry_after": seconds}
+    known: dict[str, Any] = {
+        "kyc_url": getattr(error, "kyc_url", ""),
+        "request_id": error.request_id,
+        "retry_after": seconds,
+    }
     headers = {"Retry-After": str(seconds)} if seconds else {}
     application = conf.application(alias if alias in conf.aliases() else conf.DEFAULT_ALIAS)
     body = problem_body(

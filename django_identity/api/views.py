@@ -166,7 +166,6 @@ class ConnectView(_Endpoint):
         if self.user is None:
             raise NotAuthenticated
         identity = connect.redeem(self.application, self.asked()["connect_code"], user=self.user)
-        log(LogEvent.CONNECT_REDEEMED, application=self.application.alias)
         return self.answer(identity)
 
 

@@ -124,7 +124,9 @@ CURVES = ("P-256", "P-384", "P-521")
 ALGORITHMS = ", ".join(map(", ".join, DOCUMENT_ALGORITHMS.values()))
 PRIVATE_JWKS = f"a list of private JWKs, each with kid and alg ({ALGORITHMS})"
 PATHS = "a dict from documents:metadata and documents:read to paths with {subject}"
-SCOPES = ("profile:read", "kyc:read", "claims:read")
+NAMING_SCOPES = ("profile:read", "claims:read")
+KYC_SCOPE = "kyc:read"
+SCOPES = ("profile:read", KYC_SCOPE, "claims:read")
 SERVICE_NAME = "identity"
 ADDRESSES = ("BASE_URL", "AUTH_URL", "API_ORIGIN", "REDIRECT_URI", "SERVICE_ACCOUNT_URL")
 _HOLDS = _between(timedelta(hours=1), timedelta(days=366), timedelta)
@@ -242,12 +244,30 @@ def _value_problems(where: str, application: Application) -> Iterator[Problem]:
         if any(len(secret.reveal()) < SHORTEST_SECRET for secret in secrets):
             hint = f"Use at least {SHORTEST_SECRET} random characters."
             yield Problem("E008", f"{where}: {name} is too short to be safe.", hint, fatal=False)
-    # Answers for these scopes name the person. The token answer may not.
-    if not {*SCOPES} & {*application.scopes}:
-        hint = f"Add one of {', '.join(sorted(SCOPES))}."
-        problem = f"{where}: with these SCOPES no answer of the service names the person."
-        yield Problem("E019", problem, hint, fatal=False)
+    yield from _naming_problems(where, application)
     yield from _document_problems(where, application)
+
+
+def _naming_problems(where: str, application: Application) -> Iterator[Problem]:
+    """A sign-in must learn who the person is.
+
+    The spec shows the subject in the answers for profile and claims. It shows none in the token
+    answer and in the KYC answer, so with ``kyc:read`` alone only a service that says more than the
+    spec can sign people in.
+    """
+    scopes = {*application.scopes}
+    if scopes & {*NAMING_SCOPES}:
+        return
+    hint = f"Add {' or '.join(NAMING_SCOPES)}."
+    if KYC_SCOPE in scopes:
+        problem = (
+            f"{where}: with these SCOPES only the token answer can name the person, and the service"
+            " does not promise that it does."
+        )
+        yield Problem("W068", problem, hint, fatal=False)
+        return
+    problem = f"{where}: with these SCOPES no answer of the service names the person."
+    yield Problem("E019", problem, hint, fatal=False)
 
 
 def _address_problems(where: str, application: Application) -> Iterator[Problem]:

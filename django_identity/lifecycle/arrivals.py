@@ -1,14 +1,16 @@
 """What a sign-in or a Connect code brought about a person, and how an identity takes it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 
 from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
+from django_identity.exceptions import MalformedAnswer
 from django_identity.lifecycle import claims, kyc, notices, refetch, tokens, withdrawal
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, Purpose, StoredClaim
 from django_identity.service.answers import ClaimsAnswer, KycStatus, Profile, TokenAnswer
@@ -48,13 +50,19 @@ class LinkRequest:
     unread: str = ""
 
 
-def store(
-    request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia
-) -> list[StoredClaim] | None:
-    """Grant the consent and take the data. The caller has locked the identity, and saves it.
+class Stored(NamedTuple):
+    """What came of a sign-in or a code.
 
-    Returns the claims that are stored then, or None if they are as they were.
+    ``rows``: the claims that are stored then, or None if they have to be read. ``unread``: the code
+    of the error for which claims or level could not be taken, or an empty text.
     """
+
+    rows: list[StoredClaim] | None
+    unread: str = ""
+
+
+def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> Stored:
+    """Grant the consent and take the data. The caller has locked the identity, and saves it."""
     if identity.consent != Consent.GRANTED:
         identity.scopes = []
     identity.consent = Consent.GRANTED
@@ -67,7 +75,7 @@ def store(
 
     if request.tokens is None:
         _take_code(request, identity)
-        return None
+        return Stored(rows=None)
     return _take_sign_in(request, identity, request.tokens)
 
 
@@ -86,34 +94,61 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
         identity.set_columns(kyc.columns_of(request.kyc, said_at=request.said_at))
 
 
-def _take_sign_in(
-    request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer
-) -> list[StoredClaim]:
-    """A sign-in replaces everything: what it does not bring is emptied. Returns its claims."""
+def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer) -> Stored:
+    """A sign-in replaces everything: what it does not bring is emptied."""
     columns = {
         **withdrawal.NOTHING_HELD,
         # In whole seconds, because the service's time-stamps may have no fractions.
         "signed_in_at": max(identity.signed_in_at, request.began_at.replace(microsecond=0)),
         "scopes": list(request.scopes),
-        "last_error": request.unread,
     }
     if request.kyc is not None:
         columns |= kyc.columns_of(request.kyc, said_at=request.said_at)
 
-    rows: list[StoredClaim] = []
-    until = None
-    if request.claims is None:
-        withdrawal.take_claims_back(identity)
-    else:
-        # A credential that is older than the stored one could replay a revoked claim.
-        proof = None if claims.is_older(request.proof, identity) else request.proof
-        until = claims.lasts_until(request.claims, proof)
-        columns["credential_issued_at"] = identity.credential_issued_at
-        columns |= claims.columns_of(proof)
-        rows = claims.write(identity, request.claims, proof)
-
+    taken = _take_claims(request, identity)
+    columns |= taken.columns
+    unread = request.unread or taken.unread
+    columns["last_error"] = unread or taken.problem
     identity.set_columns(columns)
-    due_at = refetch.next_due(identity, claims_until=until)
-    identity.refetch_due_at = timezone.now() if request.unread else due_at
+
+    due_at = refetch.next_due(identity, claims_until=taken.until)
+    identity.refetch_due_at = timezone.now() if unread else due_at
     tokens.store(identity, answer)
-    return rows
+    return Stored(taken.rows, unread)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """What became of the claims of a sign-in: the columns, and until when they need no other ones.
+
+    ``rows`` and ``unread``: see ``Stored``. ``problem``: see ``claims.problem_of``.
+    """
+
+    rows: list[StoredClaim] | None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    until: datetime | None = None
+    unread: str = ""
+    problem: str = ""
+
+
+def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
+    answer = request.claims
+    proof = request.proof
+    newest = {"credential_issued_at": identity.credential_issued_at}
+    if answer is None:
+        withdrawal.take_claims_back(identity)
+        return _Taken(rows=[])
+
+    if not claims.is_usable(answer, proof, identity):
+        # The person has just consented to the claims that are stored, and they are proven still.
+        claims.revoke_listed(identity, answer)
+        held = {"credential_expires_at": identity.credential_expires_at}
+        return _Taken(rows=None, columns=newest | held, unread=MalformedAnswer.code)
+
+    rows = claims.write(identity, answer, proof)
+    return _Taken(
+        rows=rows,
+        columns=newest | claims.columns_of(proof),
+        until=claims.lasts_until(proof),
+        problem=claims.problem_of(answer, proof, identity),
+    )

@@ -5,6 +5,7 @@ credential discloses it: only then its row has ``valid_until``, and only then it
 """
 
 import json
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,15 +21,35 @@ from django_identity.service.members import LONGEST_NAME, without_controls
 from django_identity.service.moments import NotAMoment, bounded, parse_moment
 
 CREDENTIAL_LIFETIME = timedelta(hours=24)
+#: The list and the credential name different providers for one claim.
+PROVIDER_MISMATCH = "provider_mismatch"
 WRITTEN = (*NO_VALUE, "revoked_at")
 
 Key = tuple[str, str]
 
 
-def is_older(proof: VerifiedCredential | None, identity: LinkedIdentity) -> bool:
-    """Whether ``proof`` is older than the stored credential: it could replay a revoked claim."""
-    issued_at, held_at = _issued_at(proof), identity.credential_issued_at
-    return issued_at is not None and held_at is not None and issued_at < held_at
+def is_usable(
+    answer: ClaimsAnswer, proof: VerifiedCredential | None, identity: LinkedIdentity
+) -> bool:
+    """Whether the answer may replace the stored claims.
+
+    Without a credential it can list no valid claim, and a credential that is older than the stored
+    one could replay a claim that was revoked since. An unusable answer may only revoke: see
+    ``revoke_listed``.
+    """
+    if proof is None:
+        return all(listed.revoked for listed in answer.claims)
+    issued_at = _issued_at(proof)
+    held_at = identity.credential_issued_at
+    return issued_at is None or held_at is None or issued_at >= held_at
+
+
+def problem_of(
+    answer: ClaimsAnswer, proof: VerifiedCredential | None, identity: LinkedIdentity
+) -> str:
+    """The code of what keeps a disclosed claim from being proven, or an empty text."""
+    disclosed = _disclosed(proof, identity)
+    return PROVIDER_MISMATCH if _mismatched(answer, disclosed) else ""
 
 
 def columns_of(proof: VerifiedCredential | None) -> dict[str, Any]:
@@ -38,16 +59,11 @@ def columns_of(proof: VerifiedCredential | None) -> dict[str, Any]:
     return {"credential_expires_at": ends_at, **issued}
 
 
-def lasts_until(answer: ClaimsAnswer, proof: VerifiedCredential | None) -> datetime:
-    """Until when the answer needs no other one: claims without a credential need one at once."""
-    if proof is not None:
-        return _ends_at(proof)
-    return timezone.now() + (CREDENTIAL_LIFETIME if is_all_revoked(answer) else timedelta())
-
-
-def is_all_revoked(answer: ClaimsAnswer) -> bool:
-    """Whether the answer lists no valid claim, so that it needs no credential."""
-    return all(listed.revoked for listed in answer.claims)
+def lasts_until(proof: VerifiedCredential | None) -> datetime:
+    """Until when a usable answer needs no other one."""
+    if proof is None:
+        return timezone.now() + CREDENTIAL_LIFETIME
+    return _ends_at(proof)
 
 
 def write(
@@ -80,54 +96,96 @@ def rows_of(
 ) -> dict[Key, StoredClaim]:
     """One row for each listed claim, and one for each proven claim that is not listed.
 
-    ``KEEP_CLAIMS`` drops the others. A claim that is listed twice is revoked if one of the two
-    entries is revoked.
+    A claim that is listed twice is revoked if one of the two entries is revoked.
     """
-    kept = conf.application(identity.application).keep_claims
-    proven = proof.claims_as_json() if proof else {}
-    disclosed = {name: value for name, value in proven.items() if _is_storable(name, value)}
-    unlisted = disclosed.keys() - {listed.claim_type for listed in answer.claims}
+    disclosed = _disclosed(proof, identity)
+    mismatched = _mismatched(answer, disclosed)
     rows: dict[Key, StoredClaim] = {}
-    for listed in (*answer.claims, *(_unlisted(name, disclosed[name]) for name in unlisted)):
-        if kept is not None and listed.claim_type not in kept:
+    for listed in (*answer.claims, *_unlisted(answer, disclosed)):
+        if not _is_kept(listed.claim_type, identity):
             continue
-        is_disclosed = listed.claim_type in disclosed
-        value = disclosed.get(listed.claim_type)
-        row = _row(identity, listed, value, proof=proof if is_disclosed else None)
+        row = _listed_row(identity, listed)
+        if proof is not None and listed.claim_type in disclosed:
+            value = disclosed[listed.claim_type]
+            if _proves(value, listed):
+                _prove(row, value, proof)
+            elif listed.claim_type in mismatched and not listed.revoked:
+                # Both names are kept for the operators. Without ``valid_until`` it opens no gate.
+                row.value = value
         earlier = rows.setdefault(_key(row), row)
         earlier.revoked_at = earlier.revoked_at or row.revoked_at
     return rows
 
 
-def _row(
-    identity: LinkedIdentity, listed: ListedClaim, value: object, proof: VerifiedCredential | None
-) -> StoredClaim:
-    """Proven claims are valid until the credential's end at the latest.
-
-    A value proves the claim of the provider that it names; without one, every claim of its type but
-    revoked ones.
-    """
-    members = value if isinstance(value, dict) else {}
-    named = members.get("provider")
-    proves = not listed.revoked if named is None else named == listed.provider
-    row = StoredClaim(
+def _listed_row(identity: LinkedIdentity, listed: ListedClaim) -> StoredClaim:
+    return StoredClaim(
         identity=identity,
         claim_type=listed.claim_type,
         provider=listed.provider,
         proof_hash=listed.proof_hash,
-        expires_at=_earliest(listed.expires_at, _moment(members.get("expires_at"))),
+        expires_at=listed.expires_at,
         revoked_at=timezone.now() if listed.revoked else None,
     )
-    if proof is not None and proves:
-        row.value, row.issued_at = value, _moment(members.get("issued_at"))
-        row.valid_until = _earliest(row.expires_at, _ends_at(proof))
-    return row
 
 
-def _unlisted(name: str, value: object) -> ListedClaim:
-    named = value.get("provider") if isinstance(value, dict) else None
-    provider = without_controls(str(named or "")[:LONGEST_NAME])
-    return ListedClaim(name, provider=provider, revoked=False, proof_hash="", expires_at=None)
+def _proves(value: object, listed: ListedClaim) -> bool:
+    """Whether a disclosed value proves the listed claim.
+
+    A value proves the claim of the provider that it names; without one, every claim of its type but
+    revoked ones.
+    """
+    named = _provider_in(value)
+    return not listed.revoked if named is None else named == listed.provider
+
+
+def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
+    """Proven claims are valid until the credential's end at the latest."""
+    members = value if isinstance(value, dict) else {}
+    row.value = value
+    row.issued_at = _moment(members.get("issued_at"))
+    row.expires_at = _earliest(row.expires_at, _moment(members.get("expires_at")))
+    row.valid_until = _earliest(row.expires_at, _ends_at(proof))
+
+
+def _disclosed(proof: VerifiedCredential | None, identity: LinkedIdentity) -> dict[str, Any]:
+    """The claims of the credential that can be stored, and that ``KEEP_CLAIMS`` does not drop."""
+    proven = proof.claims_as_json() if proof else {}
+    return {
+        name: value
+        for name, value in proven.items()
+        if _is_storable(name, value) and _is_kept(name, identity)
+    }
+
+
+def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
+    kept = conf.application(identity.application).keep_claims
+    return kept is None or claim_type in kept
+
+
+def _mismatched(answer: ClaimsAnswer, disclosed: Mapping[str, Any]) -> set[str]:
+    """Disclosed claims that the answer lists as valid, but by none of the named provider."""
+    found = set()
+    for name, value in disclosed.items():
+        named = _provider_in(value)
+        listed = [each for each in answer.claims if each.claim_type == name]
+        is_valid = any(not each.revoked for each in listed)
+        is_named = any(each.provider == named for each in listed)
+        if named is not None and is_valid and not is_named:
+            found.add(name)
+    return found
+
+
+def _unlisted(answer: ClaimsAnswer, disclosed: Mapping[str, Any]) -> Iterator[ListedClaim]:
+    """What the credential discloses beyond the list."""
+    for name in disclosed.keys() - {listed.claim_type for listed in answer.claims}:
+        named = str(_provider_in(disclosed[name]) or "")
+        provider = without_controls(named[:LONGEST_NAME])
+        yield ListedClaim(name, provider=provider, revoked=False, proof_hash="", expires_at=None)
+
+
+def _provider_in(value: object) -> object:
+    """The provider that a disclosed value names, or None."""
+    return value.get("provider") if isinstance(value, dict) else None
 
 
 def _is_storable(name: str, value: object) -> bool:

@@ -7,6 +7,7 @@ the account for it alone.
 """
 
 from datetime import timedelta
+from functools import partial
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError
@@ -18,9 +19,10 @@ from django_identity import conf, database, exceptions, policy
 from django_identity.conf import Application
 from django_identity.lifecycle import linking, withdrawal
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
+from django_identity.logs import LogEvent, log
 from django_identity.models import ConnectRedemption, Consent, LinkedIdentity
 from django_identity.service import ServiceClient
-from django_identity.service.connect import code_in
+from django_identity.service.connect import ConnectAnswer, code_in
 
 SALT = "django_identity.redemptions"
 COMPLETED = "completed"
@@ -60,41 +62,35 @@ def redeem(application: Application, pasted: str, *, user: AbstractBaseUser) -> 
     was sent. After an ``IdentityError`` nothing has changed.
     """
     code = code_in(pasted)
+    redemption = _entered(application, code, user)
+    if not _claim(redemption, user):
+        return _linked_before(redemption, user)
+
+    try:
+        answer = ServiceClient(application).redeem_connect_code(code, application.connect_scopes)
+        _keep(redemption, request_id=answer.request_id)
+        identity = _link(application, answer, redemption)
+    except exceptions.IdentityError as error:
+        _give_up(redemption, error)
+        raise
+
+    _keep(redemption, outcome=COMPLETED)
+    number = exceptions.shaped_code(redemption.request_id) or None
+    log(LogEvent.CONNECT_REDEEMED, application=application.alias, request_id=number)
+    return identity
+
+
+@sensitive_variables()
+def _entered(application: Application, code: str, user: AbstractBaseUser) -> ConnectRedemption:
+    """The record of a code that ``user`` has entered. It is not saved yet."""
     # A keyed digest. A plain one could be reversed, because there are few possible codes.
     value = f"{application.alias}/{application.environment}/{code}"
-    redemption = ConnectRedemption(
+    return ConnectRedemption(
         code_digest=salted_hmac(SALT, value, algorithm="sha256").hexdigest(),
         application=application.alias,
         user_id=user.pk,
         expires_at=timezone.now() + CODE_LIFETIME,
     )
-    if not _claim(redemption, user):
-        return _linked_before(redemption, user)
-    try:
-        answer = ServiceClient(application).redeem_connect_code(code, application.connect_scopes)
-        if not policy.load(application.policy).may_accept_connect_answer(answer):
-            raise exceptions.LinkingRefused(code="connect_answer_refused")
-        request = LinkRequest(
-            application=application,
-            arrival=Arrival.CODE,
-            user_id=user.pk,
-            began_at=redemption.created_at,
-            # The service's clock may be ahead. A time from the future would outlast a revocation.
-            said_at=min(answer.issued_at, timezone.now()),
-            subject=answer.user_id,
-            scopes=application.connect_scopes,
-            profile=answer.profile,
-            kyc=answer.kyc,
-        )
-        identity = linking.link(request).identity
-    except exceptions.IdentityError as error:
-        if is_spent(error):
-            _close(redemption, outcome=error.code)
-        else:
-            redemption.delete()
-        raise
-    _close(redemption, outcome=COMPLETED)
-    return identity
 
 
 def _claim(redemption: ConnectRedemption, user: AbstractBaseUser) -> bool:
@@ -129,5 +125,41 @@ def _linked_before(entered: ConnectRedemption, user: AbstractBaseUser) -> Linked
     return identity
 
 
-def _close(redemption: ConnectRedemption, *, outcome: str) -> None:
-    ConnectRedemption.objects.filter(pk=redemption.pk).update(outcome=outcome)
+@sensitive_variables()
+def _link(
+    application: Application, answer: ConnectAnswer, redemption: ConnectRedemption
+) -> LinkedIdentity:
+    """Link what the service answered to the user who entered the code. Raises the refusal."""
+    if not policy.load(application.policy).may_accept_connect_answer(answer):
+        raise exceptions.LinkingRefused(code="connect_answer_refused")
+    request = LinkRequest(
+        application=application,
+        arrival=Arrival.CODE,
+        user_id=redemption.user_id,
+        began_at=redemption.created_at,
+        # The service's clock may be ahead. A time from the future would outlast a revocation.
+        said_at=min(answer.issued_at, timezone.now()),
+        subject=answer.user_id,
+        scopes=application.connect_scopes,
+        profile=answer.profile,
+        kyc=answer.kyc,
+    )
+    return linking.link(request).identity
+
+
+def _give_up(redemption: ConnectRedemption, error: exceptions.IdentityError) -> None:
+    """Keep why the code failed. A code that was not sent may be entered again."""
+    if not is_spent(error):
+        row = ConnectRedemption.objects.filter(pk=redemption.pk)
+        database.after_a_call(row.delete)
+        return
+    number = redemption.request_id or error.request_id
+    error.request_id = exceptions.shaped_code(number)
+    _keep(redemption, outcome=error.code, request_id=number)
+
+
+def _keep(redemption: ConnectRedemption, **columns: str) -> None:
+    """Write these columns, unless the row is gone with its account."""
+    redemption.set_columns(columns)
+    row = ConnectRedemption.objects.filter(pk=redemption.pk)
+    database.after_a_call(partial(row.update, **columns))

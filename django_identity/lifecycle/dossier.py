@@ -137,7 +137,7 @@ PLACES: tuple[Place, ...] = (
         lambda person: _is_started_by(person) | Q(completed_by_id__in=[person.user_id]),
         shown=("purpose", "created_at", "outcome", "next"),
     ),
-    Place(ConnectRedemption, _is_started_by, shown=("created_at", "outcome")),
+    Place(ConnectRedemption, _is_started_by, shown=("created_at", "outcome", "request_id")),
 )  # fmt: skip
 
 

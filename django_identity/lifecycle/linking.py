@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import IntegrityError, OperationalError
+from django.db import IntegrityError
 
 from django_identity import database, exceptions, signals
 from django_identity.lifecycle import (
@@ -34,8 +34,10 @@ from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent, digest
 
 TRIES = 5
-#: Another request linked the same subject, account or address meanwhile, or there was a deadlock.
-OVERTAKEN = (IntegrityError, OperationalError, exceptions.EmailTaken, exceptions.StorageUnavailable)
+#: Another request linked the same subject, account or address meanwhile, there was a deadlock, or
+#: the connection has broken since the service was called.
+OF_DATABASE = (IntegrityError, *database.BROKEN)
+OVERTAKEN = (*OF_DATABASE, exceptions.EmailTaken, exceptions.StorageUnavailable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,10 @@ def _tried(request: LinkRequest) -> Linked:
     for _ in range(TRIES - 1):
         with suppress(*OVERTAKEN):
             return _link(request)
+        database.reconnect()
     try:
         return _link(request)
-    except (IntegrityError, OperationalError) as error:
+    except OF_DATABASE as error:
         raise exceptions.StorageUnavailable(type(error).__name__) from error
 
 
@@ -185,14 +188,15 @@ def _store(
     request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia, is_new: bool
 ) -> Proven:
     """Store what came, and apply the events since. Returns what opens gates then."""
-    rows = arrivals.store(request, identity, via=via)
+    stored = arrivals.store(request, identity, via=via)
+    rows = stored.rows
     version = identity.version
     events.apply_since(identity, request.began_at, is_new=is_new)
     if identity.version != version:
         # An event has changed the identity since, and perhaps its claims.
         rows = None
     identity.save()
-    return questions.proven_by(identity, rows)
+    return questions.proven_by(identity, rows, unread=stored.unread)
 
 
 def _session_identity(request: LinkRequest, user: AbstractBaseUser) -> LinkedIdentity | None:

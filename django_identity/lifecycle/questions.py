@@ -25,27 +25,36 @@ REFUSALS: Mapping[Question, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """What the policy is shown: the level, and the claims that open gates."""
+    """What the policy is shown: the level, and the claims that open gates.
+
+    ``unread``: the code of the error for which it may miss some of them, or an empty text.
+    """
 
     kyc: KycStatus | None
     claims: Claims
+    unread: str = ""
 
 
 def proven_by_credential(request: LinkRequest) -> Proven:
     """What would be proven if that which came was stored as it is."""
     if request.claims is None:
-        return Proven(request.kyc, {})
+        return Proven(request.kyc, {}, request.unread)
     unsaved = LinkedIdentity(application=request.application.alias)
+    unread = request.unread
+    if not claims.is_usable(request.claims, request.proof, unsaved):
+        unread = unread or exceptions.MalformedAnswer.code
     rows = claims.rows_of(unsaved, request.claims, request.proof).values()
-    return Proven(request.kyc, standing.standing_with(unsaved, rows).proven_claims())
+    return Proven(request.kyc, standing.standing_with(unsaved, rows).proven_claims(), unread)
 
 
-def proven_by(identity: LinkedIdentity, rows: Iterable[StoredClaim] | None) -> Proven:
+def proven_by(
+    identity: LinkedIdentity, rows: Iterable[StoredClaim] | None, *, unread: str
+) -> Proven:
     """What is proven now. ``rows``: the stored claims, or None if they have to be read."""
     if rows is None:
         rows = StoredClaim.objects.filter(identity_id=identity.pk)
     found = standing.standing_with(identity, rows).proven_claims()
-    return Proven(_level_of(identity), found)
+    return Proven(_level_of(identity), found, unread)
 
 
 def _level_of(identity: LinkedIdentity) -> KycStatus | None:
@@ -81,7 +90,7 @@ def refusal_of(
         is_yes = site.may_sign_in(user, claims=proven.claims)
     if is_yes:
         return None
-    if request.unread:
+    if proven.unread:
         # The policy may have missed what could not be read.
-        return exceptions.LinkingRefused(f"unread: {request.unread}", code="claims_unread")
+        return exceptions.LinkingRefused(f"unread: {proven.unread}", code="claims_unread")
     return exceptions.LinkingRefused(code=REFUSALS[question])

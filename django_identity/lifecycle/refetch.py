@@ -71,9 +71,10 @@ def fetch(identity: LinkedIdentity) -> Fetched:
         columns |= claims.columns_of(found.proof)
     # With a failure the caller notes when the next attempt is due.
     if failure is None:
-        until = claims.lasts_until(*found) if found else None
+        until = claims.lasts_until(found.proof) if found else None
+        problem = claims.problem_of(*found, identity) if found else ""
         due_at = next_due(identity, claims_until=until)
-        columns |= {"refetch_due_at": due_at, "refetch_failures": 0, "last_error": ""}
+        columns |= {"refetch_due_at": due_at, "refetch_failures": 0, "last_error": problem}
     return Fetched(_store(identity, columns, found), failure)
 
 
@@ -116,8 +117,7 @@ def _read_claims(reader: Reader) -> Found:
     answer = reader.read(lambda token: client.claims(identity.subject, access_token=token))
     try:
         proof = key_sets.verify_answer(application, answer, subject=identity.subject)
-        is_bare = proof is None and not claims.is_all_revoked(answer)
-        if is_bare or claims.is_older(proof, identity):
+        if not claims.is_usable(answer, proof, identity):
             raise exceptions.MalformedAnswer("no credential, or an older one", endpoint="claims")
     except (exceptions.CredentialRejected, exceptions.MalformedAnswer):
         claims.revoke_listed(identity, answer)

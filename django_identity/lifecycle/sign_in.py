@@ -9,6 +9,7 @@ import re
 import secrets
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Self
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -16,7 +17,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import exceptions, vault
+from django_identity import database, exceptions, vault
 from django_identity.conf import Application
 from django_identity.credentials import RejectionReason
 from django_identity.lifecycle import key_sets, linking
@@ -151,7 +152,8 @@ def complete(
         linked = linking.link(_learn(application, request, callback.code, user))
     except exceptions.IdentityError as error:
         # The code verifier has no use any more.
-        claimed.update(outcome=error.code, code_verifier="")
+        ended = {"outcome": error.code, "code_verifier": ""}
+        database.after_a_call(partial(claimed.update, **ended))
         error.next_url = request.next
         raise
     claimed.update(outcome="completed", completed_by=linked.user, code_verifier="")

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from django_identity import conf, database
 from django_identity.lifecycle import kyc, sessions
+from django_identity.lifecycle.claims import PROVIDER_MISMATCH
 from django_identity.lifecycle.requirements import HeldClaim, Requirement
 from django_identity.models import Consent, LinkedIdentity, RevokedBy, StoredClaim, TokenGrant
 from django_identity.models.querysets import Changes
@@ -38,6 +39,8 @@ class Reason(StrEnum):
     ENDED_BY_SITE = "ended_by_site"
     CONNECT_ONLY = "code_alone"
     NOT_HELD = "not_held"
+    #: The service's list and its credential name two providers for the claim.
+    PROVIDER_MISMATCH = PROVIDER_MISMATCH
     RUN_OUT = "run_out"
     REVOKED = "revoked"
     OTHER_VALUE = "other_value"
@@ -110,8 +113,11 @@ class Standing:
         ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
         if ends:
             return Shortfall(Reason.RUN_OUT, since=max(ends))
-        is_revoked = any(row.revoked for row in rows)
-        return Shortfall(Reason.REVOKED if is_revoked else Reason.NOT_HELD)
+        if any(row.is_mismatched for row in rows):
+            return Shortfall(Reason.PROVIDER_MISMATCH)
+        if any(row.revoked for row in rows):
+            return Shortfall(Reason.REVOKED)
+        return Shortfall(Reason.NOT_HELD)
 
     def level_shortfall(self, level: str) -> Shortfall | None:
         """Why the gate for ``level`` is closed, or None if it is open."""

@@ -49,6 +49,7 @@ class Migration(migrations.Migration):
                 ('application', models.CharField(max_length=64)),
                 ('expires_at', models.DateTimeField(db_index=True)),
                 ('outcome', models.CharField(blank=True, max_length=64, verbose_name='outcome')),
+                ('request_id', models.CharField(blank=True, max_length=255, verbose_name='Reference')),
                 ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={

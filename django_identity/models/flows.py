@@ -54,6 +54,8 @@ class ConnectRedemption(Record):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+")
     expires_at = models.DateTimeField(db_index=True)
     outcome = models.CharField(_("outcome"), max_length=64, blank=True)
+    # The service's own id of the request, for its support.
+    request_id = models.CharField(_("Reference"), max_length=255, blank=True)
 
     class Meta:
         verbose_name = _("Connect redemption")

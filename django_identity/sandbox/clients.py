@@ -35,11 +35,16 @@ def authenticate(request: HttpRequest) -> Authenticated:
     return Authenticated(client, pair[1])
 
 
+def is_basic(header: str) -> bool:
+    """Return whether the header ``Authorization`` is of the Basic scheme, well-formed or not."""
+    return header.partition(" ")[0].lower() == "basic"
+
+
 def basic_credentials(header: str) -> tuple[str, str] | None:
     """Return client id and secret of a header ``Authorization``, if it has the Basic form."""
-    scheme, _space, encoded = header.partition(" ")
-    if scheme.lower() != "basic":
+    if not is_basic(header):
         return None
+    encoded = header.partition(" ")[2]
     try:
         credentials = base64.b64decode(encoded.strip(" "), validate=True).decode()
     except (binascii.Error, ValueError):

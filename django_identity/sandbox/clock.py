@@ -6,6 +6,10 @@ browser sessions of the sandbox's own pages use real time. The offset is zero at
 
 from datetime import UTC, datetime, timedelta
 
+from django_identity.sandbox.errors import Invalid
+
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = datetime(9000, 1, 1, tzinfo=UTC)
 _offset = timedelta()
 
 
@@ -19,16 +23,34 @@ def offset() -> timedelta:
     return _offset
 
 
-def advance(seconds: float) -> None:
-    """Move the clock by ``seconds``; a negative number moves it back."""
+def differ(seconds: float) -> None:
+    """Let the clock be ahead of real time by ``seconds``; behind by a negative number.
+
+    Raises:
+        Invalid: the clock would get out of the calendar, with everything that expires by it.
+    """
     global _offset
-    _offset += timedelta(seconds=seconds)
+    try:
+        moved = timedelta(seconds=seconds)
+        is_usable = EARLIEST < datetime.now(UTC) + moved < LATEST
+    except OverflowError:
+        is_usable = False
+    if not is_usable:
+        raise Invalid("The clock would get out of the calendar.")
+    _offset = moved
+
+
+def advance(seconds: float) -> None:
+    """Move the clock by ``seconds``; a negative number moves it back. Raises as ``differ``."""
+    try:
+        differ(_offset.total_seconds() + seconds)
+    except OverflowError as error:  # a whole number that is no float
+        raise Invalid("The clock would get out of the calendar.") from error
 
 
 def set_to(moment: datetime | None) -> None:
     """Set the clock to ``moment`` (aware), from where it continues; None: real time."""
-    global _offset
-    _offset = moment - datetime.now(UTC) if moment else timedelta()
+    differ((moment - datetime.now(UTC)).total_seconds() if moment else 0.0)
 
 
 def timestamp(moment: datetime) -> str:

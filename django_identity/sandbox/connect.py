@@ -180,7 +180,7 @@ def _signature(result: Mapping[str, Any], secret: str) -> str:
 
 @sensitive_post_parameters("password")
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def new_code(request: HttpRequest) -> HttpResponse:
     """Show what will be shared; make a code once the password is confirmed."""
     user = signed_in_user(request)

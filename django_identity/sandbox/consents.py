@@ -51,11 +51,28 @@ def described(scopes: Sequence[str]) -> list[ScopeWording]:
 
 @transaction.atomic
 def grant(user: User, client: Client, scopes: Iterable[str]) -> Consent:
-    """Record and announce the consent of ``user`` for ``client`` and ``scopes``."""
-    given = {"scopes": list(scopes), "granted_at": clock.now(), "revoked_at": None}
+    """Record and announce the consent of ``user`` for ``client`` and ``scopes``.
+
+    Codes and tokens of an earlier consent end if they reach further.
+    """
+    given: dict[str, Any] = {"scopes": list(scopes), "granted_at": clock.now(), "revoked_at": None}
+    _narrow(user, client, given["scopes"])
     consent, _ = Consent.objects.update_or_create(user=user, client=client, defaults=given)
     announce(EventType.CONSENT_GRANTED, user, client, scopes=consent.scopes)
     return consent
+
+
+def _narrow(user: User, client: Client, scopes: Sequence[str]) -> None:
+    """End the codes and tokens with any other scope than ``scopes``."""
+
+    def wider(rows: Any) -> list[int]:
+        theirs = rows.filter(application=client)
+        return [row.pk for row in theirs if not set(row.scope.split()) <= set(scopes)]
+
+    tokens = wider(user.sandbox_accesstoken)
+    user.sandbox_refreshtoken.filter(access_token__in=tokens).delete()
+    user.sandbox_accesstoken.filter(pk__in=tokens).delete()
+    user.sandbox_grant.filter(pk__in=wider(user.sandbox_grant)).delete()
 
 
 @transaction.atomic

@@ -60,6 +60,8 @@ Members = dict[str, Any]
 ABSENT: Any = object()
 NO_MEMBERS: Members = {}
 NO_TEXTS: list[str] = []
+#: Of whole numbers; the database has no larger ones.
+LARGEST = 2**31 - 1
 _FORBIDDEN = "The control API answers this machine, or who sends --control-token as Bearer."
 _KINDS: dict[Any, tuple[Any, str]] = {
     str: (str, "a string"),
@@ -96,7 +98,8 @@ def _answer(views: Mapping[str, tuple[View, dict[str, inspect.Parameter]]]) -> A
     def answer(request: HttpRequest, **parts: object) -> HttpResponse:
         if not callers.may_control(request):
             return _refuse(403, "FORBIDDEN", _FORBIDDEN)
-        view, members = views.get(request.method or "", (None, {}))
+        method = "GET" if request.method == "HEAD" else request.method
+        view, members = views.get(method or "", (None, {}))
         if view is None:
             return _refuse(405, envelope.METHOD_NOT_ALLOWED, f"Use {' or '.join(views)}.")
         try:
@@ -140,6 +143,8 @@ def _value(name: str, value: Any, kind: Any) -> Any:
     expected, told = _KINDS[kind]
     is_flag = isinstance(value, bool) and kind is not bool
     is_right = isinstance(value, expected) and not is_flag
+    if isinstance(value, int) and kind in (int, int | None):
+        is_right = is_right and 0 <= value <= LARGEST
     if not is_right or (kind == list[str] and not all(isinstance(each, str) for each in value)):
         raise Invalid(f"{name} must be {told}.")
     return value
@@ -423,9 +428,8 @@ def send_event(
     client = _client(client_id)
     if not client.webhook_url:
         raise Invalid("client_id: the application has no webhook address.")
-    about = ({"user_id": user_id} if user_id else {}) | data
     event_id, at = event_id or events.new_event_id(), timestamp or events.timestamp(clock.now())
-    text = events.body(event_type, event_id, at, about)
+    text = events.body(event_type, event_id, at, user_id, data)
     try:
         with transaction.atomic():
             queued = deliveries.queue(client, event_id, event_type, user_id, text)
@@ -497,12 +501,23 @@ def show_clock() -> JSON:
 
 
 @control("POST", "clock")
-def move_clock(*, advance: float = ABSENT, set: datetime = ABSENT, reset: bool = False) -> JSON:
-    """``advance`` by seconds, ``set`` to a moment, or ``reset`` to real time."""
-    if (advance is not ABSENT) + (set is not ABSENT) + reset != 1:
-        raise Invalid("Send one of advance, set and reset.")
+def move_clock(
+    *,
+    advance: float = ABSENT,
+    offset: float = ABSENT,
+    set: datetime = ABSENT,
+    reset: bool = False,
+) -> JSON:
+    """``advance`` by seconds, ``set`` to a moment, or ``reset`` to real time.
+
+    ``offset``: seconds by which the clock is ahead of real time; a negative number: behind.
+    """
+    if sum(each is not ABSENT for each in (advance, offset, set)) + reset != 1:
+        raise Invalid("Send one of advance, offset, set and reset.")
     if advance is not ABSENT:
         clock.advance(advance)
+    elif offset is not ABSENT:
+        clock.differ(offset)
     else:
         clock.set_to(None if reset else set)
     deliveries.wake()

@@ -38,13 +38,16 @@ class Refused(Exception):
 
 
 def endpoint(method: str) -> Callable[[Endpoint], Endpoint]:
-    """Let an address of the API answer ``method`` alone, and refuse in the envelope."""
+    """Let an address of the API answer ``method`` alone, and refuse in the envelope.
+
+    HEAD is answered as GET: the server leaves the body out (RFC 9110, section 9.3.2).
+    """
 
     def decorate(view: Endpoint) -> Endpoint:
         @csrf_exempt
         @wraps(view)
         def answer(request: HttpRequest, **parts: str) -> HttpResponse:
-            if request.method != method:
+            if request.method not in _answered(method):
                 return method_not_allowed(method)
             try:
                 return view(request, **parts)
@@ -56,6 +59,11 @@ def endpoint(method: str) -> Callable[[Endpoint], Endpoint]:
         return answer
 
     return decorate
+
+
+def _answered(method: str) -> tuple[str, ...]:
+    """The methods that an address for ``method`` answers."""
+    return ("GET", "HEAD") if method == "GET" else (method,)
 
 
 def success(content: Mapping[str, Any], *, status: int = 200) -> JsonResponse:
@@ -80,7 +88,7 @@ def error(
 def method_not_allowed(allowed: str) -> JsonResponse:
     """Refuse any method but the ``allowed`` one."""
     refusal = error(405, METHOD_NOT_ALLOWED, f"Use {allowed}.")
-    refusal["Allow"] = allowed
+    refusal["Allow"] = ", ".join(_answered(allowed))
     return refusal
 
 
@@ -111,6 +119,11 @@ def unknown_path(request: HttpRequest, path: str) -> HttpResponse:
     return error(404, NOT_FOUND, "There is no such endpoint.")
 
 
+def _no_number(text: str) -> None:
+    """Refuse NaN and Infinity, which Python's reader would take (RFC 8259, section 6)."""
+    raise ValueError(f"{text} is no number.")
+
+
 def members_of(request: HttpRequest, *, labelled: bool = True) -> dict[str, Any]:
     """Return the members of the JSON object in the body.
 
@@ -120,7 +133,8 @@ def members_of(request: HttpRequest, *, labelled: bool = True) -> dict[str, Any]
     if labelled and request.content_type != "application/json":
         raise Invalid("The Content-Type of the body is application/json.")
     try:
-        members = json.loads(request.body or ("" if labelled else "{}"))
+        text = request.body or ("" if labelled else "{}")
+        members = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError, RequestDataTooBig, UnreadablePostError) as failed:
         raise Invalid("The body is not JSON.") from failed
     if not isinstance(members, dict):

@@ -16,8 +16,10 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from django_identity.sandbox import envelope
+from django_identity.sandbox.errors import Invalid
 
 CONNECTION = "sandbox.connection"
+LONGEST_DELAY = 3600
 _TRUNCATED_JSON = '{"success": true, "data": {"id": '
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
@@ -67,7 +69,17 @@ _ordered: list[Fault] = []
 
 
 def order(fault: Fault) -> Fault:
-    """Add ``fault`` to the list and return it with its number."""
+    """Add ``fault`` to the list and return it with its number.
+
+    Raises:
+        Invalid: one of its numbers is of no use.
+    """
+    if not 0 <= fault.seconds <= LONGEST_DELAY:
+        raise Invalid(f"seconds must be from 0 to {LONGEST_DELAY}.")
+    if not 100 <= fault.status <= 599:
+        raise Invalid("status must be from 100 to 599.")
+    if fault.times is not None and fault.times < 1:
+        raise Invalid("times must be 1 or more, or null.")
     with _lock:
         _ordered.append(replace(fault, id=next(_numbers)))
         return _ordered[-1]

@@ -12,7 +12,6 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.csrf import csrf_exempt
 from jwcrypto.common import json_encode
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
@@ -23,11 +22,9 @@ from django_identity.sandbox.models import ACCESS_TOKEN_LIFETIME, SigningKey
 PUBLISHED_AFTER_ROTATION = timedelta(hours=25)
 
 
-@csrf_exempt
+@envelope.endpoint("GET")
 def jwks(request: HttpRequest) -> HttpResponse:
     """Publish the key set; applications may keep it for 5 minutes (spec: Limits)."""
-    if request.method not in {"GET", "HEAD"}:
-        return envelope.method_not_allowed("GET")
     return JsonResponse(published(), headers={"Cache-Control": "public, max-age=300"})
 
 

@@ -38,6 +38,10 @@ class Switches:
     basic_clients: bool = _flag(
         "accept a client's Basic credentials at the token endpoint too", default=False
     )
+    token_errors: str = _choice(
+        "the form of the token endpoint's errors: OAuth's, or the service's envelope",
+        "oauth", "envelope",
+    )  # fmt: skip
     users_me: bool = _flag("accept `me` for the user id in the user endpoints", default=True)
     profile_members: str = _choice(
         "the members of a profile: what the granted scopes list, or all", "scopes", "all"
@@ -52,6 +56,11 @@ class Switches:
     claim_values: str = _choice(
         "the form of claim values other than that of kyc_verified", "object", "bare"
     )
+    claims_revoked: bool = _flag(
+        "say of each listed claim whether it is `revoked`; without it the list has the fields of "
+        "the credential variant alone",
+        default=True,
+    )
     claims_iat: bool = _flag("send `iat` in credentials", default=True)
     jwe_kid: bool = _flag("name the key of an encrypted document by `kid`", default=True)
     jwe_enc: str = _choice(
@@ -64,6 +73,11 @@ class Switches:
     event_details: bool = _flag(
         "say more than `user_id` in events other than kyc.verified", default=True
     )
+    event_subject: str = _choice(
+        "where events other than kyc.verified name the person",
+        "data.user_id", "data.userId", "data.sub", "data.user.user_id", "data.user.id",
+        "data.subject", "data.id", "user_id",
+    )  # fmt: skip
     event_timestamp: str = _choice(
         "the form of an event's `timestamp`", "milliseconds", "seconds", "offset"
     )

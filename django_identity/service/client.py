@@ -25,7 +25,10 @@ NO_SUCH_USER = (400, 403, 404, 422)
 
 
 class ServiceClient:
-    """A client for one application, without connection and state. Each call is sent once."""
+    """A client for one application, without connection and state.
+
+    A read is sent once more after a broken connection. Every other call is sent once.
+    """
 
     def __init__(self, application: Application) -> None:
         self._application = application
@@ -66,7 +69,8 @@ class ServiceClient:
         """Ask the service whether it holds ``credential`` to be valid for this application.
 
         The site's own ``credentials.verify`` opens gates. This is a second opinion, which also
-        knows of revocations.
+        knows of revocations. The spec shows only the path: authentication and answer are those of
+        the sandbox.
         """
         body = self._fetch("verify_claims", "/claims/verify", json={"credential": credential})
         valid = body.get("valid")
@@ -97,10 +101,10 @@ class ServiceClient:
         """Redeem a Connect code for ``scopes``. The request is sent once and never repeated.
 
         Raises ``InvalidConnectCode``, ``VerificationPolicyNotMet``, ``EnvironmentMismatch`` or
-        another ``ServiceRefusal``; ``RateLimited``; ``MalformedAnswer`` for a success response with
-        mistyped members; ``ServiceError`` if the result is unknown. After these errors the
-        code is spent. It is unspent only after a ``ServiceError`` with a false
-        ``may_have_arrived``.
+        another ``ServiceRefusal``; ``RateLimited``; ``MalformedAnswer``, with the ``request_id``,
+        for a success response with mistyped members; ``ServiceError`` if the result is unknown.
+        After these errors the code is spent. It is unspent only after a ``ServiceError`` with a
+        false ``may_have_arrived``.
         """
         sent: dict[str, Any] = {"connect_code": code, "scopes": list(scopes)}
         if callback_url is not None:
@@ -113,7 +117,11 @@ class ServiceClient:
             raise exceptions.ServiceError(
                 error.code, endpoint="connect", code="connect_outcome_unknown"
             ) from None
-        return ConnectAnswer.parse(body, asked=scopes)
+        try:
+            return ConnectAnswer.parse(body, asked=scopes)
+        except exceptions.MalformedAnswer as unusable:
+            unusable.request_id = exceptions.shaped_code(body.get("request_id"))
+            raise
 
     def key_set(self) -> Answer:
         """The published key set, as it was sent."""

@@ -25,6 +25,8 @@ from django_identity.conf import Application
 from django_identity.logs import LogEvent, log
 
 LARGEST_ANSWER = 256 * 1024
+# Seconds. A socket takes no negative time-out.
+SHORTEST = 0.001
 HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
@@ -34,6 +36,8 @@ NO_COOKIES = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 # A header that is not ASCII raises ``UnicodeError``.
 FAILURES = (httpx.TransportError, httpx.InvalidURL, OSError, UnicodeError)
 UNCONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+# The connection ended before the whole answer was there.
+BROKEN = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
 
 _in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
 
@@ -44,8 +48,9 @@ class Call:
 
     ``endpoint``: its name in errors and logs.
 
-    ``sent_once``: the request spends a code or a token. It gets a new connection: if a reused one
-    breaks, nobody knows whether the service has read the request.
+    ``sent_once``: the request spends a code or a token, or changes something. It gets a new
+    connection: if a reused one breaks, nobody knows whether the service has read the request. Any
+    other call is a read, which is sent once more if its connection breaks.
 
     ``seconds``: the longest time, if it is shorter than the application's ``TIMEOUT``.
     """
@@ -71,29 +76,53 @@ class Answer:
 
 @sensitive_variables()
 def exchange(application: Application, call: Call) -> Answer:
-    """Send ``call`` once and read its answer.
+    """Send ``call`` and read its answer.
 
     Raises ``ServiceUnavailable``, whose ``may_have_arrived`` says whether the service may have got
     the request, or ``MalformedAnswer``.
     """
-    began, ours = time.monotonic(), _in_our_call.set(True)
+    began = time.monotonic()
+    ends_at = began + min(call.seconds, application.timeout)
+    ours = _in_our_call.set(True)
     try:
-        answer = _exchange(call, seconds=min(call.seconds, application.timeout))
+        answer = _answer(call, ends_at=ends_at)
     except FAILURES as error:
         raise _no_answer(call, error) from None
     finally:
         _in_our_call.reset(ours)
+
     milliseconds = round((time.monotonic() - began) * 1000)
     facts = {"endpoint": call.endpoint, "outcome": answer.status, "milliseconds": milliseconds}
     log(LogEvent.SERVICE_CALLED, level=logging.DEBUG, application=application.alias, **facts)
     return answer
 
 
-def _exchange(call: Call, *, seconds: float) -> Answer:
-    """Each step has the time-out of the whole call; the total is checked while the body arrives."""
-    ends_at, client = time.monotonic() + seconds, _client(os.getpid(), sent_once=call.sent_once)
+def _answer(call: Call, *, ends_at: float) -> Answer:
+    """The answer, of a read also at a second attempt if its connection breaks.
+
+    The service may end a kept connection at the moment at which a request goes out on it. Reads are
+    idempotent, so they may be sent again (RFC 9112 §9.3.1). The second attempt gets a connection of
+    its own, because the other kept ones may have ended, too.
+    """
+    if call.sent_once:
+        return _exchange(call, ends_at=ends_at, is_new=True)
+    try:
+        return _exchange(call, ends_at=ends_at, is_new=False)
+    except BROKEN:
+        if time.monotonic() > ends_at:
+            raise
+    return _exchange(call, ends_at=ends_at, is_new=True)
+
+
+def _exchange(call: Call, *, ends_at: float, is_new: bool) -> Answer:
+    """Send ``call`` once. ``is_new``: over a new connection.
+
+    Each step has the time-out of the whole call; the total is checked while the body arrives.
+    """
+    client = _client(os.getpid(), keeps=not is_new)
     method = "GET" if call.form is None and call.json is None else "POST"
     content: dict[str, Any] = {"headers": call.headers, "data": call.form, "json": call.json}
+    seconds = max(ends_at - time.monotonic(), SHORTEST)
     request = client.build_request(method, call.url, timeout=seconds, **content)
     body = bytearray()
     with closing(client.send(request, stream=True)) as response:
@@ -134,17 +163,20 @@ def _of_system(error: BaseException | None) -> OSError | None:
 def environment_problem() -> str:
     """Why no client can be built: the name of an error, without a path or a proxy's password."""
     try:
-        _client(os.getpid(), sent_once=False)
+        _client(os.getpid(), keeps=True)
     except (OSError, ValueError, ImportError, httpx.InvalidURL) as error:
         return type(error).__name__
     return ""
 
 
 @lru_cache(maxsize=2)
-def _client(process: int, *, sent_once: bool) -> httpx.Client:
-    """The client of ``process``: a forked one must not use its parent's connections."""
+def _client(process: int, *, keeps: bool) -> httpx.Client:
+    """The client of ``process``: a forked one must not use its parent's connections.
+
+    ``keeps``: its connections stay open for the next calls.
+    """
     # No ``transport``: with one httpx would ignore the proxies of the environment.
-    limits = httpx.Limits(max_keepalive_connections=0 if sent_once else 20)
+    limits = httpx.Limits(max_keepalive_connections=20 if keeps else 0)
     return httpx.Client(follow_redirects=False, cookies=NO_COOKIES, headers=HEADERS, limits=limits)
 
 

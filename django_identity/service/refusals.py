@@ -14,14 +14,17 @@ from django_identity.service.members import safe_url
 from django_identity.strict_json import NotStrictJSON, read_object
 
 LONGEST_PAUSE = 3600.0
-POLICY_CODE = "POA_REQUIRED"
+# The code of a missing proof of address.
+POLICY_CODE = "poa_required"
 # RFC 6749 §5.2, and services that send errors with status 200.
 ENDS_A_GRANT = (200, 400)
-# The service's codes. "connect_code_required" is a mistake of ours, so it has no class of its own.
+# The codes of the spec, and those of RFC 6749 §5.2, in small letters. The spec shows no error of
+# the token endpoint, so each code may come in either shape, in capitals or not.
+# "connect_code_required" is a mistake of ours, so it has no class of its own.
 BY_CODE: Mapping[str, Callable[..., exceptions.ServiceRefusal]] = {
-    "ENVIRONMENT_MISMATCH": exceptions.EnvironmentMismatch,
-    "INVALID_CONNECT_CODE": exceptions.InvalidConnectCode,
-    "CONNECT_CODE_REQUIRED": partial(exceptions.ServiceRefusal, code="connect_code_required"),
+    "environment_mismatch": exceptions.EnvironmentMismatch,
+    "invalid_connect_code": exceptions.InvalidConnectCode,
+    "connect_code_required": partial(exceptions.ServiceRefusal, code="connect_code_required"),
     POLICY_CODE: exceptions.VerificationPolicyNotMet,
     "invalid_grant": exceptions.InvalidGrant,
     "invalid_client": exceptions.ClientRejected,
@@ -45,14 +48,17 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> dict[
     except NotStrictJSON as error:
         unavailable = exceptions.ServiceUnavailable.of_status
         raise unavailable(answer.status, f"({error})", endpoint=endpoint) from None
+
     is_refusal = members.get("success") is False or members.get("error") is not None
     if answer.status < 400 and not is_refusal:
         return members
+
     service_code = code_of(members)
     kind = _kind_of(endpoint, answer.status, members) if is_refusal else None
     if kind is None:
         said = exceptions.shaped_code(service_code)
         raise exceptions.ServiceUnavailable.of_status(answer.status, said, endpoint=endpoint)
+
     refused = kind(endpoint=endpoint, service_code=service_code, status=answer.status)
     if isinstance(refused, exceptions.VerificationPolicyNotMet):
         refused.kyc_url = safe_url(members.get("kyc_url"), environment=application.environment)
@@ -63,19 +69,31 @@ def _kind_of(
     endpoint: str, status: int, members: Mapping[str, Any]
 ) -> Callable[..., exceptions.ServiceRefusal] | None:
     """The refusal by the service's code, else by its status. None: unknown."""
-    kind = BY_CODE.get(code_of(members))
+    kind = BY_CODE.get(code_of(members).lower())
+    if kind is exceptions.InvalidGrant and status not in ENDS_A_GRANT:
+        return None
     if kind is not None:
-        is_known = kind is not exceptions.InvalidGrant or status in ENDS_A_GRANT
-        return kind if is_known else None
+        return kind
     if status >= 500 or endpoint == "token":
         return None
-    # The service publishes no list of the codes of its verification policy.
-    if endpoint == "connect" and members.get("kyc_required") is True:
+    if endpoint == "connect" and _asks_for_verification(members):
         return exceptions.VerificationPolicyNotMet
     if status != 401:
         return exceptions.ServiceRefusal
     is_ours = endpoint in OF_APPLICATION
     return exceptions.ClientRejected if is_ours else exceptions.AccessTokenRejected
+
+
+def _asks_for_verification(members: Mapping[str, Any]) -> bool:
+    """Whether the person must be verified first.
+
+    The service publishes no list of the codes of its verification policy. What such a refusal has
+    beside its code shows it: ``kyc_required``, or the address where the person gets verified.
+    """
+    if members.get("kyc_required") is True:
+        return True
+    kyc_url = members.get("kyc_url")
+    return isinstance(kyc_url, str) and kyc_url != ""
 
 
 def code_of(body: Mapping[str, Any]) -> str:

@@ -78,6 +78,10 @@ REASONS: Mapping[str, Advice] = {
         _("Not confirmed yet"),
         _("You are connected, but %(service)s has not confirmed this about you."), _THERE, _AGAIN,
         _VERIFY),
+    "provider_mismatch": Advice(
+        _("Not confirmed yet"),
+        _("%(service)s names this proof's provider in two ways, so %(site)s cannot use it."),
+        _("Check again later. If that does not help, tell the people who run this site."), _AGAIN),
     "run_out": Advice(
         _("Your proof ran out"), _("It has to be confirmed again from time to time."),
         _("Check again: it takes a few seconds."), _AGAIN),
@@ -127,7 +131,7 @@ def words_of(
     The site's own reason follows, if the policy's ``reasons`` have one for the code.
     """
     names = names_for(request, application)
-    is_about_address = getattr(error, "service_code", "") == POLICY_CODE
+    is_about_address = getattr(error, "service_code", "").lower() == POLICY_CODE
     row = ERRORS["verification_policy_not_met.poa" if is_about_address else error.code]
     sentence = fill(row.sentence, names)
     reason = policy.load(application.policy).reasons.get(error.code)

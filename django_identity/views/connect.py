@@ -39,7 +39,6 @@ def connect(request: HttpRequest, application: Application) -> HttpResponseBase:
     except IdentityError as error:
         log_failure(LogEvent.CONNECT_FAILED, error, application=application.alias)
         return _page(request, application, next_url, error)
-    log(LogEvent.CONNECT_REDEEMED, application=application.alias)
     return redirect(address_of("connected", application, next=next_url))
 
 

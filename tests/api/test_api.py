@@ -341,6 +341,8 @@ def test_a_code_verifies_the_account(
          {"code": "rate_limited", "recovery": "retry", "retry_after": 7}),
         (fake_service.html("500 Oops"), 502,
          {"code": "connect_outcome_unknown", "recovery": "restart"}),
+        (fake_service.answer({"success": True, "data": {"request_id": "req_9"}}), 502,
+         {"code": "malformed_answer", "recovery": "retry", "request_id": "req_9"}),
     ],
     ids=lambda value: str(value)[:40],
 )  # fmt: skip

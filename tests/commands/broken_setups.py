@@ -108,6 +108,7 @@ def oauth_error(code: str, status: str) -> bytes:
 
 
 wrong_secret = answering("token", oauth_error("invalid_client", "401 No"))
+wrong_secret_in_the_envelope = answering("token", refusal("INVALID_CLIENT", "401 No"))
 wrong_client_id = answering("token", oauth_error("unauthorized_client", "400 No"))
 wrong_environment = answering("token", refusal("ENVIRONMENT_MISMATCH", "403 Forbidden"))
 wrong_auth_path = answering("token", html("404 Not Found"))
@@ -272,6 +273,7 @@ def identity(**fields: Any) -> BreakIt:
 
 
 no_events = identity(signed_in_at=NOW)
+provider_names = identity(last_error="provider_mismatch")
 removed_application = identity(application="former")
 changed_environment = identity(environment="live")
 

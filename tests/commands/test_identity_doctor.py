@@ -28,6 +28,7 @@ PROBLEM, WARNING = Level.PROBLEM, Level.WARNING
 # What is broken · the check · its level · the cause · the remedy
 SETUPS = [
     ("wrong_secret", "credentials", PROBLEM, "invalid_client", "CLIENT_SECRET"),
+    ("wrong_secret_in_the_envelope", "credentials", PROBLEM, "INVALID_CLIENT", "CLIENT_SECRET"),
     ("wrong_client_id", "credentials", PROBLEM, "unauthorized_client", "CLIENT_ID"),
     ("wrong_environment", "credentials", PROBLEM, "environment test", "ENVIRONMENT"),
     ("wrong_auth_path", "address", PROBLEM, "AUTH_URL is not usable", "path"),
@@ -99,6 +100,7 @@ SETUPS = [
     ("failing_rows", "refetches", WARNING, "1 failing: credential_rejected", "issuer"),
     ("failing_rows", "refetches", WARNING, "2 failing: service_timeout", ""),
     ("failing_rows", "refetches", PROBLEM, "1 failed 5 times in a row or more", "admin"),
+    ("provider_names", "provider_names", PROBLEM, "1 with a claim", "tell the service"),
     ("erasures_left_undone", "erasures", PROBLEM, "1 not done", "receipt"),
     ("erasures_that_left_something", "audits", WARNING, "1 erasure(s) left", "erase_user"),
     ("lost_grants", "grants", WARNING, "1 grant(s) wait", "grant.lost"),

@@ -178,8 +178,11 @@ def test_content_of_another_type_is_refused(content: bytes, said: str) -> None:
 
 
 def test_the_known_types_open() -> None:
-    """Beside PNG and JSON."""
-    for content, said in ((b"%PDF-1.7", "application/pdf"), (b"\xff\xd8\xff\xe0", "image/jpeg")):
+    """PDF, JPEG, PNG and JSON."""
+    for content, said in (
+        (b"%PDF-1.7", "application/pdf"), (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"\x89PNG\r\n\x1a\n", "image/png"), (b"{}", JSON),
+    ):  # fmt: skip
         assert opened(sealed(EC, content=content), EC, content_type=said) == content
 
 

@@ -14,17 +14,19 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.http import HttpResponse
 from django.test import Client, override_settings
+from django.utils import timezone
 
 from django_identity import conf
 from django_identity.exceptions import ServiceRefusal
 from django_identity.gates import claims_of
 from django_identity.lifecycle.standing import standing_of
-from django_identity.models import LinkedIdentity, WebhookEvent
+from django_identity.lifecycle.upkeep import Refetched
+from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.sandbox.switches import ALL
 from django_identity.service import ServiceClient
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
 from tests.factories import again, make_user
-from tests.sandbox.receiver import until
+from tests.lifecycle.refetching import refetched
 from tests.views.connect.pages import browser_of, hand_in, page_of
 
 SCOPES = ("profile:read", "kyc:read", "claims:read")
@@ -37,6 +39,10 @@ PLAIN: Row = {name: each.default for name, each in ALL.items()}
 NEEDED: dict[str, Row] = {
     "id_token_aud": {"token_subject": "id_token", "users_me": False},
     "access_token_aud": {"token_subject": "jwt_access_token", "users_me": False},
+}
+# Where a site has to say what names the person, because it may be a claim's or a document's.
+SAID_BY_THE_SITE: dict[str, Row] = {
+    place: {"EVENT_SUBJECT_PATHS": [place]} for place in ("data.subject", "data.id")
 }
 NAMING = ("token_subject", "users_me")
 NAMED: list[Row] = [
@@ -65,15 +71,58 @@ def site(
 @pytest.mark.parametrize("scopes", SCOPE_SETS, ids=" ".join)
 def test_every_reading_of_a_sign_in(
     scopes: tuple[str, ...], site: RunningSandbox, settings: Any,
-    identity_sign_in: Callable[..., HttpResponse],
+    identity_sign_in: Callable[..., HttpResponse], identity_webhooks: Callable[[], None],
 ) -> None:  # fmt: skip
     """A sign-in and an event for each row with these scopes."""
-    given = {**settings.DJANGO_IDENTITY["default"], "SCOPES": list(scopes)}
-    with override_settings(DJANGO_IDENTITY={"default": given}):
-        for row in NAMED + (ALONE if scopes == SCOPES else []):
+    own = settings.DJANGO_IDENTITY["default"]
+    for row in NAMED + (ALONE if scopes == SCOPES else []):
+        given = {**own, "SCOPES": list(scopes), **SAID_BY_THE_SITE.get(row["event_subject"], {})}
+        with override_settings(DJANGO_IDENTITY={"default": given}):
             cache.clear()
             site.control("POST", "switches", **row)
-            _sign_in({**row, "scopes": scopes}, site, identity_sign_in)
+            person = site.create_person()
+            user = _sign_in({**row, "scopes": scopes}, person, identity_sign_in)
+            if user is not None and "claims:read" in scopes:
+                site.revoke_claim(person, "age_over_18")
+                identity_webhooks()
+                _is_revoked(row, user)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("seconds", [-240, 240], ids=["behind", "ahead"])
+def test_a_clock_that_differs(
+    site: RunningSandbox, seconds: int, identity_sign_in: Callable[..., HttpResponse],
+    identity_webhooks: Callable[[], None],
+) -> None:  # fmt: skip
+    """The service's, by minutes: a sign-in, a revocation, and the next re-fetch mean the same."""
+    site.control("POST", "clock", offset=seconds)
+    person = site.create_person()
+    user = _sign_in({**PLAIN, "scopes": SCOPES}, person, identity_sign_in)
+    assert user is not None
+    site.revoke_claim(person, "age_over_18")
+    identity_webhooks()
+    _is_revoked(PLAIN, user)
+    assert refetched(LinkedIdentity.objects.get()) == Refetched.STORED
+    _is_revoked(PLAIN, user)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("form", VALUES["token_errors"])
+def test_every_form_of_a_token_error(
+    identity_sandbox: RunningSandbox, settings: Any, form: str, client: Client,
+    identity_sign_in: Callable[..., HttpResponse], identity_person: SandboxPerson,
+) -> None:  # fmt: skip
+    """A rejected client ends the run, and a dead grant needs the person; neither is an outage."""
+    identity_sandbox.control("POST", "switches", token_errors=form)
+    identity_sign_in(client)
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    own = settings.DJANGO_IDENTITY["default"]
+    with override_settings(DJANGO_IDENTITY={"default": {**own, "CLIENT_SECRET": "x" * 40}}):
+        # The tokens are sealed by the site's own key, which stays.
+        assert refetched(LinkedIdentity.objects.get()) == Refetched.NOT_NOW
+    TokenGrant.objects.update(retry_at=None)
+    identity_sandbox.revoke_consent(identity_person)
+    assert refetched(LinkedIdentity.objects.get()) == Refetched.REAUTHORIZATION_NEEDED
 
 
 @pytest.mark.django_db(transaction=True)
@@ -93,24 +142,23 @@ def test_every_reading_of_a_code(site: RunningSandbox) -> None:
         assert raised.value.code == expected[row["missing_connect_code"]]
 
 
-def _sign_in(row: Row, site: RunningSandbox, sign_in: Callable[..., HttpResponse]) -> None:
-    person, browser = site.create_person(), Client()
+def _sign_in(row: Row, person: SandboxPerson, sign_in: Callable[..., HttpResponse]) -> User | None:
+    """The user who is signed in then, with the claims and the level that the scopes allow."""
+    browser = Client()
     response = sign_in(browser, person)
     if not _is_named(row):
         page_of(response, "subject_unknown")
         assert SESSION_KEY not in browser.session
-        return
+        return None
     assert response.status_code == 302, row
     user = LinkedIdentity.objects.get(subject=person.user_id).user
     assert browser.session[SESSION_KEY] == str(user.pk)
     said = {"kyc_verified": True, "age_over_18": True, "unique_human": True,
             "country_resident": "NG"}  # fmt: skip
-    has_claims = "claims:read" in row["scopes"]
-    assert claims_of(user) == (said if has_claims else {})
+    assert claims_of(user) == (said if "claims:read" in row["scopes"] else {})
     is_verified = standing_of(user).level_shortfall("level_2") is None
     assert is_verified is ("kyc:read" in row["scopes"])
-    if has_claims:
-        _hear_of_a_revocation(row, site, person, user)
+    return user
 
 
 def _is_named(row: Row) -> bool:
@@ -119,12 +167,8 @@ def _is_named(row: Row) -> bool:
     return row["token_subject"] != "none" or answers
 
 
-def _hear_of_a_revocation(
-    row: Row, site: RunningSandbox, person: SandboxPerson, user: User
-) -> None:
-    """Of one claim, or of all of them where the event does not say which."""
-    site.revoke_claim(person, "age_over_18")
-    until(WebhookEvent.objects.filter(subject=person.user_id, event_type="claim.revoked").exists)
+def _is_revoked(row: Row, user: User) -> None:
+    """One claim, or all of them where the event does not say which."""
     left = claims_of(again(user))
-    assert "age_over_18" not in left
+    assert "age_over_18" not in left, row
     assert (left == {}) is not row["event_details"]

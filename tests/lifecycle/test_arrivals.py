@@ -1,5 +1,6 @@
 """What a sign-in or a code brings, and what it does not: anything older than what is known."""
 
+import time
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredC
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService
+from tests.lifecycle.refetching import refetched
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -34,16 +36,78 @@ def test_an_older_sign_in_that_ends_later_is_not_the_newest(site: FakeService) -
     assert LinkedIdentity.objects.get().signed_in_at == newest
 
 
-def test_a_sign_in_with_an_older_credential_proves_nothing(site: FakeService) -> None:
-    """It could replay a claim that was revoked since."""
+CLAIMS = ("age_over_18", "unique_human")
+
+
+def stale(site: FakeService, kind: str, *, revoked: tuple[str, ...] = ()) -> None:
+    """From now on the claims are answered from before the stored credential, or without one."""
+    site.payload["iat"] = int(time.time()) - 7200
+    good = site.good("claims")
+    for listed in good["data"]["claims"]:
+        listed["revoked"] = listed["claim_type"] in revoked
+    if kind == "no credential":
+        good["data"]["credential"] = None
+    site.answers["claims"] = good
+
+
+def proven() -> set[str]:
+    rows = StoredClaim.objects.exclude(valid_until=None).filter(revoked_at=None)
+    return set(rows.values_list("claim_type", flat=True))
+
+
+@pytest.mark.parametrize("kind", ["older", "no credential"])
+@pytest.mark.parametrize("purpose", ["sign_in", "renew"])
+def test_a_sign_in_with_an_answer_that_cannot_be_used_leaves_the_proofs(
+    site: FakeService, purpose: str, kind: str
+) -> None:
+    """What is stored and still proven stays; the answer is asked for again, and the row says why.
+
+    A credential that is older than the stored one could replay a claim that was revoked since.
+    """
+    site.disclosed = dict.fromkeys(CLAIMS, True)
+    browser = Client()
+    sign_in(browser)
+    before = LinkedIdentity.objects.get()
+    site.disclosed["country_resident"] = "NG"
+    stale(site, kind)
+    assert sign_in(browser if purpose == "renew" else Client()).status_code == 302
+    after = LinkedIdentity.objects.get()
+    assert proven() == {*CLAIMS}
+    assert after.credential_issued_at == before.credential_issued_at
+    assert after.credential_expires_at == before.credential_expires_at
+    assert (after.last_error, after.refetch_failures) == ("malformed_answer", 0)
+    assert after.is_due
+    site.payload["iat"] = int(time.time())
+    del site.answers["claims"]
+    assert refetched(after) == "stored"
+    assert proven() == {*CLAIMS, "country_resident"}
+    assert LinkedIdentity.objects.get().last_error == ""
+
+
+@pytest.mark.parametrize("kind", ["older", "no credential"])
+def test_an_answer_that_cannot_be_used_may_revoke(site: FakeService, kind: str) -> None:
+    """As at a re-fetch."""
+    site.disclosed = dict.fromkeys(CLAIMS, True)
     sign_in(Client())
-    proven = StoredClaim.objects.exclude(valid_until=None)
-    assert proven.exists()
-    newer = timezone.now() + timezone.timedelta(minutes=1)
-    LinkedIdentity.objects.update(credential_issued_at=newer)
+    stale(site, kind, revoked=("unique_human",))
     sign_in(Client())
-    assert not proven.exists()
-    assert LinkedIdentity.objects.get().credential_issued_at == newer
+    assert proven() == {"age_over_18"}
+
+
+@pytest.mark.parametrize("kind", ["older", "no credential"])
+def test_a_new_consent_brings_back_no_proof_of_the_one_before(site: FakeService, kind: str) -> None:
+    """Its claims went with it, so there is nothing that could stay."""
+    sign_in(Client())
+    deliver("consent.revoked")
+    revoked = LinkedIdentity.objects.get()
+    assert revoked.consent == "revoked"
+    LinkedIdentity.objects.update(revoked_at=timezone.now() - timezone.timedelta(hours=1))
+    stale(site, kind)
+    LinkedIdentity.objects.update(credential_issued_at=timezone.now())
+    sign_in(Client())
+    identity = LinkedIdentity.objects.get()
+    assert (identity.consent, proven()) == ("granted", set())
+    assert (identity.last_error, identity.is_due) == ("malformed_answer", True)
 
 
 def test_a_code_from_the_future_outlasts_no_rejection(site: FakeService) -> None:

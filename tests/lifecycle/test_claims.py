@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from django_identity import signals
 from django_identity.lifecycle import refetch
+from django_identity.lifecycle.standing import Reason, standing_of
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.models.choices import NEVER
@@ -111,6 +112,62 @@ def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(service: Fa
     assert [(each.provider, each.value, each.revoked) for each in rows] == [
         ("A", None, True), ("B", True, False),
     ]  # fmt: skip
+
+
+def by(*providers: str, revoked: tuple[str, ...] = ()) -> list[dict[str, object]]:
+    """The claim as these providers' own, in the answer's list."""
+    return [
+        {"claim_type": "kyc_verified", "provider": name, "revoked": name in revoked}
+        for name in providers
+    ]
+
+
+@pytest.mark.parametrize("named", [{"a": 1}, ["Acme"], 7, ""], ids=str)
+def test_a_provider_that_is_no_text_is_another_one(service: FakeService, named: object) -> None:
+    """A signed value may name anything: it closes its own gate and loses no other claim."""
+    service.disclosed = {"age_over_18": True, "kyc_verified": {"verified": True, "provider": named}}
+    with_claims(service)
+    assert refetched(row()) is Refetched.STORED
+    assert row().last_error == "provider_mismatch"
+    assert held() == {"age_over_18": True, "kyc_verified": False}
+
+
+@pytest.mark.parametrize(
+    ("listed_by", "reason", "said"),
+    [
+        (by("Acme"), None, ""),
+        (by("Acme", "Other"), None, ""),
+        ([], None, ""),
+        (by("acme"), Reason.PROVIDER_MISMATCH, "provider_mismatch"),
+        (by(""), Reason.PROVIDER_MISMATCH, "provider_mismatch"),
+        (by("One", "Two"), Reason.PROVIDER_MISMATCH, "provider_mismatch"),
+        (by("One", "Two", revoked=("One",)), Reason.PROVIDER_MISMATCH, "provider_mismatch"),
+        (by("One", revoked=("One",)), Reason.REVOKED, ""),
+    ],
+    ids=["same", "one of two", "unlisted", "spelled otherwise", "none", "two others",
+         "one of them revoked", "another, revoked"],
+)  # fmt: skip
+def test_two_names_of_a_provider_are_said(
+    service: FakeService, listed_by: list[dict[str, object]], reason: Reason | None, said: str
+) -> None:
+    """The gate stays closed, for a reason of its own, and the row says it to the operators."""
+    service.disclosed = {"kyc_verified": {"verified": True, "provider": "Acme"}}
+    with_claims(service, claims=listed_by)
+    assert refetched(row()) is Refetched.STORED
+    assert (row().last_error, row().refetch_failures) == (said, 0)
+    closed = standing_of(row().user).shortfall_for("kyc_verified")
+    assert (closed and closed.reason) == reason
+    assert not [each for each in StoredClaim.objects.all() if each.is_mismatched and not reason]
+
+
+def test_one_name_later_opens_the_gate_again(service: FakeService) -> None:
+    """And the words about it are gone."""
+    service.disclosed = {"kyc_verified": {"verified": True, "provider": "Acme"}}
+    for name, is_open in (("acme", False), ("Acme", True)):
+        with_claims(service, claims=by(name))
+        assert refetched(row()) is Refetched.STORED
+        assert (standing_of(row().user).shortfall_for("kyc_verified") is None) is is_open
+    assert row().last_error == ""
 
 
 @pytest.mark.parametrize("order", [1, -1])

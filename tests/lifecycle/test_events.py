@@ -72,10 +72,11 @@ def state() -> dict[str, Any]:
 
 
 def test_an_event_is_stored_and_applied() -> None:
-    linked()
+    linked(kyc_status="unverified")
     deliver("kyc.verified", kyc_level="level_1", status="verified", provider="Vendor")
     identity = LinkedIdentity.objects.get()
     assert (identity.kyc_level, identity.kyc_provider) == ("level_1", "Vendor")
+    assert identity.kyc_status == "verified"
     assert identity.refetch_due_at is not None
     event = WebhookEvent.objects.get()
     assert (event.outcome, event.subject) == ("applied", "subject-1")

@@ -139,13 +139,15 @@ def test_a_claim_that_is_not_kept_is_not_shown(service: FakeService, settings: A
     assert shown() == [ADULT] * 3
 
 
-def test_an_older_credential_shows_nothing(asking: FakeService) -> None:
-    """It could replay a claim that was revoked since."""
+def test_an_older_credential_shows_nothing_of_its_own(asking: FakeService) -> None:
+    """It could replay a claim that was revoked since. What is stored is proven still."""
     sign_in(Client())
     Asked.questions.clear()
     LinkedIdentity.objects.update(credential_issued_at=timezone.now() + timedelta(minutes=1))
+    asking.disclosed = {"age_over_18": True, "unique_human": True}
     sign_in(Client())
-    assert shown() == [{}, {}]
+    assert shown() == [ADULT, ADULT]
+    assert claims_of(User.objects.get()) == ADULT
 
 
 @pytest.mark.parametrize("is_known", [False, True])
@@ -327,6 +329,27 @@ def test_claims_that_could_not_be_read_ask_to_try_again(
     adults.answers = {}
     key_sets.forget()
     assert sign_in(browser).status_code == 302
+
+
+@pytest.mark.parametrize("who", ["new", "links", "returns"])
+def test_an_answer_without_a_credential_is_one_that_could_not_be_read(
+    adults: FakeService, who: str
+) -> None:
+    """Somebody who returns is in by what is proven still."""
+    browser = Client()
+    if who == "links":
+        browser = browser_of(make_user())
+    if who == "returns":
+        sign_in(Client())
+    answer = adults.good("claims")
+    answer["data"]["credential"] = None  # type: ignore[index,call-overload]
+    adults.answers["claims"] = answer
+    response = sign_in(browser)
+    if who == "returns":
+        assert response.status_code == 302
+        assert is_signed_in(browser)
+    else:
+        refused(response, "claims_unread")
 
 
 # What a crash left

@@ -43,7 +43,7 @@ def test_what_closes_every_gate() -> None:
 
 AN_HOUR_AGO = timezone.now() - timedelta(hours=1)
 REVOKED = {"revoked_at": LONG_AGO}
-LISTED = {"valid_until": None}
+LISTED: dict[str, Any] = {"valid_until": None, "value": None}
 #: The claims of one person, and of several claims the one nearest to a proof decides.
 CLAIMS: list[tuple[list[dict[str, Any]], Reason | None]] = [
     ([{}], None),
@@ -51,6 +51,11 @@ CLAIMS: list[tuple[list[dict[str, Any]], Reason | None]] = [
     ([REVOKED], Reason.REVOKED),
     ([REVOKED | LISTED], Reason.REVOKED),
     ([LISTED], Reason.NOT_HELD),
+    ([LISTED | {"value": True}], Reason.PROVIDER_MISMATCH),
+    ([LISTED | {"value": True}, LISTED], Reason.PROVIDER_MISMATCH),
+    ([REVOKED, LISTED | {"value": True}], Reason.PROVIDER_MISMATCH),
+    ([REVOKED | LISTED | {"value": True}], Reason.REVOKED),
+    ([{"valid_until": AN_HOUR_AGO}, LISTED | {"value": True}], Reason.RUN_OUT),
     ([{"value": False}], Reason.OTHER_VALUE),
     ([{"value": "true"}], Reason.OTHER_VALUE),
     ([{"value": {"verified": False}}], Reason.OTHER_VALUE),

@@ -126,6 +126,8 @@ def test_a_receiver_that_raises_undoes_nothing_and_stops_nobody(heard: Heard) ->
     signals.consent_revoked.connect(after_it)
     identity = linked()
     assert interventions.revoke([identity]) == 1
+    for receiver in (burst, after_it):
+        signals.consent_revoked.disconnect(receiver)
     assert told == [identity]
     identity.refresh_from_db()
     assert identity.consent == Consent.REVOKED

@@ -46,7 +46,7 @@ def test_authlibs_client(
 
 def test_the_signature_is_openssls(application: Application, person: Person) -> None:
     """Lowercase hexadecimal HMAC-SHA-256 of an event's bytes as they came."""
-    with Receiver() as receiver:
+    with Receiver(is_coming=application.sandbox.is_sending) as receiver:
         application.receive_at(receiver.url, secret=SECRET)
         person.consent_to(application)
         receiver.wait_for(1)

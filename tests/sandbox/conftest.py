@@ -34,8 +34,8 @@ def person(sandbox: Sandbox) -> Person:
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as receiver:
+def receiver(sandbox: Sandbox) -> Iterator[Receiver]:
+    with Receiver(is_coming=sandbox.is_sending) as receiver:
         yield receiver
 
 

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,6 +47,12 @@ class Sandbox(ExitStack):
     def switch(self, **values: object) -> None:
         """Set switches."""
         self.control("POST", "switches", **values)
+
+    def is_sending(self) -> bool:
+        """Whether a delivery's turn has come, and it has not ended yet."""
+        now = datetime.fromisoformat(self.control("GET", "clock")["now"])
+        turns = [each["next_attempt_at"] for each in self.control("GET", "deliveries")]
+        return any(datetime.fromisoformat(turn) <= now for turn in turns if turn)
 
     def advance(self, seconds: float) -> None:
         """Move the clock."""

@@ -28,10 +28,20 @@ class Received:
 
 
 class Receiver(ThreadingHTTPServer):
-    """Answers 200 unless ``answers`` holds another status for the next requests."""
+    """Answers 200 unless ``answers`` holds another status for the next requests.
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+    ``is_coming``: whether a request is still on its way. An event that was never sent is missed at
+    once then, and not after two minutes.
+    """
+
+    def __init__(
+        self,
+        tls: ssl.SSLContext | None = None,
+        *,
+        is_coming: Callable[[], bool] = lambda: True,
+    ) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
+        self.is_coming = is_coming
         self.requests: list[Received] = []
         self.answers: list[int] = []
         self.location = ""
@@ -50,7 +60,8 @@ class Receiver(ThreadingHTTPServer):
 
     def wait_for(self, count: int) -> list[dict[str, Any]]:
         """Return the events once ``count`` requests have arrived."""
-        until(lambda: len(self.requests) >= count)
+        until(lambda: len(self.requests) >= count or not self.is_coming())
+        assert len(self.requests) >= count, f"Nothing is sent after {self.types}"
         return self.events
 
     def __enter__(self) -> Self:

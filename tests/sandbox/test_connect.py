@@ -223,7 +223,10 @@ def test_code_is_made_after_the_password(application: Application, person: Perso
 
 
 def test_account_tells_who_received_what(application: Application, person: Person) -> None:
-    """Each code's state, a notice of what was shared, and an access that can be revoked."""
+    """Each code's state, a notice of what was shared, and an access that can be revoked.
+
+    An e-mail says it, too.
+    """
     person.sign_in()
     assert "Nothing to tell" in person.open("/account/").text
     expired = person.make_code()
@@ -236,6 +239,10 @@ def test_account_tells_who_received_what(application: Application, person: Perso
     for code in (expired, used, valid):
         assert f"CNX-••••-{code[-4:]}" in page.text
         assert code not in page.text
+    [email] = person.shown()["emails"]
+    assert email["to"] == [person.account["email"]]
+    assert email["subject"] == "Example shop received your information"
+    assert "Your verification status" in email["body"]
     page = person.submit(page, f"/account/consents/{application.client_id}/revoke")
     assert "No application can see" in page.text
     assert "Example shop received your information" in page.text

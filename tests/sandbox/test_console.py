@@ -95,6 +95,11 @@ def test_keys_clock_and_faults(sandbox: Sandbox, developer: Visitor) -> None:
     assert keys["signing"] not in sandbox.control("GET", "keys")["published"]
     assert "The clock is set" in do(developer, "clock", seconds="3600")
     assert sandbox.control("GET", "clock")["offset_seconds"] == 3600
+    page = developer.open("/").text
+    for words, seconds in (("4 minutes behind", -240), ("4 minutes ahead", 240)):
+        assert f'name="seconds" value="{seconds}">{words}</button>' in page
+        do(developer, "differ", seconds=str(seconds))
+        assert sandbox.control("GET", "clock")["offset_seconds"] == seconds
     do(developer, "clock", seconds="")
     assert sandbox.control("GET", "clock")["offset_seconds"] == 0
     do(developer, "fail", endpoint="jwks", kind="status")

@@ -93,8 +93,18 @@ def test_request_log_shows_a_secret_presented_twice(
     ("path", "body", "named"),
     [
         ("clock", {"set": "2031-02-03T04:05:06"}, "set must be like"),
-        ("clock", {}, "one of advance, set and reset"),
+        ("clock", {}, "one of advance, offset, set and reset"),
         ("clock", {"advance": "60"}, "advance must be a number"),
+        ("clock", {"advance": float("nan")}, "not JSON"),
+        ("clock", {"advance": float("-inf")}, "not JSON"),
+        ("clock", {"advance": 1e12}, "out of the calendar"),
+        ("clock", {"advance": -(10**30)}, "out of the calendar"),
+        ("clock", {"offset": 1e300}, "out of the calendar"),
+        ("clock", {"offset": 0, "advance": 1}, "one of advance, offset, set and reset"),
+        ("clock", {"set": "9999-12-31T23:59:59Z"}, "out of the calendar"),
+        ("faults", {"kind": "delay", "seconds": -1}, "seconds must be"),
+        ("faults", {"kind": "delay", "seconds": 10**400}, "seconds must be"),
+        ("users", {"credential_seconds": 2**63}, "credential_seconds must be"),
         ("switches", {"token_subject": "email"}, "token_subject cannot be 'email'"),
         ("switches", {"decoys": 3}, "decoys is no member"),
         ("faults", {"kind": "drop", "endpoint": "x"}, "no endpoint of that name"),
@@ -127,6 +137,29 @@ def test_a_wrong_member_is_named(
     answer = application.sandbox.client.post(f"/sandbox/{path.format(**ids)}", content=content)
     assert refusal(answer) == (400, "INVALID_REQUEST")
     assert named in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["sandbox/clock", "api/v1/connect/request"])
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_json_has_no_such_number(application: Application, path: str, number: str) -> None:
+    """Python's reader would take it (RFC 8259, section 6)."""
+    options = {
+        "content": f'{{"advance": {number}, "connect_code": {number}}}',
+        "headers": {"Content-Type": "application/json"},
+        "auth": (application.client_id, application.client_secret),
+    }
+    answer = application.sandbox.client.post(f"/{path}", **options)
+    assert refusal(answer) == (400, "INVALID_REQUEST")
+    assert "not JSON" in answer.json()["error"]["message"]
+
+
+def test_the_clock_can_differ_from_real_time(sandbox: Sandbox) -> None:
+    """By so many seconds, whatever it showed before; its time goes on from there."""
+    for seconds in (3600, -240, 240.5, 0):
+        shown = sandbox.control("POST", "clock", offset=seconds)
+        assert shown["offset_seconds"] == seconds
+    sandbox.control("POST", "clock", offset=-240)
+    assert sandbox.control("POST", "clock", advance=60)["offset_seconds"] == -180
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,8 @@ def test_credential_verifies_and_has_the_right_members(
     for name in ALL_CLAIMS:
         own = {"country"} if name == "country_resident" else set()
         assert set(payload[name]) == {"verified", "provider", "issued_at", "expires_at"} | own
-        assert (payload[name]["verified"], payload[name]["provider"]) == (True, PROVIDERS[name])
+        assert payload[name]["verified"] is True
+        assert payload[name]["provider"] == PROVIDERS[name]
     assert payload["country_resident"]["country"] == "NG"
     assert payload["age_over_18"]["expires_at"] is None
 
@@ -87,6 +88,19 @@ def test_credential_has_the_specified_form(person: Person, tokens: dict[str, str
         assert (claim["revoked"], len(claim["proof_hash"])) == (False, 64)
     assert claims["unique_human"]["expires_at"] is None
     assert claims["kyc_verified"]["expires_at"].endswith("Z")
+
+
+def test_elements_can_be_the_credential_variant_alone(
+    person: Person, tokens: dict[str, str]
+) -> None:
+    """A switch leaves ``revoked`` out of the list; the credential leaves revoked claims out."""
+    person.sandbox.switch(claims_revoked=False)
+    person.cause("claims/age_over_18/revoke")
+    content = claims_of(person, tokens)
+    assert {claim["claim_type"] for claim in content["claims"]} == ALL_CLAIMS
+    for claim in content["claims"]:
+        assert set(claim) == {"claim_type", "provider", "proof_hash", "expires_at"}
+    assert "age_over_18" not in verified(person, tokens)
 
 
 def test_values_can_be_bare(person: Person, tokens: dict[str, str]) -> None:

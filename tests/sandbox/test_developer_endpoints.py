@@ -20,11 +20,14 @@ def ask(sandbox: Sandbox, path: str, body: object = None, token: str = "") -> ht
 def test_rotated_secret_replaces_the_old_one(
     sandbox: Sandbox, application: Application, mode: str
 ) -> None:
-    """The answer holds the new secret of that mode, and the old one is void."""
+    """The answer holds the new secret of that mode, and the old one is void. No mode, no secret."""
     person = Person(sandbox, environment=mode, verified=True)
     application.use(mode)
     code, pkce = person.approve(application)
-    answer = ask(sandbox, f"apps/{application.app_id}/rotate-secret", {"mode": mode})
+    path = f"apps/{application.app_id}/rotate-secret"
+    for unusable in ({"mode": "both"}, {"mode": ""}, {}):
+        assert refusal(ask(sandbox, path, unusable)) == (400, "INVALID_REQUEST")
+    answer = ask(sandbox, path, {"mode": mode})
     issued = answer.json()["data"]
     assert (answer.status_code, answer.json()["success"]) == (200, True)
     assert set(issued) == {"mode", "clientId", "clientSecret"}
@@ -32,6 +35,8 @@ def test_rotated_secret_replaces_the_old_one(
     assert application.redeem(code, pkce).status_code == 401
     application.client_secret = issued["clientSecret"]
     assert application.redeem(code, pkce).status_code == 200
+    application.use("live" if mode == "test" else "test")
+    assert application.refresh("x").status_code == 400, "the other mode keeps its secret"
 
 
 def test_test_user_can_sign_in(sandbox: Sandbox, application: Application) -> None:

@@ -66,6 +66,36 @@ def test_verification(hearing: Application, receiver: Receiver, details: bool) -
     assert (told[5]["data"]["status"], told[5]["data"]["kyc_level"]) == ("rejected", "level_1")
 
 
+NAMED: dict[str, dict[str, Any]] = {
+    "data.user_id": {"data": {"user_id": "X"}},
+    "data.userId": {"data": {"userId": "X"}},
+    "data.sub": {"data": {"sub": "X"}},
+    "data.user.user_id": {"data": {"user": {"user_id": "X"}}},
+    "data.user.id": {"data": {"user": {"id": "X"}}},
+    "data.subject": {"data": {"subject": "X"}},
+    "data.id": {"data": {"id": "X"}},
+    "user_id": {"user_id": "X", "data": {}},
+}
+
+
+@pytest.mark.parametrize("place", NAMED)
+def test_events_name_their_person_in_several_ways(
+    hearing: Application, person: Person, receiver: Receiver, place: str
+) -> None:
+    """By a switch, where the specification shows no data; kyc.verified is as it shows it."""
+    hearing.sandbox.switch(event_subject=place, event_details=False)
+    person.consent_to(hearing)
+    person.cause("verify", bvn="22222222222")
+    send(hearing, event_type="claim.revoked", user_id=person.user_id)
+    granted, verified, *_, sent = receiver.wait_for(7)
+    expected = json.loads(json.dumps(NAMED[place]).replace("X", person.user_id))
+    for event in (granted, sent):
+        assert {name: event[name] for name in expected} == expected
+        assert event.keys() == {"event_type", "event_id", "timestamp", *expected}
+    assert verified["event_type"] == "kyc.verified"
+    assert verified["data"]["user_id"] == person.user_id
+
+
 def test_consent_revoked(known: Person, hearing: Application) -> None:
     """The application hears of it once, and of nothing that happens afterwards."""
     known.cause(f"consents/{hearing.client_id}/revoke")
@@ -155,9 +185,16 @@ def send(application: Application, **event: object) -> Any:
 
 
 def settled(application: Application, *, attempts: int = 1) -> dict[str, Any]:
-    """Return the one delivery once so many attempts are over."""
-    until(lambda: len(application.deliveries()[0]["attempts"]) >= attempts)
-    return application.deliveries()[0]
+    """Return the one delivery once so many attempts are over, or no further one will follow."""
+    shown: list[dict[str, Any]] = []
+
+    def is_over() -> bool:
+        shown[:] = application.deliveries()[:1]
+        return len(shown[0]["attempts"]) >= attempts or shown[0]["state"] != "waiting"
+
+    until(is_over)
+    assert len(shown[0]["attempts"]) >= attempts, shown[0]["state"]
+    return shown[0]
 
 
 def test_an_event_that_nothing_caused(hearing: Application, receiver: Receiver) -> None:

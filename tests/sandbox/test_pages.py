@@ -35,18 +35,26 @@ BUTTON = re.compile(r'name="person" value="[^"]+">(.*?)</button>', re.DOTALL)
 
 
 @pytest.mark.parametrize(
-    ("bvn", "status", "words"),
+    ("bvn", "status", "outcome"),
     [
-        ("11111111111", "rejected", "name does not match"),
-        ("33333333333", "rejected", "not found"),
-        ("12345678901", "rejected", "not found"),
-        ("00000000000", "unverified", "try again"),
-        ("123", "rejected", "not found"),
-        ("", "rejected", "not found"),
+        ("11111111111", "rejected", "name_mismatch"),
+        ("33333333333", "rejected", "not_found"),
+        ("12345678901", "rejected", "not_found"),
+        ("00000000000", "unverified", "provider_unavailable"),
+        ("123", "rejected", "not_found"),
+        ("", "rejected", "not_found"),
     ],
 )
-def test_number_that_does_not_verify(sandbox: Sandbox, bvn: str, status: str, words: str) -> None:
-    """Each outcome is told, and only a rejection changes the status; by the control API too."""
+def test_number_that_does_not_verify(sandbox: Sandbox, bvn: str, status: str, outcome: str) -> None:
+    """Each outcome is told, and only a rejection changes the status; by the control API too.
+
+    A rejection takes the claims of an earlier verification back.
+    """
+    words = {
+        "name_mismatch": "The name on this BVN differs",
+        "not_found": "No record has this BVN",
+        "provider_unavailable": "Nothing has changed",
+    }[outcome]
     person = Person(sandbox)
     person.sign_in()
     page = person.submit(person.open("/account/verify"), bvn=bvn)
@@ -56,7 +64,9 @@ def test_number_that_does_not_verify(sandbox: Sandbox, bvn: str, status: str, wo
     verified = Person(sandbox, verified=True)
     asked = verified.cause("verify", bvn=bvn)
     left = status if status == "rejected" else "verified"
-    assert (asked["kyc_status"], verified.shown()["kyc_status"]) == (left, left)
+    assert (asked["outcome"], asked["kyc_status"]) == (outcome, left)
+    assert verified.shown()["kyc_status"] == left
+    assert (verified.active_claims() == set()) is (left == "rejected")
 
 
 def test_number_that_verifies(sandbox: Sandbox, application: Application) -> None:

@@ -140,6 +140,7 @@ def test_it_serves_https_by_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert secure.client.get("/.well-known/jwks.json").status_code == 200
         application = Application(secure)
         application.receive_at(receiver.url)
+        receiver.is_coming = secure.is_sending
         Person(secure).consent_to(application)
         assert receiver.wait_for(1)[0]["event_type"] == "consent.granted"
 

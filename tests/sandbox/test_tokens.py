@@ -6,7 +6,15 @@ from typing import Any
 import jwt
 import pytest
 
-from tests.sandbox.driver import Application, Person, Sandbox, basic, exchange, refusal
+from tests.sandbox.driver import (
+    ALL_SCOPES,
+    Application,
+    Person,
+    Sandbox,
+    basic,
+    exchange,
+    refusal,
+)
 
 DAY = 86_400
 
@@ -104,6 +112,81 @@ def test_a_bad_client_is_challenged(application: Application, person: Person, wh
     assert application.token_request(**form).status_code == 200
 
 
+@pytest.mark.parametrize("by_basic", [False, True])
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [("wrong", (401, "invalid_client")), ("of another", (401, "invalid_client")),
+     ("broken", (401, "invalid_client")), ("the same", (400, "invalid_request"))],
+)  # fmt: skip
+def test_a_client_proves_itself_once(
+    application: Application, person: Person, header: str, expected: tuple[int, str],
+    *, by_basic: bool,
+) -> None:  # fmt: skip
+    """Basic credentials beside a good body are refused (RFC 6749, section 2.3), right or wrong."""
+    sandbox = application.sandbox
+    sandbox.switch(basic_clients=by_basic)
+    other = Application(sandbox)
+    sent = {
+        "wrong": basic(application.client_id, "wrong"),
+        "of another": basic(other.client_id, other.client_secret),
+        "broken": {"Authorization": "Basic ???"},
+        "the same": basic(application.client_id, application.client_secret),
+    }[header]
+    credentials = {"client_id": application.client_id, "client_secret": application.client_secret}
+    form = exchange(*person.approve(application))
+    refused = sandbox.client.post("/oauth2/token", data=form | credentials, headers=sent)
+    assert refusal(refused) == expected
+    assert application.token_request(**form).status_code == 200
+
+
+@pytest.mark.parametrize("message", [True, False])
+def test_errors_can_come_in_the_envelope(
+    application: Application, person: Person, *, message: bool
+) -> None:
+    """By a switch: the same statuses and challenges, with the codes in capitals."""
+    sandbox = application.sandbox
+    sandbox.switch(token_errors="envelope", optional_members=message)
+    spent = person.tokens_for(application)["refresh_token"]
+    assert application.refresh(spent).status_code == 200
+    dead = application.refresh(spent)
+    assert refusal(dead) == (400, "INVALID_GRANT")
+    assert ("message" in dead.json()["error"]) is message
+    form = {"grant_type": "refresh_token", "refresh_token": spent}
+    rejected = application.token_request(**form, client_secret="wrong")
+    assert refusal(rejected) == (401, "INVALID_CLIENT")
+    assert rejected.headers["WWW-Authenticate"].startswith("Basic realm=")
+    unsupported = application.token_request(grant_type="password")
+    assert refusal(unsupported) == (400, "UNSUPPORTED_GRANT_TYPE")
+    odd = sandbox.client.post("/oauth2/token", json={})
+    assert refusal(odd) == (400, "INVALID_REQUEST")
+
+
+@pytest.mark.parametrize(("narrower", "left"), [("kyc:read", 401), (ALL_SCOPES, 200)])
+def test_a_narrower_consent_ends_wider_tokens(
+    application: Application, person: Person, narrower: str, left: int
+) -> None:
+    """The person allows less now: what was handed out for more ends, codes too."""
+    wide = person.tokens_for(application)
+    code, pkce = person.approve(application)
+    narrow = person.tokens_for(application, scope=narrower)
+    assert person.read(wide, "kyc").status_code == left
+    assert application.refresh(wide["refresh_token"]).status_code == (400 if left == 401 else 200)
+    assert application.redeem(code, pkce).status_code == (400 if left == 401 else 200)
+    assert person.read(narrow, "kyc").status_code == 200
+    assert application.refresh(narrow["refresh_token"]).status_code == 200
+
+
+def test_a_wider_consent_leaves_narrower_tokens(application: Application, person: Person) -> None:
+    """Nor does a Connect code end any: it adds to the consent."""
+    narrow = person.tokens_for(application, scope="kyc:read")
+    person.tokens_for(application)
+    assert application.connect(person.make_code()).status_code == 200
+    assert person.read(narrow, "kyc").status_code == 200
+    stranger = Person(application.sandbox, verified=True)
+    stranger.tokens_for(application, scope="profile:read")
+    assert person.read(narrow, "kyc").status_code == 200
+
+
 @pytest.mark.parametrize("moved", ["code", "client_secret", "grant_type", "client_id", "x"])
 def test_parameters_of_the_address_count_for_nothing(
     application: Application, person: Person, moved: str
@@ -120,7 +203,10 @@ def test_parameters_of_the_address_count_for_nothing(
 
 
 def test_a_replayed_code_ends_its_tokens(application: Application, person: Person) -> None:
-    """Refreshed ones too, and no others (RFC 6749, section 4.1.2); no stranger can do that."""
+    """Refreshed ones too, and no others (RFC 6749, section 4.1.2); no stranger can do that.
+
+    A spent refresh token ends those that came of it.
+    """
     other, form = person.tokens_for(application), exchange(*person.approve(application))
     tokens = application.token_request(**form).json()
     refreshed = application.refresh(tokens["refresh_token"]).json()
@@ -133,6 +219,10 @@ def test_a_replayed_code_ends_its_tokens(application: Application, person: Perso
     assert person.read(refreshed, "profile").status_code == 401
     assert refusal(application.refresh(refreshed["refresh_token"])) == (400, "invalid_grant")
     assert person.read(other, "profile").status_code == 200
+    newer = application.refresh(other["refresh_token"]).json()
+    assert person.read(newer, "profile").status_code == 200
+    assert refusal(application.refresh(other["refresh_token"])) == (400, "invalid_grant")
+    assert person.read(newer, "profile").status_code == 401
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,8 @@ def test_the_scopes_decide_what_a_profile_has(
     application.sandbox.switch(**switches)
     answer = person.read(person.tokens_for(application, scope=scope), "profile")
     body = answer.json()
-    assert (answer.status_code, body["success"]) == (200, True)
+    assert answer.status_code == 200
+    assert body["success"] is True
     assert answer.headers["Content-Type"] == "application/json"
     shown, email = body["data"], person.account["email"]
     assert shown.keys() == members
@@ -90,6 +91,22 @@ def test_token_is_bound_to_its_person(application: Application, person: Person) 
 def test_an_unknown_endpoint_is_no_page(sandbox: Sandbox, path: str) -> None:
     """Errors of the API are JSON, whatever was asked; Connect's retired address is one."""
     assert refusal(sandbox.client.get(f"/api/v1/{quote(path)}")) == (404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/v1/users/me/kyc", "/api/v1/users/me/documents/metadata", "/api/v1/users/nobody/kyc",
+     "/.well-known/jwks.json", "/account/sign-in", "/oauth2/auth", "/", "/portal/",
+     "/console/switches", "/sandbox/health"],
+)  # fmt: skip
+def test_head_is_answered_as_get(application: Application, person: Person, path: str) -> None:
+    """The same status and headers, without a body (RFC 9110, section 9.3.2)."""
+    bearer = {"Authorization": f"Bearer {person.tokens_for(application)['access_token']}"}
+    client = application.sandbox.client
+    got, head = (client.request(each, path, headers=bearer) for each in ("GET", "HEAD"))
+    assert head.status_code == got.status_code
+    assert head.headers["Content-Type"] == got.headers["Content-Type"]
+    assert (head.content, bool(got.content)) == (b"", True)
 
 
 @pytest.mark.parametrize("status", [200, 404])

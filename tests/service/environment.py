@@ -25,6 +25,6 @@ def environment(**variables: str) -> Iterator[None]:
 
 
 def forget_clients() -> None:
-    for sent_once in (False, True):
-        http._client(os.getpid(), sent_once=sent_once).close()
+    for keeps in (False, True):
+        http._client(os.getpid(), keeps=keeps).close()
     http._client.cache_clear()

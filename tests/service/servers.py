@@ -31,10 +31,17 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class KeepingServer(Server):
-    """``callers``: the client's port, for each request."""
+    """``callers``: the client's port, for each request.
 
-    def __init__(self, proof: ssl.SSLContext | None = None) -> None:
+    ``most``: so many requests are answered on one connection. At the next one the server hangs up.
+    """
+
+    def __init__(self, proof: ssl.SSLContext | None = None, *, most: int = 1000) -> None:
         self.callers: list[int] = []
+        self.most = most
+        # Set while requests may be answered. Those that wait have a connection each.
+        self.answering = threading.Event()
+        self.answering.set()
         super().__init__(_Keeping, proof)
         self.origin = f"http{'s' if proof else ''}://127.0.0.1:{self.server_port}"
 
@@ -43,7 +50,13 @@ class _Keeping(Handler):
     server: KeepingServer
 
     def do_GET(self) -> None:
-        self.server.callers.append(self.client_address[1])
+        port = self.client_address[1]
+        is_over = self.server.callers.count(port) >= self.server.most
+        self.server.callers.append(port)
+        self.server.answering.wait(30)
+        if is_over:
+            self.close_connection = True
+            return
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.send_header("Set-Cookie", "followed=1; Path=/")

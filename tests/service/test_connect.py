@@ -19,7 +19,7 @@ from django_identity.service import ServiceClient
 from django_identity.service.answers import Profile
 from django_identity.service.connect import ConnectAnswer
 from tests import fake_service
-from tests.fake_service import FakeService, http, refusal
+from tests.fake_service import FakeService, answer, http, refusal
 
 CODE, SCOPES = "CNX-AB12-CD34", ("profile:basic", "kyc:status")
 
@@ -36,12 +36,12 @@ def redeem(
 
 def test_the_request_is_the_specs(service: FakeService) -> None:
     """JSON with code and scopes, and no other member but ``callback_url``."""
-    answer = redeem(service)
-    assert (answer.user_id, answer.profile.email) == ("subject-1", "ada@example.org")
-    assert answer.kyc is not None
-    assert answer.kyc.kyc_level == "level_2"
-    assert (answer.request_id, answer.signature) == ("req_1", "a-signature")
-    assert not [secret for secret in ("subject-1", "ada@example.org") if secret in repr(answer)]
+    result = redeem(service)
+    assert (result.user_id, result.profile.email) == ("subject-1", "ada@example.org")
+    assert result.kyc is not None
+    assert result.kyc.kyc_level == "level_2"
+    assert (result.request_id, result.signature) == ("req_1", "a-signature")
+    assert not [secret for secret in ("subject-1", "ada@example.org") if secret in repr(result)]
     more = {"callback_url": "https://site.example/"}
     ServiceClient(conf.application()).redeem_connect_code(CODE, SCOPES, **more)
     bodies = [json.loads(raw.partition(b"\r\n\r\n")[2]) for _, _, raw in service.requests]
@@ -120,18 +120,21 @@ def test_a_profile_of_somebody_else(service: FakeService) -> None:
 
 def test_profile_and_kyc_beside_the_status(service: FakeService) -> None:
     """ "data.profile" of the spec can be read both ways, and both are understood."""
-    result = service.connect_result()
-    service.answers["request"] = {"success": True, "data": result | result.pop("data")}
-    answer = redeem(service)
-    assert answer.profile.first_name == "Ada"
-    assert answer.kyc is not None
+    beside = service.connect_result()
+    service.answers["request"] = {"success": True, "data": beside | beside.pop("data")}
+    result = redeem(service)
+    assert result.profile.first_name == "Ada"
+    assert result.kyc is not None
 
 
 def test_what_was_not_asked_for_is_not_taken(service: FakeService) -> None:
-    """With kyc:status alone the profile stays unknown."""
-    answer = redeem(service, ("kyc:status",))
-    assert answer.profile.email == ""
-    assert answer.kyc is not None
+    """With kyc:status alone the profile stays unknown, and with profile:basic alone the level."""
+    result = redeem(service, ("kyc:status",))
+    assert result.profile.email == ""
+    assert result.kyc is not None
+    result = redeem(service, ("profile:basic",))
+    assert result.profile.email == "ada@example.org"
+    assert result.kyc is None
 
 
 # A no, and doubt
@@ -153,11 +156,17 @@ NOES: dict[str, list[Any]] = {
     ],
     "verification_policy_not_met": [
         refusal("POA_REQUIRED", "403 Forbidden"),
+        refusal("poa_required", "403 Forbidden"),
         refusal("SELFIE_REQUIRED", "403 Forbidden", kyc_required=True),
+        refusal("SELFIE_REQUIRED", "403 Forbidden", kyc_url="https://kyc.example/"),
+        refusal("SELFIE_REQUIRED", "403 Forbidden", kyc_url="javascript:alert(1)"),
+        answer({"success": False, "kyc_url": "https://kyc.example/"}, status="403 Forbidden"),
     ],
     "service_refusal": [
         refusal("WHATEVER", "403 Forbidden"),
         refusal("WHATEVER", "403 Forbidden", kyc_required="true"),
+        refusal("WHATEVER", "403 Forbidden", kyc_required=False, kyc_url=None),
+        refusal("WHATEVER", "403 Forbidden", kyc_url=""),
         http(b'{"success": false}'),
         http(b'{"success": false, "data": {"status": "approved"}}'),
     ],
@@ -176,13 +185,13 @@ NOES: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize(
-    ("code", "answer"),
-    [(code, answer) for code, answers in NOES.items() for answer in answers],
+    ("code", "given"),
+    [(code, given) for code, answers in NOES.items() for given in answers],
     ids=lambda each: getattr(each, "__name__", None),
 )
-def test_a_clear_no_is_typed(service: FakeService, code: str, answer: Any) -> None:
+def test_a_clear_no_is_typed(service: FakeService, code: str, given: Any) -> None:
     """Each code of the spec has its error, on whatever status. One request; the code is spent."""
-    service.answers["request"] = answer
+    service.answers["request"] = given
     with pytest.raises(ServiceError) as raised:
         redeem(service, TIMEOUT=fake_service.IMPATIENCE)
     assert raised.value.code == code

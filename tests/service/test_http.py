@@ -7,7 +7,9 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from django_identity.service import ServiceClient
 from django_identity.service.http import Answer, Call, environment_problem, exchange
 from tests import fake_service
 from tests.fake_service import FakeService, html, huge, reset, serving, silent
+from tests.sandbox.receiver import until
 from tests.service.environment import environment
 from tests.service.servers import ForwardProxy, KeepingServer
 
@@ -66,6 +69,41 @@ def test_a_child_process_opens_its_own_connections() -> None:
     assert childs != mine == mine_again
 
 
+def calls_at_once(server: KeepingServer, count: int) -> list[int]:
+    """The statuses of so many reads, each of which gets a connection of its own at first."""
+    server.answering.clear()
+    arrived = len(server.callers) + count
+    reads = [partial(send, Call("profile", server.origin)) for _ in range(count)]
+    with ThreadPoolExecutor(count) as pool:
+        answers = [pool.submit(read) for read in reads]
+        until(lambda: len(server.callers) >= arrived)
+        server.answering.set()
+    return [each.result().status for each in answers]
+
+
+@pytest.mark.parametrize("kept", [1, 3])
+def test_a_read_outlives_a_connection_that_the_service_has_ended(kept: int) -> None:
+    """It is sent once more, on a new connection: others that were kept may have ended, too."""
+    with closing(KeepingServer(most=1)) as server:
+        for _ in range(4):
+            assert calls_at_once(server, kept) == [200] * kept
+        ended = [port for port in set(server.callers) if server.callers.count(port) > 1]
+        assert len(ended) == 2 * kept
+
+
+@pytest.mark.parametrize("content", [{"json": {"a": "b"}}, {}], ids=["POST", "GET"])
+def test_a_read_is_sent_twice_at_most(content: dict[str, Any]) -> None:
+    """A service that hangs up each time has no answer."""
+    with closing(KeepingServer(most=0)) as server:
+        with pytest.raises(ServiceUnavailable) as raised:
+            send(Call("profile", server.origin, **content))
+        assert raised.value.may_have_arrived
+        assert len(set(server.callers)) == len(server.callers) == 2
+        with pytest.raises(ServiceUnavailable):
+            send(Call("token", server.origin, sent_once=True, **content))
+        assert len(server.callers) == 3
+
+
 # Limits
 
 
@@ -99,17 +137,20 @@ PACKED = fake_service.http(gzip.compress(GOOD), headers="Content-Encoding: gzip\
 
 
 @pytest.mark.parametrize(
-    ("given", "error"),
-    [(huge, MalformedAnswer), (PACKED, MalformedAnswer), (html("503 Bad"), ServiceUnavailable),
-     (reset, ServiceUnavailable), (silent, ServiceUnavailable)],
-    ids=["huge", "gzip", "503", "reset", "silent"],
+    ("given", "error", "calls"),
+    [(huge, MalformedAnswer, 1), (PACKED, MalformedAnswer, 1),
+     (html("503 Bad"), ServiceUnavailable, 1), (silent, ServiceUnavailable, 1),
+     (reset, ServiceUnavailable, 2), (fake_service.truncated, ServiceUnavailable, 2)],
+    ids=["huge", "gzip", "503", "silent", "reset", "truncated"],
 )  # fmt: skip
-def test_an_answer_that_is_not_read(service: FakeService, given: Any, error: type) -> None:
-    """256 KB are read, and never inflated; whatever happens, nothing is sent twice."""
+def test_an_answer_that_is_not_read(
+    service: FakeService, given: Any, error: type, calls: int
+) -> None:
+    """256 KB are read, and never inflated. Only after a broken connection a read is sent again."""
     service.answers["profile"] = given
     with pytest.raises(error), fake_service.impatient(service):
         ServiceClient(conf.application()).profile("1", access_token=SECRET)
-    assert len(service.requests) == 1
+    assert len(service.requests) == calls
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -16,10 +16,13 @@ from django.test import override_settings
 
 from django_identity import conf, exceptions
 from django_identity.handlers import KNOWN_TYPES
+from django_identity.models import WebhookEvent
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient, answers, refusals
 from django_identity.service.authorization import authorization_url, code_verifier
 from django_identity.service.http import Answer, Call
+from tests.deliveries import deliver
+from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService, answer, refusal
 from tests.service.servers import KeepingServer
 
@@ -135,6 +138,8 @@ AT = "2026-11-01T10:00:00Z"
              "scopes": ("a", "b"), "subject": "s", "id_token": Secret("it")},
         ),
         (answers.Profile.parse, PROFILE, PROFILE),
+        *((answers.Profile.parse, PROFILE | {"country": odd}, PROFILE | {"country": ""})
+          for odd in ("Nigeria", "ng", "N1", "NGA", "\u039d\u0393")),
         (answers.KycStatus.parse, KYC | {"verified_at": AT}, KYC | {"verified_at": VERIFIED_AT}),
         (answers.KycStatus.parse, KYC, KYC | {"verified_at": None, "subject": None}),
         (
@@ -146,12 +151,15 @@ AT = "2026-11-01T10:00:00Z"
                         answers.ListedClaim("x", "", False, "", None))},
         ),
     ],
-    ids=["token", "profile", "kyc", "kyc without a time", "claims"],
+    ids=["token", "profile", *["another country"] * 5, "kyc", "kyc without a time", "claims"],
 )  # fmt: skip
 def test_every_member_of_an_answer_is_read(
     parse: Callable[..., object], body: dict[str, Any], read: dict[str, Any]
 ) -> None:
-    """As it was sent: secrets as secrets, moments as moments; what may be absent is empty."""
+    """As it was sent: secrets as secrets, moments as moments; what may be absent is empty.
+
+    A country that is not two capitals is left out.
+    """
     parsed = parse(body)
     assert {name: getattr(parsed, name) for name in read} == read
 
@@ -226,6 +234,35 @@ def test_an_error_is_read_by_its_code(service: FakeService, message: dict[str, s
         client.refresh(Secret("rt"))
 
 
+TOKEN_ERRORS = {
+    "invalid_grant": (exceptions.InvalidGrant, "400 No"),
+    "invalid_client": (exceptions.ClientRejected, "401 No"),
+    "unauthorized_client": (exceptions.ClientRejected, "400 No"),
+    "environment_mismatch": (exceptions.EnvironmentMismatch, "403 No"),
+}
+SHAPES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "envelope": lambda code: {"success": False, "error": {"code": code, "message": "No."}},
+    "text in the envelope": lambda code: {"success": False, "error": code},
+    "oauth": lambda code: {"error": code, "error_description": "No."},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("spelled", [str.upper, str.lower, str.title], ids=["A", "a", "Aa"])
+@pytest.mark.parametrize("code", TOKEN_ERRORS)
+def test_a_token_error_is_read_in_either_shape(
+    service: FakeService, code: str, spelled: Callable[[str], str], shape: str
+) -> None:
+    """The service's envelope and OAuth's form mean the same, in any case of letters."""
+    kind, status = TOKEN_ERRORS[code]
+    service.answers["token"] = answer(SHAPES[shape](spelled(code)), status=status)
+    for ask in ("exchange", "refresh"):
+        with pytest.raises(kind) as raised:
+            ASKS[ask](ServiceClient(conf.application()))
+        assert type(raised.value) is kind
+        assert raised.value.service_code == spelled(code)
+
+
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [
@@ -239,12 +276,18 @@ def test_a_pause_is_an_hour_at_most(header: str, seconds: float) -> None:
     assert refusals.pause({"retry-after": header}) == seconds
 
 
+@pytest.mark.django_db(transaction=True)
 def test_there_are_seven_types_of_events() -> None:
-    """Each by its name in the specification."""
+    """Each by its name in the specification. Any other is stored, and ignored."""
     assert set(KNOWN_TYPES) == {
         "kyc.verified", "kyc.rejected", "consent.granted", "consent.revoked", "claim.issued",
         "claim.revoked", "data.deletion_requested",
     }  # fmt: skip
+    make_identity(make_user())
+    for name in ("claim.promised", "claim.issued"):
+        assert deliver(name).status_code == 200
+    stored = WebhookEvent.objects.order_by("pk").values_list("event_type", "outcome")
+    assert list(stored) == [("claim.promised", "ignored"), ("claim.issued", "applied")]
 
 
 HIDDEN = "what-nobody-may-see"
@@ -266,9 +309,9 @@ HIDDEN = "what-nobody-may-see"
         Call("connect", "https://x.y", json={"connect_code": HIDDEN}),
         Answer(200, {"location": HIDDEN}, b""),
         Answer(200, {}, HIDDEN.encode()),
-        answers.RotatedSecret("test", "a", Secret(HIDDEN)),
-        answers.NewTestUser("a", HIDDEN, Secret("b")),
-        answers.NewTestUser("a", "b", Secret(HIDDEN)),
+        answers.RotatedSecret.parse({"mode": "test", "clientId": "a", "clientSecret": HIDDEN}),
+        answers.NewTestUser.parse({"userId": "a", "email": HIDDEN, "password": "b"}),
+        answers.NewTestUser.parse({"userId": "a", "email": "b", "password": HIDDEN}),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -25,6 +25,8 @@ from django_identity.sandbox.models import Delivery, User
 from django_identity.sandbox.people import verification
 from django_identity.sandbox.people.pages import next_address
 
+#: How far the service's clock may differ from the site's.
+DIFFERENCES = {-240: "4 minutes behind", 240: "4 minutes ahead"}
 SPANS = {600: "10 minutes", 3600: "1 hour", 90_000: "25 hours", 2_678_400: "31 days"}
 ENDPOINTS = ("token", "profile", "kyc", "claims", "connect", "jwks", "authorize")
 #: Kinds of faults that need no more to be said.
@@ -64,6 +66,12 @@ class ClockForm(forms.Form):
     seconds = forms.IntegerField(required=False, min_value=0, max_value=10**8)
 
 
+class DifferenceForm(forms.Form):
+    """How far the clock is ahead of real time."""
+
+    seconds = forms.TypedChoiceField(choices=list(DIFFERENCES.items()), coerce=int)
+
+
 class PasteForm(forms.Form):
     """A credential from anywhere."""
 
@@ -95,7 +103,7 @@ class SwitchesForm(forms.Form):
             yield self[name], self.initial[name] != switch.default
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def operator(request: HttpRequest) -> HttpResponse:
     """Ask whoever is not on this machine for the control token."""
     if callers.is_control_token(request.POST.get("token", "")):
@@ -119,6 +127,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "now": clock.now(),
         "offset": clock.offset(),
         "spans": SPANS.items(),
+        "differences": DIFFERENCES.items(),
         "kid": keys.current().kid,
     }
     return render(request, "sandbox/console/home.html", context)
@@ -136,7 +145,7 @@ def _activity(request: HttpRequest) -> dict[str, object]:
     return {"groups": activity.groups(with_good=not hides_good), "hides_good": hides_good}
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @callers.operators_only
 def delivery(request: HttpRequest, delivery_id: int) -> HttpResponse:
     """Show one delivery with the request and each answer, and send it once more."""
@@ -150,7 +159,7 @@ def delivery(request: HttpRequest, delivery_id: int) -> HttpResponse:
     return render(request, "sandbox/console/delivery.html", context)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @callers.operators_only
 def credential(request: HttpRequest) -> HttpResponse:
     """Take a credential apart that was pasted. It is not kept."""
@@ -164,7 +173,7 @@ def credential(request: HttpRequest) -> HttpResponse:
     return render(request, "sandbox/console/credential.html", context)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @callers.operators_only
 def switches(request: HttpRequest) -> HttpResponse:
     """Show every switch with its explanation; save them, or set all of them back."""
@@ -247,6 +256,7 @@ _ACTIONS: dict[str, tuple[type[forms.Form], Callable[..., object], str]] = {
     "fail": (FaultForm, _fail, "The next call fails."),
     "forget_faults": (forms.Form, faults.cancel, "No call fails any more."),
     "clock": (ClockForm, _move_clock, "The clock is set."),
+    "differ": (DifferenceForm, clock.differ, "The clock differs from real time."),
     "rotate_key": (forms.Form, keys.rotate, "A new key signs; the old one stays for 25 hours."),
     "withdraw_key": (forms.Form, _withdraw_key, "That key is withdrawn; a new one signs."),
 }

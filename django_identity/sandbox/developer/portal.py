@@ -74,7 +74,7 @@ def _application(app_id: str) -> Application:
         raise Refused(404, envelope.NOT_FOUND, message) from error
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @callers.operators_only
 def portal(request: HttpRequest) -> HttpResponse:
     """List the applications with their credential sets, and do what the pressed button says."""

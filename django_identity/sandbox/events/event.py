@@ -2,9 +2,10 @@
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any
 
 from django.db import transaction
 
@@ -29,10 +30,39 @@ class EventType(StrEnum):
 COVERED_BY = {"kyc.": {"kyc:read", "kyc:status"}, "claim.": {"claims:read"}}
 
 
-def body(event_type: str, event_id: str, timestamp: str, data: Mapping[str, object]) -> str:
-    """Return the JSON text of an event, of any type, whose UTF-8 bytes are signed and sent."""
-    about = {"event_type": event_type, "event_id": event_id, "timestamp": timestamp}
-    return json.dumps({**about, "data": data}, separators=(",", ":"), ensure_ascii=False)
+def body(
+    event_type: str, event_id: str, timestamp: str, user_id: str, data: Mapping[str, object]
+) -> str:
+    """Return the JSON text of an event, of any type, whose UTF-8 bytes are signed and sent.
+
+    The event names the person ``user_id`` where the switch says; an empty one names nobody.
+    """
+    event: dict[str, object] = {
+        "event_type": event_type,
+        "event_id": event_id,
+        "timestamp": timestamp,
+        "data": data,
+    }
+    if user_id:
+        event = _naming(event, user_id, _place(event_type).split("."))
+    return json.dumps(event, separators=(",", ":"), ensure_ascii=False)
+
+
+def _place(event_type: str) -> str:
+    """Return where an event names its person. The specification shows it for one type."""
+    if event_type == EventType.KYC_VERIFIED:
+        return "data.user_id"
+    return switches.current().event_subject
+
+
+def _naming(members: Mapping[str, Any], user_id: str, path: Sequence[str]) -> dict[str, Any]:
+    """Return ``members`` with the person's id at the end of ``path``, before the other members."""
+    first, *rest = path
+    below = members.get(first, {})
+    named = _naming(below, user_id, rest) if rest else user_id
+    if first in members:
+        return {**members, first: named}
+    return {first: named, **members}
 
 
 @transaction.atomic
@@ -54,11 +84,11 @@ def announce(
             except for kyc.verified, whose members the specification shows.
     """
     shown = kind is EventType.KYC_VERIFIED or switches.current().event_details
-    data = {"user_id": person.subject, **(about if shown else {})}
+    data = about if shown else {}
     for client in [application] if application else _concerned(person, kind):
         if client.webhook_url:
             event_id = new_event_id()
-            text = body(kind, event_id, timestamp(clock.now()), data)
+            text = body(kind, event_id, timestamp(clock.now()), person.subject, data)
             deliveries.queue(client, event_id, kind, person.subject, text)
 
 

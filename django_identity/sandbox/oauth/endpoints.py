@@ -13,7 +13,7 @@ from oauth2_provider.views import TokenView
 from oauth2_provider.views.base import BaseAuthorizationView
 from oauthlib.oauth2.rfc6749.errors import MismatchingRedirectURIError
 
-from django_identity.sandbox import clients, consents, envelope, request_log
+from django_identity.sandbox import clients, consents, envelope, request_log, switches
 from django_identity.sandbox.models import Client
 from django_identity.sandbox.oauth import rules
 from django_identity.sandbox.people.pages import signed_in_user, was_skipped
@@ -29,7 +29,7 @@ class AuthorizationPage(BaseAuthorizationView):
     change it.
     """
 
-    http_method_names = ["get", "post"]
+    http_method_names = ["get", "head", "post"]
 
     def handle_no_permission(self) -> HttpResponse:
         """Check the request before a person is asked to sign in for it."""
@@ -117,7 +117,7 @@ class TokenEndpoint(TokenView):
         if request.GET or request.content_type != "application/x-www-form-urlencoded":
             told = "Send the parameters in a form-encoded body, and nowhere else."
             refusal = {"error": "invalid_request", "error_description": told}
-            return JsonResponse(refusal, status=400)
+            return _in_form(JsonResponse(refusal, status=400))
         grant, named = rules.presented(request), request.POST.get("client_id", "")
         client = Client.objects.filter(client_id=named).first()
         if grant is not None:
@@ -130,11 +130,24 @@ class TokenEndpoint(TokenView):
             is_mixed = grant.application.environment != client.environment
             if is_mixed and json.loads(response.content)["error"] == "invalid_grant":
                 return envelope.environment_mismatch().answer
-        return response
+        return _in_form(response)
 
     def http_method_not_allowed(self, *args: object, **kwargs: object) -> HttpResponse:
         """Refuse any method but POST, as JSON."""
         return envelope.method_not_allowed("POST")
+
+
+def _in_form(response: HttpResponse) -> HttpResponse:
+    """Return an error of the token endpoint in the form that the switch chooses.
+
+    The specification shows none: OAuth's (RFC 6749, section 5.2), or the service's envelope.
+    """
+    if response.status_code < 400 or switches.current().token_errors == "oauth":
+        return response
+    said = json.loads(response.content)
+    code, message = said["error"].upper(), said.get("error_description", "")
+    challenge = response.get("WWW-Authenticate", "")
+    return envelope.error(response.status_code, code, message, challenge=challenge)
 
 
 def _to_application(address: str) -> HttpResponse:

@@ -56,16 +56,25 @@ class Validator(OAuth2Validator):
         return True
 
     def authenticate_client(self, request: Request, *args: object, **kwargs: object) -> bool:
-        """Accept ``client_id`` and ``client_secret`` in the body; by a switch, Basic instead."""
+        """Accept ``client_id`` and ``client_secret`` in the body; by a switch, Basic instead.
+
+        A client that sends both is refused, whether or not they agree (RFC 6749, section 2.3).
+        """
         named, secret = request.client_id, request.client_secret
         header = request.headers.get("HTTP_AUTHORIZATION", "")
-        basic = clients.basic_credentials(header) if switches.current().basic_clients else None
-        if basic and secret:
-            raise InvalidRequestError("Send the client's credentials once.", request=request)
-        if basic and named not in {None, basic[0]}:
+        if not clients.is_basic(header):
+            request.client = clients.known(named or "", secret or "")
+            return request.client is not None
+        basic = clients.basic_credentials(header)
+        client = clients.known(*basic) if basic else None
+        if client is None or named not in {None, client.client_id}:
             return False
-        request.client = clients.known(*(basic or (named or "", secret or "")))
-        return request.client is not None
+        if secret:
+            raise InvalidRequestError("Send the client's credentials once.", request=request)
+        if not switches.current().basic_clients:
+            return False
+        request.client = client
+        return True
 
     def confirm_redirect_uri(self, *args: Any, **kwargs: Any) -> bool:
         """Refuse another address than the authorization's as a bad grant."""

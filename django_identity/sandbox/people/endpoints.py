@@ -67,11 +67,15 @@ def claims_list(request: HttpRequest, user_id: str) -> HttpResponse:
 
 
 def _claim_element(claim: Claim) -> dict[str, Any]:
-    """Return a claim with the fields of the basic and, if sent, of the credential variant."""
-    element = {name: getattr(claim, name) for name in ("claim_type", "provider", "revoked")}
-    expires_at = clock.timestamp(claim.expires_at) if claim.expires_at else None
-    variant = {"proof_hash": claim.proof_hash, "expires_at": expires_at}
-    return element | (variant if switches.current().optional_members else {})
+    """Return a claim with the fields of both variants, as far as the switches leave them in."""
+    switched = switches.current()
+    element: dict[str, Any] = {"claim_type": claim.claim_type, "provider": claim.provider}
+    if switched.claims_revoked:
+        element["revoked"] = claim.revoked
+    if switched.optional_members:
+        element["proof_hash"] = claim.proof_hash
+        element["expires_at"] = clock.timestamp(claim.expires_at) if claim.expires_at else None
+    return element
 
 
 def _require_verification(user: User) -> None:

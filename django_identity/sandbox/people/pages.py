@@ -44,7 +44,7 @@ def _to_sign_in(next_one: str) -> HttpResponse:
 
 
 @sensitive_post_parameters("password")
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
     """Offer the cast; sign a person in and send them to where they were going."""
     if request.method == "GET" and request.user.is_authenticated:
@@ -86,7 +86,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def verify(request: HttpRequest) -> HttpResponse:
     """Ask for a BVN and say what came of it; ``skip`` goes on without."""
     if "skip" in request.POST:
@@ -167,7 +167,7 @@ def revoke_consent(request: HttpRequest, client_id: str) -> HttpResponse:
 
 
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest) -> HttpResponse:
     """Ask whether it is meant; then ask every application to delete the person's data."""
     user = signed_in_user(request)

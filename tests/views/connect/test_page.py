@@ -32,6 +32,7 @@ def test_a_code_verifies_the_account(service: FakeService, browser: Client, user
     assert identity.scopes == ["profile:basic", "kyc:status"]
     assert standing_of(user).level_shortfall("level_2") is None
     assert not TokenGrant.objects.exists()
+    assert ConnectRedemption.objects.get().request_id == "req_1"
     assert b"Connect code" in browser.get("/identity/account/").content
 
 

@@ -7,7 +7,8 @@ import pytest
 from django.db import connection
 from django.test import Client, override_settings
 
-from django_identity.models import LinkedIdentity
+from django_identity.models import ConnectRedemption, LinkedIdentity
+from django_identity.policy import IdentityPolicy
 from tests import fake_service
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService, http, refusal
@@ -55,15 +56,62 @@ def test_every_no_says_what_to_do_next(
     assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
 
 
+KYC_WITHOUT_STATUS = {"profile": {}, "kyc": {"kyc_level": "level_2"}}
+REFUSED_AFTER_THE_ANSWER: dict[str, tuple[dict[str, Any], str, int]] = {
+    "by the policy": ({}, "connect_answer_refused", 403),
+    "by linking": ({"user_id": "bobs"}, "subject_taken", 403),
+    "unusable": ({"data": KYC_WITHOUT_STATUS}, "malformed_answer", 502),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_AFTER_THE_ANSWER)
+def test_the_services_own_number_helps_support(
+    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, case: str,
+) -> None:  # fmt: skip
+    """``request_id`` of the answer stands on the page, in the one log line and in the record."""
+    changes, code, status = REFUSED_AFTER_THE_ANSWER[case]
+    make_identity(make_user("bob"), subject="bobs")
+    if case == "by the policy":
+        monkeypatch.setattr(IdentityPolicy, "may_accept_connect_answer", lambda *_: False)
+    service.connect = {"request_id": "req_7f3a", **changes}
+    page = refused(hand_in(browser), code, status)
+    assert "· <code>req_7f3a</code>" in page
+    [line] = [each for each in caplog.messages if "identity.connect.failed" in each]
+    assert "request_id=req_7f3a" in line
+    assert ConnectRedemption.objects.get().request_id == "req_7f3a"
+
+
+def test_a_number_that_is_no_code_is_kept_and_not_shown(
+    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """Any other text of the service stays out of the log, whose lines a program reads."""
+    monkeypatch.setattr(IdentityPolicy, "may_accept_connect_answer", lambda *_: False)
+    service.connect = {"request_id": "req 7 code=none"}
+    assert "req 7" not in refused(hand_in(browser), "connect_answer_refused", 403)
+    assert "code=none" not in caplog.text
+    assert ConnectRedemption.objects.get().request_id == "req 7 code=none"
+
+
 def test_a_link_to_get_verified(service: FakeService, browser: Client) -> None:
-    """``kyc_url`` is a link if it is safe to follow, and never anything else."""
+    """``kyc_url`` is a link if it is safe to follow, and never anything else.
+
+    The code alone says what is missing, too.
+    """
     beside = {"kyc_required": True, "kyc_url": "https://kyc.example/?a=1&b=2"}
     service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
     page = refused(hand_in(browser), "verification_policy_not_met", 403)
     assert 'href="https://kyc.example/?a=1&amp;b=2"' in page
+    assert "proof of address" in page
     beside["kyc_url"] = "javascript:alert(1)"
-    service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
-    assert "javascript" not in hand_in(browser, "CNX-AB12-CD35").content.decode()
+    service.answers["request"] = refusal("poa_required", "403 Forbidden", **beside)
+    page = hand_in(browser, "CNX-AB12-CD35").content.decode()
+    assert "javascript" not in page
+    assert "proof of address" in page
+    service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden")
+    response = hand_in(browser, "CNX-AB12-CD36")
+    assert "proof of address" in refused(response, "verification_policy_not_met", 403)
 
 
 def test_a_service_that_is_not_there(service: FakeService, browser: Client) -> None:
@@ -111,3 +159,4 @@ def test_after_a_crash(
         assert hand_in(browser).status_code == 500
     refused(hand_in(browser), "connect_code_in_use", 409)
     assert service.calls("request") == 1
+    assert ConnectRedemption.objects.get().request_id == "req_1"

@@ -44,6 +44,7 @@ def test_valid_becomes_used(
     shown = identity_sandbox.control("GET", f"users/{identity_person.user_id}")
     scopes = ["profile:basic", "kyc:status"]
     assert shown["consents"] == {identity_application.client_id: scopes}
+    assert (identity.consent, identity.scopes) == ("granted", scopes)
     assert (len(shown["emails"]), len(shown["notices"])) == (1, 1)
 
 

@@ -14,6 +14,7 @@ from django_identity import conf
 from django_identity.error_table import hint_of
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle import runs
+from django_identity.lifecycle.claims import PROVIDER_MISMATCH
 from django_identity.lifecycle.operators.doctor.finding import Finding, Level, number_of
 from django_identity.lifecycle.operators.doctor.grant_checks import lost_lately
 from django_identity.models import (
@@ -48,6 +49,7 @@ def check_records() -> Iterator[Finding]:
     """Each group of rows that needs somebody, with its number."""
     yield from _webhooks()
     yield from _failing()
+    yield from _provider_names()
     yield from _strays()
     failed = AuthorizationRequest.objects.filter(outcome__in=OF_SETTINGS)
     counted = failed.values_list("application", "outcome").annotate(count=Count("pk"))
@@ -73,6 +75,13 @@ def _failing() -> Iterator[Finding]:
         level = Level.PROBLEM if is_of_site else Level.WARNING
         said = f"{count} failing: {code or 'no reason kept'}"
         yield Finding("refetches", level, said, hint_of(code))
+
+
+def _provider_names() -> Iterator[Finding]:
+    """People with a claim that opens no gate because the service names two providers for it."""
+    if count := number_of(LinkedIdentity.objects.filter(last_error=PROVIDER_MISMATCH)):
+        said = f"{count} with a claim whose provider has two names"
+        yield Finding("provider_names", Level.PROBLEM, said, hint_of(PROVIDER_MISMATCH))
 
 
 def _strays() -> Iterator[Finding]:

@@ -1,0 +1,104 @@
+"""A database that ends the connection while the site waits for the service.
+
+A call may take ten seconds, and a pooler or a restarted server ends what is idle meanwhile.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import InterfaceError, OperationalError, connection
+from django.http import HttpResponse
+from django.test import Client
+
+from django_identity.models import AuthorizationRequest, ConnectRedemption, Consent, LinkedIdentity
+from tests.databases import cutter, on_servers
+from tests.factories import make_user
+from tests.fake_service import INVALID_GRANT, FakeService, refusal
+from tests.sign_in import begin, come_back, is_signed_in, sign_in
+from tests.views.connect.pages import browser_of, hand_in, page_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def failing(errors: list[type[Exception]], *, when: Callable[[], bool]) -> Iterator[None]:
+    """Statements raise these errors in turn, from the moment at which ``when`` holds."""
+
+    def execute(run: Any, *statement: Any) -> Any:
+        if errors and when():
+            raise errors.pop(0)
+        return run(*statement)
+
+    with connection.execute_wrapper(execute):
+        yield
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+@pytest.mark.parametrize("way", [sign_in, hand_in])
+def test_a_broken_statement_is_tried_again(
+    service: FakeService, way: Callable[[Client], HttpResponse], error: type[Exception]
+) -> None:
+    """Drivers say it in two ways. The answer of the service cannot be had again."""
+    browser = Client() if way is sign_in else browser_of(make_user())
+    asked = "token" if way is sign_in else "request"
+    with failing([error], when=lambda: service.calls(asked) > 0):
+        assert way(browser).status_code == 302
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+    assert service.calls(asked) == 1
+
+
+def test_a_database_that_stays_away_is_said(service: FakeService) -> None:
+    """A page with a code and a reference, as for every other failure."""
+    browser = Client()
+    state = begin(browser)
+    # Each try breaks at its first statement. The page itself reads the session again.
+    with failing([InterfaceError] * 5, when=lambda: service.calls("claims") > 0):
+        page = come_back(browser, state)
+    assert page.status_code == 503
+    page_of(page, "storage_unavailable")
+
+
+@on_servers
+@pytest.mark.parametrize("person", ["new", "known", "linking"])
+def test_a_sign_in_outlives_its_connection(service: FakeService, person: str) -> None:
+    """Somebody new, somebody who returns, and somebody who links."""
+    browser = Client()
+    if person == "known":
+        sign_in(Client())
+    if person == "linking":
+        browser = browser_of(make_user())
+    state = begin(browser)
+    service.meanwhile["token"] = cutter()
+    assert come_back(browser, state).status_code == 302
+    assert is_signed_in(browser)
+    assert (User.objects.count(), LinkedIdentity.objects.count()) == (1, 1)
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+
+
+@on_servers
+def test_a_code_outlives_its_connection(service: FakeService) -> None:
+    browser = browser_of(make_user())
+    service.meanwhile["request"] = cutter()
+    assert hand_in(browser).status_code == 302
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+    assert ConnectRedemption.objects.get().outcome == "completed"
+
+
+@on_servers
+def test_a_refusal_outlives_its_connection(service: FakeService) -> None:
+    """The person reads what the service said, and the record keeps it."""
+    browser = Client()
+    state = begin(browser)
+    service.answers["token"] = INVALID_GRANT
+    service.meanwhile["token"] = cutter()
+    page_of(come_back(browser, state), "invalid_grant")
+    assert AuthorizationRequest.objects.get().outcome == "invalid_grant"
+
+    member = browser_of(make_user())
+    service.answers["request"] = refusal("INVALID_CONNECT_CODE")
+    service.meanwhile["request"] = cutter()
+    page_of(hand_in(member), "invalid_connect_code")
+    assert ConnectRedemption.objects.get().outcome == "invalid_connect_code"
