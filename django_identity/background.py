@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from django_identity import database
-from django_identity.logs import LogEvent, log_trouble
+from django_identity.logs import LogEvent, log, log_trouble
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -67,22 +68,34 @@ def ask_broker() -> None:
             connection.connect()
 
 
-def nudge(task: TaskName, *arguments: object) -> bool:
-    """Publish ``task``, without anything about a person. Returns False if no broker took it.
+def publish(task: TaskName, messages: Sequence[tuple[object, ...]]) -> bool:
+    """Publish ``task`` for the arguments of each message, which say nothing about a person.
 
-    It blocks for a few seconds at most. A message that no worker took within a minute expires. A
-    site whose tasks are eager has no worker: then the task runs here.
+    Returns False if no broker took them. It blocks for a few seconds at most. A message that no
+    worker took within a minute expires. A site whose tasks are eager has no worker: then the task
+    runs here.
     """
+    if not messages:
+        return True
+    if not has_broker() and not is_eager():
+        # Right for a site with cron. Else this process does not import the site's Celery app.
+        log(LogEvent.BROKER_UNKNOWN, task=task)
+        return True
     try:
         for app in _apps:
             if app.conf.task_always_eager:
-                _run(app, task, arguments)
+                _run(app, task, messages)
             elif app.conf.broker_url:
-                _publish(app, task, arguments)
+                _send(app, task, messages)
     except Exception as error:  # noqa: BLE001  any transport's own errors
         log_trouble(LogEvent.BROKER_FAILED, error, level=logging.WARNING, task=task)
         return False
     return True
+
+
+def nudge(task: TaskName, *arguments: object) -> bool:
+    """Publish ``task`` once. Returns False if no broker took it."""
+    return publish(task, [arguments])
 
 
 def nudge_on_commit(task: TaskName, *arguments: object) -> None:
@@ -90,16 +103,18 @@ def nudge_on_commit(task: TaskName, *arguments: object) -> None:
     database.on_commit(lambda: nudge(task, *arguments))
 
 
-def _publish(app: Celery, task: TaskName, arguments: tuple[object, ...]) -> None:
+def _send(app: Celery, task: TaskName, messages: Sequence[tuple[object, ...]]) -> None:
     with _connection(app) as connection:
         once: Any = {"connection": connection, "retry": False, "ignore_result": True}
-        app.send_task(task, arguments, expires=EXPIRES, **once)
+        for arguments in messages:
+            app.send_task(task, arguments, expires=EXPIRES, **once)
 
 
-def _run(app: Celery, task: TaskName, arguments: tuple[object, ...]) -> None:
+def _run(app: Celery, task: TaskName, messages: Sequence[tuple[object, ...]]) -> None:
     # As a worker does when it starts. ``send_task`` would ask a broker even so.
     app.loader.import_task_module(TASKS)
-    app.tasks[task].apply(arguments)
+    for arguments in messages:
+        app.tasks[task].apply(arguments)
 
 
 def _connection(app: Celery) -> Connection:

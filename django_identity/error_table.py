@@ -213,8 +213,9 @@ ERRORS: Mapping[str, Row] = {
     # Grants, credentials and documents.
     "reauthorization_needed": Row(502, _RESTART, _ENDED, _CONSENT_AGAIN),
     "sealed_value_unreadable": Row(
-        502, _RESTART, _ENDED,
-        _("No key of ENCRYPTION_KEYS opens what was stored. The person has to consent again.")),
+        500, _RESTART, _WRONG,
+        _("No key of ENCRYPTION_KEYS opens what was stored. Put the former key back, behind the "
+          "current one.")),
     "credential_rejected": Row(
         502, _RETRY, _("%(service)s sent a proof that this site could not verify."),
         _("The credential failed a check, which the log names. API_ORIGIN must be the issuer, "

@@ -58,6 +58,11 @@ def shaped_code(text: object) -> str:
     return text if isinstance(text, str) and SERVICE_CODE.fullmatch(text) else ""
 
 
+def new_reference() -> str:
+    """What an operator searches the log for."""
+    return secrets.token_hex(4)
+
+
 class IdentityError(Exception):
     """The base class: ``except IdentityError`` catches every error that this package raises.
 
@@ -78,7 +83,7 @@ class IdentityError(Exception):
             self.code = code
         super().__init__(detail or self.code)
         self.detail, self.retry_after = detail, retry_after
-        self.reference = secrets.token_hex(4)
+        self.reference = new_reference()
 
     @property
     def http_status(self) -> int:
@@ -132,10 +137,21 @@ class ServiceError(IdentityError):
 
 
 class ServiceUnavailable(ServiceError):
-    """``network_error``: the class of the error below, if no answer came at all."""
+    """``network_error``: the class of the error below, if no answer came at all.
+
+    ``status``: the HTTP status of an answer that is not the service's.
+    """
 
     network_error: str = ""
+    status: int = 0
     code = "service_unavailable"
+
+    @classmethod
+    def of_status(cls, status: int, said: str = "", *, endpoint: str) -> ServiceUnavailable:
+        """The error for an answer with this status, of which nothing else can be used."""
+        error = cls(f"HTTP {status} {said}".strip(), endpoint=endpoint)
+        error.status = status
+        return error
 
 
 class KeysUnavailable(ServiceUnavailable):

@@ -35,7 +35,7 @@ class LogEvent(StrEnum):
     ERASURE_FAILED = "identity.erasure.failed"
     SERVICE_CALLED = "identity.service.called"
     BROKER_FAILED = "identity.broker.failed"
-    CACHE_FAILED = "identity.cache.failed"
+    BROKER_UNKNOWN = "identity.broker.unknown"
 
 
 def log(

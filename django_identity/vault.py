@@ -7,6 +7,7 @@ context as a line of JSON, so a value that was copied to another row or column d
 import base64
 import json
 from functools import lru_cache
+from typing import NamedTuple
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives import hashes
@@ -29,27 +30,30 @@ def unseal(sealed: str, *, keys: tuple[Secret, ...], context: Context) -> Secret
 
     Raises ``SealedValueUnreadable`` if no key fits or the value has another context.
     """
-    secret = _opened(sealed, keys, context)
-    if secret is None:
+    opened = _opened(sealed, keys)
+    if opened is None:
         raise SealedValueUnreadable("no key opens it")
-    return secret
+    if opened.context != json.dumps(context):
+        raise SealedValueUnreadable("it was sealed for another row or column")
+    return opened.secret
 
 
-def rotate(sealed: str, *, keys: tuple[Secret, ...]) -> str | None:
-    """``sealed`` under the first of ``keys``, with its context, or None if no key opens it."""
-    try:
-        return _ring(keys).rotate(sealed.encode()).decode()
-    except (InvalidToken, ValueError):
-        return None
+class _Opened(NamedTuple):
+    """What was sealed: the context as a line of JSON, and the secret."""
+
+    context: str
+    secret: Secret
 
 
+# A function of its own: no frame of an error may hold the text.
 @sensitive_variables()
-def _opened(sealed: str, keys: tuple[Secret, ...], context: Context) -> Secret | None:
+def _opened(sealed: str, keys: tuple[Secret, ...]) -> _Opened | None:
     try:
-        line, _, text = _ring(keys).decrypt(sealed.encode()).decode().partition("\n")
+        text = _ring(keys).decrypt(sealed.encode()).decode()
     except (InvalidToken, ValueError):
         return None
-    return Secret(text) if line == json.dumps(context) else None
+    line, _, secret = text.partition("\n")
+    return _Opened(line, Secret(secret))
 
 
 @lru_cache(maxsize=64)

@@ -42,7 +42,7 @@ NAMES = {
     "django_identity.handlers": "on_event",
     "django_identity.service": "ServiceClient",
     "django_identity.conf": "Application application",
-    "django_identity.vault": "rotate seal unseal",
+    "django_identity.vault": "seal unseal",
     "django_identity.backends": "IdentityBackend",
     "django_identity.lifecycle.sign_in": "begin complete",
     "django_identity.lifecycle.connect": "redeem",
@@ -51,7 +51,8 @@ NAMES = {
     "django_identity.lifecycle.tokens": "access_token_for",
     "django_identity.schedule": "beat_schedule",
     "django_identity.models": (
-        "AuthorizationRequest ErasureReceipt LinkedIdentity StoredClaim TokenGrant WebhookEvent"
+        "AuthorizationRequest ErasureReceipt LinkedIdentity StoredClaim TokenGrant UpkeepRun "
+        "WebhookEvent"
     ),
     "django_identity.sandbox": "sandbox_application",
     "django_identity.testing.build": "build_identity",
@@ -263,7 +264,7 @@ disclosure.collision
         disconnected link_notice.failed user_fields.refused documents.read documents.failed
         event.received event.refused grant.lost event.handler_failed erasure.done
         erasure.failed disconnect_failed gate.failed grant.unreadable broker.failed
-        cache.failed service.called""",
+        broker.unknown service.called""",
     ),
     "fixtures": (
         {name for name in vars(plugin) if name.startswith("identity_")},

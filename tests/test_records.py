@@ -22,6 +22,7 @@ WITHHELD = {
     "AuthorizationRequest": """state_digest browser_digest application environment user
         completed_by code_verifier redirect_uri scopes expires_at consumed_at""",
     "ConnectRedemption": "code_digest application user expires_at",
+    "UpkeepRun": """application begun_at handed_out served_at results paused_until created_at""",
     "ErasureReceipt": """application identity user event_id requested_at erased_at counts
         account_kept audit attempts next_attempt_at error created_at""",
 }
@@ -32,10 +33,11 @@ UNIQUE = {
     "TokenGrant": {("identity",)},
     "AuthorizationRequest": {("state_digest",)},
     "ConnectRedemption": {("code_digest",)},
+    "UpkeepRun": {("application",)},
 }
 
 
-def test_there_are_seven_tables() -> None:
+def test_there_are_eight_tables() -> None:
     models = apps.get_app_config("django_identity").get_models()
     assert {each.__name__ for each in models} == {*WITHHELD}
 

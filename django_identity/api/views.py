@@ -6,7 +6,7 @@ from django.middleware.csrf import get_token
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables
 from rest_framework.authentication import SessionAuthentication
-from rest_framework.exceptions import NotAuthenticated, ValidationError
+from rest_framework.exceptions import APIException, NotAuthenticated, ValidationError
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -72,6 +72,8 @@ class _Endpoint(APIView):
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, IdentityError):
             log_failure(self.failure, exc, application=self.alias)
+        elif not isinstance(exc, APIException):
+            flow.note_trouble(self.failure, exc, self.alias)
         return super().handle_exception(exc)
 
     def get_authenticate_header(self, request: Request) -> str:

@@ -7,7 +7,7 @@ the next one is due; after a failure and after an event ``upkeep._note`` and ``e
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
@@ -29,35 +29,53 @@ LONGEST_LEVEL_LIFE = LEVEL_CHECKED_EVERY / (DUE_AT_SHARE - DUE_SPREAD)
 # An answer from a cache may expire at once. It must not cause calls without a pause.
 SOONEST = timedelta(minutes=5)
 
-Found = tuple[ClaimsAnswer, VerifiedCredential | None]
+
+class Found(NamedTuple):
+    """A claims answer, and its verified credential."""
+
+    answer: ClaimsAnswer
+    proof: VerifiedCredential | None
+
+
+class Fetched(NamedTuple):
+    """``is_stored``: nobody has changed the row meanwhile; else the answers are discarded.
+
+    ``failure``: why the level could not be read, if it was due. It does not stop the claims.
+    """
+
+    is_stored: bool
+    failure: exceptions.ServiceError | None = None
 
 
 @sensitive_variables()
-def fetch(identity: LinkedIdentity) -> bool:
+def fetch(identity: LinkedIdentity) -> Fetched:
     """Re-fetch level and claims of ``identity``, a row that was just read. Outside any transaction.
 
-    It costs at most one refresh and two reads, unless a token is refused before its expiry. Returns
-    False if the row has changed meanwhile; then the answers are discarded. Raises the
-    ``IdentityError`` of the first answer that cannot be used; of such an answer only revocations
-    are stored. A level that cannot be read does not stop the claims: its error is raised last.
+    It costs at most one refresh and two reads, unless a token is refused before its expiry. Raises
+    the ``IdentityError`` of the first answer that cannot be used; of such an answer only
+    revocations are stored.
     """
     reader = Reader(identity)
     level, failure = _read_level(reader)
     if level and not _store(identity, level, None):
-        return False
+        return Fetched(is_stored=False)
+
     found = _read_claims(reader) if covers(identity, CLAIMS_SCOPE) else None
-    if found is None and not level and failure is None:
-        reader.token()  # A grant that nothing else uses is refreshed before it expires.
-    until = claims.lasts_until(found[1]) if found else None
-    due_at = next_due(identity, claims_until=until)
-    columns = {"refetch_due_at": due_at, "refetch_failures": 0, "last_error": ""}
-    if found is not None:
-        columns |= claims.columns_of(found[1])
-        columns["last_error"] = claims.problem_of(*found, identity)
-    is_stored = _store(identity, columns, found)
-    if failure is not None:
+    if found is None and failure is not None:
         raise failure
-    return is_stored
+    if found is None and not level:
+        reader.token()  # A grant that nothing else uses is refreshed before it expires.
+
+    columns: dict[str, Any] = {}
+    if found is not None:
+        columns |= claims.columns_of(found.proof)
+    # With a failure the caller notes when the next attempt is due.
+    if failure is None:
+        until = claims.lasts_until(found.proof) if found else None
+        problem = claims.problem_of(*found, identity) if found else ""
+        due_at = next_due(identity, claims_until=until)
+        columns |= {"refetch_due_at": due_at, "refetch_failures": 0, "last_error": problem}
+    return Fetched(_store(identity, columns, found), failure)
 
 
 # Read and verify
@@ -104,7 +122,7 @@ def _read_claims(reader: Reader) -> Found:
     except (exceptions.CredentialRejected, exceptions.MalformedAnswer):
         claims.revoke_listed(identity, answer)
         raise
-    return answer, proof
+    return Found(answer, proof)
 
 
 def covers(identity: LinkedIdentity, scope: str) -> bool:

@@ -41,6 +41,7 @@ LONGEST_WAIT = 10.0
 POLL = 0.2
 # Before the same refresh token is sent again. A spent one that is sent again looks stolen.
 UNANSWERED_PAUSE = 30.0
+PUT_KEY_BACK = "put the former key back into ENCRYPTION_KEYS, behind the current one"
 
 NOT_HERE = (
     "The access token has to be refreshed, which cannot be done inside a transaction: a rollback"
@@ -80,7 +81,7 @@ class Reader:
                 return call(self._token)
             except exceptions.AccessTokenRejected as refused:
                 if self._refreshed is not None:
-                    _mark_dead(self.identity, self._refreshed, reason=refused.code)
+                    end_grant(self.identity, self._refreshed, reason=refused.code)
                     raise exceptions.ReauthorizationNeeded(f"fresh: {refused.code}") from refused
                 self.rejected, self._token = self._token, None
 
@@ -88,13 +89,10 @@ class Reader:
         """The stored access token, or a new one by a refresh of this or another caller."""
         give_up_at = time.monotonic() + LONGEST_WAIT
         while True:
-            # None for a disabled account.
-            usable = TokenGrant.objects.filter(~disabled_account("identity__user"))
-            grant = usable.filter(identity_id=self.identity.pk).first()
-            if grant is None:
-                raise exceptions.ReauthorizationNeeded("there is no grant")
+            grant = self._grant()
             if token := self._usable_token(grant):
                 return token
+
             database.require_no_transaction(NOT_HERE)
             refresh_token = self._refresh_token(grant)
             if grant.retry_at is not None and grant.retry_at > timezone.now():
@@ -103,42 +101,54 @@ class Reader:
                 if token := self._refresh(grant, refresh_token):
                     return token
                 continue
+
             if time.monotonic() > give_up_at:
                 raise exceptions.RefreshPending("another refresh is running", endpoint="token")
             time.sleep(POLL)
 
+    def _grant(self) -> TokenGrant:
+        """The grant of an account that is not disabled."""
+        usable = TokenGrant.objects.filter(~disabled_account("identity__user"))
+        grant = usable.filter(identity_id=self.identity.pk).first()
+        if grant is None:
+            raise exceptions.ReauthorizationNeeded("there is no grant")
+        return grant
+
     def _usable_token(self, grant: TokenGrant) -> Secret | None:
         """The stored access token, if the caller can use it."""
-        if grant.access_expires_at <= timezone.now():
+        if not grant.access_token or grant.access_expires_at <= timezone.now():
             return None
-        token = self._open(grant, "access_token")
+        try:
+            token = self._open(grant, "access_token")
+        except exceptions.SealedValueUnreadable:
+            return None  # The refresh token, which is needed now, tells whether a key is missing.
         return None if token == self.rejected else token
 
     def _refresh_token(self, grant: TokenGrant) -> Secret:
-        """The stored refresh token. Without one, mark the grant and raise."""
-        token = self._open(grant, "refresh_token")
-        if token is not None:
-            return token
-        if not grant.needs_reauthorization:
-            unreadable = exceptions.SealedValueUnreadable.code
-            reason = unreadable if grant.refresh_token else "no_refresh_token"
-            # A token that no key opens is kept, because the missing key may return.
-            _mark_dead(self.identity, grant, reason=reason, keep_sealed=True)
-        raise exceptions.ReauthorizationNeeded("no refresh token that can be used")
+        """The stored refresh token. If there is none, mark the grant and raise.
+
+        A token that no key opens is the site's fault, not the person's: a key is missing from the
+        settings, for all people at once, and may return. So nothing is marked, and nothing is lost.
+        """
+        if grant.needs_reauthorization:
+            raise exceptions.ReauthorizationNeeded("the grant is dead")
+        if not grant.refresh_token:
+            end_grant(self.identity, grant, reason="no_refresh_token")
+            raise exceptions.ReauthorizationNeeded("there is no refresh token")
+        try:
+            return self._open(grant, "refresh_token")
+        except exceptions.SealedValueUnreadable as unreadable:
+            facts = {"identity": self.identity.pk, "detail": f"{unreadable}; {PUT_KEY_BACK}"}
+            alias = self.application.alias
+            log(LogEvent.GRANT_UNREADABLE, level=logging.ERROR, application=alias, **facts)
+            raise
 
     @sensitive_variables()
-    def _open(self, grant: TokenGrant, column: str) -> Secret | None:
-        """The decrypted token of the column, or None if it is missing or no key opens it."""
-        sealed, keys = getattr(grant, column), self.application.encryption_keys
-        if not sealed:
-            return None
-        try:
-            context = self.identity.sealing_context(column)
-            return vault.unseal(sealed, keys=keys, context=context)
-        except exceptions.SealedValueUnreadable:
-            where: Any = {"identity": self.identity.pk, "application": self.application.alias}
-            log(LogEvent.GRANT_UNREADABLE, level=logging.ERROR, column=column, **where)
-            return None
+    def _open(self, grant: TokenGrant, column: str) -> Secret:
+        """The decrypted token of the column. Raises ``SealedValueUnreadable``."""
+        context = self.identity.sealing_context(column)
+        keys = self.application.encryption_keys
+        return vault.unseal(getattr(grant, column), keys=keys, context=context)
 
     def _refresh(self, grant: TokenGrant, refresh_token: Secret) -> Secret | None:
         """Send the refresh token once and store the answer. None if the row has changed since."""
@@ -149,7 +159,7 @@ class Reader:
                 raise exceptions.SubjectMismatch("a token of another subject", endpoint="token")
         except (exceptions.InvalidGrant, exceptions.SubjectMismatch) as error:
             # Final, unless another caller has stored newer tokens; then the next look finds them.
-            if _mark_dead(self.identity, grant, reason=error.code):
+            if end_grant(self.identity, grant, reason=error.code):
                 raise exceptions.ReauthorizationNeeded(f"refresh: {error.code}") from error
             return None
         except exceptions.ServiceError as error:
@@ -279,24 +289,30 @@ def _replace_with_less(
     return True
 
 
-def _mark_dead(
-    identity: LinkedIdentity, grant: TokenGrant, *, reason: str, keep_sealed: bool = False
-) -> bool:
+def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bool:
     """Mark the grant as dead, delete its tokens and send the signal. False if it has changed.
 
-    The level that the grant brought no longer counts: nobody can ask for it again.
+    The level that the grant brought no longer counts, and nothing is due: only a sign-in helps.
     """
-    dropped = {} if keep_sealed else {"access_token": "", "refresh_token": ""}
     with database.atomic():
         LinkedIdentity.objects.locked(identity.subject_digest)  # first, as every writer
         marked = _same(grant).update(
-            generation=F("generation") + 1, needs_reauthorization=True, lease_until=None,
-            retry_at=None, **dropped,
-        )  # fmt: skip
+            generation=F("generation") + 1,
+            access_token="",
+            refresh_token="",
+            # Since when, for those who count how many were lost lately.
+            access_expires_at=timezone.now(),
+            lease_until=None,
+            retry_at=None,
+            needs_reauthorization=True,
+        )
         if not marked or grant.needs_reauthorization:
             return bool(marked)
-        LinkedIdentity.objects.filter(pk=identity.pk).change(**NO_LEVEL)
+        columns = {**NO_LEVEL, "refetch_due_at": None, "refetch_failures": 0}
+        columns["last_error"] = exceptions.ReauthorizationNeeded.code
+        LinkedIdentity.objects.filter(pk=identity.pk).change(**columns)
     identity.version += 1
+
     facts = {"identity": identity.pk, "reason": reason}
     log(LogEvent.GRANT_LOST, level=logging.WARNING, application=identity.application, **facts)
     signals.announce(signals.reauthorization_needed, LinkedIdentity, identity=identity)

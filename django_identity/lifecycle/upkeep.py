@@ -4,13 +4,14 @@
 them. The database tells what is due, not the broker, so lost, late or repeated messages are safe. A
 row that is taken is due again in five minutes, if nothing has set its real date by then: a run that
 ends early, or a worker that dies, delays twenty rows by that time. The order is random, so that a
-row that kills its workers delays others only by chance.
+row that kills its workers delays others only by chance. ``runs`` notes what a run did.
 """
 
 import random
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
@@ -21,7 +22,7 @@ from django.utils import timezone
 
 from django_identity import background, conf, database, exceptions
 from django_identity.conf import Application
-from django_identity.lifecycle import erasure, follow_up, refetch
+from django_identity.lifecycle import erasure, follow_up, refetch, runs
 from django_identity.lifecycle.erasure import Stop
 from django_identity.logs import LogEvent, log_failure, log_trouble
 from django_identity.models import (
@@ -36,13 +37,16 @@ from django_identity.models import (
 from django_identity.models.querysets import under
 from django_identity.service import backoff
 
+# A message's rows, too. With few rows each, the messages of a minute suffice for many threads.
 ROWS_AT_ONCE = 20
-ROWS_IN_A_MESSAGE = 200
 LONGEST_RUN = 60.0
 # Longer than a message, with all waits of its last re-fetch. Short, because a row that kills its
 # worker delays the others of its twenty by half of it on average.
 HIDDEN_FOR = timedelta(minutes=5)
 MOST_OUTAGES = 2
+MOST_UNREADABLE = 2
+# After a 429 that names no time.
+SHORTEST_PAUSE = 1.0
 PURGED_AT_ONCE = 1000
 
 
@@ -50,10 +54,14 @@ class Refetched(StrEnum):
     """The result of a re-fetch."""
 
     STORED = "stored"
+    #: The claims are stored. The level could not be read, and is retried after a growing pause.
+    LEVEL_UNREAD = "stored, but the level could not be read"
     #: It is retried after a growing pause.
     FAILED = "failed"
     #: The same, and the service may be down. The second one in a row ends a run.
     OUTAGE = "no answer"
+    #: The same, and a key may be missing from the settings.
+    UNREADABLE = "tokens that no key opens"
     #: The service takes no calls now, or rejects the application. It ends a run.
     NOT_NOW = "not now"
     #: A revocation, an event or a sign-in came first. Nothing of the answer was stored.
@@ -63,7 +71,36 @@ class Refetched(StrEnum):
 
 
 #: After these results alone a run has done nothing.
-FAILURES = frozenset({Refetched.FAILED, Refetched.OUTAGE, Refetched.NOT_NOW})
+FAILURES = frozenset({Refetched.FAILED, Refetched.OUTAGE, Refetched.UNREADABLE, Refetched.NOT_NOW})
+#: These prove that a key of the settings opens what is stored.
+OPENED = frozenset({Refetched.STORED, Refetched.LEVEL_UNREAD, Refetched.OVERTAKEN})
+
+
+@dataclass(slots=True)
+class Course:
+    """The course of a run so far: it tells where the run ends."""
+
+    outages: int = 0
+    unreadable: int = 0
+    has_opened: bool = False
+
+    def ends_after(self, outcome: Refetched) -> bool:
+        """Whether ``outcome``, the newest one, ends the run.
+
+        Tokens that no key opens end it at once if none was opened before: then the key is missing
+        for everybody, and each further row would only fail. One corrupt row among others does not.
+        """
+        if outcome is Refetched.NOT_NOW:
+            return True
+
+        self.outages = self.outages + 1 if outcome is Refetched.OUTAGE else 0
+        if outcome in OPENED:
+            self.has_opened = True
+            self.unreadable = 0
+        if outcome is Refetched.UNREADABLE:
+            self.unreadable += 1
+            return not self.has_opened or self.unreadable == MOST_UNREADABLE
+        return self.outages == MOST_OUTAGES
 
 
 # A minute
@@ -74,8 +111,13 @@ def run(*, stop: Stop = lambda: False) -> tuple[int, Counter[Refetched]]:
 
     Returns the number of events whose handlers are done, and the results of re-fetches.
     """
-    events, tally = tend(stop=stop), Counter[Refetched]()
-    for site in conf.applications():
+    sites = conf.applications()
+    for site in sites:
+        runs.begin(site, handed_out=None)
+
+    events = tend(stop=stop)
+    tally = Counter[Refetched]()
+    for site in sites:
         if not stop():
             tally += refetch_for_a_minute(site.alias, stop=stop)
     return events, tally
@@ -84,15 +126,29 @@ def run(*, stop: Stop = lambda: False) -> tuple[int, Counter[Refetched]]:
 def run_with_workers(*, stop: Stop = lambda: False) -> None:
     """Do the urgent work and the old data here, and publish messages for the re-fetches.
 
-    One for each 200 due rows of an application, up to ``REFETCHES_PER_MINUTE``.
+    One for each 20 due rows of an application, up to ``REFETCHES_PER_MINUTE``.
     """
+    sites = conf.applications()
+    for site in sites:
+        runs.begin(site)
+
     tend(stop=stop)
-    for site in conf.applications():
-        left = 0 if backoff.is_paused(site) else due(site)[: site.refetches_per_minute].count()
-        for start in range(0, left, ROWS_IN_A_MESSAGE):
-            rows = min(left - start, ROWS_IN_A_MESSAGE)
-            if not background.nudge(background.TaskName.REFETCH_DUE, site.alias, rows):
-                return  # A silent broker costs two seconds, and not two for each message.
+    for site in sites:
+        if not _hand_out(site):
+            return  # A silent broker costs two seconds, and not two for each application.
+
+
+def _hand_out(site: Application) -> bool:
+    """Publish a minute's re-fetches. Returns False if the broker did not take them."""
+    left = 0
+    if not runs.is_paused(site):
+        left = due(site)[: site.refetches_per_minute].count()
+
+    starts = range(0, left, ROWS_AT_ONCE)
+    messages = [(site.alias, min(left - start, ROWS_AT_ONCE)) for start in starts]
+    is_taken = background.publish(background.TaskName.REFETCH_DUE, messages)
+    runs.hand_out(site, left if is_taken else 0)
+    return is_taken
 
 
 def tend(*, stop: Stop = lambda: False) -> int:
@@ -108,12 +164,14 @@ def refetch_for_a_minute(
     alias: str, most: int | None = None, *, stop: Stop = lambda: False
 ) -> Counter[Refetched]:
     """Re-fetch ``most`` due identities, or ``REFETCHES_PER_MINUTE``. None begins after a minute."""
-    site, tally = conf.application(alias), Counter[Refetched]()
+    site = conf.application(alias)
+    tally = Counter[Refetched]()
     ends_at = time.monotonic() + LONGEST_RUN
     for outcome in refetch_due(site, most=most or site.refetches_per_minute):
         tally[outcome] += 1
         if stop() or time.monotonic() >= ends_at:
             break
+    runs.note(site, tally)
     return tally
 
 
@@ -128,11 +186,11 @@ def refetch_all(*, most: int) -> Generator[Refetched]:
 def refetch_due(application: Application, *, most: int) -> Generator[Refetched]:
     """Re-fetch at most ``most`` due identities, and yield each result. A caller may stop early.
 
-    It ends at a 429, a rejected client, and the second outage in a row. It raises the database's
-    own error if that does not answer.
+    It ends at a 429, a rejected client, the second outage in a row, and at tokens that no key
+    opens (``Course``). It raises the database's own error if that does not answer.
     """
-    outages = 0
-    while most > 0 and not backoff.is_paused(application):
+    course = Course()
+    while most > 0 and not runs.is_paused(application):
         rows = take_due(application, min(most, ROWS_AT_ONCE))
         if not rows:
             return
@@ -140,8 +198,7 @@ def refetch_due(application: Application, *, most: int) -> Generator[Refetched]:
         for row in rows:
             outcome = _refetch(row)
             yield outcome
-            outages = outages + 1 if outcome is Refetched.OUTAGE else 0
-            if outcome is Refetched.NOT_NOW or outages == MOST_OUTAGES:
+            if course.ends_after(outcome):
                 return
 
 
@@ -161,9 +218,9 @@ def count_due() -> int:
     return sum(due(site).count() for site in conf.applications())
 
 
-def takes_no_calls() -> bool:
-    """Whether an application has due identities, and its service has asked for a pause."""
-    return any(due(site).exists() for site in conf.applications() if backoff.is_paused(site))
+def is_held_up() -> bool:
+    """Whether an application has due identities, and its re-fetches pause."""
+    return any(due(site).exists() for site in conf.applications() if runs.is_paused(site))
 
 
 def due(application: Application) -> QuerySet[LinkedIdentity]:
@@ -173,8 +230,8 @@ def due(application: Application) -> QuerySet[LinkedIdentity]:
 
 def take_due(application: Application, most: int = ROWS_AT_ONCE) -> list[LinkedIdentity]:
     """Identities whose re-fetch is due, in random order. They are due again in five minutes."""
-    # Not ``Now()``: MariaDB's session may have another time zone.
-    now, found = timezone.now(), due(application)
+    now = timezone.now()  # Not ``Now()``: MariaDB's session may have another time zone.
+    found = due(application)
     with database.atomic():
         free = found.select_for_update(skip_locked=True)
         rows = list(free.order_by("refetch_due_at", "pk")[:most])
@@ -189,7 +246,7 @@ def take_due(application: Application, most: int = ROWS_AT_ONCE) -> list[LinkedI
 def _refetch(identity: LinkedIdentity) -> Refetched:
     """Re-fetch a row that was just read. Its own trouble does not stop the others."""
     try:
-        return Refetched.STORED if refetch.fetch(identity) else Refetched.OVERTAKEN
+        fetched = refetch.fetch(identity)
     except (OperationalError, InterfaceError):
         raise  # Nothing can be written now.
     except exceptions.ReauthorizationNeeded as error:
@@ -204,6 +261,14 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
         _note(identity, "unexpected_error")
         return Refetched.FAILED
 
+    if not fetched.is_stored:
+        return Refetched.OVERTAKEN
+    if fetched.failure is None:
+        return Refetched.STORED
+    _note(identity, fetched.failure.code)
+    log_failure(LogEvent.REFETCH_FAILED, fetched.failure, application=identity.application)
+    return Refetched.LEVEL_UNREAD
+
 
 def _note(identity: LinkedIdentity, code: str, **columns: Any) -> None:
     """Store the failure and the next attempt, unless the row has changed since it was read."""
@@ -216,19 +281,21 @@ def _note(identity: LinkedIdentity, code: str, **columns: Any) -> None:
 def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Refetched:
     """Log ``error``, and return what it means for the run."""
     alias = identity.application
+    if isinstance(error, exceptions.SealedValueUnreadable):
+        return Refetched.UNREADABLE  # It was logged where it was met.
     if isinstance(error, exceptions.ClientRejected):
         log_trouble(LogEvent.REFETCH_FAILED, error, application=alias)
         return Refetched.NOT_NOW
+
     log_failure(LogEvent.REFETCH_FAILED, error, application=alias)
     if isinstance(error, exceptions.RateLimited):
-        backoff.begin_pause(conf.application(alias), error)
+        seconds = max(error.pause, SHORTEST_PAUSE)
+        runs.pause(conf.application(alias), until=timezone.now() + timedelta(seconds=seconds))
         return Refetched.NOT_NOW
     is_pending = isinstance(error, exceptions.RefreshPending)
     if is_pending or not isinstance(error, exceptions.ServiceUnavailable):
         return Refetched.FAILED
-    # The level's failure is raised after the claims were read, so the service is not down.
-    is_level_alone = error.endpoint == "kyc" and refetch.covers(identity, refetch.CLAIMS_SCOPE)
-    return Refetched.FAILED if is_level_alone else Refetched.OUTAGE
+    return Refetched.OUTAGE
 
 
 # Old data

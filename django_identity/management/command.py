@@ -11,34 +11,57 @@ from getpass import getpass
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import Error
 
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import upkeep
 from django_identity.secrets import Secret
 
 INTERRUPTED = 130
+STOPPED = (
+    f"Stopped. What was not begun stays due; up to {upkeep.ROWS_AT_ONCE - 1} identities that were "
+    "taken already are due again in five minutes."
+)
+PAUSED = "Re-fetches pause: identity_doctor says until when. The rest stays due."
+NOT_NOW = (
+    "The service takes no calls at the moment, or rejects this site; the log says which. The rest "
+    "stays due."
+)
+UNREADABLE = (
+    "Some stored tokens are opened by no key. Put the former key back into ENCRYPTION_KEYS, behind "
+    "the current one. Nobody has lost anything; the rest stays due."
+)
 PORTAL_TOKEN = "IDENTITY_PORTAL_TOKEN"  # noqa: S105  the name of the variable
 # RFC 6750 §2.1. The limit of the length is our own, because the token goes into a header.
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}")
 
 
 class IdentityCommand(BaseCommand):
-    """Turns an ``IdentityError`` into a message with its code and detail, without a traceback."""
+    """Turns expected errors into one sentence, without a traceback."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
             return super().execute(*args, **options)
         except IdentityError as error:
             raise CommandError(f"{error.code}: {error}") from None
+        except Error as error:
+            # Its own text may quote a row.
+            name = type(error).__name__
+            said = f"The database cannot be used ({name}). identity_doctor says why."
+            raise CommandError(said) from None
 
     def conclude(self, tally: Counter[upkeep.Refetched], *, was_stopped: bool) -> None:
         """Write how re-fetches ended. Fail if a person has to look, so that cron's mail says so."""
         for outcome, count in sorted(tally.items()):
             self.stdout.write(f"re-fetches, {outcome.value}: {count}")
         if was_stopped:
-            raise CommandError("Stopped. What was not done stays due.", returncode=INTERRUPTED)
-        if tally[upkeep.Refetched.NOT_NOW] or upkeep.takes_no_calls():
-            raise CommandError("The service takes no calls at the moment. The rest stays due.")
+            raise CommandError(STOPPED, returncode=INTERRUPTED)
+        if tally[upkeep.Refetched.UNREADABLE]:
+            raise CommandError(UNREADABLE)
+        if upkeep.is_held_up():
+            raise CommandError(PAUSED)
+        if tally[upkeep.Refetched.NOT_NOW]:
+            raise CommandError(NOT_NOW)
         if tally and not tally.keys() - upkeep.FAILURES:
             raise CommandError("Nothing could be re-fetched. It is tried again later; see the log.")
 

@@ -162,6 +162,23 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='UpkeepRun',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
+                ('application', models.CharField(max_length=64, verbose_name='application')),
+                ('begun_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
+                ('handed_out', models.PositiveIntegerField(blank=True, null=True)),
+                ('served_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
+                ('results', models.JSONField(blank=True, default=dict)),
+                ('paused_until', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
+            ],
+            options={
+                'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('application',), name='identity_upkeep_once')],
+            },
+        ),
+        migrations.CreateModel(
             name='WebhookEvent',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

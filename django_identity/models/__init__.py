@@ -1,7 +1,7 @@
 """The database tables: columns, constraints, indexes and named queries. ``lifecycle/`` has rules.
 
 ``identity``: linked identities, grants, claims · ``events``: events and erasure receipts ·
-``flows``: started sign-ins, redemptions of Connect codes ·
+``flows``: started sign-ins, redemptions of Connect codes · ``upkeep``: the newest runs ·
 ``choices``: lengths and choices of columns · ``service_fields``: columns for the service's texts ·
 ``querysets``: named queries
 """
@@ -19,6 +19,7 @@ from django_identity.models.events import ErasureReceipt, WebhookEvent
 from django_identity.models.flows import AuthorizationRequest, ConnectRedemption
 from django_identity.models.identity import LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.models.querysets import digest
+from django_identity.models.upkeep import UpkeepRun
 
 __all__ = [
     "AccountKept",
@@ -34,6 +35,7 @@ __all__ = [
     "RevokedBy",
     "StoredClaim",
     "TokenGrant",
+    "UpkeepRun",
     "WebhookEvent",
     "digest",
 ]

@@ -129,7 +129,7 @@ class ServiceClient:
         call = Call("jwks", url, seconds=KEY_SET_SECONDS, largest=LARGEST_KEY_SET)
         answer = exchange(self._application, call)
         if answer.status != 200:
-            raise exceptions.ServiceUnavailable(f"HTTP {answer.status}", endpoint="jwks")
+            raise exceptions.ServiceUnavailable.of_status(answer.status, endpoint="jwks")
         return answer
 
     @sensitive_variables()

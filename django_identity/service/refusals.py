@@ -46,8 +46,8 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> dict[
     try:
         members = read_object(answer.body)
     except NotStrictJSON as error:
-        said = f"HTTP {answer.status}, {error}"
-        raise exceptions.ServiceUnavailable(said, endpoint=endpoint) from None
+        unavailable = exceptions.ServiceUnavailable.of_status
+        raise unavailable(answer.status, f"({error})", endpoint=endpoint) from None
 
     is_refusal = members.get("success") is False or members.get("error") is not None
     if answer.status < 400 and not is_refusal:
@@ -56,8 +56,8 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> dict[
     service_code = code_of(members)
     kind = _kind_of(endpoint, answer.status, members) if is_refusal else None
     if kind is None:
-        said = f"HTTP {answer.status} {exceptions.shaped_code(service_code)}".strip()
-        raise exceptions.ServiceUnavailable(said, endpoint=endpoint)
+        said = exceptions.shaped_code(service_code)
+        raise exceptions.ServiceUnavailable.of_status(answer.status, said, endpoint=endpoint)
 
     refused = kind(endpoint=endpoint, service_code=service_code, status=answer.status)
     if isinstance(refused, exceptions.VerificationPolicyNotMet):

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AbstractBaseUser
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.csrf import CsrfViewMiddleware
 from django.shortcuts import redirect, resolve_url
@@ -19,9 +20,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from django_identity import conf, database
-from django_identity.exceptions import FlowError, IdentityError, Recovery
-from django_identity.logs import LogEvent, log_failure
+from django_identity import conf, database, policy
+from django_identity.exceptions import FlowError, IdentityError, Recovery, new_reference
+from django_identity.logs import LogEvent, log_failure, log_trouble
 from django_identity.views.pages import NEVER_CACHED, address_of, error_page, path_of
 
 LONGEST_NEXT = 2000
@@ -32,6 +33,8 @@ FOREIGN_ADDRESS = re.compile(
     r".*(?= does not match)",
     re.ASCII,
 )
+# Django answers them with a page of their own.
+ANSWERED = (Http404, PermissionDenied, SuspiciousOperation, BadRequest)
 
 View = Callable[..., HttpResponseBase]
 Decorator = Callable[[View], View]
@@ -59,7 +62,8 @@ def in_flow(view: View) -> View:
 def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Decorator:
     """Decorate a page of the flow. It is called with its application, and forms need a CSRF token.
 
-    An ``IdentityError`` becomes its page, and is logged as ``failed``.
+    An ``IdentityError`` becomes its page, and is logged as ``failed``. Any other error, such as one
+    of the site's policy, is Django's to answer.
     """
 
     def decorate(view: View) -> View:
@@ -71,6 +75,9 @@ def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Deco
                 return protected(request, application_of(request, alias))
             except IdentityError as error:
                 return failure(request, failed, error, conf.application(alias))
+            except Exception as error:
+                note_trouble(failed, error, alias)
+                raise
 
         return in_flow(wrapped)
 
@@ -202,6 +209,19 @@ def local_sign_in_url(*, coming_back_to: str) -> str | None:
     """The site's own sign-in page, if any. It returns to ``coming_back_to``."""
     own = getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None)
     return with_next(resolve_url(own), coming_back_to) if own else None
+
+
+def note_trouble(event: LogEvent, error: Exception, alias: str) -> None:
+    """Log that ``error`` was raised in a page, if Django answers it with a 500.
+
+    ``reference`` stands in this line and in Django's traceback. ``method``: of the policy.
+    """
+    if isinstance(error, ANSWERED):
+        return
+    reference = new_reference()
+    error.add_note(f"django_identity: reference {reference}")
+    method = policy.method_that_raised(error)
+    log_trouble(event, error, application=alias, method=method, reference=reference)
 
 
 def with_next(address: str, next_url: str) -> str:

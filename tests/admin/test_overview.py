@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity import conf
+from django_identity.lifecycle import runs
 from django_identity.lifecycle.operators.overview import Overview, overview_of
 from django_identity.models import Consent, ErasureReceipt, EventOutcome, LinkedIdentity
 from tests.factories import make_claim, make_event, make_grant, make_identity, make_user
@@ -84,6 +85,24 @@ def test_what_needs_attention() -> None:
     assert list(found.failed_events) == [failed]
     assert len(found.erasures) == 10
     assert receipt not in found.erasures
+
+
+def test_the_newest_run_of_upkeep_is_shown(admin_client: Client) -> None:
+    """When it ran, what it did, and the pause; late re-fetches need an operator."""
+    address = reverse("admin:django_identity_overview")
+    assert "Upkeep has not run yet." in admin_client.get(address).content.decode()
+    application = conf.application()
+    runs.begin(application)
+    runs.note(application, {"stored": 3, "stored, but the level could not be read": 1, "failed": 1})
+    runs.pause(application, until=timezone.now() + timedelta(hours=1))
+    make_identities(1, refetch_due_at=timezone.now() - timedelta(minutes=14))
+    assert seen().is_healthy
+    make_identities(1, refetch_due_at=timezone.now() - timedelta(minutes=16))
+    assert not seen().is_healthy
+    page = admin_client.get(address).content.decode()
+    for words in ("Upkeep last ran", "Re-fetches: 5, stored: 4,", "Re-fetches pause until"):
+        assert words in page
+    assert '<a href="#identity-upkeep">Re-fetches are late.</a>' in page
 
 
 def test_days_are_counted_by_their_rows() -> None:

@@ -7,7 +7,7 @@ import sys
 import django
 from django.test.utils import setup_test_environment
 
-NAMES = ("verify", "gate", "erasure", "audit", "refetch", "lists")
+NAMES = ("verify", "gate", "erasure", "audit", "refetch", "lists", "size", "threads", "grown")
 
 if sys.argv[1:2] == [] or sys.argv[1] not in NAMES:
     raise SystemExit(f"{__doc__} One of {', '.join(NAMES)}.")

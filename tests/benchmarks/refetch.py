@@ -166,9 +166,9 @@ def application(origin: str) -> override_settings:
 
 
 @contextmanager
-def served() -> Iterator[str]:
+def served(delay: float = DELAY) -> Iterator[str]:
     """The origin of a stand-in that uses none of this process's time."""
-    command = [sys.executable, "-m", "tests.integration.stand_in", str(DELAY)]
+    command = [sys.executable, "-m", "tests.integration.stand_in", str(delay)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

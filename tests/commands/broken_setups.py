@@ -19,17 +19,34 @@ from django.utils import timezone
 from django.utils.http import http_date
 
 from django_identity import background
-from django_identity.models import AuthorizationRequest, ErasureReceipt, EventOutcome
+from django_identity.models import (
+    AuthorizationRequest,
+    ErasureReceipt,
+    EventOutcome,
+    TokenGrant,
+    UpkeepRun,
+)
+from django_identity.models.choices import NEVER
 from tests.credentials.issuer import jwk
 from tests.databases import read_only
 from tests.deliveries import SECRET
 from tests.factories import make_event, make_grant, make_identity, make_user
-from tests.fake_service import Answer, FakeService, answer, html, http, refusal, silent
+from tests.fake_service import (
+    Answer,
+    FakeService,
+    answer,
+    html,
+    http,
+    redirect_to,
+    refusal,
+    silent,
+)
 from tests.service.environment import environment
 from tests.service.servers import ForwardProxy
 
 NOW = timezone.now()
 LATE = NOW - timedelta(hours=1)
+DAY = timedelta(days=1)
 LEFT = {"hits": {"shop.Order.address": 1}}
 
 
@@ -40,7 +57,7 @@ class Site:
     stack: ExitStack
 
     def configure(self, **changes: Any) -> None:
-        """Change the application's settings."""
+        """The application's settings, with these changes."""
         given = {"WEBHOOK_SECRETS": [SECRET], **changes}
         self.settings.DJANGO_IDENTITY = {"default": self.service.settings(**given)}
 
@@ -100,6 +117,11 @@ wrong_auth_path = answering("token", html("404 Not Found"))
 framework_at_auth_path = answering("token", oauth_error("Not Found", "404 Not Found"))
 forbidden_base_path = answering("profile", refusal("FORBIDDEN", "403 Forbidden"))
 wrong_base_path = answering("profile", html("404 Not Found"))
+busy_auth = answering("token", http(b"", status="429 Slow", headers="Retry-After: 9\r\n"))
+auth_that_is_down = answering("token", html("503 Service Unavailable"))
+api_that_is_down = answering("profile", answer({"error": "oops"}, status="500 Oops"))
+busy_key_set = answering("jwks", http(b"", status="429 Slow"))
+key_set_that_is_down = answering("jwks", html("502 Bad Gateway"))
 malformed_key_set = answering("jwks", answer([]))
 keys_of_no_use = answering("jwks", {"keys": [jwk("a", use="enc")]})
 
@@ -185,6 +207,27 @@ def read_only_database(site: Site) -> None:
     site.stack.enter_context(read_only())
 
 
+def renaming(table: str, kind: str, name: str) -> BreakIt:
+    """``name``, a table or a column of it, has another name until the test ends."""
+
+    def rename(old: str, new: str) -> None:
+        what = f"COLUMN {old} TO {new}" if kind == "column" else f"TO {new}"
+        named = table if kind == "column" else old
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER TABLE {named} RENAME {what}")
+
+    def break_it(site: Site) -> None:
+        rename(name, f"{name}_gone")
+        site.stack.callback(rename, f"{name}_gone", name)
+
+    return break_it
+
+
+CLAIMS = "django_identity_storedclaim"
+missing_table = renaming(CLAIMS, "table", CLAIMS)
+missing_column = renaming(CLAIMS, "column", "proof_hash")
+
+
 def failing_statements(work: Callable[..., Any]) -> BreakIt:
     """``work`` is done in place of each statement."""
     return lambda site: site.stack.enter_context(connection.execute_wrapper(work))
@@ -226,11 +269,6 @@ def dead_cache(site: Site) -> None:
     site.settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": address}}
 
 
-def forgetful_cache(site: Site) -> None:
-    backend = "django.core.cache.backends.dummy.DummyCache"
-    site.settings.CACHES = {"default": {"BACKEND": backend}}
-
-
 # What is stored
 
 
@@ -242,14 +280,127 @@ def identity(**fields: Any) -> BreakIt:
 
 
 no_events = identity(signed_in_at=NOW)
-overdue_rows = identity(refetch_due_at=LATE)
 provider_names = identity(last_error="provider_mismatch")
 removed_application = identity(application="former")
 changed_environment = identity(environment="live")
 
 
+def upkeep(**columns: Any) -> BreakIt:
+    """What is known of the newest run."""
+
+    def break_it(_site: Site) -> None:
+        UpkeepRun.objects.update_or_create(application="default", defaults=columns)
+
+    return break_it
+
+
+def all_of(*ways: BreakIt) -> BreakIt:
+    def break_it(site: Site) -> None:
+        for way in ways:
+            way(site)
+
+    return break_it
+
+
 def overdue_handlers(site: Site) -> None:
     make_event(make_identity(make_user()), "kyc.verified", next_attempt_at=LATE)
+
+
+overdue_rows = identity(refetch_due_at=LATE)
+served = {"begun_at": NOW, "served_at": NOW, "handed_out": 20}
+upkeep_never_ran = upkeep(begun_at=NEVER)
+upkeep_needed_and_never_ran = all_of(upkeep_never_ran, identity(refetch_due_at=LATE + DAY))
+upkeep_stopped = all_of(upkeep(begun_at=LATE), overdue_rows)
+upkeep_stopped_for_handlers = all_of(upkeep(begun_at=LATE), overdue_handlers)
+paused_upkeep = upkeep(paused_until=NOW + DAY)
+overdue_in_a_pause = all_of(overdue_rows, paused_upkeep)
+another_queue = all_of(overdue_rows, upkeep(begun_at=NOW, served_at=LATE, handed_out=20))
+cron_that_ends_early = all_of(overdue_rows, upkeep(begun_at=NOW, handed_out=None))
+too_low_a_rate = all_of(
+    configured(REFETCHES_PER_MINUTE=2), overdue_rows, upkeep(**served, results={"stored": 2})
+)
+too_few_threads = all_of(overdue_rows, upkeep(**served, results={"stored": 18, "failed": 1}))
+all_that_fails = all_of(overdue_rows, upkeep(**served, results={"no answer": 2}))
+cron_alone = all_of(no_broker, upkeep(begun_at=NOW, handed_out=None))
+web_without_celery = all_of(no_broker, upkeep(begun_at=NOW, handed_out=20))
+
+
+def sealed_by(key: str, people: int = 1) -> BreakIt:
+    """Grants that were stored under that key, which the settings do not have."""
+
+    def break_it(site: Site) -> None:
+        site.configure(ENCRYPTION_KEYS=[key])
+        for number in range(people):
+            due_at = NOW + timedelta(hours=number)
+            name = f"person-{number}"
+            linked = make_identity(make_user(name), subject=name, refetch_due_at=due_at)
+            make_grant(linked)
+        site.configure()
+
+    return break_it
+
+
+missing_key = sealed_by("a key that is missing", people=22)
+rows_without_key = identity(refetch_failures=1, last_error="sealed_value_unreadable")
+
+
+def damaged_grant(_site: Site) -> None:
+    """One of two."""
+    linked = [make_identity(make_user(n), subject=n, refetch_due_at=NOW + DAY) for n in "ab"]
+    make_grant(linked[0])
+    TokenGrant.objects.create(identity=linked[1], refresh_token="x", access_expires_at=NOW)
+
+
+def restored_backup(_site: Site) -> None:
+    """The service takes the refresh tokens of nobody any more."""
+    for number in range(12):
+        linked = make_identity(make_user(f"user-{number}"), subject=f"subject-{number}")
+        make_grant(linked, needs_reauthorization=True, access_expires_at=NOW)
+
+
+def reader(_site: Site) -> None:
+    """Somebody whose claims can be read."""
+    linked = make_identity(make_user(), refetch_due_at=NOW + DAY, scopes=["claims:read"])
+    make_grant(linked)
+
+
+def credential(**payload: Any) -> BreakIt:
+    def break_it(site: Site) -> None:
+        reader(site)
+        site.service.payload = payload
+
+    return break_it
+
+
+other_issuer = credential(iss="https://issuer.example/")
+other_audience = credential(aud="another client")
+unsigned_issuer = credential(iss=7)
+
+
+def webhook_address(given: Answer) -> BreakIt:
+    """A sign-in began at this address, and its webhook answers so."""
+
+    def break_it(site: Site) -> None:
+        site.service.answers[""] = given
+        begin_sign_in(f"{site.service.origin}/shop/identity/callback/")
+
+    return break_it
+
+
+def begin_sign_in(redirect_uri: str, **fields: Any) -> None:
+    AuthorizationRequest.objects.create(
+        application="default", environment="test", purpose="sign_in", expires_at=NOW,
+        state_digest="s", browser_digest="b", scopes=[], redirect_uri=redirect_uri, **fields,
+    )  # fmt: skip
+
+
+redirected_webhook = webhook_address(redirect_to("https://shop.example", 301))
+webhook_behind_login = webhook_address(html("403 Forbidden"))
+webhook_of_another = webhook_address(answer({"received": True}))
+
+
+def unreachable_webhook(site: Site) -> None:
+    begin_sign_in(f"http://127.0.0.1:{site.closed_port()}/identity/callback/")
 
 
 def failed_events(site: Site) -> None:
@@ -286,7 +437,4 @@ def lost_grants(site: Site) -> None:
 
 
 def failing_sign_ins(site: Site) -> None:
-    AuthorizationRequest.objects.create(
-        application="default", environment="test", purpose="sign_in", outcome="credential_rejected",
-        expires_at=NOW, state_digest="s", browser_digest="b", scopes=[],
-    )  # fmt: skip
+    begin_sign_in("", outcome="credential_rejected")

@@ -2,27 +2,25 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from celery import current_app
+from django.contrib.auth.models import User
 from django.db import connection
-from django.test import Client, override_settings
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_identity import background, conf
+from django_identity import conf
 from django_identity.lifecycle.operators.doctor import Level, diagnose
-from django_identity.models import ErasureReceipt
+from django_identity.models import ErasureReceipt, TokenGrant
 from tests.commands import broken_setups as broken
 from tests.commands.broken_setups import BreakIt, Site
 from tests.commands.running import run
 from tests.credentials.issuer import OTHER_KEY, jwk
-from tests.factories import make_event, make_identity, make_user
-from tests.fake_service import answer, refusal, serving
+from tests.factories import make_event, make_grant, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,6 +35,17 @@ SETUPS = [
     ("framework_at_auth_path", "address", PROBLEM, "AUTH_URL is not usable", "path"),
     ("forbidden_base_path", "address", PROBLEM, "BASE_URL is not usable", "BASE_URL"),
     ("wrong_base_path", "address", PROBLEM, "BASE_URL is not usable", "path"),
+    ("busy_auth", "address", WARNING, "AUTH_URL is not usable: it asks for fewer calls", "Wait"),
+    (
+        "auth_that_is_down",
+        "address",
+        PROBLEM,
+        "AUTH_URL is not usable: it answers HTTP 503",
+        "down",
+    ),
+    ("api_that_is_down", "address", PROBLEM, "BASE_URL is not usable: it answers HTTP 500", "down"),
+    ("busy_key_set", "key_set", WARNING, "asks for fewer calls", "REFETCHES_PER_MINUTE"),
+    ("key_set_that_is_down", "key_set", PROBLEM, "it answers HTTP 502", "down or overloaded"),
     ("malformed_key_set", "key_set", PROBLEM, "malformed_answer", "API_ORIGIN"),
     ("keys_of_no_use", "key_set", PROBLEM, "every credential is rejected", "Tell the service"),
     ("unknown_host", "key_set", PROBLEM, "host name is unknown", "resolver"),
@@ -54,18 +63,42 @@ SETUPS = [
     ("cut_connection", "database", PROBLEM, "OperationalError", "DATABASES"),
     ("closed_connection", "database", PROBLEM, "InterfaceError", "DATABASES"),
     ("no_tables", "database", PROBLEM, "does not answer", "migrate"),
+    ("missing_table", "database", PROBLEM, "django_identity_storedclaim", "backup"),
+    ("missing_column", "database", PROBLEM, "lack columns: django_identity_storedclaim", "backup"),
     ("dead_broker", "broker", PROBLEM, "does not answer", "CELERY_BROKER_URL"),
     ("silent_broker", "broker", PROBLEM, "does not answer", "CELERY_BROKER_URL"),
     ("broker_without_its_client", "broker", PROBLEM, "missing: No module named", "Install"),
-    ("no_broker", "broker", WARNING, "identity_upkeep every minute", ""),
+    ("cron_alone", "broker", WARNING, "identity_upkeep every minute", ""),
     ("eager_tasks", "broker", WARNING, "tasks run inside requests", "Start a worker"),
     ("broker_in_memory", "broker", WARNING, "reaches no other process", "CELERY_BROKER_URL"),
     ("dead_cache", "cache", PROBLEM, "does not answer", "CACHES"),
-    ("forgetful_cache", "cache", PROBLEM, "does not answer (LookupError)", "CACHES"),
     ("no_events", "webhook", PROBLEM, "no event came in 7 days", "Register"),
-    ("overdue_handlers", "handlers", PROBLEM, "1 event(s) wait", "identity_upkeep"),
+    ("web_without_celery", "broker", WARNING, "though workers run upkeep", "__init__.py"),
+    ("upkeep_never_ran", "upkeep", WARNING, "has not run yet", "identity_upkeep"),
+    ("upkeep_needed_and_never_ran", "upkeep", PROBLEM, "has not run yet", "autodiscover_tasks"),
+    ("upkeep_stopped", "upkeep", PROBLEM, "1 re-fetch(es) and 0 event(s) are late", "beat"),
+    ("upkeep_stopped_for_handlers", "upkeep", PROBLEM, "0 re-fetch(es) and 1 event(s)", "-Q"),
+    ("paused_upkeep", "upkeep", WARNING, "re-fetches pause until", "--pause 0"),
+    ("overdue_in_a_pause", "due_rows", PROBLEM, "1 row(s) due", "429"),
+    ("another_queue", "due_rows", PROBLEM, "none was re-fetched", "CELERY_TASK_ROUTES"),
+    ("cron_that_ends_early", "due_rows", PROBLEM, "none was re-fetched", "identity_upkeep ends"),
+    ("too_low_a_rate", "due_rows", PROBLEM, "stored: 2", "Raise REFETCHES_PER_MINUTE, which is 2"),
+    ("too_few_threads", "due_rows", PROBLEM, "failed: 1, stored: 18", "Add threads or workers"),
+    ("all_that_fails", "due_rows", PROBLEM, "no answer: 2", "findings about the service"),
+    ("overdue_handlers", "handlers", PROBLEM, "1 event(s) wait", "handler_failed"),
     ("failed_events", "events", PROBLEM, "1 event(s) failed", "identity_replay"),
-    ("overdue_rows", "due_rows", PROBLEM, "1 row(s) due", "identity_upkeep"),
+    ("missing_key", "keys", PROBLEM, "no key opens 20 of the newest 20", "former key"),
+    ("damaged_grant", "keys", PROBLEM, "no key opens 1 of the newest 2", "--forget-unreadable"),
+    ("rows_without_key", "refetches", PROBLEM, "1 failing: sealed_value_unreadable", "former key"),
+    ("restored_backup", "grants", PROBLEM, "12 grant(s) were lost", "identity_refetch --pause"),
+    ("restored_backup", "grants", PROBLEM, "12 grant(s) were lost", "two sites use one client"),
+    ("other_issuer", "credential", PROBLEM, "https://issuer.example is not http://", "API_ORIGIN"),
+    ("unsigned_issuer", "credential", PROBLEM, "(its issuer is not http://", "API_ORIGIN"),
+    ("other_audience", "credential", PROBLEM, "payload.aud", "CLIENT_ID"),
+    ("redirected_webhook", "webhook", PROBLEM, "/shop/identity/webhook/ redirects", "redirect"),
+    ("webhook_behind_login", "webhook", PROBLEM, "answers HTTP 403", "logins"),
+    ("webhook_of_another", "webhook", PROBLEM, "not as this site's webhook", "register"),
+    ("unreachable_webhook", "webhook", WARNING, "nothing listens there", "another network"),
     ("failing_rows", "refetches", WARNING, "1 failing: credential_rejected", "issuer"),
     ("failing_rows", "refetches", WARNING, "2 failing: service_timeout", ""),
     ("failing_rows", "refetches", PROBLEM, "1 failed 5 times in a row or more", "admin"),
@@ -73,27 +106,10 @@ SETUPS = [
     ("erasures_left_undone", "erasures", PROBLEM, "1 not done", "receipt"),
     ("erasures_that_left_something", "audits", WARNING, "1 erasure(s) left", "erase_user"),
     ("lost_grants", "grants", WARNING, "1 grant(s) wait", "grant.lost"),
-    ("removed_application", "applications", WARNING, "1 identities of former/test", "Put it back"),
-    ("changed_environment", "applications", WARNING, "1 identities of default/live", "Put it back"),
+    ("removed_application", "applications", PROBLEM, "1 identities of former/test", "alias back"),
+    ("changed_environment", "applications", PROBLEM, "1 identities of default/live", "erase them"),
     ("failing_sign_ins", "sign_ins", PROBLEM, "1 failed lately: credential_rejected", "issuer"),
 ]
-
-
-@pytest.fixture
-def site(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A site that is all right, and a service that knows nobody by the doctor's name."""
-    monkeypatch.delenv("CELERY_BROKER_URL", raising=False)
-    before = current_app._get_current_object()
-    shared = {"default": {"BACKEND": "tests.clock_cache.ClockCache"}}
-    with serving() as service, ExitStack() as stack, override_settings(CACHES=shared):
-        service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
-        service.answers["profile"] = refusal("UNAUTHORIZED", "401 Unauthorized")
-        made = Site(service, settings, stack)
-        made.configure()
-        made.use_broker("filesystem://")
-        yield made
-    before.set_current()
-    background.remember_app()
 
 
 @pytest.mark.parametrize(("setup", "check", "level", "cause", "remedy"), SETUPS)
@@ -102,7 +118,7 @@ def test_what_is_broken_is_named(
 ) -> None:
     """With its cause and remedy, by no other check, and without anything of a person."""
     getattr(broken, setup)(site)
-    found = [finding for finding in diagnose() if finding.level is not Level.FINE]
+    found = [finding for finding in diagnose(probe=True) if finding.level is not Level.FINE]
     # On a busy machine any call may end with the short time-out of ``silent_service``.
     others = [finding for finding in found if finding.check != check]
     assert all("no answer in time" in finding.message for finding in others), others
@@ -133,10 +149,14 @@ def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:
     make_identity(make_user("b"), subject="b", application="gone", refetch_due_at=ago)
     make_event(identity, "claim.issued", next_attempt_at=ago)
     ErasureReceipt.objects.create(application="default", requested_at=ago)
+    make_grant(identity, needs_reauthorization=True, access_expires_at=ago)
     said = json.loads(run("identity_doctor", "--json").out)
-    assert said["problems"] == 0
+    assert [each["check"] for each in said["findings"] if each["level"] == PROBLEM] == [
+        "applications"
+    ]
     assert {"check", "level", "message", "remedy"} == set(said["findings"][0])
     figures = said["figures"]
+    assert figures.pop("lost_grants") == 1
     ages = {name: figures.pop(name) for name in tuple(figures) if name.startswith("oldest_")}
     assert 59 < figures.pop("no_event_for") < 120
     assert figures == {"due": 1, "failing": 1, "waiting_events": 1, "pending_erasures": 1}
@@ -201,12 +221,51 @@ def test_the_number_of_queries_is_bounded(site: Site) -> None:
             list(diagnose())
         return len(captured)
 
+    def go_wrong(n: int) -> None:
+        failing = {
+            "refetch_failures": n,
+            "last_error": f"reason-{n}",
+            "refetch_due_at": broken.LATE,
+        }
+        identity = make_identity(make_user(f"user-{n}"), subject=f"s-{n}", **failing)
+        make_grant(identity, needs_reauthorization=bool(n % 2))
+
+    go_wrong(0)
     few = queries()
-    due = timezone.now() - timedelta(days=1)
-    for n in range(20):
-        failing = {"refetch_failures": n, "last_error": f"reason-{n}", "refetch_due_at": due}
-        make_identity(make_user(f"user-{n}"), subject=f"s-{n}", **failing)
-    assert queries() == few <= 26
+    for n in range(1, 20):
+        go_wrong(n)
+    assert queries() == few <= 40
+
+
+def test_one_lost_grant_in_a_hundred_is_nobodys_fault(site: Site) -> None:
+    """People revoke at the service. Only many at once, of those that there are, have one cause."""
+    broken.restored_backup(site)
+    assert "PROBLEM" in {finding.level for finding in diagnose()}
+    users = User.objects.bulk_create(User(username=f"other-{number}") for number in range(229))
+    others = [make_identity(user, subject=user.username) for user in users]
+    TokenGrant.objects.bulk_create(
+        TokenGrant(identity=each, access_expires_at=timezone.now()) for each in others
+    )
+    [found] = [finding for finding in diagnose() if finding.check == "grants"]
+    assert (found.level, found.message[:20]) == (WARNING, "12 grant(s) wait for")
+
+
+def test_a_probe_reaches_the_sites_own_webhook(site: Site, live_server: Any) -> None:
+    """Beside the callback of the newest sign-in, below the path that a proxy puts before it."""
+    broken.begin_sign_in(f"{live_server.url}/identity/callback/")
+    broken.reader(site)
+    found = {finding.check: finding for finding in diagnose(probe=True)}
+    assert found["webhook"].message.endswith(f"{live_server.url}/identity/webhook/ answers")
+    assert found["credential"].message == "default: the newest person's credential is verified"
+    assert {finding.level for finding in found.values()} == {Level.FINE}
+
+
+def test_nobodys_token_is_refreshed_for_a_probe(site: Site) -> None:
+    """It could be lost. Without a token that is alive, no credential is read."""
+    broken.other_issuer(site)
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    assert "credential" not in {finding.check for finding in diagnose(probe=True)}
+    assert site.service.refresh_tokens == ["django-identity-doctor"]
 
 
 def test_the_whole_service_answers(

@@ -12,9 +12,11 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.exceptions import RateLimited
+from django_identity.lifecycle import runs
 from django_identity.models import LinkedIdentity
-from django_identity.service import backoff
+from django_identity.testing.clock import Clock
+from tests.commands import broken_setups as broken
+from tests.commands.broken_setups import BreakIt, Site
 from tests.commands.running import Ran, run
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import FakeService, answer, http
@@ -76,23 +78,57 @@ def test_those_named_due_or_not(service: FakeService, three: list[LinkedIdentity
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [((), "Name linked"), (("--due", 1), "Name linked"), ((999_999,), "No linked identity")],
+    [
+        ((), "Name linked"),
+        (("--due", 1), "Name linked"),
+        (("--due", "--pause"), "Name linked"),
+        ((999_999,), "No linked identity"),
+        (("--pause", "nan"), "Error: argument --pause"),
+        (("--pause", "1e9"), "Error: argument --pause"),
+        (("--pause=-1",), "Error: argument --pause"),
+    ],
 )
 def test_senseless_arguments(
     service: FakeService, three: list[LinkedIdentity], arguments: tuple[object, ...], said: str
 ) -> None:
-    """Neither ids nor ``--due``, or both, or ids of which none can be re-fetched."""
+    """Neither ids nor ``--due`` nor ``--pause``, or two of them, or nothing that can be done."""
     ran = refetch(*arguments)
     assert ran.error.startswith(said)
     assert ran.code == 1
 
 
-def test_a_service_that_pauses_is_said(service: FakeService, three: list[LinkedIdentity]) -> None:
+# The pause
+
+
+def test_a_pause_is_said(service: FakeService, three: list[LinkedIdentity]) -> None:
     """Nothing is asked, the command fails, and all stays due."""
-    backoff.begin_pause(conf.application(), RateLimited(pause=60))
+    runs.pause(conf.application(), until=timezone.now() + timedelta(minutes=1))
     ran = refetch("--due")
-    assert (ran.error.partition(" at")[0], ran.code) == ("The service takes no calls", 1)
+    assert (ran.error.partition(":")[0], ran.code) == ("Re-fetches pause", 1)
     assert (still_due(), service.calls("claims")) == (3, 0)
+
+
+def test_an_operator_can_let_re_fetches_pause(
+    service: FakeService, three: list[LinkedIdentity], identity_clock: Clock
+) -> None:
+    """For a day or so many hours, under all applications, until it is over or is ended.
+
+    A refresh token that a restored backup has brought back is then not sent.
+    """
+    both = {name: service.settings() for name in ("default", "other")}
+    with override_settings(DJANGO_IDENTITY=both):
+        due(4, application="other")
+        assert refetch("--pause", 0.1).out.startswith("Re-fetches pause until")
+        assert run("identity_upkeep").code == 1
+        assert service.requests == []
+        identity_clock.advance(minutes=6)
+        assert refetch("--due").out == "re-fetches, stored: 4\n"
+        refetch("--pause")
+        tomorrow = timezone.now() + timedelta(hours=24)
+        for application in conf.applications():
+            assert abs(runs.run_of(application).paused_until - tomorrow) < timedelta(minutes=1)
+        assert refetch("--pause", 0).out == "No pause.\n"
+        assert not any(map(runs.is_paused, conf.applications()))
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -113,6 +149,7 @@ def test_ctrl_c(service: FakeService, three: list[LinkedIdentity], times: int) -
         ran = refetch("--due")
         assert ran.out == "re-fetches, stored: 1\n"
         assert (ran.error.partition(".")[0], ran.code) == ("Stopped", 130)
+        assert "due again in five minutes" in ran.error
     assert service.calls("claims") == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -123,3 +160,22 @@ def test_a_dead_service_without_keys_is_an_error(
     """Nothing could be verified, so a person has to look: cron hears of it."""
     service.answers["jwks"] = http(b"", status="500 Oops")
     assert refetch("--due").code == 1
+
+
+@pytest.mark.parametrize(
+    "break_it", [broken.cut_connection, broken.closed_connection, broken.no_tables]
+)
+@pytest.mark.parametrize(
+    "command", ["identity_upkeep", "identity_refetch --due", "identity_replay --failed"]
+)
+def test_a_database_that_fails_is_one_sentence(site: Site, command: str, break_it: BreakIt) -> None:
+    """No traceback: cron's mail has the kind of error, and what to run. Exit code 1."""
+    break_it(site)
+    ran = run(*command.split())
+    assert ran.error.startswith("The database cannot be used (")
+    assert (ran.error.endswith("identity_doctor says why."), ran.code) == (True, 1)
+
+
+def test_a_database_that_takes_no_writes_is_one_sentence(site: Site) -> None:
+    broken.read_only_database(site)
+    assert run("identity_upkeep").error.startswith("The database cannot be used (")

@@ -49,7 +49,7 @@ def test_a_clean_stop_leaves_nothing_half_done(
     wait_until(lambda: len(stand_in.seen) > 4, workers)
     workers.stop()
     finished = LinkedIdentity.objects.exclude(credential_issued_at=None).count()
-    # One message, two seconds a row: who does not hear of the end finishes thirty.
+    # Four messages, two seconds a row: who does not hear of the end finishes all of them.
     assert 0 < finished < 20
     soon = timezone.now() + upkeep.HIDDEN_FOR
     assert LinkedIdentity.objects.filter(refetch_due_at__lte=soon).count() == 80 - finished
@@ -59,7 +59,7 @@ def test_a_clean_stop_leaves_nothing_half_done(
 def test_an_erasure_does_not_wait_for_a_backlog(
     stand_in: StandIn, workers: Workers, settings: Any
 ) -> None:
-    """It is done before the rows that were asked for, with one worker of eight threads."""
+    """It waits for the rows of a minute at most, with one worker of eight threads."""
     settings.DJANGO_IDENTITY = {"default": setting(stand_in.origin, WEBHOOK_SECRETS=[SECRET])}
     stand_in.delay, workers.size, workers.pool = 0.02, 1, THREADS
     make_backlog(BACKLOG + 1)

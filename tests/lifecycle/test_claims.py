@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import DataError, connection
 from django.utils import timezone
 
@@ -483,13 +484,29 @@ def test_a_credential_at_its_end_is_not_asked_for_without_a_pause(service: FakeS
 
 
 def test_a_level_that_cannot_be_read_stops_no_claims(service: FakeService) -> None:
-    """The claims are stored, and the level is asked for again soon."""
+    """The claims are stored, and the level is asked for again after a growing pause."""
     LinkedIdentity.objects.update(**LEVEL_TOO)
     service.answers["kyc"] = html("500 Oops")
-    assert refetched(row()) is Refetched.FAILED
+    assert refetched(row()) is Refetched.LEVEL_UNREAD
     assert held() == {"age_over_18": True}
     assert due_in() <= MINUTE
     assert (row().refetch_failures, row().last_error) == (1, "service_unavailable")
+    assert refetched(row()) is Refetched.LEVEL_UNREAD
+    assert row().refetch_failures == 2
+    del service.answers["kyc"]
+    assert refetched(row()) is Refetched.STORED
+    assert (row().refetch_failures, row().last_error) == (0, "")
+
+
+def test_cron_hears_that_claims_are_stored_without_the_level(
+    service: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A service that fails for the level alone is no run in which nothing could be done."""
+    LinkedIdentity.objects.update(**LEVEL_TOO, refetch_due_at=timezone.now())
+    service.answers["kyc"] = html("500 Oops")
+    call_command("identity_upkeep")
+    said = capsys.readouterr().out
+    assert said == "re-fetches, stored, but the level could not be read: 1\n"
 
 
 @pytest.mark.parametrize("endpoint", ["kyc", "token"])

@@ -3,6 +3,7 @@
 import io
 import pickle
 from functools import partial
+from itertools import pairwise, permutations
 from typing import Any
 
 import pytest
@@ -16,10 +17,12 @@ from django.utils import timezone
 from django_identity import conf, vault
 from django_identity.lifecycle import tokens
 from django_identity.lifecycle.operators import rotation
+from django_identity.lifecycle.operators.rotation import Rotated
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TokenGrant
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
 from tests.factories import make_identity, make_user, unsealed
+from tests.lifecycle.held import announced
 from tests.settings import DJANGO_IDENTITY
 
 pytestmark = pytest.mark.django_db
@@ -82,7 +85,7 @@ def test_a_new_sealed_column_is_rotated_too() -> None:
 
 
 def test_everything_moves_under_the_first_key() -> None:
-    """Afterwards the older key may go, and everything opens as before. A dead grant has nothing."""
+    """Afterwards the older key may go, and everything opens as before. A dead grant is left."""
     with ring(OLD):
         make_sealed("ada")
         make_sealed("bob")
@@ -90,7 +93,7 @@ def test_everything_moves_under_the_first_key() -> None:
         dead = TokenGrant.objects.filter(identity=make_sealed("eve"))
     dead.update(access_token="", refresh_token="", needs_reauthorization=True)
     with ring(NEW, OLD):
-        assert rotate() == "3 grant(s) re-encrypted\n"
+        assert rotate() == "2 grant(s) re-encrypted\n"
     dead.delete()
     with ring(NEW):
         assert all_opened() == before
@@ -148,7 +151,7 @@ def test_a_refresh_meanwhile_wins() -> None:
     with ring(NEW, OLD):
         with connection.execute_wrapper(refresh_first):
             ((_last, fates),) = rotation.rotate_keys()
-        assert fates == {"renewed meanwhile": 1}
+        assert fates == {Rotated.OVERTAKEN: 1}
     with ring(NEW):
         assert all_opened() == ["at-newer", "rt-newer"]
 
@@ -167,19 +170,82 @@ def test_what_no_key_opens_is_reported_and_left_alone() -> None:
         assert "2 grant(s) re-encrypted" in rotate()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_only_an_operators_word_ends_what_no_key_opens() -> None:
+    """``--forget-unreadable``: those people have to sign in again, and nobody else.
+
+    The site hears of each, and the level and the due date go, as with any grant that is lost.
+    """
+    with ring("a key that somebody lost"):
+        lost = make_sealed("ada")
+    with ring(OLD):
+        make_sealed("bob")
+    now = timezone.now()
+    LinkedIdentity.objects.update(refetch_due_at=now, refetch_failures=7, last_error="x")
+    with ring(NEW, OLD), announced() as heard:
+        out = rotate(forget_unreadable=True, yes=True)
+    assert out == "1 grant(s) re-encrypted\n1 grant(s) ended: the person has to sign in again\n"
+    assert [identity.pk for identity in heard] == [lost.pk]
+    lost.refresh_from_db()
+    assert lost.grant.needs_reauthorization
+    assert (lost.grant.access_token, lost.grant.refresh_token) == ("", "")
+    assert (lost.kyc_level, lost.refetch_due_at, lost.refetch_failures) == ("", None, 0)
+    kept = TokenGrant.objects.exclude(identity=lost).get()
+    assert (kept.needs_reauthorization, kept.identity.refetch_due_at) == (False, now)
+    with ring(NEW, OLD):
+        assert rotate(forget_unreadable=True, yes=True) == "1 grant(s) re-encrypted\n"
+
+
+def test_the_operator_has_to_type_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hand that slips ends nobody's grant."""
+    with ring(OLD):
+        make_sealed()
+    monkeypatch.setattr("builtins.input", lambda _question: "yes")
+    with ring(NEW), pytest.raises(CommandError, match="Nothing was done"):
+        call_command("identity_rotate_keys", "--forget-unreadable")
+    assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
+
+
+@pytest.mark.parametrize("stored", ["", "plain text"])
+def test_an_access_token_alone_ends_nothing(stored: str) -> None:
+    """It is replaced within the hour, by a refresh token that opens."""
+    with ring(OLD):
+        identity = make_sealed()
+    TokenGrant.objects.update(access_token=stored)
+    with ring(NEW, OLD):
+        assert rotate(forget_unreadable=True, yes=True) == "1 grant(s) re-encrypted\n"
+    with ring(NEW):
+        grant = TokenGrant.objects.get()
+        assert unsealed(identity, "refresh_token", grant.refresh_token) == "rt-of-ada"
+    assert grant.access_token == stored
+
+
 def test_damaged_rows_stop_nothing() -> None:
-    """What was never sealed, or is of an application that is gone, is counted and left."""
+    """What was never sealed, or for another row, is counted and left."""
     with ring(OLD):
         make_sealed("ada")
         for number, stored in enumerate(("plain text", "gAAAAA", "\U0001f642")):
             damaged = make_sealed(f"damaged-{number}")
             TokenGrant.objects.filter(identity=damaged).update(refresh_token=stored)
-        gone = make_sealed("gone")
-        LinkedIdentity.objects.filter(pk=gone.pk).update(application="gone")
+        moved = make_sealed("moved")
+        LinkedIdentity.objects.filter(pk=moved.pk).update(subject="somebody else")
     with ring(NEW, OLD):
         out = rotate()
     assert "1 grant(s) re-encrypted" in out
     assert "4 grant(s) opened by no key" in out
+
+
+@pytest.mark.parametrize("changes", [{"application": "gone"}, {"environment": "live"}])
+def test_what_the_settings_do_not_have_is_left_alone(changes: dict[str, str]) -> None:
+    """Its keys are not known here, so not even ``--forget-unreadable`` ends it. Exit code 1."""
+    with ring(OLD):
+        identity = make_sealed()
+    LinkedIdentity.objects.filter(pk=identity.pk).update(**changes)
+    out = io.StringIO()
+    with ring(NEW, OLD), pytest.raises(CommandError, match="settings do not have"):
+        call_command("identity_rotate_keys", forget_unreadable=True, yes=True, stdout=out)
+    assert "1 grant(s) of no application in the settings" in out.getvalue()
+    assert not TokenGrant.objects.get().needs_reauthorization
 
 
 def test_each_application_has_its_own_ring() -> None:
@@ -194,6 +260,26 @@ def test_each_application_has_its_own_ring() -> None:
         assert "1 grant(s) re-encrypted" in rotate()
         LinkedIdentity.objects.update(application="other")
         assert "1 grant(s) opened by no key" in rotate()
+
+
+def test_a_rotation_in_two_deploys_closes_nothing() -> None:
+    """The new key last, then first. At each moment some machines have the next deploy already.
+
+    Whichever machine stores a token: all others open it, and those that have the new key alone do
+    after ``identity_rotate_keys``.
+    """
+    with ring(OLD):
+        identity = make_sealed()
+    for before, after in pairwise([(OLD,), (OLD, NEW), (NEW, OLD)]):
+        for storing, opening in permutations((before, after)):
+            with ring(*storing):
+                tokens.store(identity, answer("at", "rt"))
+            with ring(*opening):
+                assert tokens.access_token_for(identity).reveal() == "at"
+    with ring(NEW, OLD):
+        rotate()
+    with ring(NEW):
+        assert all_opened() == ["at", "rt"]
 
 
 # Nothing decrypted shows anywhere

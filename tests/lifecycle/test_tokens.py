@@ -1,5 +1,6 @@
 """Promise 3: a rotating refresh token is never spent twice, and never lost."""
 
+import logging
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from django_identity.exceptions import (
     RateLimited,
     ReauthorizationNeeded,
     RefreshPending,
+    SealedValueUnreadable,
     ServiceRefusal,
     ServiceUnavailable,
 )
@@ -404,23 +406,23 @@ def test_the_lease_is_one_callers(service: FakeService, identity: LinkedIdentity
     assert service.refresh_tokens == []
 
 
-def test_an_unreadable_refresh_token_needs_reauthorization(
-    service: FakeService, identity: LinkedIdentity
+def test_a_missing_key_ends_nothing(
+    service: FakeService, identity: LinkedIdentity, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is no crash, the site hears of it once, and a key that comes back brings it back."""
+    """It is the site's fault: an ERROR says what to do, and all goes on when the key is back."""
     expired(identity)
+    before = TokenGrant.objects.values().get()
     lost = {"default": {**service.settings(), "ENCRYPTION_KEYS": ["another key, sixteen long"]}}
-    with announced() as heard:
-        with override_settings(DJANGO_IDENTITY=lost):
-            for _ in range(2):
-                with pytest.raises(ReauthorizationNeeded):
-                    access_token_for(identity)
-        assert TokenGrant.objects.get().needs_reauthorization
-        assert service.requests == []
-        service.answers["token"] = INVALID_GRANT
-        with pytest.raises(ReauthorizationNeeded):
-            access_token_for(identity)
-    assert (heard, service.calls("token")) == ([identity], 1)
+    unreadable = pytest.raises(SealedValueUnreadable)
+    with announced() as heard, override_settings(DJANGO_IDENTITY=lost), unreadable:
+        access_token_for(identity)
+    assert (TokenGrant.objects.values().get(), heard, service.requests) == (before, [], [])
+    identity.refresh_from_db()
+    assert identity.kyc_level == "level_2"
+    [line] = [each for each in caplog.records if each.levelno == logging.ERROR]
+    assert line.event == "identity.grant.unreadable"
+    assert "put the former key back into ENCRYPTION_KEYS" in line.getMessage()
+    assert access_token_for(identity).reveal() == "at-1"
 
 
 @pytest.mark.parametrize(("asked", "seconds"), [("12", 12), ("", 30), ("3600", 60)])

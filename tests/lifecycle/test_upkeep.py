@@ -3,6 +3,7 @@
 import logging
 import signal
 from collections import Counter
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -15,9 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.exceptions import RateLimited
 from django_identity.handlers import forget, on_event
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle import runs, upkeep
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import (
     AuthorizationRequest,
@@ -26,14 +26,14 @@ from django_identity.models import (
     LinkedIdentity,
     Purpose,
     TokenGrant,
+    UpkeepRun,
     WebhookEvent,
 )
-from django_identity.service import backoff
 from django_identity.testing.clock import Clock
 from tests import concurrency
-from tests.clock_cache import ClockCache
 from tests.factories import make_event, make_identity, make_user
 from tests.fake_service import FakeService, answer, html, http
+from tests.integration.stand_in import StandIn, setting
 from tests.lifecycle.conftest import Published
 from tests.lifecycle.refetching import all_refetched, answer_everybody, make_due
 
@@ -190,7 +190,7 @@ def test_a_rejected_client_ends_a_run_at_once(
         make_due(n)
     TokenGrant.objects.update(access_expires_at=timezone.now())
     service.answers["token"] = answer({"error": "invalid_client"}, status="401 Unauthorized")
-    with pytest.raises(CommandError, match="takes no calls"):
+    with pytest.raises(CommandError, match="rejects this site"):
         call_command("identity_upkeep")
     assert service.calls("token") == 1
     assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
@@ -212,26 +212,91 @@ def test_429_pauses_upkeep_of_the_application(service: FakeService, published: P
     assert LinkedIdentity.objects.filter(last_error="rate_limited").count() == 1
 
 
-@pytest.mark.parametrize(("asked", "seconds"), [(300, 300), (0, 1)])
+@pytest.mark.parametrize(("asked", "seconds"), [("300", 300), ("0", 1)])
 def test_a_pause_is_as_long_as_the_service_asks_for(
-    settings: Any, monkeypatch: Any, asked: float, seconds: float
+    service: FakeService, identity_clock: Clock, asked: str, seconds: float
 ) -> None:
-    """A second at least."""
-    settings.CACHES = {"default": {"BACKEND": "tests.clock_cache.ClockCache"}}
-    backoff.begin_pause(conf.application(), RateLimited(pause=asked))
-    monkeypatch.setattr(ClockCache, "ahead", seconds - 0.5)
-    assert backoff.is_paused(conf.application())
-    monkeypatch.setattr(ClockCache, "ahead", seconds)
-    assert not backoff.is_paused(conf.application())
-
-
-def test_a_cache_that_fails_stops_nothing(service: FakeService, settings: Any) -> None:
-    """Each worker learns of the pause by a 429 of its own."""
-    settings.CACHES = {"default": {"BACKEND": "tests.broken_cache.BrokenCache"}}
+    """A second at least. Every process reads it in the database, and a shorter one ends it not."""
     make_due()
-    service.answers["claims"] = SLOW
+    service.answers["claims"] = http(b"", status="429 Slow", headers=f"Retry-After: {asked}\r\n")
     assert all_refetched() == [Refetched.NOT_NOW]
-    assert not backoff.is_paused(conf.application())
+    runs.pause(conf.application(), until=timezone.now() + timedelta(milliseconds=1))
+    identity_clock.advance(seconds=seconds - 1)
+    assert runs.is_paused(conf.application())
+    identity_clock.advance(seconds=1)
+    assert not runs.is_paused(conf.application())
+
+
+# A missing key
+
+
+def forget_the_key(service: FakeService) -> override_settings:
+    """The settings of somebody who deployed a new key without the former one."""
+    lost = service.settings(ENCRYPTION_KEYS=["another key, sixteen long"])
+    return override_settings(DJANGO_IDENTITY={"default": lost})
+
+
+def test_a_missing_key_ends_a_run_at_once_and_nobodys_grant(
+    everybody: FakeService, identity_clock: Clock
+) -> None:
+    """Cron's mail says what to do. When the key is back, all goes on, level and due date too."""
+    for n in range(30):
+        make_due(n)
+    with forget_the_key(everybody), pytest.raises(CommandError, match="former key back"):
+        call_command("identity_upkeep")
+    assert everybody.calls("claims") + everybody.calls("token") == 0
+    [touched] = LinkedIdentity.objects.exclude(last_error="")
+    assert (touched.last_error, touched.refetch_failures) == ("sealed_value_unreadable", 1)
+    assert timezone.now() < touched.refetch_due_at < timezone.now() + timedelta(minutes=2)
+    assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
+    assert LinkedIdentity.objects.filter(kyc_level="level_2").count() == 30
+    identity_clock.advance(minutes=5)
+    assert all_refetched() == [Refetched.STORED] * 30
+
+
+def corrupt(*identities: LinkedIdentity) -> None:
+    grants = TokenGrant.objects.filter(identity__in=identities)
+    grants.update(access_token="gAAAAA", refresh_token="gAAAAA")
+
+
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are taken in the order of their due dates, and not by chance."""
+    monkeypatch.setattr(upkeep.random, "shuffle", lambda rows: None)
+
+
+def test_one_corrupt_row_stops_nobody_else(
+    everybody: FakeService, monkeypatch: pytest.MonkeyPatch, identity_clock: Clock
+) -> None:
+    """Between others it is passed over. As the first of a run it costs the others five minutes."""
+    one_by_one(monkeypatch)
+    made = [make_due(n, ago=timedelta(minutes=60 - n)) for n in range(4)]
+    corrupt(made[1])
+    stored, unreadable = Refetched.STORED, Refetched.UNREADABLE
+    assert all_refetched() == [stored, unreadable, stored, stored]
+    LinkedIdentity.objects.filter(pk=made[1].pk).update(refetch_due_at=made[1].refetch_due_at)
+    make_due(5, ago=timedelta(minutes=1))
+    assert all_refetched() == [unreadable]
+    identity_clock.advance(minutes=5)
+    monkeypatch.setattr(upkeep.random, "shuffle", list.reverse)
+    assert all_refetched() == [stored, unreadable]
+
+
+@pytest.mark.parametrize("between", ["nothing", "a failure"])
+def test_two_unreadable_rows_in_a_row_end_a_run(
+    everybody: FakeService, monkeypatch: pytest.MonkeyPatch, between: str
+) -> None:
+    """With nothing opened between them: that is no longer one corrupt row."""
+    one_by_one(monkeypatch)
+    made = [make_due(n, ago=timedelta(minutes=60 - n)) for n in range(5)]
+    corrupt(made[1], made[3] if between == "a failure" else made[2])
+    if between == "a failure":
+        TokenGrant.objects.filter(identity=made[2]).update(
+            retry_at=timezone.now() + HOUR, access_expires_at=timezone.now()
+        )
+    outcomes = all_refetched()
+    assert (outcomes[0], outcomes[-1]) == (Refetched.STORED, Refetched.UNREADABLE)
+    assert outcomes.count(Refetched.UNREADABLE) == 2
+    assert everybody.calls("claims") == 1
 
 
 def test_a_database_that_does_not_answer_ends_a_run(
@@ -312,8 +377,9 @@ def test_a_revocation_before_the_work_stops_it(service: FakeService) -> None:
 def test_messages_name_the_application_and_no_person(
     published: Published, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One for each 200 due rows."""
-    monkeypatch.setattr(upkeep, "ROWS_IN_A_MESSAGE", 4)
+    """One for each 20 due rows, so that the messages of a minute suffice for many threads."""
+    assert upkeep.ROWS_AT_ONCE == 20
+    monkeypatch.setattr(upkeep, "ROWS_AT_ONCE", 4)
     for n in range(9):
         make_due(n)
     upkeep.run_with_workers()
@@ -353,6 +419,74 @@ def test_a_message_ends_early(
     assert tally == {Refetched.STORED: 1}
     identity_clock.advance(minutes=5)
     assert upkeep.count_due() == 4
+
+
+# What is known of a run
+
+
+def run_now() -> UpkeepRun:
+    return runs.run_of(conf.application())
+
+
+def test_a_run_notes_what_it_did(everybody: FakeService, identity_clock: Clock) -> None:
+    """By cron: when it began, how long it took, and how re-fetches ended, of each application."""
+    assert (run_now().has_begun, run_now().has_served) == (False, False)
+    make_due(1)
+    make_due(2)
+    TokenGrant.objects.filter(identity__subject="subject-2").delete()
+    call_command("identity_upkeep")
+    first = run_now()
+    assert (first.has_begun, first.has_served, first.handed_out) == (True, True, None)
+    assert first.results == {"stored": 1, "needs reauthorization": 1}
+    assert 0 <= first.seconds < 60
+    identity_clock.advance(minutes=1)
+    call_command("identity_upkeep")
+    idle = run_now()
+    assert idle.begun_at > first.begun_at
+    assert (idle.has_served, idle.served_at, idle.results) == (
+        False,
+        first.served_at,
+        first.results,
+    )
+
+
+def test_messages_add_up_to_their_run(
+    everybody: FakeService, published: Published, identity_clock: Clock
+) -> None:
+    """By workers: how many rows were handed to them, and what all messages of the run did."""
+    for n in range(3):
+        make_due(n)
+    upkeep.run_with_workers()
+    assert (run_now().handed_out, run_now().has_served) == (3, False)
+    for _ in range(2):
+        upkeep.refetch_for_a_minute("default", 1)
+    assert run_now().results == {"stored": 2}
+    identity_clock.advance(minutes=1)
+    upkeep.run_with_workers()
+    upkeep.refetch_for_a_minute("default", 1)
+    assert (run_now().handed_out, run_now().results) == (1, {"stored": 1})
+
+
+def test_what_an_event_caused_is_no_run(everybody: FakeService) -> None:
+    """Where upkeep does not run, its messages are noted and do not add up for ever."""
+    for n in range(2):
+        make_due(n)
+        upkeep.refetch_for_a_minute("default", 1)
+    assert (run_now().has_begun, run_now().results) == (False, {"stored": 1})
+
+
+def test_two_runs_at_once_take_no_row_twice() -> None:
+    """Two crons, or two beats: each row is served once, and nothing of what they did is lost."""
+    service = StandIn(delay=0.01)
+    ours = {"default": setting(service.origin)}
+    with closing(service), override_settings(DJANGO_IDENTITY=ours):
+        for n in range(12):
+            make_due(n)
+        outcomes = concurrency.at_once([upkeep.run, upkeep.run])
+    tallies = [tally for _events, tally in outcomes]
+    assert tallies[0] + tallies[1] == {Refetched.STORED: 12}
+    assert len({call.about for call in service.seen}) == len(service.seen) == 12
+    assert run_now().results == {"stored": 12}
 
 
 # All upkeep by one command

@@ -12,7 +12,14 @@ from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from django_identity.conf import Application
-from django_identity.models import ErasureReceipt, EventOutcome, LinkedIdentity, WebhookEvent
+from django_identity.lifecycle import runs, upkeep
+from django_identity.models import (
+    ErasureReceipt,
+    EventOutcome,
+    LinkedIdentity,
+    UpkeepRun,
+    WebhookEvent,
+)
 
 LISTED = 10
 DAYS = 7
@@ -38,15 +45,19 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The figures, and the first rows that need attention."""
+    """The figures, the newest run of upkeep, and the first rows that need attention."""
 
     figures: Figures
+    run: UpkeepRun
+    #: Whether a re-fetch is due for over 15 minutes.
+    is_late: bool
     erasures: QuerySet[ErasureReceipt]
     failed_events: QuerySet[WebhookEvent]
 
     @property
     def is_healthy(self) -> bool:
-        return not (self.erasures or self.figures.failures or self.failed_events)
+        needs_somebody = self.erasures or self.figures.failures or self.failed_events
+        return not (self.is_late or needs_somebody)
 
 
 def overview_of(application: Application) -> Overview:
@@ -57,12 +68,15 @@ def overview_of(application: Application) -> Overview:
     if not isinstance(figures, Figures):
         figures = _count(application)
         cache.set(key, figures, timeout=KEPT_SECONDS)
+    late = upkeep.due(application).filter(refetch_due_at__lte=timezone.now() - runs.LATE)
     pending = ErasureReceipt.objects.filter(application=alias, erased_at=None)
     failed = WebhookEvent.objects.filter(application=alias, outcome=EventOutcome.FAILED)
     return Overview(
         figures,
-        pending.order_by("requested_at")[:LISTED],
-        failed.defer("payload").order_by("-received_at")[:LISTED],
+        run=runs.run_of(application),
+        is_late=late.exists(),
+        erasures=pending.order_by("requested_at")[:LISTED],
+        failed_events=failed.defer("payload").order_by("-received_at")[:LISTED],
     )
 
 

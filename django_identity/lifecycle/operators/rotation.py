@@ -2,41 +2,96 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from enum import StrEnum
 
+from django.db.models import QuerySet
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, vault
-from django_identity.models import TokenGrant
+from django_identity.exceptions import SealedValueUnreadable
+from django_identity.lifecycle import tokens
+from django_identity.models import LinkedIdentity, TokenGrant
 
 ROWS_AT_ONCE = 200
 SEALED = ("access_token", "refresh_token")
-# What became of a grant's tokens. Newer ones were stored meanwhile, under the first key already.
-RESEALED, OVERTAKEN, UNREADABLE = "re-encrypted", "renewed meanwhile", "opened by no key"
 
 
-def rotate_keys(*, after: int = 0, size: int = ROWS_AT_ONCE) -> Iterator[tuple[int, Counter[str]]]:
+class Rotated(StrEnum):
+    """What became of the tokens of a grant."""
+
+    RESEALED = "re-encrypted"
+    #: Newer ones were stored meanwhile, under the first key already.
+    OVERTAKEN = "renewed meanwhile"
+    #: They are left as they are: the key may only be missing from the settings.
+    UNREADABLE = "opened by no key"
+    #: The operator gave them up. The person has to sign in again.
+    FORGOTTEN = "ended: the person has to sign in again"
+    #: The settings do not have this application, so its keys are not known.
+    STRAY = "of no application in the settings"
+
+
+def rotate_keys(
+    *, after: int = 0, size: int = ROWS_AT_ONCE, forget_unreadable: bool = False
+) -> Iterator[tuple[int, Counter[Rotated]]]:
     """Re-encrypt the tokens of the grants behind the key ``after``, in batches that are committed.
 
-    Yields the key of the last grant of each batch, and what became of how many. Tokens that no key
-    opens are left: the key may only be missing from the settings.
+    Yields the key of the last grant of each batch, and what became of how many.
+    ``forget_unreadable``: end the grants whose tokens no key opens. Nothing else ends them.
     """
-    rows = TokenGrant.objects.select_related("identity").order_by("pk")
-    while batch := list(rows.filter(pk__gt=after)[:size]):
+    while batch := list(grants_behind(after)[:size]):
         with database.atomic():
-            fates = Counter(map(_rotated, batch))
+            fates = {grant: _rotated(grant) for grant in batch}
+        if forget_unreadable:
+            # Not in that transaction: who ends a grant locks the identity before any grant.
+            for grant, fate in fates.items():
+                if fate is Rotated.UNREADABLE:
+                    fates[grant] = _forgotten(grant)
         after = batch[-1].pk
-        yield after, fates
+        yield after, Counter(fates.values())
+
+
+def grants_behind(after: int) -> QuerySet[TokenGrant]:
+    """The grants with a larger key that have tokens, in the order of their keys."""
+    held = TokenGrant.objects.filter(pk__gt=after, needs_reauthorization=False)
+    return held.select_related("identity").order_by("pk")
 
 
 @sensitive_variables()
-def _rotated(grant: TokenGrant) -> str:
-    """Re-encrypt the tokens of one grant, unless no key opens one of them."""
-    if grant.identity.application not in conf.aliases():
-        return UNREADABLE
-    keys = conf.application(grant.identity.application).encryption_keys
-    held = {name: getattr(grant, name) for name in SEALED}
-    fresh = {name: text and vault.rotate(text, keys=keys) for name, text in held.items()}
-    if None in fresh.values():
-        return UNREADABLE
+def _rotated(grant: TokenGrant) -> Rotated:
+    """Re-encrypt the tokens of one grant, unless no key opens the one that is needed."""
+    identity = grant.identity
+    if not _is_of_settings(identity):
+        return Rotated.STRAY
+
+    keys = conf.application(identity.application).encryption_keys
+    fresh = {}
+    for column in SEALED:
+        sealed = getattr(grant, column)
+        if not sealed:
+            continue
+        context = identity.sealing_context(column)
+        try:
+            secret = vault.unseal(sealed, keys=keys, context=context)
+        except SealedValueUnreadable:
+            # An access token is replaced within the hour, by the refresh token.
+            if column == "access_token" and grant.refresh_token:
+                continue
+            return Rotated.UNREADABLE
+        fresh[column] = vault.seal(secret, keys=keys, context=context)
+
     same = TokenGrant.objects.filter(pk=grant.pk, generation=grant.generation)
-    return RESEALED if same.update(**fresh) else OVERTAKEN
+    return Rotated.RESEALED if same.update(**fresh) else Rotated.OVERTAKEN
+
+
+def _is_of_settings(identity: LinkedIdentity) -> bool:
+    """Whether the settings have the application, in the environment of the identity."""
+    alias = identity.application
+    return alias in conf.aliases() and conf.application(alias).environment == identity.environment
+
+
+def _forgotten(grant: TokenGrant) -> Rotated:
+    """End the grant, unless newer tokens were stored meanwhile."""
+    reason = SealedValueUnreadable.code
+    if tokens.end_grant(grant.identity, grant, reason=reason):
+        return Rotated.FORGOTTEN
+    return Rotated.OVERTAKEN

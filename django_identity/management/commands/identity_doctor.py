@@ -28,8 +28,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--probe",
             action=BooleanOptionalAction,
-            help="Ask the service with credentials of nobody: it tells whether the client id and "
-            "secret are right. Off by default for live applications.",
+            help="Ask the service with credentials of nobody, read the newest person's credential, "
+            "and deliver an unsigned event to the site's own webhook: it tells whether addresses, "
+            "client and issuer are right. By default only the service is asked, for test "
+            "applications.",
         )
 
     def handle(self, **options: Any) -> None:

@@ -1,13 +1,19 @@
-"""Re-fetch claims in this process, due or not."""
+"""Re-fetch claims in this process, due or not; or let upkeep's re-fetches pause."""
 
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
 from tqdm import tqdm
 
-from django_identity.lifecycle import upkeep
+from django_identity import conf
+from django_identity.lifecycle import runs, upkeep
 from django_identity.management.command import IdentityCommand, asked_to_stop
+
+A_DAY = timedelta(days=1)
+MOST_HOURS = 366 * 24
 
 
 class Command(IdentityCommand):
@@ -20,10 +26,36 @@ class Command(IdentityCommand):
         parser.add_argument("ids", nargs="*", type=int, help="Linked identities, due or not.")
         parser.add_argument("--due", action="store_true", help="All due identities.")
         parser.add_argument("--limit", type=int, help="The largest number of identities.")
+        parser.add_argument(
+            "--pause",
+            nargs="?",
+            const=A_DAY,
+            type=hours,
+            metavar="HOURS",
+            help="Re-fetch nothing, on no machine, for so many hours, by default 24. 0 ends the "
+            "pause. Events and sign-ins go on.",
+        )
 
-    def handle(self, *, ids: list[int], due: bool, limit: int | None, **_options: Any) -> None:
-        if bool(ids) == due:
-            raise CommandError("Name linked identities by their ids, or give --due.")
+    def handle(self, *, ids: list[int], pause: timedelta | None, **options: Any) -> None:
+        chosen = [bool(ids), options["due"], pause is not None]
+        if chosen.count(True) != 1:
+            raise CommandError("Name linked identities by their ids, or give --due, or --pause.")
+        if pause is not None:
+            self._pause(pause)
+        else:
+            self._refetch(ids, options["limit"])
+
+    def _pause(self, pause: timedelta) -> None:
+        until = timezone.now() + pause
+        for application in conf.applications():
+            if pause:
+                runs.pause(application, until=until)
+            else:
+                runs.resume(application)
+        said = f"Re-fetches pause until {until:%Y-%m-%d %H:%M} UTC." if pause else "No pause."
+        self.stdout.write(said)
+
+    def _refetch(self, ids: list[int], limit: int | None) -> None:
         most = len(ids) if ids else upkeep.count_due()
         most = most if limit is None else min(most, limit)
         outcomes = upkeep.refetch_these(ids[:most]) if ids else upkeep.refetch_all(most=most)
@@ -36,3 +68,11 @@ class Command(IdentityCommand):
             self.conclude(tally, was_stopped=stop())
         if ids and not tally:
             raise CommandError("No linked identity with these ids can be re-fetched.")
+
+
+def hours(text: str) -> timedelta:
+    """So many hours, at most a year."""
+    number = float(text)
+    if not 0 <= number <= MOST_HOURS:
+        raise ValueError(text)
+    return timedelta(hours=number)

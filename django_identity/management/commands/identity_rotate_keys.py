@@ -7,25 +7,40 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from django_identity.lifecycle.operators import rotation
+from django_identity.lifecycle.operators.rotation import Rotated
 from django_identity.management.command import INTERRUPTED, IdentityCommand
-from django_identity.models import TokenGrant
 
 
 class Command(IdentityCommand):
     help = (
-        "Re-encrypt the tokens of every grant under the first of the ENCRYPTION_KEYS. May run "
-        "beside the site. Ctrl-C stops it, and it says where to go on."
+        "Re-encrypt the tokens of every grant under the first of the ENCRYPTION_KEYS. A new key "
+        "comes in two deploys: first as the last of the keys, on every machine, then as the "
+        "first. Run this after the second, and remove the old key an hour later. May run beside "
+        "the site. Ctrl-C stops it, and it says where to go on."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--after", type=int, default=0, help="Go on behind this grant.")
+        parser.add_argument(
+            "--forget-unreadable",
+            action="store_true",
+            help="End the grants whose tokens no key opens, if the key is lost for good. These "
+            "people have to sign in again. You cannot undo it.",
+        )
+        parser.add_argument("--yes", action="store_true", help="Do not ask.")
 
-    def handle(self, *, after: int, **_options: Any) -> None:
-        fates = Counter({rotation.RESEALED: 0})
-        total = TokenGrant.objects.filter(pk__gt=after).count()
+    def handle(self, *, after: int, forget_unreadable: bool, yes: bool, **_options: Any) -> None:
+        if forget_unreadable and not yes:
+            question = "Is the key lost for good? Type forget to end what no key opens: "
+            if input(question) != "forget":
+                raise CommandError("Nothing was done.")
+
+        fates = Counter({Rotated.RESEALED: 0})
+        total = rotation.grants_behind(after).count()
+        rotating = rotation.rotate_keys(after=after, forget_unreadable=forget_unreadable)
         try:
             with tqdm(total=total, disable=None) as progress:
-                for last, batch in rotation.rotate_keys(after=after):
+                for last, batch in rotating:
                     after = last
                     fates.update(batch)
                     progress.update(batch.total())
@@ -35,8 +50,14 @@ class Command(IdentityCommand):
         finally:
             for fate, count in fates.items():
                 self.stdout.write(f"{count} grant(s) {fate}")
-        if fates[rotation.UNREADABLE]:
+
+        if fates[Rotated.UNREADABLE]:
             raise CommandError(
-                "Some tokens are opened by no key and left as they are. If no key is missing from "
-                "ENCRYPTION_KEYS, these people have to sign in again."
+                "Some tokens are opened by no key and left as they are. Put the missing key back "
+                "into ENCRYPTION_KEYS, behind the current one. If it is lost for good, "
+                "--forget-unreadable ends these grants."
+            )
+        if fates[Rotated.STRAY]:
+            raise CommandError(
+                "Some tokens are of an application or environment that the settings do not have."
             )

@@ -170,7 +170,11 @@ def test_another_application(
 
 @pytest.mark.parametrize("atomic_requests", [False, True])
 def test_a_crash_after_the_claim(
-    service: FakeService, refused: Any, monkeypatch: pytest.MonkeyPatch, atomic_requests: bool
+    service: FakeService,
+    refused: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    atomic_requests: bool,
 ) -> None:
     """A callback that crashed half-way cannot be used again."""
     monkeypatch.setitem(connections.settings["default"], "ATOMIC_REQUESTS", atomic_requests)
@@ -178,6 +182,7 @@ def test_a_crash_after_the_claim(
     browser = Client(raise_request_exception=False)
     state = begin(browser)
     assert come_back(browser, state).status_code == 500
+    caplog.clear()
     refused(come_back(browser, state), "request_used")
     assert service.calls("token") == 1
     assert nobody_was_made()

@@ -1,7 +1,8 @@
 """Find problems that an operator can fix: ``diagnose``. Each finding has a cause and a remedy.
 
 Each check is a function that yields findings and changes nothing. ``site_checks`` the site's own
-parts · ``service_checks`` the service · ``record_checks`` the stored rows
+parts · ``service_checks`` the service · ``upkeep_checks`` what is late, and why · ``grant_checks``
+the stored tokens · ``record_checks`` the other rows · ``probe_checks`` what only a try tells
 """
 
 from collections.abc import Iterator
@@ -9,7 +10,14 @@ from collections.abc import Iterator
 from django.db import Error
 
 from django_identity import conf
-from django_identity.lifecycle.operators.doctor import record_checks, service_checks, site_checks
+from django_identity.lifecycle.operators.doctor import (
+    grant_checks,
+    probe_checks,
+    record_checks,
+    service_checks,
+    site_checks,
+    upkeep_checks,
+)
 from django_identity.lifecycle.operators.doctor.finding import Finding, Level
 from django_identity.lifecycle.operators.doctor.record_checks import figures
 
@@ -29,9 +37,22 @@ def diagnose(*, probe: bool | None = None) -> Iterator[Finding]:
     yield from site_checks.check_cache()
     yield from service_checks.check_credentials(probe)
     try:
-        yield from site_checks.check_database()
-        yield from record_checks.check_records()
+        found = list(site_checks.check_database())
+        yield from found
+        # A database that cannot be used is the cause of whatever would be found in it.
+        if not found:
+            yield from _of_the_rows(probe)
     except Error as error:
         said = f"it does not answer ({type(error).__name__})"
         remedy = "Start it, correct DATABASES, or run manage.py migrate."
         yield Finding("database", Level.PROBLEM, said, remedy)
+
+
+def _of_the_rows(probe: bool | None) -> Iterator[Finding]:
+    yield from grant_checks.check_keys()
+    yield from probe_checks.check_credential(probe)
+    if probe:
+        yield from probe_checks.check_webhook_address()
+    yield from upkeep_checks.check_upkeep()
+    yield from grant_checks.check_grants()
+    yield from record_checks.check_records()

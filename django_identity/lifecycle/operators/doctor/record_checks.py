@@ -1,96 +1,129 @@
-"""What the stored rows tell. The number of queries does not depend on the number of rows."""
+"""What the stored rows tell. The number of queries does not depend on the number of rows.
+
+Nor does its time, but for the rows that fail.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Max, Min, QuerySet
+from django.db.models import Count, Max, Min, Q, QuerySet
 from django.utils import timezone
 
 from django_identity import conf
 from django_identity.error_table import hint_of
+from django_identity.exceptions import SealedValueUnreadable
+from django_identity.lifecycle import runs
 from django_identity.lifecycle.claims import PROVIDER_MISMATCH
-from django_identity.lifecycle.operators.doctor.finding import Finding, Level
+from django_identity.lifecycle.operators.doctor.finding import Finding, Level, number_of
+from django_identity.lifecycle.operators.doctor.grant_checks import lost_lately
 from django_identity.models import (
     AuthorizationRequest,
-    Consent,
+    Environment,
     ErasureReceipt,
     EventOutcome,
     LinkedIdentity,
-    TokenGrant,
     WebhookEvent,
 )
 from django_identity.models.querysets import under
 
-OVERDUE = timedelta(minutes=15)
 SILENT_DAYS = 7
 MANY_FAILURES = 5
-MOST_COUNTED = 100_000
-IS_UPKEEP_RUNNING = "Run a worker with beat, or identity_upkeep every minute."
+MOST_REASONS = 5
 # The failures of a sign-in that the site's settings cause.
-OF_SETTINGS = ("client_rejected", "credential_rejected", "environment_mismatch", "subject_unknown")
-
-Counted = tuple[str, Level, QuerySet[Any], str, str]
+OF_SETTINGS = (
+    "client_rejected",
+    "credential_rejected",
+    "environment_mismatch",
+    "sealed_value_unreadable",
+    "subject_unknown",
+)
+STRAY = (
+    "Events about them are acknowledged and change nothing: no revocation reaches them. Put the"
+    " alias back, or erase them: by the admin's list, or identity_erase --application"
+    " --environment."
+)
 
 
 def check_records() -> Iterator[Finding]:
     """Each group of rows that needs somebody, with its number."""
     yield from _webhooks()
-    for check, level, rows, said, remedy in _counted(timezone.now()):
-        if count := rows.count():
-            yield Finding(check, level, f"{count} {said}", remedy)
+    yield from _failing()
     yield from _provider_names()
-    failing = LinkedIdentity.objects.filter(refetch_failures__gt=0)
-    for code, count in _grouped(failing, "last_error")[:5]:
-        said = f"{count} failing: {code or 'no reason kept'}"
-        yield Finding("refetches", Level.WARNING, said, hint_of(code))
+    yield from _strays()
     failed = AuthorizationRequest.objects.filter(outcome__in=OF_SETTINGS)
-    for alias, code, count in _grouped(failed, "application", "outcome"):
+    counted = failed.values_list("application", "outcome").annotate(count=Count("pk"))
+    for alias, code, count in counted.order_by("-count", "application", "outcome"):
         said = f"{alias}: {count} failed lately: {code}"
         yield Finding("sign_ins", Level.PROBLEM, said, hint_of(code))
-    stray = LinkedIdentity.objects.exclude(under(conf.applications()))
-    for alias, environment, count in _grouped(stray, "application", "environment"):
-        said = f"{count} identities of {alias}/{environment}, which the settings do not have"
-        remedy = "Put it back, or erase them (identity_erase --application --environment)."
-        yield Finding("applications", Level.WARNING, said, remedy)
+    yield from _events()
+    yield from _erasures()
+
+
+def _failing() -> Iterator[Finding]:
+    """Failing re-fetches by their reason, the most frequent first."""
+    failing = LinkedIdentity.objects.filter(refetch_failures__gt=0).values_list("last_error")
+    many = Count("pk", filter=Q(refetch_failures__gte=MANY_FAILURES))
+    counted = failing.annotate(count=Count("pk"), many=many).order_by("-count", "last_error")
+    found = list(counted)
+    if stuck := sum(many for _code, _count, many in found):
+        said = f"{stuck} failed {MANY_FAILURES} times in a row or more"
+        yield Finding("refetches", Level.PROBLEM, said, "See their pages in the admin.")
+    for code, count, _many in found[:MOST_REASONS]:
+        # That is the site's own fault, from the first one on.
+        is_of_site = code == SealedValueUnreadable.code
+        level = Level.PROBLEM if is_of_site else Level.WARNING
+        said = f"{count} failing: {code or 'no reason kept'}"
+        yield Finding("refetches", level, said, hint_of(code))
 
 
 def _provider_names() -> Iterator[Finding]:
     """People with a claim that opens no gate because the service names two providers for it."""
-    if count := LinkedIdentity.objects.filter(last_error=PROVIDER_MISMATCH).count():
+    if count := number_of(LinkedIdentity.objects.filter(last_error=PROVIDER_MISMATCH)):
         said = f"{count} with a claim whose provider has two names"
         yield Finding("provider_names", Level.PROBLEM, said, hint_of(PROVIDER_MISMATCH))
 
 
-def _grouped(rows: QuerySet[Any], *columns: str) -> list[tuple[Any, ...]]:
-    """Values of these columns and how many rows have them, the most frequent first."""
-    counted = rows.values_list(*columns).annotate(count=Count("pk"))
-    return list(counted.order_by("-count", *columns))
+def _strays() -> Iterator[Finding]:
+    """Identities of an alias or environment that the settings do not have.
+
+    Each place is looked for by the index, because all others are read in no other way.
+    """
+    configured = {(site.alias, site.environment) for site in conf.applications()}
+    rows = LinkedIdentity.objects.order_by("application")
+    alias = rows.values_list("application", flat=True).first()
+    while alias is not None:
+        for environment in Environment.values:
+            if (alias, environment) in configured:
+                continue
+            if count := number_of(rows.filter(application=alias, environment=environment)):
+                said = (
+                    f"{count} identities of {alias}/{environment}, which the settings do not have"
+                )
+                yield Finding("applications", Level.PROBLEM, said, STRAY)
+        behind = rows.filter(application__gt=alias)
+        alias = behind.values_list("application", flat=True).first()
 
 
-def _counted(now: datetime) -> Iterator[Counted]:
-    problem, warning, late = Level.PROBLEM, Level.WARNING, now - OVERDUE
-    due = LinkedIdentity.objects.filter(under(conf.applications()), refetch_due_at__lte=late)
-    yield "due_rows", problem, due, "row(s) due for over 15 minutes", IS_UPKEEP_RUNNING
-    many = LinkedIdentity.objects.filter(refetch_failures__gte=MANY_FAILURES)
-    said = f"failed {MANY_FAILURES} times in a row or more"
-    yield "refetches", problem, many, said, "See their pages in the admin."
-    dead = TokenGrant.objects.filter(needs_reauthorization=True, identity__consent=Consent.GRANTED)
-    said = "grant(s) wait for their person to sign in again"
-    yield "grants", warning, dead, said, "The log lines identity.grant.lost have the reasons."
+def _events() -> Iterator[Finding]:
     # Without its content an event cannot be replayed, so nobody can do anything about it.
     failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED).exclude(event_id="")
-    yield "events", problem, failed, "event(s) failed", "Mend the handler; identity_replay."
-    waiting = WebhookEvent.objects.filter(next_attempt_at__lte=late)
-    said = "event(s) wait for their handlers for over 15 minutes"
-    yield "handlers", problem, waiting, said, IS_UPKEEP_RUNNING
+    if count := number_of(failed):
+        said = f"{count} event(s) failed"
+        yield Finding("events", Level.PROBLEM, said, "Mend the handler; identity_replay.")
+
+
+def _erasures() -> Iterator[Finding]:
+    now = timezone.now()
     audited = ErasureReceipt.objects.filter(audit__isnull=False).exclude(audit__hits={})
-    left = audited.filter(erased_at__gte=now - timedelta(days=30))
-    remedy = "The receipt in the admin names model and field: extend the policy's erase_user."
-    yield "audits", warning, left, "erasure(s) left something of the person", remedy
-    pending = ErasureReceipt.objects.filter(erased_at=None, requested_at__lt=late)
-    remedy = "The receipt in the admin has the error, and a button that tries again."
-    yield "erasures", problem, pending, "not done", remedy
+    if count := number_of(audited.filter(erased_at__gte=now - timedelta(days=30))):
+        said = f"{count} erasure(s) left something of the person"
+        remedy = "The receipt in the admin names model and field: extend the policy's erase_user."
+        yield Finding("audits", Level.WARNING, said, remedy)
+    pending = ErasureReceipt.objects.filter(erased_at=None, requested_at__lt=now - runs.LATE)
+    if count := number_of(pending):
+        remedy = "The receipt in the admin has the error, and a button that tries again."
+        yield Finding("erasures", Level.PROBLEM, f"{count} not done", remedy)
 
 
 def _webhooks() -> Iterator[Finding]:
@@ -116,12 +149,13 @@ def figures() -> dict[str, float]:
     waiting = WebhookEvent.objects.filter(next_attempt_at__lte=now)
     pending = ErasureReceipt.objects.filter(erased_at=None)
     return {
-        "failing": ours.filter(refetch_failures__gt=0)[:MOST_COUNTED].count(),
-        "due": ours.filter(refetch_due_at__lte=now)[:MOST_COUNTED].count(),
+        "failing": number_of(ours.filter(refetch_failures__gt=0)),
+        "due": number_of(ours.filter(refetch_due_at__lte=now)),
         "oldest_due": _age(ours, Min("refetch_due_at"), now),
-        "waiting_events": waiting[:MOST_COUNTED].count(),
+        "lost_grants": number_of(lost_lately(now)),
+        "waiting_events": number_of(waiting),
         "oldest_waiting_event": _age(waiting, Min("next_attempt_at"), now),
-        "pending_erasures": pending[:MOST_COUNTED].count(),
+        "pending_erasures": number_of(pending),
         "oldest_erasure": _age(pending, Min("requested_at"), now),
         "no_event_for": _age(WebhookEvent.objects.all(), Max("received_at"), now),
     }

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from http.client import INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS
+from typing import NamedTuple
 
 from django.utils.http import parse_http_date_safe
 
@@ -28,6 +30,10 @@ WHY_UNREACHABLE = {
     "SSLError": ("it speaks no TLS", "Correct scheme and port of the address."),
     "ProxyError": ("the proxy refuses the connection", "Correct HTTPS_PROXY."),
 }
+SLOW_DOWN = (
+    "Wait. If it stays, lower REFETCHES_PER_MINUTE, or ask the service for more calls a minute."
+)
+DOWN = "The service at {}, or a proxy before it, is down or overloaded. Wait, or ask the service."
 SYNCHRONISE = "Synchronise the clocks (NTP). If all others differ alike, it is this machine's."
 
 
@@ -38,8 +44,8 @@ def check_key_sets() -> Iterator[Finding]:
             answer = ServiceClient(site).key_set()
             keys = KeySet.from_text(answer.body)
         except exceptions.ServiceError as error:
-            cause, remedy = _why(error, setting="API_ORIGIN")
-            yield Finding("key_set", Level.PROBLEM, f"{origin}: {cause}", remedy)
+            why = why_failed(error, setting="API_ORIGIN")
+            yield Finding("key_set", why.level, f"{origin}: {why.cause}", why.remedy)
             continue
         count = f"{origin}: {len(keys)} usable key(s)"
         if keys:
@@ -61,13 +67,18 @@ def _compare_clocks(their_now: int | None) -> Iterator[Finding]:
     yield Finding("clock", level, message, SYNCHRONISE)
 
 
+def probed(probe: bool | None) -> list[Application]:
+    """The applications that may be asked something. None: all but the live."""
+    sites = conf.applications()
+    return [each for each in sites if probe or (probe is None and each.environment != "live")]
+
+
 def check_credentials(probe: bool | None) -> Iterator[Finding]:
-    """Ask both endpoints with values that do not exist. None: all applications but the live."""
-    for site in conf.applications():
-        if probe or (probe is None and site.environment != "live"):
-            yield from _probe(site, "AUTH_URL", lambda client: client.refresh(Secret(NOBODY)))
-            read = partial(ServiceClient.profile, subject=NOBODY, access_token=Secret(NOBODY))
-            yield from _probe(site, "BASE_URL", read)
+    """Ask both endpoints with values that do not exist."""
+    for site in probed(probe):
+        yield from _probe(site, "AUTH_URL", lambda client: client.refresh(Secret(NOBODY)))
+        read = partial(ServiceClient.profile, subject=NOBODY, access_token=Secret(NOBODY))
+        yield from _probe(site, "BASE_URL", read)
 
 
 def _probe(
@@ -91,23 +102,37 @@ def _probe(
     except (exceptions.InvalidGrant, exceptions.AccessTokenRejected):
         yield Finding("address", Level.FINE, f"{site.alias}: {setting} answers")
     except exceptions.ServiceError as error:
-        cause, remedy = _why(error, setting=setting)
-        message = f"{site.alias}: {setting} is not usable: {cause}"
-        yield Finding("address", Level.PROBLEM, message, remedy)
+        why = why_failed(error, setting=setting)
+        message = f"{site.alias}: {setting} is not usable: {why.cause}"
+        yield Finding("address", why.level, message, why.remedy)
     else:
         cause = f"{site.alias}: {setting} accepts values that do not exist"
         yield Finding("address", Level.WARNING, cause, f"Is {setting} the service's address?")
 
 
-def _why(error: exceptions.ServiceError, *, setting: str) -> tuple[str, str]:
-    """The cause of a failed call, and its remedy."""
+class Why(NamedTuple):
+    """The cause of a failed call, its remedy, and whether an operator must act."""
+
+    cause: str
+    remedy: str
+    level: Level = Level.PROBLEM
+
+
+def why_failed(error: exceptions.ServiceError, *, setting: str) -> Why:
+    """Why a call to the address of ``setting`` failed."""
+    status = getattr(error, "status", 0)
+    if isinstance(error, exceptions.RateLimited) or status == TOO_MANY_REQUESTS:
+        return Why("it asks for fewer calls (HTTP 429)", SLOW_DOWN, Level.WARNING)
+    if status >= INTERNAL_SERVER_ERROR:
+        return Why(f"it answers HTTP {status}", DOWN.format(setting))
     if error.code == "service_timeout":
-        return f"no answer in time ({error.code})", f"Does a firewall drop packets to {setting}?"
+        remedy = f"Does a firewall drop packets to {setting}?"
+        return Why(f"no answer in time ({error.code})", remedy)
     if isinstance(error, exceptions.ServiceUnavailable) and error.network_error:
         other = ("it cannot be reached", f"Correct {setting}.")
         cause, remedy = WHY_UNREACHABLE.get(error.network_error, other)
-        return f"{cause} ({error.network_error})", remedy
+        return Why(f"{cause} ({error.network_error})", remedy)
     if isinstance(error, (exceptions.ServiceUnavailable, exceptions.MalformedAnswer)):
         remedy = f"The path or the host of {setting} is wrong, or something stands in between."
-        return f"not an answer of the service ({error.code}, {error})", remedy
-    return f"{error.code} ({error})", f"Correct {setting}."
+        return Why(f"not an answer of the service ({error.code}, {error})", remedy)
+    return Why(f"{error.code} ({error})", f"Correct {setting}.")

@@ -1,11 +1,11 @@
 """Whether the site's own parts work: settings, database, migrations, broker and cache."""
 
-import secrets
 from collections.abc import Callable, Iterator
 
+from django.apps import apps
 from django.core.cache import cache
 from django.core.checks import Tags, run_checks
-from django.db import DatabaseError
+from django.db import DatabaseError, models
 from django.db.migrations.executor import MigrationExecutor
 
 from django_identity import background, conf, database
@@ -32,6 +32,7 @@ def _system_checks(check: str, tag: str) -> Iterator[Finding]:
 
 
 def check_broker() -> Iterator[Finding]:
+    """Whether the broker answers. ``upkeep_checks`` says what it means if there is none."""
     if background.is_eager():
         said = "CELERY_TASK_ALWAYS_EAGER is on: tasks run inside requests, and upkeep by cron alone"
         remedy = "Start a worker and beat with a broker, except in development and tests."
@@ -42,13 +43,10 @@ def check_broker() -> Iterator[Finding]:
     elif background.has_broker():
         remedy = "Start it or correct CELERY_BROKER_URL. Until then upkeep publishes nothing."
         yield _try("broker", background.ask_broker, remedy)
-    else:
-        said = "none is configured: cron has to run identity_upkeep every minute"
-        yield Finding("broker", Level.WARNING, said)
 
 
 def check_cache() -> Iterator[Finding]:
-    remedy = "Start it or correct CACHES. Until then each worker calls a service that is busy."
+    remedy = "Start it or correct CACHES. Until then the overview in the admin does not open."
     yield _try("cache", _use_cache, remedy)
 
 
@@ -65,28 +63,34 @@ def _try(check: str, work: Callable[[], object], remedy: str) -> Finding:
 
 
 def _use_cache() -> None:
-    name, value = f"{LABEL}.doctor", secrets.token_hex(8)
-    cache.set(name, value, timeout=10)
-    if cache.get(name) != value:
-        raise LookupError
+    name = f"{LABEL}.doctor"
+    cache.set(name, True, timeout=10)
     cache.delete(name)
 
 
 def check_database() -> Iterator[Finding]:
-    """Migrations, text and writes. Raises ``DatabaseError`` if it does not answer."""
+    """Migrations, tables and writes. Raises ``Error`` if it does not answer."""
     if missing := _missing_migrations():
         said = f"{len(missing)} migration(s) are not applied, the first is {missing[0]}"
         yield Finding("migrations", Level.PROBLEM, said, "Run manage.py migrate.")
+        return  # Whatever else is wrong, this is the cause.
+    if tables := _broken_tables():
+        said = f"these tables are missing or lack columns: {', '.join(tables)}"
+        remedy = (
+            "Restore them from the backup. If django_migrations is not of this database: make its"
+            " rows fit, and run manage.py migrate."
+        )
+        yield Finding("database", Level.PROBLEM, said, remedy)
+        return
     yield from _system_checks("database", Tags.database)
     try:
         with database.atomic():
-            # Without the table, or if the database is read-only, an UPDATE of no row fails.
+            # If the database is read-only, an UPDATE of no row fails.
             LinkedIdentity.objects.filter(pk=-1).update(last_error="")
     except DatabaseError as error:
-        if not missing:
-            said = f"it takes no writes ({type(error).__name__})"
-            remedy = "It is read-only, or a replica: name the primary in DATABASES."
-            yield Finding("database", Level.PROBLEM, said, remedy)
+        said = f"it takes no writes ({type(error).__name__})"
+        remedy = "It is read-only, or a replica: name the primary in DATABASES."
+        yield Finding("database", Level.PROBLEM, said, remedy)
 
 
 def _missing_migrations() -> list[str]:
@@ -94,3 +98,24 @@ def _missing_migrations() -> list[str]:
     executor = MigrationExecutor(database.connection())
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes(LABEL))
     return [migration.name for migration, _ in plan]
+
+
+def _broken_tables() -> list[str]:
+    """The tables of this package that are missing, or lack a column, though migrations ran."""
+    with database.connection().cursor() as cursor:
+        tables = database.connection().introspection.table_names(cursor)
+    broken = []
+    for model in apps.get_app_config(LABEL).get_models():
+        table = model._meta.db_table
+        if table not in tables or not _has_columns(model):
+            broken.append(table)
+    return broken
+
+
+def _has_columns(model: type[models.Model]) -> bool:
+    """Whether the table has all columns of the model: PostgreSQL and MySQL name no others."""
+    try:
+        list(model._default_manager.values()[:1])
+    except DatabaseError:
+        return False
+    return True

@@ -1,0 +1,149 @@
+"""What only a try can tell: whether credentials pass, and whether the webhook can be reached."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity import conf, strict_json, vault
+from django_identity.conf import Application
+from django_identity.conf.rules import origin_of
+from django_identity.credentials import RejectionReason, base64url
+from django_identity.credentials.form import take_apart
+from django_identity.credentials.payload import read_payload
+from django_identity.exceptions import (
+    CredentialRejected,
+    SealedValueUnreadable,
+    ServiceError,
+)
+from django_identity.lifecycle import key_sets
+from django_identity.lifecycle.operators.doctor.finding import Finding, Level
+from django_identity.lifecycle.operators.doctor.grant_checks import newest_grants
+from django_identity.lifecycle.operators.doctor.service_checks import probed, why_failed
+from django_identity.lifecycle.refetch import CLAIMS_SCOPE, covers
+from django_identity.models import AuthorizationRequest, TokenGrant
+from django_identity.service import ServiceClient
+from django_identity.service.answers import ClaimsAnswer
+from django_identity.service.http import Answer, Call, exchange
+from django_identity.service.refusals import code_of
+
+UNAUTHORIZED = 401
+EXPECTED = "signature_invalid"
+WHY_REJECTED = {
+    RejectionReason.PAYLOAD_ISS: "Set API_ORIGIN to the issuer.",
+    RejectionReason.PAYLOAD_AUD: "CLIENT_ID is not the client that the tokens are of.",
+    RejectionReason.PAYLOAD_ENVIRONMENT: "ENVIRONMENT is not that of the credentials.",
+    RejectionReason.KEY: "API_ORIGIN serves the keys of another issuer.",
+}
+OTHER = "Tell the service, with this reason."
+IN_BETWEEN = (
+    "The service sends a POST without a session, and follows no redirect. Let this address pass"
+    " through redirects to https or to another host, logins and firewalls; register the address"
+    " that answers."
+)
+
+
+# A credential of the newest person
+
+
+def check_credential(probe: bool | None) -> Iterator[Finding]:
+    """Read the claims of the newest person whose access token is alive, and verify them."""
+    for site in probed(probe):
+        grant = _with_live_token(site)
+        if grant is not None:
+            yield from _try_credential(site, grant)
+
+
+def _with_live_token(site: Application) -> TokenGrant | None:
+    """Of a person who lets this site read claims. No token is refreshed for a probe."""
+    for grant in newest_grants(site):
+        is_alive = grant.access_expires_at > timezone.now()
+        if is_alive and covers(grant.identity, CLAIMS_SCOPE):
+            return grant
+    return None
+
+
+@sensitive_variables()
+def _try_credential(site: Application, grant: TokenGrant) -> Iterator[Finding]:
+    """What cannot be read or opened is the matter of other checks."""
+    identity = grant.identity
+    context = identity.sealing_context("access_token")
+    try:
+        token = vault.unseal(grant.access_token, keys=site.encryption_keys, context=context)
+        answer = ServiceClient(site).claims(identity.subject, access_token=token)
+        proof = key_sets.verify_answer(site, answer, subject=identity.subject)
+    except CredentialRejected as rejected:
+        said = f"{site.alias}: the newest person's credential is rejected: {rejected.reason}"
+        if rejected.reason is RejectionReason.PAYLOAD_ISS:
+            said += f" ({_issuer_of(answer)} is not {site.api_origin})"
+        yield Finding("credential", Level.PROBLEM, said, WHY_REJECTED.get(rejected.reason, OTHER))
+    except (ServiceError, SealedValueUnreadable):
+        return
+    else:
+        if proof is not None:
+            said = f"{site.alias}: the newest person's credential is verified"
+            yield Finding("credential", Level.FINE, said)
+
+
+def _issuer_of(answer: ClaimsAnswer) -> str:
+    """The origin that the credential names, whose signature is good, or words for no origin."""
+    with suppress(CredentialRejected, ValueError, TypeError, AttributeError):
+        _token, segments, _disclosures = take_apart(answer.credential or "")
+        payload = read_payload(base64url.decode(segments[1]))
+        return origin_of(payload["iss"])
+    return "its issuer"
+
+
+# The webhook's own address
+
+
+def check_webhook_address() -> Iterator[Finding]:
+    """Deliver an event without a signature. Only this site's webhook refuses it in this way."""
+    for site in conf.applications():
+        if address := _webhook_address(site):
+            yield _try_webhook(site, address)
+
+
+def _webhook_address(site: Application) -> str:
+    """The address beside that of the callback, which the newest sign-in or the settings know."""
+    begun = AuthorizationRequest.objects.filter(application=site.alias).order_by("-pk").first()
+    known = site.redirect_uri or (begun.redirect_uri if begun else "")
+    if not known:
+        return ""
+
+    alias = [] if site.alias == conf.DEFAULT_ALIAS else [site.alias]
+    try:
+        callback = reverse("identity:callback", args=alias)
+        webhook = reverse("identity:webhook", args=alias)
+    except NoReverseMatch:
+        return ""  # A system check tells of it.
+    # A proxy may have put a path before the site's own.
+    if urlsplit(known).path.endswith(callback):
+        return known.removesuffix(callback) + webhook
+    return origin_of(known) + webhook
+
+
+def _try_webhook(site: Application, address: str) -> Finding:
+    where = f"{site.alias}: the webhook's address {address}"
+    try:
+        answer = exchange(site, Call("webhook", address, json={}, sent_once=True))
+    except ServiceError as error:
+        if error.code == "unexpected_redirect":
+            return Finding("webhook", Level.PROBLEM, f"{where} redirects", IN_BETWEEN)
+        why = why_failed(error, setting="this address")
+        said = f"{where} cannot be reached from here: {why.cause}"
+        return Finding("webhook", Level.WARNING, said, "Try it from another network.")
+
+    if answer.status == UNAUTHORIZED and _code_in(answer) == EXPECTED:
+        return Finding("webhook", Level.FINE, f"{where} answers")
+    said = f"{where} answers HTTP {answer.status}, and not as this site's webhook does"
+    return Finding("webhook", Level.PROBLEM, said, IN_BETWEEN)
+
+
+def _code_in(answer: Answer) -> str:
+    with suppress(strict_json.NotStrictJSON):
+        return code_of(strict_json.read_object(answer.body))
+    return ""

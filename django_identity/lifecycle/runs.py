@@ -1,0 +1,79 @@
+"""What is known of upkeep's runs: when the newest one began, what it did, and the pause.
+
+It is one row for each application. Nothing that is urgent waits for that row.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from django_identity import database
+from django_identity.conf import Application
+from django_identity.models import UpkeepRun
+from django_identity.models.choices import NEVER
+
+#: Upkeep that has not begun for so long does not run.
+LATE = timedelta(minutes=15)
+
+
+def run_of(application: Application) -> UpkeepRun:
+    """The newest run, or an empty one if there was none."""
+    row = UpkeepRun.objects.filter(application=application.alias).first()
+    return row or UpkeepRun(application=application.alias)
+
+
+def begin(application: Application, **columns: Any) -> None:
+    """A run begins now. ``columns``: what else is known of it."""
+    _set(application, begun_at=timezone.now(), **columns)
+
+
+def hand_out(application: Application, rows: int) -> None:
+    """The run has handed so many rows to workers."""
+    _set(application, handed_out=rows)
+
+
+def note(application: Application, results: Mapping[Any, int]) -> None:
+    """Add the results of re-fetches that have just ended."""
+    if not results:
+        return
+    now = timezone.now()
+    with database.atomic():
+        # Locked, because many workers add to one run.
+        locked = UpkeepRun.objects.select_for_update()
+        row, _is_new = locked.get_or_create(application=application.alias)
+        is_first_of_run = row.served_at < row.begun_at
+        # Where upkeep does not run, an event may still cause a re-fetch.
+        is_of_no_run = now - row.begun_at > LATE
+        if is_first_of_run or is_of_no_run:
+            row.results = {}
+        for result, count in results.items():
+            row.results[result] = row.results.get(result, 0) + count
+        row.served_at = now
+        row.save(update_fields=["results", "served_at"])
+
+
+# The pause
+
+
+def is_paused(application: Application) -> bool:
+    """Whether re-fetches of the application pause."""
+    runs = UpkeepRun.objects.filter(application=application.alias)
+    return runs.filter(paused_until__gt=timezone.now()).exists()
+
+
+def pause(application: Application, *, until: datetime) -> None:
+    """Pause re-fetches until then. A longer pause stays as it is."""
+    UpkeepRun.objects.get_or_create(application=application.alias)
+    runs = UpkeepRun.objects.filter(application=application.alias)
+    runs.filter(paused_until__lt=until).update(paused_until=until)
+
+
+def resume(application: Application) -> None:
+    """End the pause."""
+    _set(application, paused_until=NEVER)
+
+
+def _set(application: Application, **columns: Any) -> None:
+    UpkeepRun.objects.update_or_create(application=application.alias, defaults=columns)

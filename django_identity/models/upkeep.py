@@ -1,0 +1,64 @@
+"""What upkeep did last."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from django_identity.models.choices import NEVER, Record
+
+
+class UpkeepRun(Record):
+    """The newest run of upkeep of one application, and until when its re-fetches pause."""
+
+    application = models.CharField(_("application"), max_length=64)
+    begun_at = models.DateTimeField(default=NEVER)
+    # How many due rows it handed to workers. Empty if it re-fetched them itself.
+    handed_out = models.PositiveIntegerField(null=True, blank=True)
+    # When the newest re-fetches ended, and how those of the run ended: result -> number.
+    served_at = models.DateTimeField(default=NEVER)
+    results = models.JSONField(default=dict, blank=True)
+    # The service asked for the pause (429), or an operator. Until then nothing is re-fetched.
+    paused_until = models.DateTimeField(default=NEVER)
+
+    class Meta:
+        # On PostgreSQL a unique column would get a second index, for LIKE.
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["application"], name="identity_upkeep_once")
+        ]
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.application
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether upkeep ever ran."""
+        return self.begun_at > NEVER
+
+    @property
+    def has_served(self) -> bool:
+        """Whether the newest run, or another one since, has re-fetched anybody."""
+        return self.served_at >= self.begun_at and self.served_at > NEVER
+
+    @property
+    def seconds(self) -> float:
+        """How long after its begin the newest re-fetches ended."""
+        return (self.served_at - self.begun_at).total_seconds() if self.has_served else 0.0
+
+    @property
+    def served(self) -> int:
+        """How many re-fetches have ended."""
+        return sum(self.results.values())
+
+    @property
+    def stored(self) -> int:
+        """How many of them have stored something, if only the claims."""
+        return sum(count for name, count in self.results.items() if name.startswith("stored"))
+
+    @property
+    def is_paused(self) -> bool:
+        return self.paused_until > timezone.now()
