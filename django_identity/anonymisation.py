@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from datetime import UTC, date, datetime
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
@@ -14,7 +14,6 @@ from django.db import models
 KEPT = frozenset({"password", "date_joined"})
 # Every database can store this time, in every time zone.
 LONG_PAST = datetime(1900, 1, 1, tzinfo=UTC)
-UNKNOWN: Final = object()
 
 
 def anonymise(user: AbstractBaseUser) -> None:
@@ -28,8 +27,8 @@ def anonymise(user: AbstractBaseUser) -> None:
     delete_files(user)
     for field in _personal_fields(type(user)):
         blank = _blank(field)
-        if blank is not UNKNOWN:
-            setattr(user, field.attname, blank)
+        if blank is not None:
+            setattr(user, field.attname, blank())
     if any(field.name == "is_active" for field in user._meta.concrete_fields):
         user.is_active = False
     user.set_unusable_password()
@@ -38,7 +37,7 @@ def anonymise(user: AbstractBaseUser) -> None:
 
 def cannot_blank(model: type[AbstractBaseUser]) -> list[str]:
     """The fields of ``model`` that an erasure leaves as they are."""
-    return [field.name for field in _personal_fields(model) if _blank(field) is UNKNOWN]
+    return [field.name for field in _personal_fields(model) if _blank(field) is None]
 
 
 def delete_files(user: AbstractBaseUser) -> None:
@@ -58,18 +57,23 @@ def _personal_fields(model: type[AbstractBaseUser]) -> Iterator[models.Field[Any
             yield field
 
 
-def _blank(field: models.Field[Any, Any]) -> object:
-    """The value that says nothing, or ``UNKNOWN``."""
+def _blank(field: models.Field[Any, Any]) -> Callable[[], object] | None:
+    """What gives the value that says nothing. It is not called here: a default may be a query."""
     # A constraint of the model may be what makes the name for the sign-in unique.
     is_unique = field.unique or field.name == getattr(field.model, "USERNAME_FIELD", "")
     if field.null:
-        return None
+        return lambda: None
     if isinstance(field, (models.CharField, models.TextField)):
-        return f"{uuid.uuid4().hex}-erased"[: field.max_length] if is_unique else ""
+        if not is_unique:
+            return str
+        return lambda: f"{uuid.uuid4().hex}-erased"[: field.max_length]
     if field.unique:
-        return UNKNOWN
+        return None
     if field.has_default() or isinstance(field, models.FileField):
-        return field.get_default()
+        return cast("Callable[[], object]", field.get_default)
     if isinstance(field, models.DateTimeField):
-        return LONG_PAST if settings.USE_TZ else LONG_PAST.replace(tzinfo=None)
-    return date(1900, 1, 1) if isinstance(field, models.DateField) else UNKNOWN
+        moment = LONG_PAST if settings.USE_TZ else LONG_PAST.replace(tzinfo=None)
+        return lambda: moment
+    if isinstance(field, models.DateField):
+        return lambda: LONG_PAST.date()
+    return None

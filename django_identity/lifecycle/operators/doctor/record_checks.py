@@ -75,7 +75,7 @@ def _counted(now: datetime) -> Iterator[Counted]:
     waiting = WebhookEvent.objects.filter(next_attempt_at__lte=late)
     said = "event(s) wait for their handlers for over 15 minutes"
     yield "handlers", problem, waiting, said, IS_UPKEEP_RUNNING
-    audited = ErasureReceipt.objects.exclude(audit=None).exclude(audit__hits={})
+    audited = ErasureReceipt.objects.filter(audit__isnull=False).exclude(audit__hits={})
     left = audited.filter(erased_at__gte=now - timedelta(days=30))
     remedy = "The receipt in the admin names model and field: extend the policy's erase_user."
     yield "audits", warning, left, "erasure(s) left something of the person", remedy
