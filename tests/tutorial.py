@@ -28,6 +28,7 @@ BLOCK = re.compile(
 PUBLISHED = '"django-identity[sandbox]"'
 SITE = "http://127.0.0.1:8000"
 PATIENCE = 300.0
+DEPRECATED_CALLS_FAIL = "error::DeprecationWarning,error::PendingDeprecationWarning"
 
 
 def build_wheel(folder: Path) -> Path:
@@ -58,6 +59,8 @@ class Terminal:
     def run(self, _: str, text: str) -> None:
         command = "[ ! -e .venv ] || . .venv/bin/activate\n" + text
         subprocess.run(["bash", "-ec", command], cwd=self.folder, env=self.env, check=True)
+        # The first block installs, and pip has deprecated calls of its own.
+        self.env["PYTHONWARNINGS"] = DEPRECATED_CALLS_FAIL
 
     def start(self, ready: str, text: str) -> None:
         """Start a command that runs on, and wait until it prints that it is ready."""
