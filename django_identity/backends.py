@@ -12,7 +12,9 @@ from typing import Any
 from django.contrib import auth
 from django.contrib.auth.backends import BaseBackend
 from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
+from django.utils.crypto import constant_time_compare
 
 from django_identity import database
 from django_identity.lifecycle import sessions, standing, withdrawal
@@ -47,11 +49,14 @@ def bound(user: AbstractBaseUser, identity: LinkedIdentity) -> AbstractBaseUser:
     Bind before ``login()``, with the identity as the transaction of the sign-in read it.
     """
     stamp = sessions.mark_of(identity)
-    vars(user).update(
-        identity_stamp=stamp,
-        get_session_auth_hash=partial(_hash, user, stamp),
-        get_session_auth_fallback_hash=partial(_fallback_hashes, user, stamp),
-    )
+    methods = {
+        "identity_stamp": stamp,
+        "get_session_auth_hash": partial(_hash, user, stamp),
+        "get_session_auth_fallback_hash": partial(_fallback_hashes, user, stamp),
+    }
+    # By ``setattr``, because a request's user is a lazy object around the user.
+    for name, value in methods.items():
+        setattr(user, name, value)
     return user
 
 
@@ -60,6 +65,29 @@ def begin_session(request: HttpRequest, user: Any, identity: LinkedIdentity) -> 
     # A copy, because the caller's user instance may have a session of another kind too.
     user = bound(copy(user), identity)
     auth.login(request, user, backend=BACKEND_PATH)
+
+
+def bind_again(request: HttpRequest, linked: LinkedIdentity) -> None:
+    """Let this browser's session go on if ``linked`` is older than what the session rests on.
+
+    A session rests on the oldest identity that signs in. A person who came by a newer one, and who
+    then renews or confirms an older one, would be signed out by that.
+    """
+    user: Any = request.user
+    # What the session rested on when this request began: ``get_user`` has bound the user to it.
+    stamp = getattr(user, "identity_stamp", None)
+    if stamp in (None, sessions.mark_of(linked)) or not rests_on_identity(request):
+        return
+
+    identities = sessions.identities_of(user.pk)
+    oldest = sessions.signing_in(identities)
+    # Whatever ends sessions raises the epoch of every identity. If that came since the request
+    # began, such as "sign out everywhere" in another browser, a session bound to the new epoch
+    # would undo it. Read in one statement, so an end that comes after it ends the new hash too.
+    if oldest is None or stamp not in map(sessions.mark_of, identities):
+        return
+    bound(user, oldest)
+    request.session[auth.HASH_SESSION_KEY] = user.get_session_auth_hash()
 
 
 def rests_on_identity(request: HttpRequest) -> bool:
@@ -100,9 +128,8 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
 
     A session of another backend gets Django's plain hash, even if the user was bound before.
     """
-    # Packages that hand out tokens send the signal too, and begin no session.
     session = getattr(request, "session", None)
-    if session is None or auth.SESSION_KEY not in session:
+    if session is None or not _has_begun(session, user):
         return
     is_ours = session.get(auth.BACKEND_SESSION_KEY) == BACKEND_PATH
     # Not by ``vars``: a request's user is a lazy object around the user.
@@ -116,10 +143,23 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
     session[auth.HASH_SESSION_KEY] = user.get_session_auth_hash()
 
 
+def _has_begun(session: SessionBase, user: Any) -> bool:
+    """Whether ``login()`` has just begun this session for ``user``, with the hash of the instance.
+
+    Packages that hand out tokens send the signal too, and begin none: then the browser's session is
+    another person's, or one that must not outlive its epoch.
+    """
+    if not isinstance(user, auth.get_user_model()):
+        return False
+    begun_with = session.get(auth.HASH_SESSION_KEY, "")
+    return constant_time_compare(begun_with, user.get_session_auth_hash())
+
+
 def _hash(user: Any, stamp: str) -> str:
-    return digest(type(user).get_session_auth_hash(user), stamp)
+    # ``__class__``: a request's user is a lazy object.
+    return digest(user.__class__.get_session_auth_hash(user), stamp)
 
 
 def _fallback_hashes(user: Any, stamp: str) -> Iterator[str]:
-    fallbacks = type(user).get_session_auth_fallback_hash(user)
+    fallbacks = user.__class__.get_session_auth_fallback_hash(user)
     return (digest(fallback, stamp) for fallback in fallbacks)

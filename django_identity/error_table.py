@@ -116,6 +116,9 @@ ERRORS: Mapping[str, Row] = {
         _("Your account is linked to another identity. Disconnect it first.")),
     "linked_by_code": _sign_in(
         _("A code linked this identity to an account here. It does not sign you in.")),
+    "linked_before": Row(
+        409, _RESTART,
+        _("This identity was connected to this account before. Sign in with it.")),
     "link_not_allowed": _refused(_("Your account on this site may not be linked in this way.")),
     "sign_in_not_allowed": _sign_in(
         _("Your account on this site may not be signed in to in this way.")),
@@ -126,6 +129,12 @@ ERRORS: Mapping[str, Row] = {
         _("An account with your e-mail address already exists here."),
         _("You have an account here")),
     "sign_up_refused": _refused(_("This site is not taking new accounts in this way.")),
+    "claims_unread": Row(
+        503, _RETRY,
+        _("%(site)s could not read what it needs to know about you at %(service)s. "
+          "Please try again in a moment."),
+        _("The policy refused while claims or level could not be read. The log names the error."),
+        _NOT_IN),
     "user_fields_refused": _refused(
         _("This site cannot create an account from what %(service)s says.")),
     "connect_answer_refused": _refused(

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from django_identity.service.answers import KycStatus, Profile
     from django_identity.service.connect import ConnectAnswer
 
+#: Claim name -> ``True`` or its text, of every claim that opens a gate: as ``claims_of`` has it.
+Claims = Mapping[str, bool | str]
+
 FIELDS_NEVER_WRITTEN = frozenset({"is_staff", "is_superuser", "is_active", "password"})
 # Claim -> the member of its value with the claim's own noun.
 NOUNS: Mapping[str, str] = {"country_resident": "country"}
@@ -39,7 +42,8 @@ class IdentityPolicy:
 
     #: The site's name on pages and in e-mails. By default that of ``django.contrib.sites``.
     site_name: str | Promise = ""
-    #: Why the site asks for a scope, a claim or a level: ``{"age_over_18": _("…")}``.
+    #: Why the site asks for a scope, a claim or a level: ``{"age_over_18": _("…")}``; or why it
+    #: refuses somebody, by the code of the error: ``{"sign_up_refused": _("…")}``.
     reasons: Mapping[str, str | Promise] = {}
     #: The site's own pages, as addresses or URL names; the package's pages link to them.
     help_url: str | None = None
@@ -55,11 +59,15 @@ class IdentityPolicy:
     #: ``identity_upkeep`` then erases, within a minute: it reads every row of the site.
     audit_erasures: bool = False
 
-    def may_sign_up(self, *, profile: Profile, kyc: KycStatus | None) -> bool:
+    # ``claims``, where a method has it, are the claims that open gates for this person once what
+    # they brought is stored. They are empty for a Connect code. A person who is new here is asked
+    # about twice: before anything is written, and once more when all is stored.
+
+    def may_sign_up(self, *, profile: Profile, kyc: KycStatus | None, claims: Claims) -> bool:
         """Whether a person without an account gets one."""
         return True
 
-    def may_link(self, user: AbstractBaseUser, profile: Profile) -> bool:
+    def may_link(self, user: AbstractBaseUser, profile: Profile, *, claims: Claims) -> bool:
         """Whether to link this person's identity to the existing account of ``user``.
 
         By default a Connect code (``profile.by_code``) does not link staff: it may be another
@@ -68,8 +76,8 @@ class IdentityPolicy:
         """
         return not (profile.by_code and is_privileged(user))
 
-    def may_sign_in(self, user: AbstractBaseUser) -> bool:
-        """Whether an identity may sign ``user`` in."""
+    def may_sign_in(self, user: AbstractBaseUser, *, claims: Claims) -> bool:
+        """Whether an identity may sign ``user`` in. What it brought is stored even if not."""
         return True
 
     def has_other_way_in(self, user: AbstractBaseUser) -> bool:
@@ -83,9 +91,11 @@ class IdentityPolicy:
         """The e-mail to ``user`` about a change of their connection, or None to send none.
 
         ``change``: ``"linked"`` (with ``identity``, and ``person``, the masked name of whose it
-        is), ``"renewed"``, ``"disconnected"``, or ``"revoked"`` by an operator. ``context`` has the
-        names of ``service`` and site too. By default ``link_notice.txt`` or ``change_notice.txt``
-        goes to the account's e-mail address, if it has one.
+        is), ``"renewed"``, ``"address"``, ``"disconnected"``, or ``"revoked"`` by an operator.
+        ``context`` has the names of ``service`` and site too. By default ``link_notice.txt`` or
+        ``change_notice.txt`` goes to the account's e-mail address, if it has one. If a sign-in has
+        changed that address, ``address_changed`` is true, and the method is called once more for a
+        ``user`` with the former one.
         """
         address = getattr(user, get_user_model().get_email_field_name(), "")
         if not address:
@@ -106,7 +116,7 @@ class IdentityPolicy:
         return fields
 
     def changed_user_fields(
-        self, user: AbstractBaseUser, *, profile: Profile, kyc: KycStatus | None
+        self, user: AbstractBaseUser, *, profile: Profile, kyc: KycStatus | None, claims: Claims
     ) -> Mapping[str, Any]:
         """The fields to overwrite when ``user`` signs in again. The default is none."""
         return {}
@@ -114,7 +124,8 @@ class IdentityPolicy:
     def account_with_email(self, email: str) -> AbstractBaseUser | None:
         """The account with this e-mail address, ignoring case, or None.
 
-        With django-allauth, an account's verified addresses count too.
+        ``email`` is as the user model stores it. Accounts that the site's default manager hides
+        count too. With django-allauth, an account's verified addresses do.
 
         The person must sign in with that account first and then link. Accounts are never merged
         silently.
@@ -123,7 +134,7 @@ class IdentityPolicy:
         field = model.get_email_field_name()
         if not email or field not in {each.name for each in model._meta.get_fields()}:
             return None
-        users = database.users()
+        users = database.all_users()
         holder = users.filter(**{f"{field}__iexact": email}).first()
         if holder is None and apps.is_installed("allauth.account"):
             addresses = apps.get_model("account", "EmailAddress")._base_manager  # type: ignore[misc]  # allauth's

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User, UserManager
 from django.core.cache import cache
 from django.test import override_settings
 
@@ -91,6 +92,21 @@ def service() -> Iterator[FakeService]:
         override_settings(DJANGO_IDENTITY={"default": running.settings()}),
     ):
         yield running
+
+
+@pytest.fixture
+def hiding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The site's default manager hides the accounts that were closed."""
+
+    class Shown(UserManager):
+        def get_queryset(self) -> Any:
+            return super().get_queryset().exclude(last_name="Closed")
+
+    manager = Shown()
+    manager.model = User
+    manager.name = "objects"
+    monkeypatch.setitem(vars(User._meta), "default_manager", manager)
+    monkeypatch.setattr(User, "objects", manager)
 
 
 @pytest.fixture

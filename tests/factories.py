@@ -40,6 +40,7 @@ def make_identity(user: User, *, subject: str = "subject-1", **fields: Any) -> L
         "consent": Consent.GRANTED,
         "linked_via": LinkedVia.OAUTH,
         "account_made": True,
+        "scopes": ["claims:read"],
         "kyc_level": "level_2",
         "kyc_status": "verified",
         "kyc_said_at": JUST_NOW,
@@ -53,6 +54,7 @@ def make_identity_by_code(user: User, **fields: Any) -> LinkedIdentity:
     """One that a Connect code alone stands behind: a level, no proofs, no tokens."""
     held = {
         "linked_via": LinkedVia.CONNECT,
+        "account_made": False,
         "scopes": ["profile:basic", "kyc:status"],
         "connect_issued_at": timezone.now(),
         "credential_expires_at": None,

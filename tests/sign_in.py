@@ -4,25 +4,32 @@ from urllib.parse import parse_qs, urlsplit
 
 from django.http import HttpResponseBase
 from django.test import Client
-from django.urls import reverse
 
 from django_identity import conf
 from django_identity.testing import browser
+from django_identity.views.pages import address_of
 
 
-def begin(client: Client, next_url: str = "") -> str:
+def begin(client: Client, next_url: str = "", *, application: str = "default") -> str:
     """Press the button; returns the state that went to the service."""
-    address = browser.begin(client, conf.application(), next_url=next_url, secure=False)
+    chosen = conf.application(application)
+    address = browser.begin(client, chosen, next_url=next_url, secure=False)
     return parse_qs(urlsplit(address).query)["state"][0]
 
 
-def come_back(client: Client, state: str, **query: str) -> HttpResponseBase:
+def come_back(
+    client: Client, state: str, *, application: str = "default", **query: str
+) -> HttpResponseBase:
     given = {"code": "a-code", "state": state, **query}
-    return browser.come_back(client, reverse("identity:callback", query=given), secure=False)
+    address = address_of("callback", conf.application(application), **given)
+    return browser.come_back(client, address, secure=False)
 
 
-def sign_in(client: Client, next_url: str = "") -> HttpResponseBase:
-    return come_back(client, begin(client, next_url))
+def sign_in(
+    client: Client, next_url: str = "", *, application: str = "default"
+) -> HttpResponseBase:
+    state = begin(client, next_url, application=application)
+    return come_back(client, state, application=application)
 
 
 def is_signed_in(client: Client) -> bool:

@@ -78,6 +78,81 @@ def test_one_webhook_secret_for_both_environments() -> None:
             assert reported("E036") is (secrets == COMPLETE["WEBHOOK_SECRETS"])
 
 
+@SECURE
+def test_a_test_application_beside_a_live_one() -> None:
+    """On a deployed site made-up people would get accounts beside real ones."""
+    secrets = ["another-secret-of-live"]
+    live = {**OWN, "WEBHOOK_SECRETS": secrets}
+    for applications, is_reported in (
+        ({"default": live, "staging": COMPLETE}, True),
+        ({"default": COMPLETE, "brand": live}, True),
+        ({"default": live, "brand": live}, False),
+        ({"default": COMPLETE, "brand": COMPLETE}, False),
+    ):
+        with override_settings(DJANGO_IDENTITY=applications):
+            assert reported("E068", deploy=True) is is_reported
+            assert not reported("E068"), "on a development machine it is a way to try both"
+
+
+class OfBefore(IdentityPolicy):
+    """Methods as they were before they were shown the claims."""
+
+    def may_sign_up(self, *, profile: Any, kyc: Any) -> bool:  # type: ignore[override]
+        return True
+
+    def may_link(self, user: Any, profile: Any) -> bool:  # type: ignore[override]
+        return True
+
+    def may_sign_in(self, user: Any) -> bool:  # type: ignore[override]
+        return True
+
+    def changed_user_fields(self, user: Any, *, profile: Any, kyc: Any) -> Any:  # type: ignore[override]
+        return {}
+
+
+class Awaited(IdentityPolicy):
+    """Its coroutine would count as yes."""
+
+    async def may_sign_in(self, user: Any, *, claims: Any) -> bool:  # type: ignore[override]
+        return False
+
+
+class Newer(IdentityPolicy):
+    """What takes more, or all, or other names of what is passed by position, is called."""
+
+    may_sign_up = staticmethod(lambda **_about: True)  # type: ignore[assignment]
+
+    def may_link(self, person: Any, data: Any, *, claims: Any, more: int = 0) -> bool:  # type: ignore[override]
+        return True
+
+    def may_sign_in(self, *_args: Any, **_about: Any) -> bool:
+        return True
+
+    def claim_value(self, name: str, said: Any) -> None:  # type: ignore[override]
+        return None
+
+
+@pytest.mark.parametrize(
+    ("policy", "methods"),
+    [
+        ("OfBefore", ["may_sign_up", "may_link", "may_sign_in", "changed_user_fields"]),
+        ("Awaited", ["may_sign_in"]),
+        ("Newer", []),
+        ("OwnErasure", []),
+        ("OwnFields", []),
+    ],
+)
+def test_a_policy_with_methods_of_before(policy: str, methods: list[str]) -> None:
+    """The error names the method and how it is written now."""
+    with configured(POLICY=f"{__name__}.{policy}"):
+        found = [each for each in run_checks() if each.id == "django_identity.E069"]
+    assert len(found) == len(methods)
+    for each, method in zip(found, methods, strict=True):
+        assert f"{method}()" in each.msg
+        assert str(each.hint).startswith(f"Write it as: def {method}(self, ")
+        assert "claims" in str(each.hint)
+
+
 def test_a_required_field_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package's own policy fills name and address; a site's own is its own to test."""
     with configured():

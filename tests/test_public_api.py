@@ -102,6 +102,7 @@ invalid_connect_code connect_code_required client_rejected verification_policy_n
 connect_outcome_unknown credential_rejected document_unreadable documents_not_allowed
 sealed_value_unreadable reauthorization_needed signature_invalid event_unreadable body_cut_off
 length_required body_too_large storage_unavailable erasure_pending no_other_way_in
+linked_before claims_unread
 """
 # What a re-fetch records without an exception.
 RECORDED = ("overtaken", "unexpected_error")
@@ -161,13 +162,13 @@ def test_each_setting_has_its_default() -> None:
 def test_the_policy_answers_as_it_is_promised() -> None:
     """The names that sites override, with the arguments that they are called with."""
     expected: dict[str, list[str]] = {
-        "may_sign_up": ["profile", "kyc"],
-        "may_link": ["user", "profile"],
-        "may_sign_in": ["user"],
+        "may_sign_up": ["profile", "kyc", "claims"],
+        "may_link": ["user", "profile", "claims"],
+        "may_sign_in": ["user", "claims"],
         "has_other_way_in": ["user"],
         "notice": ["user", "change", "context"],
         "new_user_fields": ["profile", "kyc"],
-        "changed_user_fields": ["user", "profile", "kyc"],
+        "changed_user_fields": ["user", "profile", "kyc", "claims"],
         "account_with_email": ["email"],
         "may_accept_connect_answer": ["answer"],
         "claim_value": ["claim_type", "value"],

@@ -3,10 +3,12 @@
 import pytest
 from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist
+from django.db import IntegrityError, transaction
 from django.db.models import UniqueConstraint
 
 from django_identity.lifecycle.dossier import PLACES
 from django_identity.models import LinkedIdentity
+from tests.factories import make_identity, make_user
 
 #: Secrets and internals. Whoever adds a column decides: ``shown`` in the dossier, or withheld here.
 WITHHELD = {
@@ -49,6 +51,16 @@ def test_records_have_their_columns(record: str) -> None:
     constraints = model._meta.constraints
     unique |= {each.fields for each in constraints if isinstance(each, UniqueConstraint)}
     assert unique == UNIQUE.get(record, set())
+
+
+@pytest.mark.django_db
+def test_no_link_by_code_has_made_its_account() -> None:
+    """The database refuses it, whoever writes the row: its withdrawal would orphan the account."""
+    identity = make_identity(make_user(), account_made=True)
+    for change in ({"linked_via": "connect"}, {"linked_via": "connect", "account_made": True}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            LinkedIdentity.objects.filter(pk=identity.pk).update(**change)
+    LinkedIdentity.objects.filter(pk=identity.pk).update(linked_via="connect", account_made=False)
 
 
 def test_set_columns_refuses_a_misspelt_column() -> None:

@@ -31,7 +31,9 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
 
 def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
     """Check what a deployed site may not have (``check --deploy``)."""
-    return _messages(site.sandbox_problems()) if conf.is_usable() else []
+    if not conf.is_usable():
+        return []
+    return _messages([*site.sandbox_problems(), *site.environment_problems()])
 
 
 def register_all() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from inspect import Parameter, Signature, iscoroutinefunction, signature
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -39,6 +40,7 @@ def problems_of(application: Application) -> Iterator[Problem]:
     except ConfigurationError as error:
         yield Problem("E010", str(error), "POLICY is the dotted path of a class.")
         return
+    yield from _signatures(site, application)
     where = f"in the policy of the application {application.alias!r}."
     # What the package's own methods do not do. A site's own method is for the site to test.
     if type(site).new_user_fields is IdentityPolicy.new_user_fields:
@@ -103,6 +105,42 @@ def _addresses(application: Application) -> Iterator[Problem]:
             "host.",
             f"Set REDIRECT_URI of the application {alias!r}.",
         )
+
+
+def _signatures(site: IdentityPolicy, application: Application) -> Iterator[Problem]:
+    """Methods that cannot be called as this version of the package calls them."""
+    for name, method in vars(IdentityPolicy).items():
+        if name.startswith("_") or not callable(method):
+            continue
+        own = getattr(site, name)
+        wanted = _without_types(signature(method))
+        where = f"{name}() of POLICY {application.policy!r}"
+        hint = f"Write it as: def {name}{wanted}: ..."
+        if iscoroutinefunction(own):
+            # The coroutine itself would count as yes.
+            yield Problem("E069", f"{where} is async: nobody would wait for its answer.", hint)
+        elif not _takes(own, wanted):
+            yield Problem("E069", f"{where} does not take what it is called with.", hint)
+
+
+def _without_types(wanted: Signature) -> Signature:
+    parameters = [each.replace(annotation=Parameter.empty) for each in wanted.parameters.values()]
+    return Signature(parameters)
+
+
+def _takes(own: Callable[..., object], wanted: Signature) -> bool:
+    """Whether ``own``, a bound method, can be called with the arguments of ``wanted``."""
+    positional, named = [], {}
+    for parameter in [*wanted.parameters.values()][1:]:
+        if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD:
+            positional.append(parameter.name)
+        elif parameter.kind is Parameter.KEYWORD_ONLY:
+            named[parameter.name] = parameter.name
+    try:
+        signature(own).bind(*positional, **named)
+    except TypeError:
+        return False
+    return True
 
 
 def _unfilled(site: IdentityPolicy, where: str) -> Iterator[Problem]:

@@ -48,6 +48,18 @@ def sandbox_problems() -> Iterator[Problem]:
             )
 
 
+def environment_problems() -> Iterator[Problem]:
+    """Test people beside real ones. Anybody can make a test person with any address at all."""
+    environments = {each.environment for each in conf.applications()}
+    if len(environments) > 1:
+        yield Problem(
+            "E068",
+            "A test application stands beside a live one: a made-up person of the test "
+            "environment can sign up on the site of real people.",
+            "Give the test application a site and a database of its own.",
+        )
+
+
 def problems() -> Iterator[Problem]:
     live = [each for each in conf.applications() if each.environment == "live"]
     yield from _pages()

@@ -1,78 +1,181 @@
-"""Create the site's users, and write the fields that the policy returns."""
+"""Create the site's users, and write the fields that the policy returns.
+
+An e-mail address that another account has is refused, so ``address_of`` has one rule for them: what
+two accounts could share under two spellings is none.
+"""
 
 import logging
 from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
 from typing import Any
+from unicodedata import is_normalized
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 
 from django_identity import database, exceptions, policy
 from django_identity.conf import Application
 from django_identity.logs import LogEvent, log
+from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus, Profile
+from django_identity.service.members import REPLACEMENT
+
+
+def address_of(text: str) -> str:
+    """The e-mail address in ``text`` as ``create_user`` stores it, or an empty text for none.
+
+    Django's validator alone lets pass what looks like another address or is one: a control
+    character (which the parser has replaced), an invisible one, a letter of a local part that
+    upper case makes ASCII (U+017F), a quoted local part, a wide letter of a domain.
+    """
+    normalize = getattr(_manager(), "normalize_email", str)
+    address = str(normalize(text.strip()))
+    try:
+        validate_email(address)
+    except ValidationError:
+        return ""
+    local = address.rpartition("@")[0]
+    if not local.isascii() or '"' in local:
+        return ""
+    if not address.isprintable() or REPLACEMENT in address:
+        return ""
+    return address if is_normalized("NFKC", address) else ""
+
+
+def usable(profile: Profile) -> Profile:
+    """The profile with its e-mail address by ``address_of``."""
+    return replace(profile, email=address_of(profile.email))
+
+
+def require_free_address(application: Application, profile: Profile) -> None:
+    """Raises ``EmailTaken`` if another account has the profile's address."""
+    site = policy.load(application.policy)
+    _require_free(site, usable(profile).email)
 
 
 def sign_up(application: Application, profile: Profile, kyc: KycStatus | None) -> AbstractBaseUser:
-    """Create a user, if the policy allows it and the e-mail address is free.
+    """Create a user with the fields of the policy, by the site's ``create_user``.
 
-    The site's ``create_user`` makes it, without a password. Two sign-ups with one e-mail address at
-    the same moment are stopped by the user model, if its address is unique. Raises ``EmailTaken``
-    or ``LinkingRefused``. Must run inside a transaction.
+    It has no password. Two sign-ups with one e-mail address at the same moment are stopped by the
+    user model, if its address is unique. Raises ``EmailTaken`` or ``LinkingRefused``. Must run
+    inside a transaction.
     """
     site = policy.load(application.policy)
-    if site.account_with_email(profile.email) is not None:
-        raise exceptions.EmailTaken
-    if not site.may_sign_up(profile=profile, kyc=kyc):
-        raise exceptions.LinkingRefused(code="sign_up_refused")
+    profile = usable(profile)
     fields = policy.writable(site.new_user_fields(profile=profile, kyc=kyc), "new_user_fields")
+    created: AbstractBaseUser = _manager().create_user(**_validated(fields), password=None)
+    if created.has_usable_password():
+        created.set_unusable_password()
+        created.save()
+
+    # Policy, model and manager may each have made another address of it.
+    stored = address_in(created)
+    if stored != profile.email:
+        _require_free(site, stored, besides=created)
+    return created
+
+
+def _validated(fields: dict[str, Any]) -> dict[str, Any]:
+    """The values of ``fields`` as the user model's ``clean`` leaves them.
+
+    What the service said and the model refuses is left out. Raises ``LinkingRefused``.
+    """
     user = get_user_model()(**fields)
     user.set_unusable_password()
-    # What the service said and the user model refuses is left out.
     for name in _refused(user.clean_fields) & fields.keys() & {*policy.PROFILE_FIELDS}:
         field: Any = user._meta.get_field(name)
         setattr(user, name, field.get_default())
     if refused := ", ".join(sorted(_refused(user.full_clean))):
         detail = f"the user model refuses: {refused}"
         raise exceptions.LinkingRefused(detail, code="user_fields_refused")
-    manager: Any = get_user_model()._default_manager.db_manager(database.alias())
-    # With the values that ``clean`` may have normalised.
-    wanted = {name: getattr(user, name) for name in fields}
-    created: AbstractBaseUser = manager.create_user(**wanted, password=None)
-    if created.has_usable_password():
-        created.set_unusable_password()
-        created.save()
-    return created
+    return {name: getattr(user, name) for name in fields}
 
 
 def overwrite_fields(
-    application: Application, user: AbstractBaseUser, *, profile: Profile, kyc: KycStatus | None
-) -> None:
+    application: Application,
+    user: AbstractBaseUser,
+    *,
+    profile: Profile,
+    kyc: KycStatus | None,
+    claims: Claims,
+) -> str:
     """Write the policy's fields to a user who signs in again. The default is none.
 
     If the user model refuses the user then, or another account has the e-mail address, no field is
-    written, and the log names those that are refused.
+    written, and the log names those that are refused. Returns the former address, if another one
+    has taken its place.
     """
     site = policy.load(application.policy)
-    wanted = policy.writable(
-        site.changed_user_fields(user, profile=profile, kyc=kyc), "changed_user_fields"
+    address = address_of(profile.email)
+    if address:
+        # What is none stays as it came and is refused below: as an empty text it would be written.
+        profile = replace(profile, email=address)
+    fields = policy.writable(
+        site.changed_user_fields(user, profile=profile, kyc=kyc, claims=claims),
+        "changed_user_fields",
     )
-    changed = {name: value for name, value in wanted.items() if getattr(user, name) != value}
+    changed = {name: value for name, value in fields.items() if getattr(user, name) != value}
     if not changed:
-        return
+        return ""
+
+    former_address = address_in(user)
     for name, value in changed.items():
         setattr(user, name, value)
+    refused = _refused_of_changed(site, user, changed)
+    if refused:
+        user.refresh_from_db(fields=changed)
+        facts = {"application": application.alias, "fields": ",".join(sorted(refused))}
+        log(LogEvent.USER_FIELDS_REFUSED, level=logging.WARNING, **facts)
+        return ""
+    user.save(update_fields=changed)
+    return former_address if former_address != address_in(user) else ""
+
+
+def _refused_of_changed(
+    site: policy.IdentityPolicy, user: AbstractBaseUser, changed: dict[str, Any]
+) -> set[str]:
+    """The names of the changed fields for which the user cannot be saved."""
     email = user.get_email_field_name()
-    owner = site.account_with_email(changed[email]) if changed.get(email) else None
-    is_taken = owner is not None and owner.pk != user.pk
-    refused = {email} if is_taken else _refused(user.full_clean)
-    if not refused:
-        user.save(update_fields=changed)
+    if changed.get(email):
+        address = address_of(changed[email])
+        if not address:
+            return {email}
+        try:
+            _require_free(site, address, besides=user)
+        except exceptions.EmailTaken:
+            return {email}
+    return _refused(user.full_clean)
+
+
+def address_in(user: AbstractBaseUser) -> str:
+    """The e-mail address of the account, or an empty text."""
+    return getattr(user, user.get_email_field_name(), "") or ""
+
+
+def with_address(user: AbstractBaseUser, address: str) -> AbstractBaseUser:
+    """A copy of ``user`` with this e-mail address, not to be saved."""
+    other = copy(user)
+    setattr(other, user.get_email_field_name(), address)
+    return other
+
+
+def _require_free(
+    site: policy.IdentityPolicy, address: str, *, besides: AbstractBaseUser | None = None
+) -> None:
+    """Raises ``EmailTaken`` if an account ``besides`` this one has the address."""
+    if not address:
         return
-    user.refresh_from_db(fields=changed)
-    facts = {"application": application.alias, "fields": ",".join(sorted(refused))}
-    log(LogEvent.USER_FIELDS_REFUSED, level=logging.WARNING, **facts)
+    owner = site.account_with_email(address)
+    if owner is None or (besides is not None and owner.pk == besides.pk):
+        return
+    raise exceptions.EmailTaken
+
+
+def _manager() -> Any:
+    return get_user_model()._default_manager.db_manager(database.alias())
 
 
 def _refused(check: Callable[[], object]) -> set[str]:

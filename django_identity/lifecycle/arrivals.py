@@ -10,7 +10,7 @@ from django.utils import timezone
 from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
 from django_identity.lifecycle import claims, kyc, notices, refetch, tokens, withdrawal
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, Purpose
+from django_identity.models import Consent, LinkedIdentity, LinkedVia, Purpose, StoredClaim
 from django_identity.service.answers import ClaimsAnswer, KycStatus, Profile, TokenAnswer
 
 
@@ -48,21 +48,37 @@ class LinkRequest:
     unread: str = ""
 
 
-def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> None:
-    """Grant the consent and take the data. The caller has locked the identity, and saves it."""
+def store(
+    request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia
+) -> list[StoredClaim] | None:
+    """Grant the consent and take the data. The caller has locked the identity, and saves it.
+
+    Returns the claims that are stored then, or None if they are as they were.
+    """
     if identity.consent != Consent.GRANTED:
         identity.scopes = []
-    identity.consent, identity.linked_via = Consent.GRANTED, via
-    identity.revoked_at, identity.revoked_by = None, ""
+    identity.consent = Consent.GRANTED
+    identity.linked_via = via
+    identity.revoked_at = None
+    identity.revoked_by = ""
+    if via == LinkedVia.CONNECT:
+        # Of a sign-up that a crash has cut off. A link by code is never the only way in.
+        identity.account_made = False
+
     if request.tokens is None:
         _take_code(request, identity)
-    else:
-        _take_sign_in(request, identity, request.tokens)
+        return None
+    return _take_sign_in(request, identity, request.tokens)
 
 
 def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
-    """A code adds its scopes, and its level if it is the newest statement."""
-    identity.scopes = list(dict.fromkeys([*identity.scopes, *request.scopes]))
+    """A code adds its scopes, and its level if it is the newest statement.
+
+    But no scope of ``LATER_SCOPES``: the code may be another person's, and the account's owner has
+    not allowed this site to read it.
+    """
+    brought = [each for each in request.scopes if each not in request.application.later_scopes]
+    identity.scopes = list(dict.fromkeys([*identity.scopes, *brought]))
     identity.connect_issued_at = request.said_at
     identity.connect_person = notices.masked(request.profile)
     held_at = identity.kyc_said_at
@@ -70,8 +86,10 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
         identity.set_columns(kyc.columns_of(request.kyc, said_at=request.said_at))
 
 
-def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer) -> None:
-    """A sign-in replaces everything: what it does not bring is emptied."""
+def _take_sign_in(
+    request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer
+) -> list[StoredClaim]:
+    """A sign-in replaces everything: what it does not bring is emptied. Returns its claims."""
     columns = {
         **withdrawal.NOTHING_HELD,
         # In whole seconds, because the service's time-stamps may have no fractions.
@@ -81,6 +99,8 @@ def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenA
     }
     if request.kyc is not None:
         columns |= kyc.columns_of(request.kyc, said_at=request.said_at)
+
+    rows: list[StoredClaim] = []
     until = None
     if request.claims is None:
         withdrawal.take_claims_back(identity)
@@ -90,8 +110,10 @@ def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenA
         until = claims.lasts_until(request.claims, proof)
         columns["credential_issued_at"] = identity.credential_issued_at
         columns |= claims.columns_of(proof)
-        claims.write(identity, request.claims, proof)
+        rows = claims.write(identity, request.claims, proof)
+
     identity.set_columns(columns)
     due_at = refetch.next_due(identity, claims_until=until)
     identity.refetch_due_at = timezone.now() if request.unread else due_at
     tokens.store(identity, answer)
+    return rows

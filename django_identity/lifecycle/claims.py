@@ -50,13 +50,16 @@ def is_all_revoked(answer: ClaimsAnswer) -> bool:
     return all(listed.revoked for listed in answer.claims)
 
 
-def write(identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None) -> None:
+def write(
+    identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None
+) -> list[StoredClaim]:
     """Replace the stored claims by the answer's, and announce it if their content has changed.
 
-    In the transaction that has written or locked the row of the identity: every writer locks it
-    first. Keys are compared in Python, because collations may ignore case.
+    Returns what is stored then. In the transaction that has written or locked the row of the
+    identity: every writer locks it first. Keys are compared in Python, because collations may
+    ignore case.
     """
-    wanted = _rows(identity, answer, proof)
+    wanted = rows_of(identity, answer, proof)
     held = {_key(row): row for row in StoredClaim.objects.filter(identity_id=identity.pk)}
     for key in held.keys() & wanted.keys():
         row = wanted[key]
@@ -69,9 +72,10 @@ def write(identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredent
     StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
     if set(map(_content, held.values())) != set(map(_content, wanted.values())):
         signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
+    return list(wanted.values())
 
 
-def _rows(
+def rows_of(
     identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None
 ) -> dict[Key, StoredClaim]:
     """One row for each listed claim, and one for each proven claim that is not listed.

@@ -107,9 +107,11 @@ def _read_claims(reader: Reader) -> Found:
 
 
 def covers(identity: LinkedIdentity, scope: str) -> bool:
-    """Whether the person's consent is granted and covers ``scope``. Unknown scopes cover claims."""
-    is_covered = scope in identity.scopes or (scope == CLAIMS_SCOPE and not identity.scopes)
-    return identity.consent == Consent.GRANTED and is_covered
+    """Whether the person's consent is granted and covers ``scope``.
+
+    No scopes cover nothing: a service may answer a code with ``"scope": ""`` (RFC 6749 §3.3).
+    """
+    return identity.consent == Consent.GRANTED and scope in identity.scopes
 
 
 # Store: the row of the identity, then its claims

@@ -19,6 +19,7 @@ from django_identity import conf, database
 from django_identity.lifecycle import kyc, sessions
 from django_identity.lifecycle.requirements import HeldClaim, Requirement
 from django_identity.models import Consent, LinkedIdentity, RevokedBy, StoredClaim, TokenGrant
+from django_identity.models.querysets import Changes
 from django_identity.service.webhooks import VERIFIED
 from django_identity.texts.labels import LEVEL, RECENT_SIGN_IN, is_level, is_scope
 
@@ -179,11 +180,22 @@ def _nobody() -> Standing:
 
 @dataclass(slots=True, repr=False)
 class _Memory:
-    """What was read about a user, for five seconds. It is not pickled with the user instance."""
+    """What was read about a user, for five seconds. It is not pickled with the user instance.
+
+    This process forgets it as soon as it changes an identity itself: the receivers of a sign-in's
+    signals, and the page that it leads to, have to see what it has just stored.
+    """
 
     identities: list[LinkedIdentity]
     read_at: float = field(default_factory=time.monotonic)
+    newest_change: object = field(default_factory=lambda: Changes.newest)
     standings: dict[str, Standing] = field(default_factory=dict)
+
+    @property
+    def is_fresh(self) -> bool:
+        if self.newest_change is not Changes.newest:
+            return False
+        return self.read_at > time.monotonic() - REMEMBERED_FOR
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
@@ -193,13 +205,13 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
     """The standing of ``user`` under ``application``.
 
     Only a saved instance of the site's user model has one. It is remembered on the instance for 5
-    seconds at most; expiry is checked at each call.
+    seconds at most, and until this process changes an identity; expiry is checked at each call.
     """
     is_saved = getattr(user, "pk", None) is not None
     if not is_saved or not isinstance(user, get_user_model()) or not database.holds(user):
         return _nobody()
     memory: _Memory | None = getattr(user, MEMORY, None)
-    if memory is None or memory.read_at <= time.monotonic() - REMEMBERED_FOR:
+    if memory is None or not memory.is_fresh:
         memory = remember(user, sessions.identities_of(user.pk))
     if application not in memory.standings:
         memory.standings[application] = _read(memory.identities, conf.application(application))

@@ -10,7 +10,8 @@ from django_identity.lifecycle.sessions import mark_of
 from django_identity.lifecycle.standing import Reason, Shortfall, Standing
 from django_identity.models import LinkedIdentity
 
-#: Of the session: whose sign-in it was, and when. It ends with the identity and its epoch.
+#: Of the session: application -> whose sign-in it was, and when. It ends with the identity and its
+#: epoch. Each application has its own, so that gates of two of them can be open together.
 KEY = "identity_came_back"
 
 
@@ -22,7 +23,8 @@ def note(session: SessionBase, identity: LinkedIdentity, *, former_key: str | No
     """
     if session.session_key == former_key:
         session.cycle_key()
-    session[KEY] = [mark_of(identity), timezone.now().timestamp()]
+    now = timezone.now().timestamp()
+    session[KEY] = {**_arrivals(session), identity.application: [mark_of(identity), now]}
 
 
 def shortfall(
@@ -34,8 +36,15 @@ def shortfall(
     """
     if standing.barrier is not None:
         return standing.barrier
-    ours, now = mark_of(standing.identity), timezone.now().timestamp()
-    match (session or {}).get(KEY):
+    ours = mark_of(standing.identity)
+    now = timezone.now().timestamp()
+    match _arrivals(session or {}).get(standing.identity.application):
         case [mark, float(at)] if mark == ours and 0 <= now - at <= minutes * 60:
             return None
     return Shortfall(Reason.NOT_RECENT)
+
+
+def _arrivals(session: Any) -> dict[str, Any]:
+    """What is noted in the session. Another app may have written anything under the name."""
+    noted = session.get(KEY)
+    return noted if isinstance(noted, dict) else {}

@@ -151,22 +151,17 @@ class Reader:
             _same(grant).update(lease_until=None, retry_at=timezone.now() + pause)
             raise
         changed = _columns_of(self.identity, answer, asked_at=asked_at)
-        if not _replace(grant, changed):
+        if not _replace(grant, changed, identity=self.identity, lost=self._lost_by(answer)):
             return None
         grant.generation += 1
         self._refreshed = grant
-        if answer.scopes is not None:
-            _drop_scopes(self.identity, {*self.application.later_scopes} - {*answer.scopes})
         return answer.access_token
 
-
-def _drop_scopes(identity: LinkedIdentity, scopes: set[str]) -> None:
-    """A refresh may bring less than the person had allowed (RFC 6749 §6): its gates close."""
-    kept = [each for each in identity.scopes if each not in scopes]
-    if kept != identity.scopes:
-        LinkedIdentity.objects.filter(pk=identity.pk).change(scopes=kept)
-        identity.scopes = kept
-        identity.version += 1
+    def _lost_by(self, answer: TokenAnswer) -> set[str]:
+        """What only a gate asks for, and the new tokens lack (RFC 6749 §6)."""
+        if answer.scopes is None:
+            return set()
+        return {*self.application.later_scopes} - {*answer.scopes}
 
 
 def access_token_for(identity: LinkedIdentity, *, rejected: Secret | None = None) -> Secret:
@@ -233,22 +228,49 @@ def lease(grant: TokenGrant) -> bool:
     return bool(same.update(lease_until=now + LEASE))
 
 
-def _replace(grant: TokenGrant, changed: dict[str, Any]) -> bool:
+def _replace(
+    grant: TokenGrant, changed: dict[str, Any], *, identity: LinkedIdentity, lost: set[str]
+) -> bool:
     """Replace the tokens of ``grant``. Returns False if the row has changed meanwhile.
 
     A revocation deletes the row, and a sign-in increments the generation. In both cases the late
     answer is discarded. The answer cannot be requested again, so if the database fails, storing is
-    retried for ``STORED_WITHIN`` seconds.
+    retried for ``STORED_WITHIN`` seconds. The gates of scopes that are ``lost`` close with it.
     """
     give_up_at = time.monotonic() + STORED_WITHIN
     while True:
         try:
+            if lost:
+                return _replace_with_less(grant, changed, identity=identity, lost=lost)
             return bool(_same(grant).update(generation=F("generation") + 1, **changed))
         except (OperationalError, InterfaceError, InternalError):
             if time.monotonic() > give_up_at:
                 raise
             database.connection().close()
         time.sleep(POLL)
+
+
+def _replace_with_less(
+    grant: TokenGrant, changed: dict[str, Any], *, identity: LinkedIdentity, lost: set[str]
+) -> bool:
+    """Replace the tokens, and take the ``lost`` scopes from the identity.
+
+    From the locked row, and only while the tokens are those that were refreshed. Else a sign-in
+    that came meanwhile, with a smaller or a larger consent, would be overwritten by what this
+    process read before, and a revoked identity would be written to.
+    """
+    with database.atomic():
+        locked = LinkedIdentity.objects.locked(identity.subject_digest)  # first, as every writer
+        is_ours = _same(grant).update(generation=F("generation") + 1, **changed)
+        if locked is None or not is_ours:
+            return False
+        kept = [scope for scope in locked.scopes if scope not in lost]
+        if kept == locked.scopes:
+            return True
+        LinkedIdentity.objects.filter(pk=locked.pk).change(scopes=kept)
+    identity.scopes = kept
+    identity.version += 1
+    return True
 
 
 def _mark_dead(

@@ -214,6 +214,10 @@ class Migration(migrations.Migration):
             model_name='linkedidentity',
             constraint=models.UniqueConstraint(fields=('subject_digest',), name='identity_once'),
         ),
+        migrations.AddConstraint(
+            model_name='linkedidentity',
+            constraint=models.CheckConstraint(condition=models.Q(('account_made', False), ('linked_via', 'oauth'), _connector='OR'), name='identity_made_by_sign_in'),
+        ),
         migrations.AddIndex(
             model_name='erasurereceipt',
             index=models.Index(fields=['erased_at'], name='identity_receipt_pending'),

@@ -21,7 +21,7 @@ from django_identity.models.choices import (
     Record,
     RevokedBy,
 )
-from django_identity.models.querysets import LinkedIdentityManager, digest
+from django_identity.models.querysets import Changes, LinkedIdentityManager, digest
 from django_identity.vault import Context
 
 
@@ -79,6 +79,12 @@ class LinkedIdentity(Record):
                 fields=["user", "application", "environment"], name="identity_one_per_user"
             ),
             models.UniqueConstraint(fields=["subject_digest"], name="identity_once"),
+            # Withdrawing a link by code deletes it. If it had made the account, the only way in
+            # would go with it.
+            models.CheckConstraint(
+                condition=models.Q(account_made=False) | models.Q(linked_via=LinkedVia.OAUTH),
+                name="identity_made_by_sign_in",
+            ),
         ]
         indexes: ClassVar = [
             models.Index(
@@ -110,6 +116,7 @@ class LinkedIdentity(Record):
         if update_fields is not None:
             update_fields = {*update_fields, "version"}
         super().save(*args, update_fields=update_fields, **kwargs)
+        Changes.note()
 
     @property
     def arrived_at(self) -> datetime:

@@ -48,6 +48,17 @@ def under(applications: Iterable[Application]) -> models.Q:
     return condition
 
 
+class Changes:
+    """The changes of identities by this process: what was read before the newest is out of date."""
+
+    newest: object = object()
+
+    @classmethod
+    def note(cls) -> None:
+        """Note that an identity, or a claim of one, is changed now."""
+        cls.newest = object()
+
+
 class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
     def under(self, application: Application) -> LinkedIdentityQuerySet:
         """The identities under ``application``, in its environment."""
@@ -68,7 +79,9 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
     def change(self, **columns: Any) -> int:
         """Update these columns and raise ``version``. Returns the number of rows."""
-        return self.update(version=F("version") + 1, **columns)
+        rows = self.update(version=F("version") + 1, **columns)
+        Changes.note()
+        return rows
 
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):

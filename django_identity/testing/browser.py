@@ -20,7 +20,7 @@ def begin(
 def come_back(client: Client, address: str, *, secure: bool = True) -> HttpResponseBase:
     """Come back from the service to ``address``. Returns the last response."""
     arrived = client.get(address, secure=secure)
-    if settings.SESSION_COOKIE_SAMESITE != "Strict" or arrived.status_code != 200:
+    if str(settings.SESSION_COOKIE_SAMESITE).lower() != "strict" or arrived.status_code != 200:
         return arrived
     # The page that a browser leaves by itself, so that it sends the session's cookie.
     return client.get(f"{address}&{HOP_MARK}=1", secure=secure)

@@ -122,11 +122,18 @@ def fill(text: Text, names: Mapping[str, Any]) -> str:
 def words_of(
     error: IdentityError, request: HttpRequest | None, application: Application
 ) -> tuple[str, str]:
-    """The error's own title of a page, which most errors have none of, and its sentence."""
+    """The error's own title of a page, which most errors have none of, and its sentence.
+
+    The site's own reason follows, if the policy's ``reasons`` have one for the code.
+    """
     names = names_for(request, application)
     is_about_address = getattr(error, "service_code", "") == POLICY_CODE
     row = ERRORS["verification_policy_not_met.poa" if is_about_address else error.code]
-    return fill(row.title, names), fill(row.sentence, names)
+    sentence = fill(row.sentence, names)
+    reason = policy.load(application.policy).reasons.get(error.code)
+    if reason:
+        sentence = f"{sentence} {reason}"
+    return fill(row.title, names), sentence
 
 
 def distance(moment: datetime | None) -> str:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
-from django_identity.backends import begin_session
+from django_identity.backends import begin_session, bind_again
 from django_identity.lifecycle import sign_in, standing, step_up
 from django_identity.lifecycle.linking import Linked
 from django_identity.logs import LogEvent, log
@@ -47,8 +47,9 @@ def callback(request: HttpRequest, application: conf.Application) -> HttpRespons
     """Complete the sign-in when the service redirects the person back. GET only."""
     given = {name: request.GET.getlist(name) for name in ("state", "code", "error")}
     returned = sign_in.Callback.parse(**given)
-    # From the service, a browser leaves out a strict session cookie.
-    if settings.SESSION_COOKIE_SAMESITE == "Strict" and HOP_MARK not in request.GET:
+    # From the service, a browser leaves out a strict session cookie. Django takes any case.
+    is_strict = str(settings.SESSION_COOKIE_SAMESITE).lower() == "strict"
+    if is_strict and HOP_MARK not in request.GET:
         return _hop(request, application)
     user, browser_key = flow.signed_in_user(request), browser_key_of(request)
     completed = sign_in.complete(application, returned, browser_key=browser_key, user=user)
@@ -61,8 +62,12 @@ def callback(request: HttpRequest, application: conf.Application) -> HttpRespons
 
 
 def note_arrival(request: HttpRequest, linked: Linked) -> None:
-    """Sign the browser in if the sign-in grants a session, and note that the person came back."""
+    """Sign the browser in if the sign-in grants a session, and note that the person came back.
+
+    A session that rests on an identity goes on: the one that was linked may be older.
+    """
     former_key = request.session.session_key
+    bind_again(request, linked.identity)
     if linked.session is not None:
         begin_session(request, linked.user, linked.session)
     step_up.note(request.session, linked.identity, former_key=former_key)

@@ -1,5 +1,7 @@
 """A gate that asks for one scope more, when the person comes to it."""
 
+from contextlib import suppress
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -7,12 +9,16 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from django_identity.exceptions import ReauthorizationNeeded
+from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
+from tests.factories import make_user
 from tests.fake_service import FakeService
 from tests.sign_in import come_back, sign_in
+from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.gates.asking")]
 
@@ -101,6 +107,77 @@ def test_taken_back_alone(browser: Client, service: FakeService) -> None:
         assert is_open(browser) is opened
     assert LinkedIdentity.objects.get().scopes == BASE.split()
     assert asked_of_the_service(browser, scope="")[1] == BASE
+
+
+NARROWER, WIDER = f"profile:read {SCOPE}", f"{BASE} {SCOPE} documents:metadata kyc:status"
+
+
+def sign_in_with(service: FakeService, scopes: str) -> None:
+    """In another browser, with tokens that run out at once."""
+    service.token = {"scope": scopes}
+    assert sign_in(Client()).status_code == 302
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+
+
+@pytest.mark.parametrize(
+    ("newest", "kept"),
+    [(NARROWER, "profile:read"), (WIDER, f"{BASE} kyc:status"), (f"{BASE} openid", "")],
+)
+def test_a_refresh_with_less_takes_from_the_newest_consent(
+    browser: Client, service: FakeService, newest: str, kept: str
+) -> None:
+    """Its caller read the row before: the person has allowed less since, or more."""
+    identity = LinkedIdentity.objects.get()
+    if newest != WIDER:
+        sign_in_with(service, f"{BASE} {SCOPE}")
+        identity = LinkedIdentity.objects.get()
+    sign_in_with(service, newest)
+    service.token = {"scope": BASE}
+    access_token_for(identity)
+    assert LinkedIdentity.objects.get().scopes == (kept or newest).split()
+    assert not is_open(browser)
+
+
+@pytest.mark.parametrize("newest", [NARROWER, WIDER, ""])
+def test_a_late_refresh_with_less_takes_nothing(
+    browser: Client, service: FakeService, newest: str
+) -> None:
+    """The person has signed in again while it was asked, or has taken the consent back."""
+    sign_in_with(service, f"{BASE} {SCOPE}")
+    identity = LinkedIdentity.objects.get()
+
+    def come_between() -> None:
+        del service.meanwhile["token"]
+        if newest:
+            service.token = {"scope": newest}
+            sign_in(Client())
+        else:
+            interventions.revoke([LinkedIdentity.objects.get()])
+
+    service.token = {"scope": BASE}
+    service.meanwhile["token"] = come_between
+    with suppress(ReauthorizationNeeded):
+        access_token_for(identity)
+    assert LinkedIdentity.objects.get().scopes == newest.split()
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_a_code_allows_nothing_that_only_a_gate_asks_for(
+    service: FakeService, settings: Any, is_linked: bool
+) -> None:
+    """Also where ``CONNECT_SCOPES`` has the scope too: the code may be another person's."""
+    settings.DJANGO_IDENTITY = {
+        "default": service.settings(LATER_SCOPES=[SCOPE], CONNECT_SCOPES=["kyc:status", SCOPE])
+    }
+    browser = browser_of(make_user())
+    if is_linked:
+        sign_in(browser)
+    assert hand_in(browser).status_code == 302
+    assert not any(is_open(browser, address) for address in FACES)
+    assert SCOPE not in LinkedIdentity.objects.get().scopes
+    come_back(browser, asked_of_the_service(browser)[0])
+    assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
+    assert all(is_open(browser, address) for address in FACES)
 
 
 @pytest.mark.parametrize("scope", ["openid", "claims:read", "documents:read openid", "x\ny"])

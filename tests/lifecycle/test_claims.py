@@ -211,9 +211,9 @@ def test_claims_and_credential_are_stored_together() -> None:
         (["profile:read"], ["token"]),
         (["profile:read", "kyc:read"], ["token", "kyc"]),
         (["claims:read"], ["jwks", "token", "claims"]),
-        ([], ["jwks", "token", "claims"]),
+        ([], ["token"]),
     ],
-    ids=["neither", "level", "claims", "unknown"],
+    ids=["neither", "level", "claims", "nothing"],
 )
 def test_what_the_consent_covers_is_read(
     service: FakeService, scopes: list[str], calls: list[str]

@@ -284,6 +284,16 @@ def test_an_old_revocation_does_not_undo_a_younger_proof() -> None:
     assert LinkedIdentity.objects.get().refetch_due_at is not None
 
 
+@pytest.mark.parametrize(("minutes", "is_revoked"), [(1, True), (4, True), (6, False)])
+def test_a_revocation_that_is_hardly_older_than_the_proof_counts(
+    minutes: int, is_revoked: bool
+) -> None:
+    """The clocks of the service may differ by five minutes: then the withdrawal wins."""
+    linked(signed_in_at=NOW - 4 * HOUR, credential_issued_at=NOW)
+    deliver("claim.revoked", at=NOW - minutes * MINUTE, claim_type="age_over_18")
+    assert StoredClaim.objects.get().revoked is is_revoked
+
+
 @pytest.mark.parametrize("event_type", ["claim.revoked", "consent.revoked"])
 def test_a_code_brings_no_claims_and_so_outdates_no_withdrawal_of_a_sign_in(
     event_type: str,

@@ -57,6 +57,24 @@ def test_a_sign_in_and_a_re_fetch_drop_the_others(browser: Client) -> None:
     assert not [text for text in DROPPED if text in everything_stored()]
 
 
+def test_a_proven_claim_that_the_answer_does_not_list_is_dropped_too(
+    service: FakeService, settings: Any
+) -> None:
+    """The credential discloses more than the list beside it names."""
+    service.disclosed = {"age_over_18": True, "country_resident": {"country": "NG"}}
+    answer: Any = service.good("claims")
+    answer["data"]["claims"] = answer["data"]["claims"][:1]
+    service.answers["claims"] = answer
+    keep(settings, service, "age_over_18")
+    sign_in(Client())
+    user = LinkedIdentity.objects.get().user
+    assert claims_of(user) == {"age_over_18": True}
+    LinkedIdentity.objects.update(refetch_due_at=timezone.now())
+    upkeep.run()
+    assert claims_of(again(user)) == {"age_over_18": True}
+    assert not [text for text in DROPPED if text in everything_stored()]
+
+
 def test_a_shorter_list_drops_at_the_next_upkeep(service: FakeService, settings: Any) -> None:
     identity = make_identity(make_user())
     make_claim(identity, "age_over_18")

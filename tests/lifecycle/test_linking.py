@@ -14,13 +14,21 @@ from django.test import Client
 from django.utils import timezone
 
 from django_identity import signals
-from django_identity.lifecycle.linking import DECISIONS, Arrival, Subject
+from django_identity.lifecycle.arrivals import Arrival
+from django_identity.lifecycle.decisions import DECISIONS, Allow, Refuse, Subject
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent
+from django_identity.models import (
+    ConnectRedemption,
+    Consent,
+    ErasureReceipt,
+    LinkedIdentity,
+    LinkedVia,
+    WebhookEvent,
+)
 from django_identity.models.querysets import LinkedIdentityManager, LinkedIdentityQuerySet
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
-from tests.factories import make_identity, make_user
+from tests.factories import LONG_AGO, make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
@@ -29,31 +37,43 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 Work = list[Callable[[], object]]
 ROOT = Path(__file__).resolve().parent.parent.parent
-STATES = {
-    Subject.CONNECT: (LinkedVia.CONNECT, Consent.GRANTED),
-    Subject.OAUTH: (LinkedVia.OAUTH, Consent.GRANTED),
-    Subject.REVOKED: (LinkedVia.OAUTH, Consent.REVOKED),
-    Subject.CONNECT_ELSEWHERE: (LinkedVia.CONNECT, Consent.GRANTED),
-    Subject.OAUTH_ELSEWHERE: (LinkedVia.OAUTH, Consent.GRANTED),
+#: How the row is linked, of each state that has one.
+STATES: dict[Subject, dict[str, Any]] = {
+    Subject.NEVER_GRANTED: {"consent": Consent.REVOKED},
+    Subject.CONNECT: {"linked_via": LinkedVia.CONNECT},
+    Subject.OAUTH: {},
+    Subject.REVOKED: {"consent": Consent.REVOKED, "revoked_at": LONG_AGO},
+    Subject.CONNECT_ELSEWHERE: {"linked_via": LinkedVia.CONNECT},
+    Subject.OAUTH_ELSEWHERE: {},
+    Subject.BEING_ERASED: {"consent": Consent.REVOKED, "revoked_at": LONG_AGO},
 }
+ALL_ASKED = ("may_sign_up", "may_link", "may_sign_in")
 
 
 class Asked(IdentityPolicy):
-    """Remembers what it was asked, and says yes."""
+    """Remembers what it was asked, with which claims, and says yes."""
 
-    questions: list[str] = []
+    questions: list[tuple[str, dict[str, Any]]] = []
 
-    def may_sign_up(self, **_given: Any) -> bool:
-        self.questions.append("may_sign_up")
+    @classmethod
+    def names(cls) -> list[str]:
+        return [name for name, _ in cls.questions]
+
+    def may_sign_up(self, *, claims: Any, **_given: Any) -> bool:
+        self.questions.append(("may_sign_up", dict(claims)))
         return True
 
-    def may_sign_in(self, user: Any) -> bool:
-        self.questions.append("may_sign_in")
+    def may_sign_in(self, user: Any, *, claims: Any) -> bool:
+        self.questions.append(("may_sign_in", dict(claims)))
         return True
 
-    def may_link(self, user: Any, profile: Any) -> bool:
-        self.questions.append("may_link")
+    def may_link(self, user: Any, profile: Any, *, claims: Any) -> bool:
+        self.questions.append(("may_link", dict(claims)))
         return True
+
+    def changed_user_fields(self, user: Any, *, claims: Any, **_given: Any) -> dict[str, Any]:
+        self.questions.append(("changed_user_fields", dict(claims)))
+        return {}
 
 
 @pytest.fixture
@@ -64,13 +84,16 @@ def site(service: FakeService, settings: Any) -> FakeService:
     return service
 
 
-def write_rows(ada: User, bob: User, subject: Subject) -> None:
+def write_rows(ada: User, bob: User, subject: Subject, *, account_made: bool = False) -> None:
     if subject in STATES:
-        via, consent = STATES[subject]
         owner = bob if subject.value.endswith("another account") else ada
-        make_identity(owner, linked_via=via, consent=consent)
+        make_identity(owner, account_made=account_made, **STATES[subject])
     if subject is Subject.HOLDS_ANOTHER:
         make_identity(ada, subject="subject-2", consent=Consent.REVOKED)
+    if subject is Subject.BEING_ERASED:
+        ErasureReceipt.objects.create(
+            application="default", user=ada, requested_at=LONG_AGO, next_attempt_at=LONG_AGO
+        )
 
 
 @pytest.mark.parametrize("case", DECISIONS, ids=" / ".join)
@@ -89,27 +112,52 @@ def test_the_table_decides(site: FakeService, case: tuple[Arrival, Subject]) -> 
         LinkedIdentity.objects.all().delete()
         write_rows(ada, bob, subject)
         response = come_back(browser, state)
+    asked = [name for name in Asked.names() if name in ALL_ASKED]
     decision = DECISIONS[case]
-    if isinstance(decision, str):
-        assert f"<code>{decision}</code>" in response.content.decode()
-        assert Asked.questions == []
+    if isinstance(decision, Refuse):
+        assert f"<code>{decision.code}</code>" in response.content.decode()
+        assert asked == []
         return
-    via, question = decision
+
     identity = LinkedIdentity.objects.get(subject="subject-1")
-    assert (identity.consent, identity.linked_via) == (Consent.GRANTED, via)
+    assert (identity.consent, identity.linked_via) == (Consent.GRANTED, decision.via)
     assert identity.revoked_at is None
-    if question:
-        assert Asked.questions[0] == question
-    else:
-        assert Asked.questions == []
+    # Of the first step, and again in the second.
+    first = [decision.asks[0]] if subject is Subject.NONE else []
+    expected = [*first, *decision.asks]
+    first_question = "may_link"
+    assert asked == [first_question if each == "the first question again" else each
+                     for each in expected]  # fmt: skip
+
+
+@pytest.mark.parametrize("arrival", Arrival)
+def test_a_sign_up_that_a_crash_left_is_asked_as_one(site: FakeService, arrival: Arrival) -> None:
+    """Its first question again. A code only verifies the account, and never signs up."""
+    ada = make_user("ada")
+    make_identity(ada, account_made=True, consent=Consent.REVOKED)
+    browser = Client() if arrival is Arrival.SIGN_IN else browser_of(ada)
+    response = hand_in(browser) if arrival is Arrival.CODE else sign_in(browser)
+    assert response.status_code == 302
+    identity = LinkedIdentity.objects.get()
+    is_code = arrival is Arrival.CODE
+    assert Asked.names()[0] == ("may_link" if is_code else "may_sign_up")
+    assert identity.account_made is not is_code
+    assert (identity.linked_via == LinkedVia.CONNECT) is is_code
 
 
 def test_every_case_is_in_the_table() -> None:
     """A sign-in is in no account, so nothing is of another one."""
-    signing_in = [Subject.NONE, Subject.CONNECT, Subject.OAUTH, Subject.REVOKED]
-    cases = {(Arrival.SIGN_IN, each) for each in signing_in}
+    of_accounts = {Subject.HOLDS_ANOTHER, Subject.CONNECT_ELSEWHERE, Subject.OAUTH_ELSEWHERE}
+    cases = {(Arrival.SIGN_IN, each) for each in {*Subject} - of_accounts}
     others = (Arrival.LINK, Arrival.RENEW, Arrival.CODE)
     assert DECISIONS.keys() == cases | {(arrival, each) for arrival in others for each in Subject}
+
+
+def test_a_code_never_makes_and_never_restores_a_way_in() -> None:
+    """No row of the table lets a code link by sign-in what was not granted by one."""
+    for (arrival, subject), decision in DECISIONS.items():
+        if arrival is Arrival.CODE and isinstance(decision, Allow):
+            assert (decision.via == LinkedVia.OAUTH) is (subject is Subject.OAUTH)
 
 
 def test_the_documentation_has_the_same_table() -> None:
@@ -118,22 +166,38 @@ def test_the_documentation_has_the_same_table() -> None:
     told = {row[:2]: row[2:] for row in rows if row[0] in [*Arrival]}
     expected = {}
     for case, decision in DECISIONS.items():
-        if isinstance(decision, str):
-            expected[tuple(case)] = (f"`{decision}`", "")
+        if isinstance(decision, Refuse):
+            expected[tuple(case)] = (f"`{decision.code}`", "")
         else:
-            via, question = decision
-            asked = f"`{question}`" if question else ""
-            expected[tuple(case)] = ("by sign-in" if via == LinkedVia.OAUTH else "by code", asked)
+            asked = [each if " " in each else f"`{each}`" for each in decision.asks]
+            via = "by sign-in" if decision.via == LinkedVia.OAUTH else "by code"
+            expected[tuple(case)] = (via, ", ".join(asked))
     assert told == expected
+
+
+@pytest.mark.parametrize("way", [sign_in, hand_in])
+def test_an_account_that_is_being_erased_gets_no_new_link(
+    site: FakeService, between: Work, way: Callable[[Client], Any]
+) -> None:
+    """Whether its erasure was requested before, or between the two steps."""
+    ada = make_user("ada")
+    request = {"user": ada, "requested_at": LONG_AGO, "next_attempt_at": LONG_AGO}
+    between.append(partial(ErasureReceipt.objects.create, application="default", **request))
+    for _ in range(2):
+        ConnectRedemption.objects.all().delete()
+        response = way(browser_of(ada))
+        assert "erasure_pending" in response.content.decode()
+        assert not LinkedIdentity.objects.exists()
+    assert ErasureReceipt.objects.count() == 1
 
 
 class Refuses(IdentityPolicy):
     """No identity signs in, and none is linked."""
 
-    def may_sign_in(self, user: Any) -> bool:
+    def may_sign_in(self, user: Any, **_proven: Any) -> bool:
         return False
 
-    def may_link(self, user: Any, profile: Any) -> bool:
+    def may_link(self, user: Any, profile: Any, **_proven: Any) -> bool:
         return False
 
 
@@ -162,7 +226,8 @@ def test_a_refused_sign_up_leaves_nothing(refusing: None, between: Work, events:
     """The account and the identity of the first step go, even if events changed it meanwhile."""
     between += [partial(deliver, each) for each in events]
     browser = Client()
-    assert "sign_in_not_allowed" in sign_in(browser).content.decode()
+    page = sign_in(browser).content.decode()
+    assert ("consent_withdrawn" if events else "sign_in_not_allowed") in page
     assert WebhookEvent.objects.count() == len(events)
     assert not is_signed_in(browser)
     assert not User.objects.exists()

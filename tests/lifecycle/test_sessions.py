@@ -1,6 +1,7 @@
 """Sessions end with the consent, and none that ended lives again."""
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,12 +15,12 @@ from django.urls import path, reverse
 from django_identity.backends import BACKEND_PATH, IdentityBackend
 from django_identity.lifecycle import sessions, withdrawal
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from django_identity.models import Consent, LinkedIdentity, TokenGrant, WebhookEvent
 from tests import urls
 from tests.deliveries import SECRET, deliver
-from tests.factories import make_identity, make_user
+from tests.factories import LONG_AGO, make_identity, make_user
 from tests.fake_service import FakeService
-from tests.sign_in import is_signed_in, sign_in
+from tests.sign_in import begin, come_back, is_signed_in, sign_in, signed_in_as
 from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -129,7 +130,7 @@ def test_sign_out_everywhere_is_a_button(site: FakeService) -> None:
     ("model", "changed"),
     [
         (LinkedIdentity, {"consent": Consent.REVOKED}),
-        (LinkedIdentity, {"linked_via": "connect"}),
+        (LinkedIdentity, {"linked_via": "connect", "account_made": False}),
         (LinkedIdentity, {"application": "gone"}),
         (LinkedIdentity, {"environment": "live"}),
         (User, {"is_active": False}),
@@ -171,3 +172,195 @@ def test_logins_that_others_make_stay(site: FakeService) -> None:
         assert is_signed_in(browser)
         deliver("consent.revoked")
         assert is_signed_in(browser)
+
+
+# A session goes on when an older link is renewed or confirmed
+
+#: How the older of two links is before its owner, who came by the newer one, comes back with it.
+OLDER: dict[str, dict[str, Any]] = {
+    "revoked": {"consent": Consent.REVOKED, "revoked_at": LONG_AGO},
+    "by code": {"linked_via": "connect", "account_made": False},
+    "left by a crash": {"consent": Consent.REVOKED},
+    "granted": {},
+}
+
+
+def two_links(user: User, older: dict[str, Any]) -> None:
+    make_identity(user, **{"account_made": False, **older})
+    make_identity(user, application="second", account_made=False)
+
+
+@pytest.mark.parametrize("older", OLDER)
+@pytest.mark.parametrize(
+    ("face", "kind"),
+    [("page", "password"), ("page", "no password"), ("page", "is_staff"), ("api", "password")],
+)
+def test_whoever_renews_or_confirms_an_older_link_stays_signed_in(
+    site: FakeService, older: str, kind: str, face: str
+) -> None:
+    """Their session rested on the newer link, and rests on the older one from then on."""
+    user = make_user(**({kind: True} if kind == "is_staff" else {}))
+    if kind == "no password":
+        user.set_unusable_password()
+        user.save()
+    two_links(user, OLDER[older])
+    browser = session_of(user)
+    elsewhere = session_of(user)
+    by_password = Client()
+    by_password.force_login(user, backend=LOCAL)
+    keep(browser, basket="kept")
+    come_back_by(face, browser)
+    assert is_signed_in(browser)
+    assert browser.session["basket"] == "kept"
+    # A session rests on the oldest link, which is another one now.
+    assert is_signed_in(elsewhere) is (older == "granted")
+    assert is_signed_in(by_password)
+    sessions.end_all(user.pk)
+    assert not is_signed_in(browser)
+    assert is_signed_in(by_password)
+
+
+def keep(browser: Client, **data: Any) -> None:
+    session = browser.session
+    session.update(data)
+    session.save()
+
+
+def come_back_by(face: str, browser: Client) -> None:
+    state = begin(browser)
+    if face == "page":
+        assert come_back(browser, state).status_code == 302
+        return
+    query = {"state": state, "code": "a-code"}
+    address = reverse("identity_api:callback")
+    answer = browser.post(address, query, content_type="application/json")
+    assert answer.status_code == 200
+
+
+def end_everywhere() -> None:
+    sessions.end_all(User.objects.get().pk)
+
+
+ENDS: dict[str, Callable[[], object]] = {
+    "sign out everywhere": end_everywhere,
+    "revoked by an operator": lambda: interventions.revoke(
+        LinkedIdentity.objects.filter(application="second")
+    ),
+    "disconnected": lambda: withdrawal.disconnect(LinkedIdentity.objects.get(application="second")),
+    "disabled": lambda: User.objects.update(is_active=False),
+    "another password": lambda: User.objects.update(password="another"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("older", ["revoked", "by code", "granted"])
+def test_a_session_that_ended_on_the_way_back_is_not_begun_again(
+    site: FakeService, end: str, older: str
+) -> None:
+    """In another browser, while the service was asked: this browser stays signed out too."""
+    two_links(make_user(), OLDER[older])
+    browser = session_of(User.objects.get())
+    state = begin(browser)
+    site.meanwhile["token"] = ENDS[end]
+    come_back(browser, state)
+    assert not is_signed_in(browser)
+
+
+def test_a_session_that_ended_before_the_callback_is_nobodys(site: FakeService) -> None:
+    two_links(make_user(), OLDER["revoked"])
+    browser = session_of(User.objects.get())
+    state = begin(browser)
+    end_everywhere()
+    assert "session_ended" in come_back(browser, state).content.decode()
+    assert not is_signed_in(browser)
+
+
+def test_a_sign_in_in_a_second_tab_keeps_the_basket(site: FakeService) -> None:
+    """The first tab began as nobody's, and comes back by the older link."""
+    two_links(make_user(), OLDER["revoked"])
+    browser = Client()
+    first = begin(browser)
+    sign_in(browser, application="second")
+    keep(browser, basket="kept")
+    come_back(browser, first)
+    assert is_signed_in(browser)
+    assert browser.session["basket"] == "kept"
+
+
+# Signals of other packages
+
+
+def signal_from_a_page(request: HttpRequest) -> HttpResponse:
+    """A package that hands out a token for the user with this name, and begins no session."""
+    user = User.objects.get(username=request.GET["name"])
+    user_logged_in.send(User, request=request, user=user)
+    return HttpResponse()
+
+
+def signal_after_all_ended(request: HttpRequest) -> HttpResponse:
+    """The same, of the browser's own user, whose sessions another browser ends meanwhile."""
+    user = User.objects.get(pk=request.user.pk)
+    sessions.end_all(user.pk)
+    user_logged_in.send(User, request=request, user=user)
+    return HttpResponse()
+
+
+urlpatterns += [
+    path("signal/", signal_from_a_page),
+    path("signal-after-end/", signal_after_all_ended),
+]
+
+
+@pytest.mark.parametrize("backend", [BACKEND_PATH, LOCAL])
+@pytest.mark.parametrize("name", ["ada", "eve"])
+def test_a_signal_without_a_session_leaves_the_browsers_session(
+    site: FakeService, backend: str, name: str
+) -> None:
+    """Whoever it is about: the browser's own person, or another one with an identity."""
+    user = make_user("ada")
+    make_identity(user)
+    make_identity(make_user("eve"), subject="subject-2")
+    browser = Client()
+    browser.force_login(User.objects.get(pk=user.pk), backend=backend)
+    with override_settings(ROOT_URLCONF=__name__):
+        assert browser.get("/signal/", {"name": name}).status_code == 200
+        assert signed_in_as(browser) == "ada"
+
+
+def test_a_signal_without_a_session_restores_none(site: FakeService) -> None:
+    user = make_user()
+    make_identity(user)
+    browser = session_of(user)
+    with override_settings(ROOT_URLCONF=__name__):
+        assert browser.get("/signal-after-end/").status_code == 200
+        assert not is_signed_in(browser)
+
+
+# Users whom the site hides
+
+
+@pytest.mark.parametrize("consent", [Consent.GRANTED, Consent.REVOKED])
+def test_a_hidden_person_is_not_told_that_they_are_signed_in(
+    site: FakeService, hiding: None, consent: str
+) -> None:
+    """No request would find them. So nothing is stored either."""
+    user = make_user(last_name="Closed")
+    revoked_at = LONG_AGO if consent == Consent.REVOKED else None
+    make_identity(user, consent=consent, revoked_at=revoked_at)
+    before = LinkedIdentity.objects.values().get()
+    browser = Client()
+    page = sign_in(browser).content.decode()
+    assert "user_inactive" in page
+    assert "You are signed in" not in page
+    assert LinkedIdentity.objects.values().get() == before
+    assert not TokenGrant.objects.exists()
+    assert not is_signed_in(browser)
+
+
+def test_an_account_that_is_hidden_as_soon_as_it_is_made_is_taken_back(
+    site: FakeService, hiding: None
+) -> None:
+    site.profile = {"last_name": "Closed"}
+    assert "user_inactive" in sign_in(Client()).content.decode()
+    assert not LinkedIdentity.objects.exists()
+    assert not User._base_manager.exists()

@@ -92,7 +92,7 @@ def test_an_account_in_each_state() -> None:
     for fields, grant, expected in (
         ({}, TokenGrant(), None),
         ({}, TokenGrant(needs_reauthorization=True), Reason.PERMISSION_ENDED),
-        ({"linked_via": LinkedVia.CONNECT}, None, Reason.CONNECT_ONLY),
+        ({"linked_via": LinkedVia.CONNECT, "account_made": False}, None, Reason.CONNECT_ONLY),
         ({"credential_expires_at": LONG_AGO}, None, Reason.RUN_OUT),
         ({"kyc_status": "rejected"}, None, Reason.NOT_VERIFIED),
         ({"consent": Consent.REVOKED}, None, Reason.CONSENT_REVOKED),

@@ -2,6 +2,7 @@
 
 import pickle
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -10,11 +11,17 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from django_identity.gates import claims_of
+from django_identity.lifecycle import upkeep, withdrawal
+from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.requirements import Requirement
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from tests.factories import LONG_AGO, make_claim, make_identity, make_user
+from tests.deliveries import SECRET, deliver
+from tests.factories import LONG_AGO, make_claim, make_grant, make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import sign_in
+from tests.views.connect.pages import browser_of
 
 pytestmark = pytest.mark.django_db
 
@@ -147,6 +154,62 @@ def test_what_is_remembered_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     late = time.monotonic() + 6
     monkeypatch.setattr(time, "monotonic", lambda: late)
     assert not has(user)
+
+
+def sign_in_elsewhere(user: User) -> None:
+    assert sign_in(browser_of(user)).status_code == 302
+
+
+def re_fetch(user: User) -> None:
+    make_grant(LinkedIdentity.objects.get())
+    assert list(upkeep.refetch_these([LinkedIdentity.objects.get().pk])) == ["stored"]
+
+
+def revoked_here(user: User) -> None:
+    interventions.revoke(LinkedIdentity.objects.all())
+
+
+def disconnected(user: User) -> None:
+    withdrawal.disconnect(LinkedIdentity.objects.get())
+
+
+FORGETTING: list[tuple[str | None, Callable[[User], object], bool]] = [
+    (None, sign_in_elsewhere, True),
+    ("empty", sign_in_elsewhere, True),
+    ("empty", re_fetch, True),
+    ("proven", lambda user: deliver("claim.revoked"), False),
+    ("proven", lambda user: deliver("consent.revoked"), False),
+    ("proven", revoked_here, False),
+    ("proven", disconnected, False),
+]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("before", "change", "opens"), FORGETTING)
+def test_what_this_process_changes_is_seen_at_once(
+    service: FakeService, settings: Any, before: str | None,
+    change: Callable[[User], object], opens: bool,
+) -> None:  # fmt: skip
+    """On an instance that has been asked before: a page, or a receiver of a signal, has it."""
+    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    user = make_user()
+    if before is not None:
+        identity = make_identity(user, account_made=False)
+    if before == "proven":
+        make_claim(identity)
+    assert has(user) is not opens
+    change(user)
+    assert has(user) is opens
+
+
+def test_a_level_that_this_process_changes_is_seen_at_once(settings: Any) -> None:
+    given = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = {"default": {**given, "WEBHOOK_SECRETS": [SECRET]}}
+    user = make_user()
+    make_identity(user, scopes=["kyc:read"])
+    assert standing_of(user).level_shortfall("level_2") is None
+    deliver("kyc.rejected")
+    assert standing_of(user).level_shortfall("level_2")
 
 
 SHOWN = [(True, True), ({"verified": True, "provider": "KYC"}, True), ({"value": True}, True),

@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from django_identity import signals
 from django_identity.gates import claims_of
+from django_identity.lifecycle import upkeep
 from django_identity.lifecycle.standing import standing_of
-from django_identity.models import LinkedIdentity, StoredClaim
+from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
 from tests.fake_service import FakeService
 from tests.lifecycle.held import announced
 from tests.sign_in import begin, come_back, sign_in
@@ -30,6 +32,24 @@ def test_nothing_is_read_that_was_not_granted(
     assert sign_in(client).status_code == 302
     assert [name for name, _, _ in service.requests] == calls
     assert LinkedIdentity.objects.get().subject == "subject-1"
+
+
+@pytest.mark.parametrize("said", ["", " ", "openid", "profile:read"])
+def test_upkeep_reads_nothing_that_was_not_granted(
+    client: Client, service: FakeService, said: str
+) -> None:
+    """Neither at once nor later, also where the service answers the code with no scope at all."""
+    service.token = {"user_id": "subject-1", "scope": said}
+    assert sign_in(client).status_code == 302
+    LinkedIdentity.objects.update(refetch_due_at=timezone.now())
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    upkeep.run()
+    assert service.refresh_tokens == ["rt-secret"]
+    assert {"claims", "kyc"}.isdisjoint(name for name, _, _ in service.requests)
+    assert not StoredClaim.objects.exists()
+    identity = LinkedIdentity.objects.get()
+    assert claims_of(identity.user) == {}
+    assert identity.refetch_due_at > timezone.now()
 
 
 # What a scope brought goes when a sign-in comes without it.

@@ -12,9 +12,10 @@ from django.urls import reverse
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from tests.factories import make_identity, make_user
+from tests.factories import make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in
+from tests.views.conftest import Says
 from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -76,6 +77,54 @@ def test_the_mail_is_in_the_persons_language(service: FakeService, browser: Clie
     with override_settings(LANGUAGE_CODE="fr"):
         hand_in(browser)
     assert mail.outbox[0].subject == "Votre compte a été relié"
+
+
+FORMER, NEW = "other@example.org", "ada@example.org"
+
+
+@pytest.mark.parametrize("way", ["link", "renew", "sign in", "by code"])
+def test_a_new_address_is_told_to_the_former_one_too(
+    service: FakeService, browser: Client, user: User, says: Says, way: str
+) -> None:
+    """Whoever has taken over an account must not be the only one to hear of it."""
+    says("changed_user_fields", lambda profile: {"email": profile.email})
+    if way == "link":
+        make_identity_by_code(user)
+    else:
+        make_identity(user)
+    if way == "by code":
+        hand_in(browser)
+    else:
+        sign_in(Client() if way == "sign in" else browser)
+    user.refresh_from_db()
+    assert user.email == NEW
+    told = {mail.to[0]: mail for mail in mail.outbox}
+    assert told.keys() == {FORMER, NEW}
+    subject = {"link": "Your account was connected", "renew": "Your details were checked again"}
+    for each in told.values():
+        other = "The e-mail address of your account was changed"
+        assert each.subject == subject.get(way, other)
+        assert "was changed to the one that your identity service knows." in each.body
+        assert "If this was not you" in each.body or "If it was not" in each.body
+    assert NEW not in told[FORMER].body
+
+
+def test_an_address_that_stays_is_not_told(
+    service: FakeService, browser: Client, user: User, says: Says
+) -> None:
+    """Nor one that is refused, nor the first one of an account."""
+    says("changed_user_fields", lambda profile: {"email": profile.email})
+    make_identity(user)
+    service.profile = {"email": FORMER}
+    sign_in(Client())
+    service.profile = {"email": "no address"}
+    sign_in(Client())
+    User.objects.update(email="")
+    service.profile = {"email": NEW}
+    sign_in(browser)
+    (renewed,) = mail.outbox
+    assert renewed.to == [NEW]
+    assert "e-mail address" not in renewed.body
 
 
 @pytest.mark.parametrize("email", ["", "two\n@example.org"])

@@ -257,17 +257,33 @@ def test_null_is_absent_in_every_answer(client: Client, service: FakeService) ->
     assert claims_of(User.objects.get()) == {"age_over_18": True}
 
 
+@pytest.mark.parametrize("same_site", ["Strict", "strict", "STRICT"])
 def test_a_strict_session_cookie_gets_its_hop(
-    client: Client, service: FakeService, settings
+    client: Client, service: FakeService, settings: Any, same_site: str
 ) -> None:
-    """With SameSite=Strict the callback first opens itself again from our own page."""
-    settings.SESSION_COOKIE_SAMESITE = "Strict"
+    """With SameSite=Strict the callback first opens itself again from our own page.
+
+    Django takes the setting in any case.
+    """
+    settings.SESSION_COOKIE_SAMESITE = same_site
     state = begin(client)
     hop = client.get(reverse("identity:callback"), {"code": "a-code", "state": state})
     assert hop.status_code == 200
     assert b'http-equiv="refresh"' in hop.content
     assert service.requests == []
     assert come_back(client, state, same_site="1").status_code == 302
+    # As the testing kit takes the hop.
+    assert sign_in(Client()).status_code == 302
+
+
+@pytest.mark.parametrize("same_site", ["Lax", "None", None, False])
+def test_another_session_cookie_needs_no_hop(
+    client: Client, service: FakeService, settings: Any, same_site: Any
+) -> None:
+    settings.SESSION_COOKIE_SAMESITE = same_site
+    state = begin(client)
+    answer = client.get(reverse("identity:callback"), {"code": "a-code", "state": state})
+    assert answer.status_code == 302
 
 
 def test_every_page_has_its_manners(client: Client, service: FakeService, settings: Any) -> None:

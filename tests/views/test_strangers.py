@@ -8,13 +8,22 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from django_identity import conf
+from django_identity.lifecycle import events
 from django_identity.lifecycle.erasure import retry_pending
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import ErasureReceipt, LinkedIdentity, LinkedVia
-from tests.deliveries import SECRET, deliver
+from django_identity.models import (
+    ConnectRedemption,
+    ErasureReceipt,
+    LinkedIdentity,
+    LinkedVia,
+    WebhookEvent,
+)
+from django_identity.service.webhooks import Event
+from tests.deliveries import SECRET, deliver, event_body
 from tests.factories import make_user
 from tests.fake_service import FakeService
-from tests.sign_in import is_signed_in, sign_in
+from tests.sign_in import is_signed_in, sign_in, signed_in_as
 from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,6 +73,7 @@ HISTORIES: Mapping[str, Sequence[Callable[[Client], object]]] = {
     "erased, linked again, disconnected": (is_erased, sign_in, disconnect),
     "account re-created": (is_re_created,),
     "disconnected, code pasted": (disconnect, hand_in),
+    "revoked, code pasted, disconnected": (is_revoked, hand_in, disconnect),
 }
 
 
@@ -97,16 +107,96 @@ def test_a_removed_stranger_stays_out(
     assert not by_sign_in.filter(user=user.pk).exists()
 
 
-def test_a_code_on_a_revoked_link_restores_no_power_either(site: FakeService) -> None:
-    """The stranger revokes at the service and has the owner paste a code."""
-    user = make_user("victim")
+def revoked(session: Client) -> None:
+    deliver("consent.revoked")
+
+
+def revoked_but_not_applied(session: Client) -> None:
+    """The process died between storing the event and applying it."""
+    body = event_body("consent.revoked", subject="subject-1")
+    WebhookEvent.objects.stored(conf.application(), Event.parse(body))
+
+
+def applied(session: Client) -> None:
+    for row in WebhookEvent.objects.filter(outcome=""):
+        events.apply(row)
+
+
+def pastes_a_code(session: Client) -> None:
+    """A code of their own, whatever the page says to it."""
+    number = ConnectRedemption.objects.count()
+    hand_in(session, f"CNX-AB12-CD{number:02}")
+
+
+def links_the_second(session: Client) -> None:
+    assert sign_in(session, application="second").status_code == 302
+
+
+def disconnects_the_second(session: Client) -> None:
+    session.post(reverse("identity:disconnect", args=["second"]))
+    assert not LinkedIdentity.objects.filter(application="second").exists()
+
+
+WAYS_TO_AN_ORPHAN: Mapping[str, Sequence[Callable[[Client], object]]] = {
+    "revoked, code, revoked": (revoked, pastes_a_code, revoked),
+    "not applied, code, applied": (revoked_but_not_applied, pastes_a_code, applied),
+    "not applied, code, applied, revoked": (
+        revoked_but_not_applied, pastes_a_code, applied, pastes_a_code, revoked,
+    ),
+    "the second is disconnected": (
+        links_the_second, revoked, pastes_a_code, revoked, disconnects_the_second,
+    ),
+    "the second is disconnected first": (
+        links_the_second, revoked, pastes_a_code, disconnects_the_second, revoked,
+    ),
+    "by the operator": (
+        lambda session: interventions.revoke(LinkedIdentity.objects.all()), pastes_a_code,
+        lambda session: interventions.disconnect(LinkedIdentity.objects.all()),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("steps", WAYS_TO_AN_ORPHAN.values(), ids=WAYS_TO_AN_ORPHAN)
+@pytest.mark.parametrize("kind", ["no password", "is_staff"])
+def test_no_code_orphans_an_account_that_the_identity_made(
+    site: FakeService, settings: Any, kind: str, steps: Sequence[Callable[[Client], object]]
+) -> None:
+    """Its owner comes back by the link that made it, however often they paste a code of theirs."""
+    second = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": ["another-secret"]}
+    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "second": second}
+    sign_in(Client())
+    user = User.objects.get()
+    user.is_staff = kind == "is_staff"
+    user.save()
+    session = browser_of(user)
+    for step in steps:
+        step(session)
+    assert LinkedIdentity.objects.get().account_made
+    browser = Client()
+    sign_in(browser)
+    assert signed_in_as(browser) == user.username
+
+
+def test_a_code_for_a_revoked_link_is_refused(site: FakeService) -> None:
+    """It restores nothing, and the page says what does."""
+    user = make_user("owner")
     sign_in(browser_of(user))
     deliver("consent.revoked")
-    hand_in(browser_of(user))
-    assert LinkedIdentity.objects.get().linked_via == LinkedVia.CONNECT
-    stranger = Client()
-    assert "linked_by_code" in sign_in(stranger).content.decode()
-    assert not is_signed_in(stranger)
+    before = LinkedIdentity.objects.values().get()
+    browser = browser_of(user)
+    response = hand_in(browser)
+    page = response.content.decode()
+    assert (response.status_code, "linked_before" in page) == (409, True)
+    assert "This identity was connected to this account before. Sign in with it." in page
+    assert 'href="/identity/login/default/"' in page
+    assert LinkedIdentity.objects.values().get() == before
+    assert sign_in(browser).status_code == 302
+    assert LinkedIdentity.objects.get().consent == "granted"
+    told = browser_of(user).post(
+        reverse("identity_api:connect"), {"connect_code": "CNX-AB12-CD99"},
+        content_type="application/json",
+    )  # fmt: skip
+    assert told.status_code == 200, "a code of somebody who is linked refreshes"
 
 
 def test_a_redeemed_code_erases_nobody_elses_account(site: FakeService) -> None:

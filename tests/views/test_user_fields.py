@@ -26,7 +26,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
         ({"first_name": "A\x07da\r\nBcc: x"}, ("A da Bcc: x", "Obi")),
         ({"first_name": "\u0645\u06cc\u200c\u062e"}, ("\u0645\u06cc\u200c\u062e", "Obi")),
         ({"email": "ada@example.org\nBcc: x@y.z"}, ("Ada", "Obi")),
-        ({"email": " ada@example.org"}, ("Ada", "Obi")),
         ({"email": "no-address"}, ("Ada", "Obi")),
     ],
 )
@@ -85,6 +84,131 @@ def test_the_sites_manager_makes_the_account(
     assert sign_in(client).status_code == 302
     assert made == ["ada@example.org"]
     assert not User.objects.get().has_usable_password()
+
+
+# E-mail addresses
+
+#: What two accounts could share under two spellings, or what hides a part of itself.
+NO_ADDRESSES = {
+    "with a name": "Ada <ada@kelvin.org>",
+    "two": "ada@kelvin.org, eve@kelvin.org",
+    "control character": "ada@kelvin.org\n",
+    "control character before": "\x00ada@kelvin.org".replace("\x00", "\x07"),
+    "line separator": "ada@kelvin.org\u2028",
+    "invisible in the domain": "ada@kel\u200bvin.org",
+    "soft hyphen": "ada@kel\u00advin.org",
+    "word joiner at the end": "ada@kelvin.org\u2060",
+    "direction": "ada@kelvin\u202e.org",
+    "replacement character": "ada@kelvin.org\ufffd",
+    "quoted": '"ada"@kelvin.org',
+    "wide domain": "ada@\uff4belvin.org",
+    "wide local part": "\uff41da@kelvin.org",
+    "long s in the local part": "\u017fada@kelvin.org",
+    "kelvin sign in the local part": "\u212aate@kelvin.org",
+    "no domain": "ada@kelvin",
+}
+#: What ``create_user`` stores as the address of the account that exists.
+THE_SAME = {
+    "kelvin sign": "ada@\u212aelvin.org",
+    "white space": " ada@kelvin.org ",
+    "no-break space": "ada@kelvin.org\u00a0",
+    "ideographic space": "\u3000ada@kelvin.org",
+    "domain in capitals": "ada@KELVIN.ORG",
+    "all in capitals": " ADA@KELVIN.ORG",
+}
+
+
+@pytest.mark.parametrize("email", THE_SAME.values(), ids=THE_SAME)
+def test_one_address_makes_no_second_account(
+    client: Client, service: FakeService, refused: Any, email: str
+) -> None:
+    make_user(email="ada@kelvin.org")
+    service.profile = {"email": email}
+    refused(sign_in(client), "email_taken")
+    assert User.objects.count() == 1
+
+
+@pytest.mark.parametrize("email", NO_ADDRESSES.values(), ids=NO_ADDRESSES)
+def test_what_is_no_address_is_not_stored(
+    client: Client, service: FakeService, says: Says, email: str
+) -> None:
+    """The person is in, without an address, and the policy sees none."""
+    make_user(email="ada@kelvin.org")
+    seen: list[str] = []
+    says("may_sign_up", lambda profile: seen.append(profile.email) or True)
+    service.profile = {"email": email}
+    assert sign_in(client).status_code == 302
+    assert User.objects.latest("pk").email == ""
+    assert User.objects.count() == 2
+    assert seen == ["", ""]
+
+
+@pytest.mark.parametrize(
+    "email", ["ada@b\u00fccher.example", "ada+x@example.org", "o'hara@a-b.org"]
+)
+def test_an_address_is_stored_as_it_is(client: Client, service: FakeService, email: str) -> None:
+    service.profile = {"email": f" {email}"}
+    assert sign_in(client).status_code == 302
+    assert User.objects.get().email == email
+
+
+@pytest.mark.parametrize("way", ["manager", "policy"])
+def test_the_stored_address_counts(
+    client: Client, service: FakeService, refused: Any, says: Says,
+    monkeypatch: pytest.MonkeyPatch, way: str,
+) -> None:  # fmt: skip
+    """Whatever the site's ``create_user`` or its policy makes of that of the service."""
+    make_user(email="ada@example.org")
+    service.profile = {"email": "ada+identity@example.org"}
+    create_user = UserManager.create_user
+
+    def without_tag(self: Any, username: str, email: str = "", **more: Any) -> Any:
+        return create_user(self, username, email.replace("+identity", ""), **more)
+
+    if way == "manager":
+        monkeypatch.setattr(UserManager, "create_user", without_tag)
+    else:
+        says("new_user_fields", lambda profile: {
+            "username": "new", "email": profile.email.replace("+identity", ""),
+        })  # fmt: skip
+    refused(sign_in(client), "email_taken")
+    assert User.objects.count() == 1
+
+
+def test_an_address_of_a_hidden_account_is_taken(
+    client: Client, service: FakeService, refused: Any, says: Says, hiding: None
+) -> None:
+    """The site's default manager hides accounts that were closed; their address stays theirs.
+
+    Neither a new person gets it, nor somebody who returns.
+    """
+    make_user("closed", email="ada@example.org", last_name="Closed")
+    refused(sign_in(client), "email_taken")
+    assert not User.objects.exists()
+    service.profile = {"email": "new@example.org"}
+    assert sign_in(client).status_code == 302
+    says("changed_user_fields", lambda profile: {"email": profile.email})
+    service.profile = {"email": "ada@example.org"}
+    assert sign_in(Client()).status_code == 302
+    assert User.objects.get().email == "new@example.org"
+
+
+def test_what_is_no_address_replaces_none(
+    service: FakeService, caplog: pytest.LogCaptureFixture, says: Says
+) -> None:
+    says("changed_user_fields", lambda profile: {"email": profile.email})
+    sign_in(Client())
+    for name, email in NO_ADDRESSES.items():
+        caplog.clear()
+        service.profile = {"email": email}
+        assert sign_in(Client()).status_code == 302
+        assert User.objects.get().email == "ada@example.org", name
+        assert "fields=email" in caplog.text, name
+
+
+def test_an_address_that_the_site_empties_is_emptied(service: FakeService, says: Says) -> None:
+    says("changed_user_fields", lambda profile: {"email": ""})
+    assert comes_back(service, email="new@example.org").email == ""
 
 
 # Who returns

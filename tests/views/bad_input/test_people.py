@@ -85,7 +85,7 @@ def test_a_site_that_takes_no_newcomers(
 ) -> None:
     """Proven or not, nobody gets an account; whoever has one comes in."""
     monkeypatch.setattr(
-        "django_identity.policy.IdentityPolicy.may_sign_up", lambda self, *, profile, kyc: False
+        "django_identity.policy.IdentityPolicy.may_sign_up", lambda self, **_about: False
     )
     refused(sign_in(client), "sign_up_refused")
     assert nobody_was_made()
@@ -103,7 +103,7 @@ def test_fields_that_no_policy_may_overwrite(
     before = User.objects.values().get()
     monkeypatch.setattr(
         "django_identity.policy.IdentityPolicy.changed_user_fields",
-        lambda self, user, *, profile, kyc: {"first_name": "x", field: 1},
+        lambda self, user, **_about: {"first_name": "x", field: 1},
     )
     refused(sign_in(client), "configuration")
     assert User.objects.values().get() == before

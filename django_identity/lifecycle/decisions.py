@@ -1,0 +1,149 @@
+"""Who may link an identity, and what a code may do: one table, and how a case is found in it.
+
+``docs/security.md`` has the same table. ``linking`` does what it says.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django_identity import exceptions
+from django_identity.lifecycle import withdrawal
+from django_identity.lifecycle.arrivals import Arrival, LinkRequest
+from django_identity.models import Consent, LinkedIdentity, LinkedVia
+
+
+class Subject(StrEnum):
+    """How the subject is linked, and whether it is to the account that the person is in.
+
+    A sign-in is in no account yet: the subject's row decides which.
+    """
+
+    NONE = "not linked"
+    HOLDS_ANOTHER = "not linked, but the account has another subject"
+    #: A crash left the row between the two steps of linking. Nobody has used it yet.
+    NEVER_GRANTED = "written, but never granted"
+    CONNECT = "by code"
+    OAUTH = "by sign-in"
+    REVOKED = "by sign-in, revoked"
+    CONNECT_ELSEWHERE = "by code, to another account"
+    OAUTH_ELSEWHERE = "by sign-in, to another account"
+    #: An erasure of it, or of its account, is requested and not done.
+    BEING_ERASED = "being erased"
+
+
+class Question(StrEnum):
+    """A method of the site's policy that is asked."""
+
+    MAY_SIGN_UP = "may_sign_up"
+    MAY_LINK = "may_link"
+    MAY_SIGN_IN = "may_sign_in"
+    #: ``may_sign_up`` for a row that came with its account, else ``may_link``.
+    FIRST_AGAIN = "the first question again"
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """The identity is linked ``via`` then, if the policy says yes to all that it ``asks``."""
+
+    via: LinkedVia
+    asks: tuple[Question, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The person is refused, with the ``code`` of a ``LinkingRefused``."""
+
+    code: str
+
+
+Decision = Allow | Refuse
+
+BY_SIGN_IN = Allow(LinkedVia.OAUTH)
+MAY_SIGN_UP = (Question.MAY_SIGN_UP, Question.MAY_SIGN_IN)
+MAY_SIGN_IN = (Question.MAY_SIGN_IN,)
+MAY_LINK = (Question.MAY_LINK,)
+
+#: The one place where linking is decided. ``docs/security.md`` has the same table.
+DECISIONS: Mapping[tuple[Arrival, Subject], Decision] = {
+    (Arrival.SIGN_IN, Subject.NONE): Allow(LinkedVia.OAUTH, asks=MAY_SIGN_UP),
+    (Arrival.SIGN_IN, Subject.NEVER_GRANTED): Allow(
+        LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN, Question.MAY_SIGN_IN)
+    ),
+    (Arrival.SIGN_IN, Subject.CONNECT): Refuse("linked_by_code"),
+    (Arrival.SIGN_IN, Subject.OAUTH): Allow(LinkedVia.OAUTH, asks=MAY_SIGN_IN),
+    (Arrival.SIGN_IN, Subject.REVOKED): Allow(LinkedVia.OAUTH, asks=MAY_SIGN_IN),
+    (Arrival.SIGN_IN, Subject.BEING_ERASED): Refuse("erasure_pending"),
+    (Arrival.LINK, Subject.NONE): Allow(LinkedVia.OAUTH, asks=MAY_LINK),
+    (Arrival.LINK, Subject.HOLDS_ANOTHER): Refuse("user_holds_another"),
+    (Arrival.LINK, Subject.NEVER_GRANTED): Allow(LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN,)),
+    (Arrival.LINK, Subject.CONNECT): Allow(LinkedVia.OAUTH, asks=MAY_LINK),
+    (Arrival.LINK, Subject.OAUTH): BY_SIGN_IN,
+    (Arrival.LINK, Subject.REVOKED): BY_SIGN_IN,
+    (Arrival.LINK, Subject.CONNECT_ELSEWHERE): Refuse("linked_by_code"),
+    (Arrival.LINK, Subject.OAUTH_ELSEWHERE): Refuse("subject_taken"),
+    (Arrival.LINK, Subject.BEING_ERASED): Refuse("erasure_pending"),
+    (Arrival.RENEW, Subject.NONE): Refuse("subject_changed"),
+    (Arrival.RENEW, Subject.HOLDS_ANOTHER): Refuse("subject_changed"),
+    (Arrival.RENEW, Subject.NEVER_GRANTED): Allow(LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN,)),
+    (Arrival.RENEW, Subject.CONNECT): Allow(LinkedVia.OAUTH, asks=MAY_LINK),
+    (Arrival.RENEW, Subject.OAUTH): BY_SIGN_IN,
+    (Arrival.RENEW, Subject.REVOKED): BY_SIGN_IN,
+    (Arrival.RENEW, Subject.CONNECT_ELSEWHERE): Refuse("subject_changed"),
+    (Arrival.RENEW, Subject.OAUTH_ELSEWHERE): Refuse("subject_changed"),
+    (Arrival.RENEW, Subject.BEING_ERASED): Refuse("erasure_pending"),
+    # A code links only what was never linked here: it may be another person's, so it restores no
+    # power to sign in. If it took over a revoked link instead, the end of its consent would delete
+    # that link, with which the owner comes back, and orphan an account that the link had made.
+    (Arrival.CODE, Subject.NONE): Allow(LinkedVia.CONNECT, asks=MAY_LINK),
+    (Arrival.CODE, Subject.HOLDS_ANOTHER): Refuse("user_holds_another"),
+    (Arrival.CODE, Subject.NEVER_GRANTED): Allow(LinkedVia.CONNECT, asks=MAY_LINK),
+    (Arrival.CODE, Subject.CONNECT): Allow(LinkedVia.CONNECT),
+    (Arrival.CODE, Subject.OAUTH): BY_SIGN_IN,
+    (Arrival.CODE, Subject.REVOKED): Refuse("linked_before"),
+    (Arrival.CODE, Subject.CONNECT_ELSEWHERE): Refuse("subject_taken"),
+    (Arrival.CODE, Subject.OAUTH_ELSEWHERE): Refuse("subject_taken"),
+    (Arrival.CODE, Subject.BEING_ERASED): Refuse("erasure_pending"),
+}
+
+
+def decide(request: LinkRequest, known: LinkedIdentity | None) -> Allow:
+    """Look the case up in ``DECISIONS``. ``known``: the subject's row, locked. Raises a refusal."""
+    is_in_account = request.arrival is Arrival.SIGN_IN and request.user_id is not None
+    if is_in_account and (known is None or known.user_id != request.user_id):
+        # Somebody else signed in here meanwhile, or the person in another tab.
+        raise exceptions.FlowError(code="user_changed")
+
+    decision = DECISIONS[request.arrival, _subject(request, known)]
+    if isinstance(decision, Refuse):
+        raise exceptions.LinkingRefused(code=decision.code)
+    return decision
+
+
+def first_question(identity: LinkedIdentity) -> Question:
+    """What the policy was asked before the row was written."""
+    return Question.MAY_SIGN_UP if identity.account_made else Question.MAY_LINK
+
+
+def _subject(request: LinkRequest, known: LinkedIdentity | None) -> Subject:
+    is_sign_in = request.arrival is Arrival.SIGN_IN
+    if known is None:
+        return Subject.NONE if is_sign_in else _without_row(request)
+
+    is_by_code = known.linked_via == LinkedVia.CONNECT
+    if not is_sign_in and known.user_id != request.user_id:
+        return Subject.CONNECT_ELSEWHERE if is_by_code else Subject.OAUTH_ELSEWHERE
+    if withdrawal.is_being_erased(known):
+        return Subject.BEING_ERASED
+    if known.was_never_granted and not (is_by_code and is_sign_in):
+        # But to a sign-in a link by code is one, granted or not: the account belongs to whoever
+        # pasted the code, and the subject has never been in it.
+        return Subject.NEVER_GRANTED
+    if is_by_code:
+        return Subject.CONNECT
+    return Subject.OAUTH if known.consent == Consent.GRANTED else Subject.REVOKED
+
+
+def _without_row(request: LinkRequest) -> Subject:
+    of_account = LinkedIdentity.objects.under(request.application).filter(user_id=request.user_id)
+    return Subject.HOLDS_ANOTHER if of_account.exists() else Subject.NONE

@@ -1,0 +1,87 @@
+"""What the site's policy is asked about a person who arrives, and what it is shown.
+
+It sees what opens gates, as ``claims_of`` has it, and never the credential: a claim may have been
+revoked since, or ``KEEP_CLAIMS`` may drop it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django_identity import exceptions, policy
+from django_identity.lifecycle import accounts, claims, standing
+from django_identity.lifecycle.arrivals import LinkRequest
+from django_identity.lifecycle.decisions import Question
+from django_identity.models import LinkedIdentity, StoredClaim
+from django_identity.policy import Claims
+from django_identity.service.answers import KycStatus
+
+REFUSALS: Mapping[Question, str] = {
+    Question.MAY_SIGN_UP: "sign_up_refused",
+    Question.MAY_LINK: "link_not_allowed",
+    Question.MAY_SIGN_IN: "sign_in_not_allowed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """What the policy is shown: the level, and the claims that open gates."""
+
+    kyc: KycStatus | None
+    claims: Claims
+
+
+def proven_by_credential(request: LinkRequest) -> Proven:
+    """What would be proven if that which came was stored as it is."""
+    if request.claims is None:
+        return Proven(request.kyc, {})
+    unsaved = LinkedIdentity(application=request.application.alias)
+    rows = claims.rows_of(unsaved, request.claims, request.proof).values()
+    return Proven(request.kyc, standing.standing_with(unsaved, rows).proven_claims())
+
+
+def proven_by(identity: LinkedIdentity, rows: Iterable[StoredClaim] | None) -> Proven:
+    """What is proven now. ``rows``: the stored claims, or None if they have to be read."""
+    if rows is None:
+        rows = StoredClaim.objects.filter(identity_id=identity.pk)
+    found = standing.standing_with(identity, rows).proven_claims()
+    return Proven(_level_of(identity), found)
+
+
+def _level_of(identity: LinkedIdentity) -> KycStatus | None:
+    """The level as it is stored, or None if the service has not stated one."""
+    if identity.kyc_said_at is None:
+        return None
+    return KycStatus(
+        kyc_level=identity.kyc_level,
+        status=identity.kyc_status,
+        provider=identity.kyc_provider,
+        verified_at=identity.kyc_verified_at,
+    )
+
+
+def require_yes(request: LinkRequest, question: Question, user: Any, proven: Proven) -> None:
+    """Ask one question. Raises the refusal."""
+    refusal = refusal_of(request, question, user, proven)
+    if refusal is not None:
+        raise refusal
+
+
+def refusal_of(
+    request: LinkRequest, question: Question, user: Any, proven: Proven
+) -> exceptions.LinkingRefused | None:
+    """Ask one question: the refusal if the policy says no. ``user``: None before a sign-up."""
+    site = policy.load(request.application.policy)
+    profile = accounts.usable(request.profile)
+    if question is Question.MAY_SIGN_UP:
+        is_yes = site.may_sign_up(profile=profile, kyc=proven.kyc, claims=proven.claims)
+    elif question is Question.MAY_LINK:
+        is_yes = site.may_link(user, profile, claims=proven.claims)
+    else:
+        is_yes = site.may_sign_in(user, claims=proven.claims)
+    if is_yes:
+        return None
+    if request.unread:
+        # The policy may have missed what could not be read.
+        return exceptions.LinkingRefused(f"unread: {request.unread}", code="claims_unread")
+    return exceptions.LinkingRefused(code=REFUSALS[question])

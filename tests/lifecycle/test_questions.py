@@ -1,0 +1,388 @@
+"""The site's policy is asked with what opens gates, and never with the credential itself."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from django_identity import signals
+from django_identity.gates import claims_of
+from django_identity.lifecycle import key_sets
+from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
+from django_identity.policy import IdentityPolicy
+from tests.deliveries import SECRET, deliver
+from tests.factories import make_claim, make_grant, make_identity, make_user
+from tests.fake_service import FakeService, html
+from tests.lifecycle.test_linking import Asked, Work, between
+from tests.sign_in import begin, come_back, is_signed_in, sign_in
+from tests.views.connect.pages import browser_of, hand_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADULT = {"age_over_18": True}
+REASON = "A circle is a contract, so everybody in it is an adult."
+assert between  # a fixture
+
+
+class AdultsAlone(IdentityPolicy):
+    """One line for each door."""
+
+    reasons = {
+        "sign_up_refused": REASON,
+        "link_not_allowed": REASON,
+        "sign_in_not_allowed": REASON,
+    }
+
+    def may_sign_up(self, *, claims: Any, **_about: Any) -> bool:
+        return "age_over_18" in claims
+
+    def may_link(self, user: Any, profile: Any, *, claims: Any) -> bool:
+        return "age_over_18" in claims
+
+    def may_sign_in(self, user: Any, *, claims: Any) -> bool:
+        return "age_over_18" in claims
+
+    def changed_user_fields(self, user: Any, *, profile: Any, **_about: Any) -> dict[str, Any]:
+        return {"first_name": profile.first_name}
+
+
+def with_policy(service: FakeService, settings: Any, kind: type, **changes: Any) -> None:
+    policy = f"{kind.__module__}.{kind.__qualname__}"
+    given = service.settings(WEBHOOK_SECRETS=[SECRET], POLICY=policy, **changes)
+    settings.DJANGO_IDENTITY = {"default": given}
+
+
+@pytest.fixture
+def asking(service: FakeService, settings: Any) -> FakeService:
+    """The policy says yes, and remembers what it was shown."""
+    with_policy(service, settings, Asked)
+    Asked.questions.clear()
+    return service
+
+
+@pytest.fixture
+def adults(service: FakeService, settings: Any) -> FakeService:
+    with_policy(service, settings, AdultsAlone)
+    return service
+
+
+def shown() -> list[dict[str, Any]]:
+    return [claims for _, claims in Asked.questions]
+
+
+# What it is shown
+
+
+def test_each_question_is_asked_with_the_claims(asking: FakeService) -> None:
+    """Of a new person before anything is written, and once more when all is stored."""
+    asking.disclosed = {"age_over_18": True, "country_resident": "NG"}
+    proven = {"age_over_18": True, "country_resident": "NG"}
+    sign_in(Client())
+    user = User.objects.get()
+    sign_in(Client())
+    LinkedIdentity.objects.all().delete()
+    sign_in(browser_of(user))
+    assert Asked.names() == [
+        *("may_sign_up", "may_sign_up", "may_sign_in"),
+        *("may_sign_in", "changed_user_fields"),
+        *("may_link", "may_link"),
+    ]
+    assert shown() == [proven] * 7
+    assert claims_of(User.objects.get()) == proven
+
+
+def list_as_revoked(service: FakeService) -> None:
+    answer = service.good("claims")
+    for claim in answer["data"]["claims"]:  # type: ignore[index,call-overload]
+        claim["revoked"] = True
+    service.answers["claims"] = answer
+
+
+PROVES_NOTHING: dict[str, Callable[[FakeService], object]] = {
+    "denied": lambda service: service.disclosed.update(age_over_18=False),
+    "denied in an object": lambda service: service.disclosed.update(
+        age_over_18={"verified": False, "value": True}
+    ),
+    "listed as revoked": list_as_revoked,
+    "not in the credential": lambda service: service.disclosed.clear(),
+    "of a credential that fails a check": lambda service: service.payload.update(aud="another"),
+    "of a credential that has run out": lambda service: service.payload.update(exp=1),
+    "of an answer that cannot be read": lambda service: service.answers.update(claims=html()),
+    "not consented to": lambda service: service.token.update(scope="profile:read kyc:read"),
+}
+
+
+@pytest.mark.parametrize("case", PROVES_NOTHING)
+def test_what_opens_no_gate_is_not_shown(asking: FakeService, case: str) -> None:
+    PROVES_NOTHING[case](asking)
+    for _ in range(2):
+        sign_in(Client())
+    assert set(Asked.names()) == {
+        "may_sign_up", "may_sign_in", "changed_user_fields",
+    }  # fmt: skip
+    assert shown() == [{}] * 5
+    assert claims_of(User.objects.get()) == {}
+
+
+def test_a_claim_that_is_not_kept_is_not_shown(service: FakeService, settings: Any) -> None:
+    """Else a site would decide by what its gates never see."""
+    Asked.questions.clear()
+    service.disclosed = {"age_over_18": True, "country_resident": "NG"}
+    with_policy(service, settings, Asked, KEEP_CLAIMS=["age_over_18"])
+    sign_in(Client())
+    assert shown() == [ADULT] * 3
+
+
+def test_an_older_credential_shows_nothing(asking: FakeService) -> None:
+    """It could replay a claim that was revoked since."""
+    sign_in(Client())
+    Asked.questions.clear()
+    LinkedIdentity.objects.update(credential_issued_at=timezone.now() + timedelta(minutes=1))
+    sign_in(Client())
+    assert shown() == [{}, {}]
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_an_event_on_the_way_takes_its_claim_away(asking: FakeService, is_known: bool) -> None:
+    """It came after the button: the first step has the credential alone, the second the truth."""
+    if is_known:
+        sign_in(Client())
+        Asked.questions.clear()
+    browser = Client()
+    state = begin(browser)
+    asking.meanwhile["claims"] = partial(deliver, "claim.revoked")
+    come_back(browser, state)
+    assert shown() == ([{}, {}] if is_known else [ADULT, {}, {}])
+    assert claims_of(User.objects.get()) == {}
+
+
+class Verified(IdentityPolicy):
+    """The level at each question."""
+
+    statuses: list[str] = []
+
+    def may_sign_up(self, *, kyc: Any, **_about: Any) -> bool:
+        self.statuses.append(kyc.status)
+        return True
+
+
+def test_a_level_that_an_event_has_taken_back_is_not_shown(
+    service: FakeService, settings: Any
+) -> None:
+    with_policy(service, settings, Verified)
+    browser = Client()
+    state = begin(browser)
+    service.meanwhile["claims"] = partial(deliver, "kyc.rejected")
+    come_back(browser, state)
+    assert Verified.statuses == ["verified", "rejected"]
+
+
+def test_a_code_shows_no_claims(asking: FakeService) -> None:
+    """But to somebody whom a full sign-in has linked: theirs still open gates."""
+    browser = browser_of(make_user())
+    hand_in(browser)
+    sign_in(browser)
+    hand_in(browser, "CNX-AB12-CD35")
+    assert Asked.questions == [
+        ("may_link", {}), ("may_link", {}),
+        ("may_link", ADULT), ("changed_user_fields", ADULT),
+        ("changed_user_fields", ADULT),
+    ]  # fmt: skip
+
+
+# What a refusal leaves
+
+
+def refused(response: Any, code: str) -> str:
+    page: str = response.content.decode()
+    assert f"<code>{code}</code>" in page
+    return page
+
+
+def test_a_minor_gets_no_account_and_reads_the_sites_reason(adults: FakeService) -> None:
+    adults.disclosed = {"age_over_18": False}
+    page = refused(sign_in(Client()), "sign_up_refused")
+    assert REASON in page
+    assert not User.objects.exists()
+    assert not LinkedIdentity.objects.exists()
+
+
+def test_a_frontend_reads_the_reason_too(adults: FakeService) -> None:
+    adults.disclosed = {}
+    browser = Client()
+    state = begin(browser)
+    told = browser.post(
+        reverse("identity_api:callback"),
+        {"state": state, "code": "a-code"},
+        content_type="application/json",
+    ).json()
+    assert told["code"] == "sign_up_refused"
+    assert told["detail"].endswith(REASON)
+
+
+def test_an_adult_whose_claim_goes_between_the_steps_leaves_nothing(
+    adults: FakeService, between: Work
+) -> None:
+    """The first step said yes by the credential; the second takes back what was made."""
+    between.append(partial(deliver, "claim.revoked"))
+    browser = Client()
+    refused(sign_in(browser), "sign_up_refused")
+    assert not is_signed_in(browser)
+    assert not User.objects.exists()
+    assert not LinkedIdentity.objects.exists()
+
+
+def test_a_minors_identity_is_not_linked(adults: FakeService) -> None:
+    """Neither anew, nor as the confirmation of a link by code, which stays one."""
+    adults.disclosed = {"age_over_18": False}
+    user = make_user()
+    browser = browser_of(user)
+    assert REASON in refused(sign_in(browser), "link_not_allowed")
+    assert not LinkedIdentity.objects.exists()
+    identity = make_identity(user, account_made=False, linked_via="connect")
+    before = LinkedIdentity.objects.values().get()
+    refused(sign_in(browser), "link_not_allowed")
+    assert LinkedIdentity.objects.values().get() == before
+    assert not TokenGrant.objects.filter(identity=identity).exists()
+
+
+@pytest.mark.parametrize("consent", [Consent.GRANTED, Consent.REVOKED])
+def test_of_somebody_who_returns_only_the_session_is_refused(
+    adults: FakeService, consent: str
+) -> None:
+    """What they brought stays stored, so that what is gone opens no gate in another session."""
+    adults.disclosed = {"age_over_18": False, "country_resident": "NG"}
+    user = make_user(first_name="Before")
+    revoked_at = timezone.now() - timedelta(hours=1) if consent == Consent.REVOKED else None
+    identity = make_identity(user, consent=consent, revoked_at=revoked_at)
+    make_claim(identity)
+    make_grant(identity)
+    elsewhere = browser_of(user)
+    browser = Client()
+    page = refused(sign_in(browser), "sign_in_not_allowed")
+    assert REASON in page
+    assert not is_signed_in(browser)
+    assert is_signed_in(elsewhere)
+    identity.refresh_from_db()
+    assert identity.consent == Consent.GRANTED
+    assert claims_of(User.objects.get()) == {"country_resident": "NG"}
+    assert StoredClaim.objects.count() == 2
+    assert User.objects.get().first_name == "Before"
+
+
+def test_a_grown_up_comes_in_at_the_next_try(adults: FakeService) -> None:
+    """Nothing of the refusal stays in the way."""
+    for is_adult in (False, True):
+        adults.disclosed = {"age_over_18": is_adult}
+        browser = Client()
+        sign_in(browser)
+        assert is_signed_in(browser) is is_adult
+
+
+def test_each_application_asks_its_own_policy(adults: FakeService, settings: Any) -> None:
+    """Of two links of one account each is let in, or not, by the policy of its application."""
+    default = settings.DJANGO_IDENTITY["default"]
+    second = adults.settings(WEBHOOK_SECRETS=["another-secret-of-the-second"])
+    settings.DJANGO_IDENTITY = {"default": default, "second": second}
+    user = make_user()
+    for alias in ("default", "second"):
+        make_identity(user, application=alias, account_made=False)
+    adults.disclosed = {"age_over_18": False}
+    refused(sign_in(Client()), "sign_in_not_allowed")
+    browser = Client()
+    assert sign_in(browser, application="second").status_code == 302
+    assert is_signed_in(browser)
+
+
+UNREADABLE = [{"claims": html()}, {"jwks": html("503 Down")}]
+
+
+@pytest.mark.parametrize("answers", UNREADABLE, ids=["answer", "keys"])
+@pytest.mark.parametrize("who", ["new", "links", "returns"])
+def test_claims_that_could_not_be_read_ask_to_try_again(
+    adults: FakeService, answers: dict[str, Any], who: str
+) -> None:
+    """No is then no judgement of the person, so the page does not say the site's reason."""
+    browser = Client()
+    if who == "links":
+        browser = browser_of(make_user())
+    if who == "returns":
+        sign_in(Client())
+    users = User.objects.count()
+    adults.answers = answers
+    key_sets.forget()
+    response = sign_in(browser)
+    page = refused(response, "claims_unread")
+    assert response.status_code == 503
+    assert "Try again" in page
+    assert REASON not in page
+    assert User.objects.count() == users
+    assert LinkedIdentity.objects.count() == (who == "returns")
+    adults.answers = {}
+    key_sets.forget()
+    assert sign_in(browser).status_code == 302
+
+
+# What a crash left
+
+
+@pytest.mark.parametrize("is_sign_up", [True, False])
+def test_what_a_crash_left_is_asked_its_first_question_again(
+    adults: FakeService, is_sign_up: bool
+) -> None:
+    """And is refused as a new person would be; what was left waits for upkeep."""
+    adults.disclosed = {}
+    identity = make_identity(make_user(), consent=Consent.REVOKED, account_made=is_sign_up)
+    code = "sign_up_refused" if is_sign_up else "link_not_allowed"
+    refused(sign_in(Client()), code)
+    identity.refresh_from_db()
+    assert identity.was_never_granted
+    assert User.objects.exists()
+    adults.disclosed = {"age_over_18": True}
+    browser = Client()
+    sign_in(browser)
+    assert is_signed_in(browser)
+
+
+def test_a_code_that_a_crash_left_lets_nobody_in(asking: FakeService) -> None:
+    """The subject has never been in the account of whoever pasted the code."""
+    make_identity(
+        make_user(), consent=Consent.REVOKED, linked_via="connect", account_made=False
+    )  # fmt: skip
+    browser = Client()
+    refused(sign_in(browser), "linked_by_code")
+    assert not is_signed_in(browser)
+    assert Asked.questions == []
+
+
+# What the site's own code reads
+
+
+class Looks(IdentityPolicy):
+    """Asks its gates about the user, as a site may, before the sign-in has stored anything."""
+
+    def may_link(self, user: Any, profile: Any, *, claims: Any) -> bool:
+        assert claims_of(user) == (claims if user.linked_identities.exists() else {})
+        return True
+
+
+def test_a_receiver_sees_what_was_just_stored(service: FakeService, settings: Any) -> None:
+    """A policy or a page has asked about the same user before; what was read then is forgotten."""
+    with_policy(service, settings, Looks)
+    seen: list[dict[str, Any]] = []
+
+    def receive(*, user: Any, **_about: Any) -> None:
+        seen.append(claims_of(user))
+
+    signals.identity_linked.connect(receive)
+    try:
+        sign_in(browser_of(make_user()))
+    finally:
+        signals.identity_linked.disconnect(receive)
+    assert seen == [ADULT]
