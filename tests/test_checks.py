@@ -15,7 +15,8 @@ from django.test import override_settings
 from django.test.utils import isolate_apps
 
 from django_identity import anonymisation, conf
-from django_identity.checks import applications, site
+from django_identity.checks import applications as application_checks
+from django_identity.checks import site
 from django_identity.policy import IdentityPolicy
 from django_identity.sandbox import sandbox_application
 from tests.test_conf import COMPLETE, check_ids, configured
@@ -189,7 +190,7 @@ def test_a_default_of_the_user_model(
         class Meta:
             app_label = "leaky"
 
-    monkeypatch.setattr(applications, "get_user_model", lambda: Member)
+    monkeypatch.setattr(application_checks, "get_user_model", lambda: Member)
     with configured():
         assert reported("E041") is is_refused
         assert not reported("W032")
