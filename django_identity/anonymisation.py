@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Final
+from typing import cast
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
@@ -17,7 +17,6 @@ from django_identity.uniqueness import TEXTS, Column
 KEPT = frozenset({"password", "date_joined"})
 # Every database can store this time, in every time zone.
 LONG_PAST = datetime(1900, 1, 1, tzinfo=UTC)
-UNKNOWN: Final = object()
 
 
 def anonymise(user: AbstractBaseUser) -> None:
@@ -31,8 +30,8 @@ def anonymise(user: AbstractBaseUser) -> None:
     delete_files(user)
     for field in personal_fields(type(user)):
         blank = _blank(field)
-        if blank is not UNKNOWN:
-            setattr(user, field.attname, blank)
+        if blank is not None:
+            setattr(user, field.attname, blank())
     if any(field.name == "is_active" for field in user._meta.concrete_fields):
         user.is_active = False
     user.set_unusable_password()
@@ -41,7 +40,7 @@ def anonymise(user: AbstractBaseUser) -> None:
 
 def cannot_blank(model: type[AbstractBaseUser]) -> list[str]:
     """The fields of ``model`` that an erasure leaves as they are."""
-    return [field.name for field in personal_fields(model) if _blank(field) is UNKNOWN]
+    return [field.name for field in personal_fields(model) if _blank(field) is None]
 
 
 def delete_files(user: AbstractBaseUser) -> None:
@@ -64,29 +63,34 @@ def personal_fields(model: type[models.Model]) -> Iterator[Column]:
             yield field
 
 
-def _blank(field: Column) -> object:
-    """The value that says nothing, or ``UNKNOWN``."""
+def _blank(field: Column) -> Callable[[], object] | None:
+    """What gives the value that says nothing. It is not called here: a default may be a query."""
     rules = uniqueness.rules_of(field.model)
     differing = [rule for rule in rules if not rule.takes_null(field)]
 
     if isinstance(field, TEXTS):
         if differing:
-            return _random_text(field)
-        return None if field.null else ""
+            return lambda: _random_text(field)
+        return _nothing if field.null else str
 
     # If a text of the same rule differs, this field may repeat.
     if not all(rule.has_text for rule in differing):
-        return UNKNOWN
+        return None
 
     if field.null:
-        return None
+        return _nothing
     if field.has_default() or isinstance(field, models.FileField):
-        return field.get_default()
+        return cast("Callable[[], object]", field.get_default)
     if isinstance(field, models.DateTimeField):
-        return LONG_PAST if settings.USE_TZ else LONG_PAST.replace(tzinfo=None)
+        moment = LONG_PAST if settings.USE_TZ else LONG_PAST.replace(tzinfo=None)
+        return lambda: moment
     if isinstance(field, models.DateField):
-        return LONG_PAST.date()
-    return UNKNOWN
+        return LONG_PAST.date
+    return None
+
+
+def _nothing() -> None:
+    """The value of a column that may be NULL."""
 
 
 def _random_text(field: Column) -> str:

@@ -23,6 +23,8 @@ pytest_plugins = ["django_identity.testing.plugin"]
 # Every worker, and every process that a test starts, begins sooner with compiled files.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# pytest makes every warning an error: in the processes that a test starts, deprecated calls are.
+os.environ["PYTHONWARNINGS"] = "error::DeprecationWarning,error::PendingDeprecationWarning"
 # Until the tests are collected there is no garbage to collect.
 gc.disable()
 ROOT = Path(__file__).resolve().parent.parent

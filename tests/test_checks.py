@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User, UserManager
-from django.core.checks import run_checks
+from django.contrib.auth.models import AbstractBaseUser, User, UserManager
+from django.core.checks import Tags, run_checks
+from django.db import models
 from django.db.models import Manager, Q, UniqueConstraint
 from django.db.models.functions import Lower
 from django.test import override_settings
+from django.test.utils import isolate_apps
 
 from django_identity import anonymisation, conf
-from django_identity.checks import gates, site
+from django_identity.checks import gates, sign_ups, site
 from django_identity.policy import IdentityPolicy
 from django_identity.sandbox import sandbox_application
 from tests import i18n_urls
@@ -43,7 +45,7 @@ class OwnFields(IdentityPolicy):
 
 def reported(number: str, *, deploy: bool = False) -> bool:
     """Whether the check is reported, and has a hint."""
-    found = run_checks(include_deployment_checks=deploy)
+    found = run_checks(tags=[Tags.security], include_deployment_checks=deploy)
     of_number = [each for each in found if each.id == f"django_identity.{number}"]
     assert all(each.hint for each in of_number)
     return bool(of_number)
@@ -172,7 +174,9 @@ class Newer(IdentityPolicy):
 def test_a_policy_with_methods_of_before(policy: str, methods: list[str]) -> None:
     """The error names the method and how it is written now."""
     with configured(POLICY=f"{__name__}.{policy}"):
-        found = [each for each in run_checks() if each.id == "django_identity.E069"]
+        found = [
+            each for each in run_checks(tags=[Tags.security]) if each.id == "django_identity.E069"
+        ]
     assert len(found) == len(methods)
     for each, method in zip(found, methods, strict=True):
         assert f"{method}()" in each.msg
@@ -242,6 +246,38 @@ def test_what_the_sites_manager_demands(monkeypatch: pytest.MonkeyPatch) -> None
             assert names in found.msg
             with configured(POLICY="tests.test_checks.OwnFields"):
                 assert not reported("E074")
+
+
+@pytest.mark.parametrize(
+    ("field", "is_refused"),
+    [
+        (models.IntegerField(default=User.objects.count), False),
+        (models.CharField(max_length=40, default=lambda: User.objects.get().username), False),
+        (models.ForeignKey(User, models.CASCADE, "+", default=1), False),
+        (models.CharField(max_length=40, default=""), True),
+    ],
+    ids=["number", "text", "foreign key", "empty"],
+)
+@isolate_apps("tests.leaky")
+def test_a_default_of_the_user_model(
+    field: "models.Field[Any, Any]", is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that may be a query is not asked for: ``migrate`` runs the checks without tables."""
+
+    class Member(AbstractBaseUser):
+        username = models.CharField(max_length=150, unique=True)
+        first_name = models.CharField(max_length=150)
+        last_name = models.CharField(max_length=150)
+        email = models.EmailField()
+        extra = field
+
+        class Meta:
+            app_label = "leaky"
+
+    monkeypatch.setattr(sign_ups, "get_user_model", lambda: Member)
+    with configured():
+        assert reported("E041") is is_refused
+        assert not reported("W032")
 
 
 def test_fields_that_an_erasure_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,6 +439,7 @@ def test_what_everybody_knows_protects_nobody(
 def test_a_site_that_lists_it_fails_its_check(setting: str, path: str, count: int) -> None:
     """An error names the setting; the sandbox's tables are not made in the site's database."""
     with override_settings(**{setting: [*getattr(settings, setting), path]}):
-        found = [each for each in run_checks() if each.id == "django_identity.E013"]
+        messages = run_checks(tags=[Tags.security])
+    found = [each for each in messages if each.id == "django_identity.E013"]
     assert len(found) == count
     assert all(setting in each.msg for each in found)

@@ -14,6 +14,7 @@ from django.core.management import get_commands
 from django.template import engines
 from django.urls import URLPattern
 
+import django_identity
 from django_identity import urls
 from django_identity.api import urls as api_urls
 from django_identity.conf import Application
@@ -61,7 +62,8 @@ def test_every_public_name_is_in_the_documentation(kind: str) -> None:
 
 def test_every_system_check_is_a_row() -> None:
     """Once, and no row is about a check that is gone."""
-    used = {id_ for path in ROOT.glob("django_identity/c[ho]*/*.py")
+    package = Path(django_identity.__file__).parent
+    used = {id_ for path in package.glob("c[ho]*/*.py")
             for id_ in CHECK_ID.findall(path.read_text("utf-8"))}  # fmt: skip
     assert sorted(re.findall(r"^\| `django_identity\.([EW]\d{3})`", DOCS, re.MULTILINE)) == sorted(
         used

@@ -14,12 +14,14 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 import django_identity
-import example_project
 from tests.fake_service import serving
 
 LANGUAGES = ("fr", "pt", "pt_BR", "es", "ar")
-APP = Path(django_identity.__file__).parent / "locale"
-EXAMPLE = Path(example_project.__file__).parent / "circle" / "locale"
+ROOT = Path(__file__).parents[1]
+APP = ROOT / "django_identity" / "locale"
+EXAMPLE = ROOT / "example_project" / "circle" / "locale"
+#: A wheel has the compiled catalogues alone.
+COMPILED = {APP: Path(django_identity.__file__).parent / "locale", EXAMPLE: EXAMPLE}
 #: How many texts there are at least: a catalogue that was not read would be complete.
 CATALOGUES = {APP: 400, EXAMPLE: 50}
 EACH = pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_placeholders_and_tags_survive(locale: Path, language: str) -> None:
 @EACH
 def test_the_compiled_catalogue_is_the_written_one(locale: Path, language: str) -> None:
     """What a site loads is what the translator wrote."""
-    compiled = gettext.translation("django", locale, [language])
+    compiled = gettext.translation("django", COMPILED[locale], [language])
     for (context, *english), message in messages_of(locale, language).items():
         if len(english) == 1:
             get = partial(compiled.pgettext, context) if context else compiled.gettext

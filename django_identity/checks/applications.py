@@ -1,5 +1,7 @@
 """What one application needs: secrets, addresses, its policy, and what an erasure leaves."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from inspect import Parameter, Signature, iscoroutinefunction, signature

@@ -1,7 +1,7 @@
 """The e-mails that tell the account's owner about a link and its changes.
 
-They are sent after the commit, and a sign-in does not fail if the mail server does. Django's
-``EMAIL_TIMEOUT`` says how long it waits.
+They are sent after the commit, and a sign-in does not fail if the mail server does. The time-out
+of Django's mail settings says how long it waits.
 """
 
 from typing import Any

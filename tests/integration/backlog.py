@@ -12,8 +12,10 @@ from tests.factories import sealed
 def make_backlog(size: int) -> None:
     """Identities that are due, with tokens of the stand-in that are too old."""
     now = timezone.now()
-    users = User.objects.bulk_create(User(username=f"waiting-{n}") for n in range(size))
-    identities = LinkedIdentity.objects.bulk_create(
+    # Each is read again, because MySQL returns no keys of what is inserted.
+    User.objects.bulk_create(User(username=f"waiting-{n}") for n in range(size))
+    users = User.objects.filter(username__startswith="waiting-")
+    LinkedIdentity.objects.bulk_create(
         LinkedIdentity(
             user=user, application="default", environment="test", subject=user.username,
             subject_digest=digest("default", "test", user.username), consent=Consent.GRANTED,
@@ -29,5 +31,5 @@ def make_backlog(size: int) -> None:
             refresh_token=sealed(identity, "refresh_token", f"rt-0-{identity.subject}"),
             access_expires_at=now,
         )
-        for identity in identities
+        for identity in LinkedIdentity.objects.filter(subject__startswith="waiting-")
     )

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import random
+import warnings
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timedelta
@@ -97,6 +98,8 @@ def deliver_at_once(processes: int, count: int, began_at: datetime) -> list[int]
     shares = [deliveries[share::processes] for share in range(processes)]
     # Forked, and warm: each would take longer to import the site than to deliver its share.
     post(b"", signature="")
+    # Beside this thread only the one that waits for it runs.
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     context = multiprocessing.get_context("fork")
     start = context.Barrier(len(shares), timeout=PATIENCE)
     with ProcessPoolExecutor(len(shares), context, initializer=start.wait) as pool:

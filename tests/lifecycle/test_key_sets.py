@@ -194,6 +194,7 @@ def test_applications_of_one_origin_share_the_set(origin: FakeService) -> None:
         assert (origin.calls("jwks"), another.calls("jwks")) == (1, 1)
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_child_process_fetches_for_itself(origin: FakeService, site: Application) -> None:
     """It has none of its parent's threads, one of which may be fetching."""
     origin.answers["jwks"] = slowly(0.3, "key-1")

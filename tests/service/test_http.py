@@ -54,6 +54,7 @@ def test_reads_share_a_connection_and_no_cookie() -> None:
 SECRET = Secret("nothing that prints")
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_child_process_opens_its_own_connections() -> None:
     """Parent and child never write into one connection."""
     with closing(KeepingServer()) as server:
