@@ -29,11 +29,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(folder: Path) -> Iterator[Site]:
-    with (
-        serving() as service,
-        running_site(folder, service.settings(), DEBUG="", SECRET_KEY=SECRET) as running,
-    ):
-        yield running
+    with serving() as service:
+        settings = service.settings(LATER_SCOPES="documents:read")
+        with running_site(folder, settings, DEBUG="", SECRET_KEY=SECRET) as running:
+            yield running
 
 
 @contextmanager

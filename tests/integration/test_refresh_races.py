@@ -144,7 +144,7 @@ def test_without_autocommit_nothing_is_refreshed(
     expired(identity)
     transaction.set_autocommit(False)
     try:
-        with pytest.raises(RuntimeError, match="autocommit"):
+        with pytest.raises(RuntimeError, match="Autocommit is off"):
             access_token_for(identity)
     finally:
         transaction.rollback()
