@@ -238,6 +238,9 @@ ERRORS: Mapping[str, Row] = {
     # Deliveries of events.
     "signature_invalid": Row(401, _CONTACT, _("The signature does not fit the body.")),
     "event_unreadable": Row(400, _CONTACT, _("The body is not an event.")),
+    "names_nobody": Row(
+        422, _CONTACT, "The event does not say whom it is about.",
+        "EVENT_SUBJECT_PATHS must have the member of the event that names its person."),
     "body_cut_off": Row(400, _CONTACT, "The body ended early."),
     "length_required": Row(411, _CONTACT, "The body has no length."),
     "body_too_large": Row(413, _CONTACT, "The body is larger than 256 KB."),

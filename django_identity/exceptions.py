@@ -22,7 +22,8 @@
     │       ├── ClientRejected             401 on a Connect request
     │       ├── VerificationPolicyNotMet   the person lacks a verification; see ``kyc_url``
     │       └── EnvironmentMismatch        test credentials and a live user, or the reverse
-    ├── EventRefused                       a webhook delivery that is not stored
+    ├── EventRefused                       a webhook delivery that is not acknowledged
+    │   └── EventNamesNobody               a withdrawal that does not say whose
     ├── StorageUnavailable                 the database did not answer
     ├── CredentialRejected                 a credential failed a check; see ``reason``
     ├── DocumentUnreadable                 no key opens the document, or it has another type
@@ -257,9 +258,18 @@ class DocumentsNotAllowed(IdentityError, PermissionDenied):
 
 
 class EventRefused(IdentityError):
-    """A delivery that is not stored. Delivering the same again does not help."""
+    """A delivery that is not acknowledged. Delivering the same again does not help."""
 
     code = "event_unreadable"
+
+
+class EventNamesNobody(EventRefused):
+    """A withdrawal that names nobody: only its type, times and digest are stored.
+
+    Delivered again within the hour, it may meet a mended ``EVENT_SUBJECT_PATHS``.
+    """
+
+    code = "names_nobody"
 
 
 class StorageUnavailable(IdentityError):

@@ -107,7 +107,7 @@ subject_unknown service_refusal invalid_grant access_token_rejected environment_
 invalid_connect_code connect_code_required client_rejected verification_policy_not_met
 connect_outcome_unknown credential_rejected document_unreadable documents_not_allowed
 sealed_value_unreadable reauthorization_needed signature_invalid event_unreadable body_cut_off
-length_required body_too_large storage_unavailable erasure_pending no_other_way_in
+length_required body_too_large names_nobody storage_unavailable erasure_pending no_other_way_in
 linked_before claims_unread approval_pending storage_refused
 """
 # What a re-fetch records without an exception.
