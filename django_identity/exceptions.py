@@ -56,7 +56,9 @@ SERVICE_CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 def shaped_code(text: object) -> str:
     """``text`` if it looks like an error code, else an empty text. Other text is never quoted."""
-    return text if isinstance(text, str) and SERVICE_CODE.fullmatch(text) else ""
+    if isinstance(text, str) and SERVICE_CODE.fullmatch(text):
+        return text
+    return ""
 
 
 def new_reference() -> str:
@@ -83,7 +85,8 @@ class IdentityError(Exception):
         if code:
             self.code = code
         super().__init__(detail or self.code)
-        self.detail, self.retry_after = detail, retry_after
+        self.detail = detail
+        self.retry_after = retry_after
         self.reference = new_reference()
 
     @property
@@ -133,7 +136,9 @@ class ServiceError(IdentityError):
     code = "service_error"
 
     def __init__(self, detail: str = "", *, endpoint: str = "", **more: Any) -> None:
-        super().__init__(f"{endpoint}: {detail}" if endpoint else detail, **more)
+        if endpoint:
+            detail = f"{endpoint}: {detail}"
+        super().__init__(detail, **more)
         self.endpoint = endpoint
 
 
@@ -148,9 +153,9 @@ class ServiceUnavailable(ServiceError):
     code = "service_unavailable"
 
     @classmethod
-    def of_status(cls, status: int, said: str = "", *, endpoint: str) -> ServiceUnavailable:
+    def of_status(cls, status: int, detail: str = "", *, endpoint: str) -> ServiceUnavailable:
         """The error for an answer with this status, of which nothing else can be used."""
-        error = cls(f"HTTP {status} {said}".strip(), endpoint=endpoint)
+        error = cls(f"HTTP {status} {detail}".strip(), endpoint=endpoint)
         error.status = status
         return error
 
