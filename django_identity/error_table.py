@@ -41,6 +41,7 @@ class Row:
 
 
 _RETRY, _RESTART, _CONTACT = Recovery.RETRY, Recovery.RESTART, Recovery.CONTACT
+_SIGN_IN_TO_LINK = Recovery.SIGN_IN_TO_LINK
 _NOT_IN = _("You were not signed in")
 _SILENT = _("%(service)s is not answering")
 _WRONG = _("Something went wrong. Please try again.")
@@ -61,7 +62,7 @@ def _refused(sentence: Text) -> Row:
 
 
 def _sign_in(sentence: Text, title: Text = _NOT_IN) -> Row:
-    return Row(403, Recovery.SIGN_IN_TO_LINK, sentence, title=title)
+    return Row(403, _SIGN_IN_TO_LINK, sentence, title=title)
 
 
 def _verify(sentence: Text) -> Row:
@@ -108,6 +109,11 @@ ERRORS: Mapping[str, Row] = {
     "user_changed": _again(
         _("Another account is signed in here now, or none. Please start again.")),
     "session_ended": _again(_("Your session on this site has ended. Please sign in again.")),
+    "session_needed": Row(
+        403, _SIGN_IN_TO_LINK,
+        _("This browser does not know you yet. Sign in to your account in it, then start again."),
+        _("The call has a token and no session, and the service leads back to a page that knows "
+          "sessions alone. Begin in a session, or set REDIRECT_URI to a page of the front end.")),
     "access_denied": Row(
         400, _RESTART, _("Nothing was changed. You can continue whenever you like."),
         _("The person shared nothing."), _("You did not share anything")),
