@@ -41,6 +41,7 @@ class Row:
 
 
 _RETRY, _RESTART, _CONTACT = Recovery.RETRY, Recovery.RESTART, Recovery.CONTACT
+_SIGN_IN_TO_LINK = Recovery.SIGN_IN_TO_LINK
 _NOT_IN = _("You were not signed in")
 _SILENT = _("%(service)s is not answering")
 _WRONG = _("Something went wrong. Please try again.")
@@ -61,7 +62,7 @@ def _refused(sentence: Text) -> Row:
 
 
 def _sign_in(sentence: Text, title: Text = _NOT_IN) -> Row:
-    return Row(403, Recovery.SIGN_IN_TO_LINK, sentence, title=title)
+    return Row(403, _SIGN_IN_TO_LINK, sentence, title=title)
 
 
 def _verify(sentence: Text) -> Row:
@@ -108,6 +109,11 @@ ERRORS: Mapping[str, Row] = {
     "user_changed": _again(
         _("Another account is signed in here now, or none. Please start again.")),
     "session_ended": _again(_("Your session on this site has ended. Please sign in again.")),
+    "session_needed": Row(
+        403, _SIGN_IN_TO_LINK,
+        _("This browser does not know you yet. Sign in to your account in it, then start again."),
+        _("The call has a token and no session, and the service leads back to a page that knows "
+          "sessions alone. Begin in a session, or set REDIRECT_URI to a page of the front end.")),
     "access_denied": Row(
         400, _RESTART, _("Nothing was changed. You can continue whenever you like."),
         _("The person shared nothing."), _("You did not share anything")),
@@ -232,6 +238,9 @@ ERRORS: Mapping[str, Row] = {
     # Deliveries of events.
     "signature_invalid": Row(401, _CONTACT, _("The signature does not fit the body.")),
     "event_unreadable": Row(400, _CONTACT, _("The body is not an event.")),
+    "names_nobody": Row(
+        422, _CONTACT, "The event does not say whom it is about.",
+        "EVENT_SUBJECT_PATHS must have the member of the event that names its person."),
     "body_cut_off": Row(400, _CONTACT, "The body ended early."),
     "length_required": Row(411, _CONTACT, "The body has no length."),
     "body_too_large": Row(413, _CONTACT, "The body is larger than 256 KB."),

@@ -22,7 +22,8 @@
     │       ├── ClientRejected             401 on a Connect request
     │       ├── VerificationPolicyNotMet   the person lacks a verification; see ``kyc_url``
     │       └── EnvironmentMismatch        test credentials and a live user, or the reverse
-    ├── EventRefused                       a webhook delivery that is not stored
+    ├── EventRefused                       a webhook delivery that is not acknowledged
+    │   └── EventNamesNobody               a withdrawal that does not say whose
     ├── StorageUnavailable                 the database did not answer
     ├── CredentialRejected                 a credential failed a check; see ``reason``
     ├── DocumentUnreadable                 no key opens the document, or it has another type
@@ -55,7 +56,9 @@ SERVICE_CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 def shaped_code(text: object) -> str:
     """``text`` if it looks like an error code, else an empty text. Other text is never quoted."""
-    return text if isinstance(text, str) and SERVICE_CODE.fullmatch(text) else ""
+    if isinstance(text, str) and SERVICE_CODE.fullmatch(text):
+        return text
+    return ""
 
 
 def new_reference() -> str:
@@ -82,7 +85,8 @@ class IdentityError(Exception):
         if code:
             self.code = code
         super().__init__(detail or self.code)
-        self.detail, self.retry_after = detail, retry_after
+        self.detail = detail
+        self.retry_after = retry_after
         self.reference = new_reference()
 
     @property
@@ -132,7 +136,9 @@ class ServiceError(IdentityError):
     code = "service_error"
 
     def __init__(self, detail: str = "", *, endpoint: str = "", **more: Any) -> None:
-        super().__init__(f"{endpoint}: {detail}" if endpoint else detail, **more)
+        if endpoint:
+            detail = f"{endpoint}: {detail}"
+        super().__init__(detail, **more)
         self.endpoint = endpoint
 
 
@@ -147,9 +153,9 @@ class ServiceUnavailable(ServiceError):
     code = "service_unavailable"
 
     @classmethod
-    def of_status(cls, status: int, said: str = "", *, endpoint: str) -> ServiceUnavailable:
+    def of_status(cls, status: int, detail: str = "", *, endpoint: str) -> ServiceUnavailable:
         """The error for an answer with this status, of which nothing else can be used."""
-        error = cls(f"HTTP {status} {said}".strip(), endpoint=endpoint)
+        error = cls(f"HTTP {status} {detail}".strip(), endpoint=endpoint)
         error.status = status
         return error
 
@@ -257,9 +263,18 @@ class DocumentsNotAllowed(IdentityError, PermissionDenied):
 
 
 class EventRefused(IdentityError):
-    """A delivery that is not stored. Delivering the same again does not help."""
+    """A delivery that is not acknowledged. Delivering the same again does not help."""
 
     code = "event_unreadable"
+
+
+class EventNamesNobody(EventRefused):
+    """A withdrawal that names nobody: only its type, times and digest are stored.
+
+    Delivered again within the hour, it may meet a mended ``EVENT_SUBJECT_PATHS``.
+    """
+
+    code = "names_nobody"
 
 
 class StorageUnavailable(IdentityError):

@@ -107,8 +107,8 @@ subject_unknown service_refusal invalid_grant access_token_rejected environment_
 invalid_connect_code connect_code_required client_rejected verification_policy_not_met
 connect_outcome_unknown credential_rejected document_unreadable documents_not_allowed
 sealed_value_unreadable reauthorization_needed signature_invalid event_unreadable body_cut_off
-length_required body_too_large storage_unavailable erasure_pending no_other_way_in
-linked_before claims_unread approval_pending storage_refused
+length_required body_too_large names_nobody storage_unavailable erasure_pending no_other_way_in
+linked_before claims_unread approval_pending storage_refused session_needed
 """
 # What a re-fetch records without an exception.
 RECORDED = ("overtaken", "provider_mismatch", "unexpected_error")

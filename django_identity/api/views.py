@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from django.contrib.auth.models import AbstractBaseUser
+from django.http import HttpRequest
 from django.middleware.csrf import get_token
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables
@@ -15,11 +17,11 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from django_identity import conf
-from django_identity.api import serializers
+from django_identity.api import schema, serializers
 from django_identity.api.parsers import BoundedJSONParser
 from django_identity.api.problems import exception_handler
 from django_identity.backends import end_unlinked_session
-from django_identity.exceptions import IdentityError
+from django_identity.exceptions import FlowError, IdentityError
 from django_identity.lifecycle import connect, sign_in, withdrawal
 from django_identity.lifecycle.standing import standing_of
 from django_identity.logs import LogEvent, log, log_failure
@@ -29,6 +31,7 @@ from django_identity.views.problems import CHALLENGE
 from django_identity.views.sign_in import (
     begin_sign_in,
     browser_key_of,
+    leads_back_to_a_page,
     note_arrival,
     set_browser_cookie,
 )
@@ -90,6 +93,7 @@ class _Endpoint(APIView):
         return Response(self.serializer_class(told).data)
 
 
+@schema.refuses_with()
 class MeView(_Endpoint):
     """The standing of the person, as every gate sees it, and what the site asks for.
 
@@ -109,13 +113,21 @@ class MeView(_Endpoint):
         return self.answer(told)
 
 
+@schema.refuses_with()
 class LoginView(_Endpoint):
     """Begin a sign-in. The frontend sends the browser to the address."""
 
     serializer_class = serializers.LoginSerializer
 
+    def setup(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().setup(request, *args, **kwargs)
+        # Whom a page sees: the user of the session, whom the user of a token soon replaces.
+        self.seen_by_pages = getattr(request, "user", None)
+
     def post(self, request: Request, **_alias: str) -> Response:
         asked = self.asked()
+        if self.user is not None and leads_back_to_a_page(self.application):
+            self._refuse_a_token_alone(self.user)
         if asked["scope"] not in ("", *self.application.later_scopes):
             raise ValidationError({"scope": _("The site does not ask for this.")}, "scope_refused")
         address, browser_key = begin_sign_in(
@@ -125,7 +137,13 @@ class LoginView(_Endpoint):
         set_browser_cookie(response, browser_key, request=request)
         return response
 
+    def _refuse_a_token_alone(self, user: AbstractBaseUser) -> None:
+        """The callback page would not know ``user``, after the person has consented."""
+        if self.seen_by_pages != user:
+            raise FlowError("a token without the session of its user", code="session_needed")
 
+
+@schema.refuses_with()
 class CallbackView(_Endpoint):
     """Complete a sign-in: the members are the query of the service's redirect.
 
@@ -147,6 +165,7 @@ class CallbackView(_Endpoint):
         return self.answer({"next": flow.landing_url(completed.next_url)})
 
 
+@schema.refuses_with(schema.ConnectProblemSerializer)
 class ConnectView(_Endpoint):
     """Redeem a Connect code for the signed-in person.
 
@@ -169,6 +188,7 @@ class ConnectView(_Endpoint):
         return self.answer(identity)
 
 
+@schema.refuses_with()
 class DisconnectView(_Endpoint):
     """Disconnect the identity, and end the session if it is an identity session."""
 

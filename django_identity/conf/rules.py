@@ -126,6 +126,7 @@ PRIVATE_JWKS = f"a list of private JWKs, each with kid and alg ({ALGORITHMS})"
 PATHS = "a dict from documents:metadata and documents:read to paths with {subject}"
 NAMING_SCOPES = ("profile:read", "claims:read")
 KYC_SCOPE = "kyc:read"
+MEMBER_PATH = r"[^.\s]+(?:\.[^.\s]+)*"
 SCOPES = ("profile:read", KYC_SCOPE, "claims:read")
 SERVICE_NAME = "identity"
 ADDRESSES = ("BASE_URL", "AUTH_URL", "API_ORIGIN", "REDIRECT_URI", "SERVICE_ACCOUNT_URL")
@@ -159,6 +160,7 @@ class Application:
     ``later_scopes``: what only a gate asks for. ``keep_claims``: what is stored, None for all.
     ``kyc_holds``: how long a KYC level counts after the service last confirmed it;
     ``service_name``: the service's name for people; ``service_account_url``: their account there.
+    ``event_subject_paths``: where an event may name its person, beside ``user_id`` in its data.
     ``document_paths``: scope of documents -> the path that serves it, below ``base_url``.
     """
 
@@ -188,6 +190,11 @@ class Application:
     redirect_uri: str | None = _key(_address, "the registered callback address, or None", None)
     timeout: float = _key(_between(0.001, 60, int, float), "a number of seconds up to 60", 10.0)
     refetches_per_minute: int = _key(_between(1, 1_000_000, int), "a number", 1000)
+    event_subject_paths: tuple[str, ...] = _key(
+        _list_of(_matching(MEMBER_PATH)),
+        "a list of paths such as data.user.id",
+        ("data.user.user_id", "data.user.id", "user_id"),
+    )
     # The handlers of an event are retried within a day.
     event_days: int = _key(_between(2, 3650, int), "a number of days, at least 2", 180)
     kyc_holds: timedelta = _key(_HOLDS, "a timedelta from an hour to a year", timedelta(hours=48))  # noqa: RUF009  a field

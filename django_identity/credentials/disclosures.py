@@ -32,15 +32,15 @@ def require_listed(disclosures: list[bytes], listed: frozenset[str]) -> None:
     lines = b"".join([b2a_base64(sha256(text).digest()) for text in disclosures])
     digests = lines.translate(_TO_URL_SAFE_LINES).decode("ascii").split()
     if len(listed.difference(digests)) != len(listed) - len(digests):
-        repeated = len(set(digests)) != len(digests)
-        raise CredentialRejected(
-            RejectionReason.DISCLOSURE_REPEAT if repeated else RejectionReason.DISCLOSURE_UNLISTED
-        )
+        if len(set(digests)) != len(digests):
+            raise CredentialRejected(RejectionReason.DISCLOSURE_REPEAT)
+        raise CredentialRejected(RejectionReason.DISCLOSURE_UNLISTED)
 
 
 def read_claims(disclosures: list[bytes], payload: dict[str, Any]) -> Mapping[str, Any]:
     """Claim name -> value of the listed disclosures, read-only."""
     claims = dict(map(_read, disclosures))
+    # A disclosure must not replace a signed member, or another disclosure (RFC 9901 §7.1, §9.7).
     if not DIGEST_MEMBERS.isdisjoint(claims):
         raise CredentialRejected(RejectionReason.DISCLOSURE_NAME)
     if len(claims) != len(disclosures) or not payload.keys().isdisjoint(claims):
@@ -56,9 +56,9 @@ def _read(text: bytes) -> tuple[str, Any]:
         disclosure = strict_json.read(base64url.decode(text))
     except strict_json.NotStrictJSON:
         raise CredentialRejected(RejectionReason.DISCLOSURE_JSON) from None
+    if type(disclosure) is list and len(disclosure) == 2:
+        raise CredentialRejected(RejectionReason.DISCLOSURE_ARRAY_ELEMENT)
     if type(disclosure) is not list or len(disclosure) != 3:
-        if type(disclosure) is list and len(disclosure) == 2:
-            raise CredentialRejected(RejectionReason.DISCLOSURE_ARRAY_ELEMENT)
         raise CredentialRejected(RejectionReason.DISCLOSURE_SHAPE)
     salt, name, value = disclosure
     if type(salt) is not str or type(name) is not str:

@@ -43,12 +43,15 @@ def open_document(document: str, *, keys: Sequence[Mapping[str, Any]], content_t
     public key is public.
     """
     kind = media_type(content_type)
-    opened, is_type = _opened(document, keys, kind), TYPES.get(kind)
-    if opened is not None and is_type and 0 < len(opened) <= LARGEST and is_type(opened):
-        return opened
-    detail = "no key opens it" if opened is None else "not of its type and size"
+    content = _opened(document, keys, kind)
+    detail = "no key opens it"
+    if content is not None:
+        is_of_kind = TYPES.get(kind)
+        if is_of_kind and len(content) <= LARGEST and is_of_kind(content):
+            return content
+        detail = "not of its type and size"
     # Keeps the keys and the content out of the traceback.
-    del document, keys, opened
+    del document, keys, content
     raise DocumentUnreadable(detail)
 
 
@@ -65,15 +68,17 @@ def _opened(document: str, keys: Sequence[Mapping[str, Any]], kind: str) -> byte
     if not _is_allowed(header, kind):
         return None
     # Without an encrypted key only where the shared secret is the key itself (RFC 7516 §5.2).
-    if (document.split(".")[1] == "") != (header["alg"] == "ECDH-ES"):
+    has_encrypted_key = document.split(".")[1] != ""
+    if has_encrypted_key == (header["alg"] == "ECDH-ES"):
         return None
+
     fitting = [key for key in keys if rules.is_document_key(key) and _fits(header, key)]
     registry = Registry(algorithms=[header["alg"], *CONTENT_ENCRYPTIONS])
     for key in fitting[:MOST_KEYS_TRIED]:
         # Encrypted to another key, or changed: the library raises errors of any class.
         with contextlib.suppress(Exception):
-            ours = jwk.import_key(dict(key))
-            return jwe.decrypt_compact(document, ours, registry=registry).plaintext
+            private_key = jwk.import_key(dict(key))
+            return jwe.decrypt_compact(document, private_key, registry=registry).plaintext
     return None
 
 

@@ -33,6 +33,7 @@ def take_apart(credential: str) -> tuple[bytes, list[bytes], list[bytes]]:
         raise CredentialRejected(RejectionReason.LIMITS)
     if text.translate(None, _CHARACTERS):
         raise CredentialRejected(RejectionReason.FORMAT_CHARSET)
+    # The last part, behind the last "~", is taken off here and must be empty.
     if not disclosures or disclosures.pop():
         raise CredentialRejected(RejectionReason.FORMAT_TILDE)
     if len(segments) != 3 or not all(segments):
@@ -56,10 +57,13 @@ def read_kid(segment: bytes) -> str:
         header = strict_json.read_object(base64url.decode(segment))
     except strict_json.NotStrictJSON:
         raise CredentialRejected(RejectionReason.HEADER_JSON) from None
+    # "none", or an HMAC with the public key as its secret, would be anybody's signature.
     if header.get("alg") != "ES256":
         raise CredentialRejected(RejectionReason.HEADER_ALG)
+    # The service's keys sign other tokens too (RFC 8725 §3.11).
     if header.get("typ") != "dc+sd-jwt":
         raise CredentialRejected(RejectionReason.HEADER_TYP)
+    # An extension that must be understood, and is not (RFC 7515 §4.1.11).
     if "crit" in header:
         raise CredentialRejected(RejectionReason.HEADER_CRIT)
     if not _KEY_SOURCES.isdisjoint(header):

@@ -30,18 +30,26 @@ def subject_of(
     if len(token) > MAX_CHARACTERS or token.count(".") != 2:
         return None
     try:
+        # The header only chooses one of the service's keys, and shows the type of the token.
         header = jwt.get_unverified_header(token)
         key = keys.get(header.get("kid", ""))
-        if key is None or header.get("typ", "JWT") not in TYPES:
+        kind = header.get("typ", "JWT")
+        if key is None or kind not in TYPES:
             return None
         claims = jwt.decode(
             token, key, algorithms=["ES256"], issuer=issuer, leeway=leeway, options=OPTIONS
         )
     except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError):
         return None
+
+    # A token for another application, which that one could hand in here, names nobody.
     aud = claims["aud"]
-    if header.get("typ", "JWT") in ACCESS_TOKENS:
-        is_for_us = aud == audience or (aud == issuer and claims.get("client_id") == audience)
-    else:
+    if kind not in ACCESS_TOKENS:
         is_for_us = aud in (audience, [audience])
-    return str(claims["sub"]) if is_for_us else None
+    elif aud == issuer:
+        is_for_us = claims.get("client_id") == audience
+    else:
+        is_for_us = aud == audience
+    if not is_for_us:
+        return None
+    return str(claims["sub"])

@@ -43,14 +43,22 @@ class KeySet:
         Raises only ``MalformedAnswer``. Prefer ``from_text`` for the text of a response, because a
         parsed document no longer shows repeated members.
         """
-        entries = document.get("keys") if isinstance(document, Mapping) else None
+        entries = None
+        if isinstance(document, Mapping):
+            entries = document.get("keys")
         if not isinstance(entries, list | tuple) or len(entries) > MAX_KEYS:
             raise _malformed(f"not a list of at most {MAX_KEYS} keys")
-        jwks = [jwk for jwk in entries if isinstance(jwk, Mapping)]
-        named = [(kid, jwk) for jwk in jwks if isinstance(kid := jwk.get("kid"), str)]
-        times = Counter(kid for kid, _ in named)
-        keys = {kid: _public_key(jwk) for kid, jwk in named if times[kid] == 1}
-        return cls({kid: key for kid, key in keys.items() if key is not None})
+
+        objects = [entry for entry in entries if isinstance(entry, Mapping)]
+        named = [jwk for jwk in objects if isinstance(jwk.get("kid"), str)]
+        times = Counter(jwk["kid"] for jwk in named)
+        keys: dict[str, ec.EllipticCurvePublicKey] = {}
+        for jwk in named:
+            key = _public_key(jwk)
+            # Of two keys with one name nobody can say which one signs.
+            if key is not None and times[jwk["kid"]] == 1:
+                keys[jwk["kid"]] = key
+        return cls(keys)
 
     @classmethod
     def from_text(cls, text: str | bytes) -> Self:
@@ -58,20 +66,16 @@ class KeySet:
 
         Raises only ``MalformedAnswer``.
         """
-        # Lone surrogates pass here; the JSON reader refuses them.
-        octets = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-        if len(octets) > MAX_OCTETS:
+        if isinstance(text, str):
+            # Lone surrogates pass here; the JSON reader refuses them.
+            text = text.encode("utf-8", "surrogatepass")
+        if len(text) > MAX_OCTETS:
             raise _malformed(f"over {MAX_OCTETS} bytes")
         try:
-            document = strict_json.read(octets)
+            document = strict_json.read(text)
         except strict_json.NotStrictJSON as unreadable:
             raise _malformed("not strict JSON") from unreadable
         return cls.from_jwks(document)
-
-    @property
-    def kids(self) -> tuple[str, ...]:
-        """The ``kid`` of each usable key, in the document's order."""
-        return tuple(self._by_kid)
 
     def get(self, kid: str) -> ec.EllipticCurvePublicKey | None:
         """The key with exactly this ``kid``, or None."""
@@ -86,14 +90,18 @@ class KeySet:
 
 def _public_key(jwk: Mapping[Any, Any]) -> ec.EllipticCurvePublicKey | None:
     """The key in ``jwk``, or None if the key is not usable."""
+    # With the private part ("d") in public, anybody could sign.
     if jwk.get("kty") != "EC" or jwk.get("crv") != "P-256" or "d" in jwk:
         return None
+    # A key for another use or algorithm must not verify credentials (RFC 7517 §4.2 to §4.4).
     if jwk.get("use", "sig") != "sig" or jwk.get("alg", "ES256") != "ES256":
         return None
     operations = jwk.get("key_ops", ["verify"])
     if not isinstance(operations, list | tuple) or "verify" not in operations:
         return None
-    x, y = _coordinate(jwk.get("x")), _coordinate(jwk.get("y"))
+
+    x = _coordinate(jwk.get("x"))
+    y = _coordinate(jwk.get("y"))
     if x is None or y is None:
         return None
     try:
@@ -111,4 +119,6 @@ def _coordinate(text: object) -> int | None:
         return None
     number = int.from_bytes(base64url.decode(octets), "big")
     # cryptography accepts a coordinate outside the field if its remainder is valid.
-    return number if number < _P else None
+    if number >= _P:
+        return None
+    return number

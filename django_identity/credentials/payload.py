@@ -63,7 +63,7 @@ def require_times(payload: dict[str, Any], *, now: float, leeway: float) -> None
         raise CredentialRejected(RejectionReason.PAYLOAD_EXP)
     if now >= exp:
         raise CredentialRejected(RejectionReason.PAYLOAD_EXPIRED)
-    latest = now + leeway if now + leeway < _LAST_DATE else _LAST_DATE
+    latest = min(now + leeway, _LAST_DATE)
     for name in ("nbf", "iat"):
         moment = payload.get(name, now)
         if type(moment) not in _NUMBERS or not _FIRST_DATE <= moment <= latest:

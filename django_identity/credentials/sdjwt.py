@@ -59,7 +59,9 @@ def verify(
         raise ValueError("leeway must be a finite number of seconds, not negative")
     if now is not None and now.utcoffset() is None:
         raise ValueError("now must be an aware datetime")
-    seconds = time.time() if now is None else now.timestamp()
+    seconds = time.time()
+    if now is not None:
+        seconds = now.timestamp()
     expected = {"iss": issuer, "aud": audience, "environment": environment}
     try:
         return _verified(credential, keys, expected, subject, seconds, leeway)
@@ -78,13 +80,15 @@ def _verified(
     token, (header, body, signature), disclosures = take_apart(credential)
     kid = read_kid(header)
     _require_signature(token, signature, keys.get(kid))
+
     payload = read_payload(base64url.decode(body))
     require_parties(payload, expected, subject)
     require_times(payload, now=now, leeway=leeway)
+
     require_listed(disclosures, listed_digests(payload))
-    claims, issued = read_claims(disclosures, payload), payload.get("iat")
+    claims = read_claims(disclosures, payload)
     return VerifiedCredential(
-        payload["sub"], payload["environment"], kid, claims, payload["exp"], issued
+        payload["sub"], payload["environment"], kid, claims, payload["exp"], payload.get("iat")
     )
 
 
@@ -101,7 +105,8 @@ def _require_signature(
     if len(signature) != _SIGNATURE_CHARACTERS:
         raise CredentialRejected(RejectionReason.SIGNATURE)
     octets = base64url.decode(signature)
-    r, s = int.from_bytes(octets[:32], "big"), int.from_bytes(octets[32:], "big")
+    r = int.from_bytes(octets[:32], "big")
+    s = int.from_bytes(octets[32:], "big")
     digest = sha256(token[: -_SIGNATURE_CHARACTERS - 1]).digest()
     try:
         key.verify(utils.encode_dss_signature(r, s), digest, _ES256)

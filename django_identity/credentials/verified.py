@@ -37,7 +37,9 @@ class VerifiedCredential:
     @property
     def issued_at(self) -> datetime | None:
         """``iat`` as an aware datetime, in UTC, or None if the credential has no ``iat``."""
-        return None if self.iat is None else datetime.fromtimestamp(self.iat, UTC)
+        if self.iat is None:
+            return None
+        return datetime.fromtimestamp(self.iat, UTC)
 
     def claims_as_json(self) -> dict[str, Any]:
         """The claims as new dicts and lists, for ``json.dumps`` or a ``JSONField``."""

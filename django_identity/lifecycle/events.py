@@ -5,7 +5,8 @@ number of deliveries. A process that dies between the two transactions leaves an
 outcome: the service delivers it again, and upkeep applies what has none.
 """
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from django.db import DatabaseError, InterfaceError
@@ -27,8 +28,12 @@ from django_identity.models import (
     StoredClaim,
     WebhookEvent,
 )
+from django_identity.models.events import NAMES_NOBODY
 from django_identity.service.webhooks import Event, NamedClaim, is_signed, kyc_in
 
+#: For so long the service is asked to deliver a withdrawal again that names nobody.
+AWAITS_ITS_PERSON = timedelta(hours=1)
+LONGEST_ERROR = 255
 #: Events that take something away. They act without their payload, too.
 TAKES_AWAY = (EventType.KYC_REJECTED, EventType.CLAIM_REVOKED, EventType.CONSENT_REVOKED)
 
@@ -39,41 +44,69 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
     """Check, store, apply and log one delivery. After this call the effect is committed.
 
     Must run outside any transaction. Raises ``EventRefused``, or ``StorageUnavailable`` if the
-    database failed, for example with a deadlock: then the service delivers again.
+    database failed, for example with a deadlock: then the service delivers again. A withdrawal that
+    names nobody raises ``EventNamesNobody`` for an hour, so that a service that delivers again
+    meets the mended setting.
     """
     if not is_signed(body, signature=signature, secrets=application.webhook_secrets):
         raise exceptions.EventRefused(code="signature_invalid")
-    event = Event.parse(body)
+    event = Event.parse(body, subject_paths=application.event_subject_paths)
+    nameless = WebhookEvent.digest_of(application, event, subject="")
     try:
-        row, is_repeat = apply(WebhookEvent.objects.stored(application, event), event)
+        stored = WebhookEvent.objects.stored(application, event)
+        row, is_repeat = apply(stored, event, nameless=nameless)
     except (DatabaseError, InterfaceError) as error:
         raise exceptions.StorageUnavailable(type(error).__name__) from error
+    members = None
+    if row.names_nobody:
+        members = ",".join(event.members)
+        is_withdrawal = row.event_type in (*TAKES_AWAY, EventType.DATA_DELETION_REQUESTED)
+        if is_withdrawal and timezone.now() < row.received_at + AWAITS_ITS_PERSON:
+            raise exceptions.EventNamesNobody(f"{row.event_type} with {members}")
     log(
         LogEvent.EVENT_RECEIVED,
+        level=logging.INFO if members is None else logging.WARNING,
         application=application.alias,
         # Types that nobody knows could be anything, and many, so the log does not name them.
         type=event.event_type if event.event_type in EFFECTS else "other",
         outcome="repeated" if is_repeat else row.outcome,
         row=row.pk,
         why=row.why_ignored,
+        members=members,
     )
 
 
-def apply(stored: WebhookEvent, event: Event | None = None) -> tuple[WebhookEvent, bool]:
+def apply(
+    stored: WebhookEvent, event: Event | None = None, *, nameless: str = ""
+) -> tuple[WebhookEvent, bool]:
     """Apply the stored event, unless it has an outcome. Returns the row, and whether it had one.
 
-    Upkeep applies what was stored and never applied, without ``event``, its content.
+    Upkeep applies what was stored and never applied, without ``event``, its content. ``nameless``:
+    the digest of the same event without its person. If the service sent that before, it is closed.
     """
     with database.atomic():
         identity = LinkedIdentity.objects.locked(stored.subject_digest)
         # By the digest: MySQL tells no key after the insert.
-        row = WebhookEvent.objects.select_for_update().get(event_digest=stored.event_digest)
+        digests = [stored.event_digest, nameless]
+        locked = WebhookEvent.objects.select_for_update().filter(event_digest__in=digests)
+        rows = {row.event_digest: row for row in locked}
+        row = rows.pop(stored.event_digest)
+        for earlier in rows.values():
+            _close_nameless(earlier)
         if row.outcome:
             return row, True
         if identity is not None and event is not None:
             row.keep(event)
-        _apply(row, identity)
+        _apply(row, identity, members=event.members if event else ())
         return row, False
+
+
+def _close_nameless(row: WebhookEvent) -> None:
+    """The event came again and named its person, so nobody has to look into this row."""
+    row.outcome = EventOutcome.SUPERSEDED
+    row.error = ""
+    row.next_attempt_at = None
+    row.save(update_fields=["outcome", "error", "next_attempt_at"])
 
 
 def apply_since(identity: LinkedIdentity, began_at: datetime, *, is_new: bool) -> None:
@@ -82,6 +115,9 @@ def apply_since(identity: LinkedIdentity, began_at: datetime, *, is_new: bool) -
     The caller has locked the identity, and saves it. Raises ``LinkingRefused``.
     """
     events = WebhookEvent.objects.of_subject_since(identity.subject_digest, began_at)
+    if not events.exists():
+        return
+
     for row in events.select_for_update().order_by("occurred_at", "event_digest"):
         is_newer = row.occurred_at >= began_at - CLOCK_SKEW
         is_revoked = row.event_type == EventType.CONSENT_REVOKED and is_newer
@@ -96,14 +132,17 @@ def apply_since(identity: LinkedIdentity, began_at: datetime, *, is_new: bool) -
             _apply(row, identity)
 
 
-def _apply(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
+def _apply(
+    row: WebhookEvent, identity: LinkedIdentity | None, *, members: Iterable[str] = ()
+) -> None:
     """Apply a locked event to the locked identity of its subject, and save its outcome.
 
     An event about a subject that is not linked keeps its type, its times and its digests only.
     """
     row.next_attempt_at = None
     if row.event_type in EFFECTS and not row.subject_digest:
-        row.outcome, row.error = EventOutcome.FAILED, "names_nobody"
+        row.outcome = EventOutcome.FAILED
+        row.error = f"{NAMES_NOBODY} {','.join(members)}".strip()[:LONGEST_ERROR]
     elif identity is None:
         row.outcome = _outcome_for_nobody(row)
     else:

@@ -10,11 +10,11 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from django_identity import conf, database
+from django_identity import database
 from django_identity.handlers import KNOWN_TYPES, EventType, Handler, handlers_of
 from django_identity.lifecycle import erasure, events
 from django_identity.logs import LogEvent, log_trouble
-from django_identity.models import EventOutcome, WebhookEvent, digest
+from django_identity.models import EventOutcome, WebhookEvent
 from django_identity.service import backoff
 
 # The last attempt is 10 to 21 hours after the first.
@@ -69,8 +69,7 @@ def choose_events(
     """The stored events with these ids (or all), that failed, or that were received since then."""
     chosen = WebhookEvent.objects.all()
     if event_ids:
-        digests = [digest(alias, event_id) for alias in conf.aliases() for event_id in event_ids]
-        chosen = chosen.filter(event_digest__in=digests)
+        chosen = chosen.filter(event_id__in=event_ids)
     if failed:
         chosen = chosen.filter(outcome=EventOutcome.FAILED)
     return chosen.filter(received_at__gte=since) if since else chosen

@@ -27,6 +27,8 @@ from django_identity.service.webhooks import Event
 #: The members of an event's data that the spec and this package name.
 KEPT_MEMBERS = ("user_id", "userId", "sub", "kyc_level", "status", "provider", "claim_type")
 NOT_APPLIED_IS_DUE_AFTER = timedelta(minutes=1)
+#: The error of an event that names nobody. The names of the members that were there may follow.
+NAMES_NOBODY = "names_nobody"
 
 
 class WebhookEvent(Record):
@@ -34,7 +36,7 @@ class WebhookEvent(Record):
 
     application = models.CharField(_("application"), max_length=64)
     event_id = ServiceText(_("event id"), max_length=255, blank=True)
-    # It finds a repeat.
+    # It finds a repeat: see ``digest_of``.
     event_digest = models.CharField(max_length=DIGEST_LENGTH)
     event_type = ServiceText(_("type"), max_length=64, blank=True)
     occurred_at = models.DateTimeField(_("occurred"))
@@ -85,12 +87,23 @@ class WebhookEvent(Record):
         subject = (application.alias, application.environment, event.subject)
         return cls(
             application=application.alias,
-            event_digest=digest(application.alias, event.event_id),
+            event_digest=cls.digest_of(application, event, subject=event.subject),
             event_type=event.event_type,
             occurred_at=min(event.occurred_at, now),
             received_at=now,
             subject_digest=digest(*subject) if event.subject else "",
             next_attempt_at=now + NOT_APPLIED_IS_DUE_AFTER,
+        )
+
+    @staticmethod
+    def digest_of(application: Application, event: Event, *, subject: str) -> str:
+        """What finds a repeat: application, environment, id and type, and whom it is about.
+
+        A service that uses an id twice has two events, and an event that named nobody is not the
+        same as the one that names its person.
+        """
+        return digest(
+            application.alias, application.environment, event.event_id, event.event_type, subject
         )
 
     def keep(self, event: Event) -> None:
@@ -104,6 +117,11 @@ class WebhookEvent(Record):
         elif event.event_type in KNOWN_TYPES:
             held = event.content
             self.payload = {name: held[name] for name in KEPT_MEMBERS if name in held}
+
+    @property
+    def names_nobody(self) -> bool:
+        """Whether the event is of a known type, and does not say whom it is about."""
+        return self.outcome == EventOutcome.FAILED and self.error.startswith(NAMES_NOBODY)
 
     @property
     def why_ignored(self) -> WhyIgnored | None:

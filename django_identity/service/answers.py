@@ -31,6 +31,7 @@ MOST_DOCUMENTS = 20
 LARGEST_DOCUMENTS = 24 * 1024 * 1024
 # RFC 6749 appendix A.4, or empty. The limit of the length is our own.
 SCOPE = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]{0,1000}")
+COUNTRY = re.compile("[A-Z]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +48,45 @@ class TokenAnswer:
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> Self:
         """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
-        kind, scope, read = body.get("token_type"), body.get("scope"), Members(body, "token")
-        read.require(kind is None or str(kind).lower() == "bearer", "token_type is not Bearer")
-        read.require(scope is None or _is_scope(scope), "scope is not a usable text")
-        has_refresh_token = body.get("refresh_token") is not None
-        id_token = body.get("id_token")
+        members = Members(body, "token")
+        kind = body.get("token_type")
+        members.require(kind is None or str(kind).lower() == "bearer", "token_type is not Bearer")
+
+        scopes = None
+        scope = body.get("scope")
+        if scope is not None:
+            members.require(_is_scope(scope), "scope is not a usable text")
+            scopes = tuple(scope.split())
+
+        refresh_token = None
+        if body.get("refresh_token") is not None:
+            refresh_token = members.token("refresh_token")
+
+        # What is no ID token only names nobody, so it is no reason to refuse the tokens.
+        id_token = None
+        if isinstance(body.get("id_token"), str):
+            id_token = Secret(body["id_token"])
+
         return cls(
-            access_token=read.token("access_token"),
-            refresh_token=read.token("refresh_token") if has_refresh_token else None,
+            access_token=members.token("access_token"),
+            refresh_token=refresh_token,
             expires_in=_lifetime(body.get("expires_in")),
-            scopes=None if scope is None else tuple(scope.split()),
-            subject=read.named_subject(),
-            id_token=Secret(id_token) if isinstance(id_token, str) else None,
+            scopes=scopes,
+            subject=members.named_subject(),
+            id_token=id_token,
         )
 
     @classmethod
     def parse_refreshed(cls, body: Mapping[str, Any]) -> Self:
         """As ``parse``, of the answer to a refresh: a usable pair is enough.
 
-        The refresh token that was sent is spent by now, so what else is odd is left out.
+        The refresh token that was sent is spent by now, so a new pair that was refused for another
+        odd member would be lost. Such a member is left out.
         """
-        odd = {name for name in SUBJECTS if not is_subject(body.get(name))} | {"token_type"}
-        odd |= set() if _is_scope(body.get("scope")) else {"scope"}
+        odd = ["token_type"]
+        odd += [name for name in SUBJECTS if not is_subject(body.get(name))]
+        if not _is_scope(body.get("scope")):
+            odd.append("scope")
         return cls.parse({**body, **dict.fromkeys(odd)})
 
 
@@ -76,19 +94,25 @@ def _is_scope(value: object) -> bool:
     return isinstance(value, str) and SCOPE.fullmatch(value) is not None
 
 
-def _lifetime(given: object) -> float:
+def _lifetime(expires_in: object) -> float:
     """Seconds: zero for a past one, an hour for no number."""
-    seconds = _number(given)
-    return USUAL_LIFETIME if seconds is None else min(max(seconds, 0.0), LONGEST_LIFETIME)
+    seconds = _number(expires_in)
+    if seconds is None:
+        return USUAL_LIFETIME
+    return min(max(seconds, 0.0), LONGEST_LIFETIME)
 
 
-def _number(given: object) -> float | None:
+def _number(value: object) -> float | None:
     """A number, or a text that is one."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
     try:
-        number = float(given) if isinstance(given, (int, float, str)) else math.nan
+        number = float(value)
     except (ValueError, OverflowError):
         return None
-    return None if isinstance(given, bool) or math.isnan(number) else number
+    if math.isnan(number):
+        return None
+    return number
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -111,15 +135,17 @@ class Profile:
 
     @classmethod
     def parse(cls, body: Mapping[str, Any], *, environment: str = "live") -> Self:
-        read = Members(body, "profile")
-        country = read.text("country", longest=LONGEST_CODE)
+        members = Members(body, "profile")
+        country = members.text("country", longest=LONGEST_CODE)
+        if not COUNTRY.fullmatch(country):
+            country = ""
         return cls(
-            id=read.subject("id"),
-            email=read.text("email"),
-            first_name=read.name("first_name"),
-            last_name=read.name("last_name"),
-            country=country if re.fullmatch("[A-Z]{2}", country) else "",
-            kyc_level=read.text("kyc_level", longest=LONGEST_CODE),
+            id=members.subject("id"),
+            email=members.text("email"),
+            first_name=members.name("first_name"),
+            last_name=members.name("last_name"),
+            country=country,
+            kyc_level=members.text("kyc_level", longest=LONGEST_CODE),
             photo_url=safe_url(body.get("photo_url"), environment=environment),
             risk_score=_number(body.get("risk_score")),
         )
@@ -138,13 +164,13 @@ class KycStatus:
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> Self:
         """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
-        read = Members(body, "kyc")
+        members = Members(body, "kyc")
         return cls(
-            kyc_level=read.text("kyc_level", longest=LONGEST_CODE),
-            status=read.text("status", longest=LONGEST_CODE),
-            provider=read.text("provider", longest=LONGEST_SUBJECT),
-            verified_at=read.moment("verified_at"),
-            subject=read.named_subject(),
+            kyc_level=members.text("kyc_level", longest=LONGEST_CODE),
+            status=members.text("status", longest=LONGEST_CODE),
+            provider=members.text("provider", longest=LONGEST_SUBJECT),
+            verified_at=members.moment("verified_at"),
+            subject=members.named_subject(),
         )
 
 
@@ -159,15 +185,15 @@ class ListedClaim:
     expires_at: datetime | None
 
     @classmethod
-    def parse(cls, read: Members) -> Self:
-        revoked = read.body.get("revoked")
-        read.require(isinstance(revoked, bool | None), "revoked is not a boolean")
+    def parse(cls, members: Members) -> Self:
+        revoked = members.body.get("revoked")
+        members.require(isinstance(revoked, bool | None), "revoked is not a boolean")
         return cls(
-            claim_type=read.required("claim_type", longest=LONGEST_NAME),
-            provider=read.text("provider", longest=LONGEST_NAME),
+            claim_type=members.required("claim_type", longest=LONGEST_NAME),
+            provider=members.text("provider", longest=LONGEST_NAME),
             revoked=revoked is True,
-            proof_hash=read.text("proof_hash", longest=LONGEST_SUBJECT),
-            expires_at=read.moment("expires_at"),
+            proof_hash=members.text("proof_hash", longest=LONGEST_SUBJECT),
+            expires_at=members.moment("expires_at"),
         )
 
 
@@ -181,13 +207,17 @@ class ClaimsAnswer:
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> Self:
-        read, has_one = Members(body, "claims"), body.get("credential") is not None
+        members = Members(body, "claims")
         is_known = body.get("credential_format") in (None, "dc+sd-jwt")
-        read.require(is_known, "an unknown credential_format")
+        members.require(is_known, "an unknown credential_format")
+        listed = members.listed("claims", most=MOST_CLAIMS)
+        credential = None
+        if body.get("credential") is not None:
+            credential = members.exact("credential", longest=LONGEST_CREDENTIAL)
         return cls(
-            user_id=read.subject("user_id"),
-            claims=tuple(map(ListedClaim.parse, read.listed("claims", most=MOST_CLAIMS))),
-            credential=read.exact("credential", longest=LONGEST_CREDENTIAL) if has_one else None,
+            user_id=members.subject("user_id"),
+            claims=tuple(map(ListedClaim.parse, listed)),
+            credential=credential,
         )
 
 
@@ -208,16 +238,18 @@ class Document:
 
     @classmethod
     def parse_all(cls, body: Mapping[str, Any]) -> tuple[Self, ...]:
-        return tuple(
-            cls(
-                document_type=each.required("document_type", longest=LONGEST_CODE),
-                document_id=each.text("document_id", longest=LONGEST_SUBJECT),
-                country=each.text("country", longest=LONGEST_CODE),
-                status=each.text("status", longest=LONGEST_CODE),
-                content_type=each.text("content_type", longest=LONGEST_CODE),
-                content=each.exact("content", longest=LARGEST_DOCUMENTS).encode(),
-            )
-            for each in Members(body, "documents").listed("documents", most=MOST_DOCUMENTS)
+        listed = Members(body, "documents").listed("documents", most=MOST_DOCUMENTS)
+        return tuple(map(cls.parse, listed))
+
+    @classmethod
+    def parse(cls, members: Members) -> Self:
+        return cls(
+            document_type=members.required("document_type", longest=LONGEST_CODE),
+            document_id=members.text("document_id", longest=LONGEST_SUBJECT),
+            country=members.text("country", longest=LONGEST_CODE),
+            status=members.text("status", longest=LONGEST_CODE),
+            content_type=members.text("content_type", longest=LONGEST_CODE),
+            content=members.exact("content", longest=LARGEST_DOCUMENTS).encode(),
         )
 
     def __reduce_ex__(self, _protocol: object) -> NoReturn:
@@ -234,9 +266,9 @@ class RotatedSecret:
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> Self:
-        read = Members(body, "rotate_secret")
-        secret = Secret(read.required("clientSecret"))
-        return cls(read.required("mode"), read.required("clientId"), secret)
+        members = Members(body, "rotate_secret")
+        secret = Secret(members.required("clientSecret"))
+        return cls(members.required("mode"), members.required("clientId"), secret)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -249,6 +281,6 @@ class NewTestUser:
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> Self:
-        read = Members(body, "test_users")
-        password = Secret(read.required("password"))
-        return cls(read.required("userId"), read.required("email"), password)
+        members = Members(body, "test_users")
+        password = Secret(members.required("password"))
+        return cls(members.required("userId"), members.required("email"), password)

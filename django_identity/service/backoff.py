@@ -2,7 +2,8 @@
 
 import random
 
-FIRST, LONGEST = 60.0, 6 * 3600.0
+FIRST = 60.0
+LONGEST = 6 * 3600.0
 # Beyond it every pause is the longest one, and the power stays a number.
 MOST_DOUBLINGS = 16
 

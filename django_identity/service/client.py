@@ -18,6 +18,8 @@ from django_identity.service.members import SUBJECTS, Members
 LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0
 USER_PATH = "/users/{subject}/{endpoint}"
+# A profile names its person by another member than the other answers.
+PROFILE_SUBJECT = ("id",)
 # The path segment for the access token's user. The spec does not show it.
 TOKENS_USER = "me"
 # A service that does not know this path segment answers with one of these.
@@ -106,17 +108,19 @@ class ServiceClient:
         After these errors the code is spent. It is unspent only after a ``ServiceError`` with a
         false ``may_have_arrived``.
         """
-        sent: dict[str, Any] = {"connect_code": code, "scopes": list(scopes)}
+        request: dict[str, Any] = {"connect_code": code, "scopes": list(scopes)}
         if callback_url is not None:
-            sent["callback_url"] = callback_url
+            request["callback_url"] = callback_url
         try:
-            body = self._fetch("connect", "/connect/request", json=sent, sent_once=True)
+            body = self._fetch("connect", "/connect/request", json=request, sent_once=True)
         except (exceptions.MalformedAnswer, exceptions.ServiceUnavailable) as error:
             if not error.may_have_arrived:
                 raise
+            # A second try would spend the code that the service may have taken.
             raise exceptions.ServiceError(
                 error.code, endpoint="connect", code="connect_outcome_unknown"
             ) from None
+
         try:
             return ConnectAnswer.parse(body, asked=scopes)
         except exceptions.MalformedAnswer as unusable:
@@ -148,8 +152,8 @@ class ServiceClient:
     @sensitive_variables()
     def create_test_user(self, app_id: str, *, portal_token: Secret) -> answers.NewTestUser:
         """Ask for a new sandbox user. The answer has the password. Sent once."""
-        path, sent = "/developer/test-users", {"appId": app_id}
-        body = self._fetch("test_users", path, portal_token, json=sent, sent_once=True)
+        path = "/developer/test-users"
+        body = self._fetch("test_users", path, portal_token, json={"appId": app_id}, sent_once=True)
         return answers.NewTestUser.parse(body)
 
     def _basic_credentials(self) -> str:
@@ -170,9 +174,12 @@ class ServiceClient:
         It is asked for with ``token``, or without one with the client's credentials. ``more``: of
         the ``Call``.
         """
-        proof = self._basic_credentials() if token is None else f"Bearer {token.reveal()}"
-        url, headers = f"{self._application.base_url}{path}", {"Authorization": proof}
-        envelope = self._send(Call(endpoint, url, headers, **more))
+        proof = self._basic_credentials()
+        if token is not None:
+            proof = f"Bearer {token.reveal()}"
+        url = f"{self._application.base_url}{path}"
+        envelope = self._send(Call(endpoint, url, {"Authorization": proof}, **more))
+
         data = envelope.get("data")
         if envelope.get("success") is not True or not isinstance(data, dict):
             raise exceptions.MalformedAnswer("not the success envelope", endpoint=endpoint)
@@ -195,16 +202,21 @@ class ServiceClient:
         ``subject``: None for the access token's user. Raises ``ServiceRefusal`` with the code
         ``subject_unknown`` if the service does not take such a request.
         """
-        person = TOKENS_USER if subject is None else quote(subject, safe="")
+        person = TOKENS_USER
+        if subject is not None:
+            person = quote(subject, safe="")
         path = path.format(subject=person, endpoint=endpoint)
         try:
             body = self._fetch(endpoint, path, token, **more)
+        except exceptions.EnvironmentMismatch:
+            raise
         except exceptions.ServiceRefusal as refused:
-            is_mismatch = isinstance(refused, exceptions.EnvironmentMismatch)
-            if subject is None and refused.status in NO_SUCH_USER and not is_mismatch:
+            if subject is None and refused.status in NO_SUCH_USER:
                 refused.code = "subject_unknown"
             raise
-        names = ("id",) if endpoint == "profile" else SUBJECTS
+
+        # Another person's data must never open this person's gates.
+        names = PROFILE_SUBJECT if endpoint == "profile" else SUBJECTS
         named = Members(body, endpoint).named_subject(names)
         if subject is not None and named not in (None, subject):
             raise exceptions.SubjectMismatch("about another subject", endpoint=endpoint)

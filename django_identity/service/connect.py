@@ -18,7 +18,8 @@ from django_identity.service.members import LONGEST_SUBJECT, Members
 
 LONGEST_PASTE = 1000
 LONGEST_SIGNATURE = 8192
-PROFILE_SCOPE, KYC_SCOPE = "profile:basic", "kyc:status"
+PROFILE_SCOPE = "profile:basic"
+KYC_SCOPE = "kyc:status"
 # A code must stand alone: ``CNX-ABCD-12345`` contains no code.
 WRITTEN_OUT = re.compile(r"\bCNX ?- ?([A-Z0-9]{4}) ?- ?([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII)
 LOOSE = re.compile(r"\bCNX[ -]*([A-Z0-9]{4})[ -]*([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII)
@@ -33,7 +34,9 @@ def code_in(pasted: str) -> str:
     """
     if len(pasted) > LONGEST_PASTE:
         raise FlowError("longer than any sentence around a code", code="connect_code_malformed")
-    text = DASHES.sub("-", INVISIBLE.sub("", unicodedata.normalize("NFKC", pasted).upper()))
+    text = unicodedata.normalize("NFKC", pasted).upper()
+    text = INVISIBLE.sub("", text)
+    text = DASHES.sub("-", text)
     text = " ".join(text.split())
     # With hyphens it may stand beside words that look like one ("CNX code from").
     found = WRITTEN_OUT.findall(text) or LOOSE.findall(text)
@@ -62,36 +65,47 @@ class ConnectAnswer:
     @classmethod
     def parse(cls, body: Mapping[str, Any], *, asked: Collection[str]) -> Self:
         """Parse the ``data`` of the answer. Raises ``MalformedAnswer``; ``SubjectMismatch``."""
-        read = Members(body, "connect")
-        read.require(body.get("status") == "approved", "status is not approved")
-        subject = read.subject("user_id")
-        shared = _shared(read, "profile") if PROFILE_SCOPE in asked else {}
-        profile = replace(Profile.parse({"id": subject, **(shared or {})}), by_code=True)
-        stated = _shared(read, "kyc") if KYC_SCOPE in asked else None
-        kyc = None if stated is None else KycStatus.parse(stated)
+        members = Members(body, "connect")
+        members.require(body.get("status") == "approved", "status is not approved")
+        subject = members.subject("user_id")
+
+        named = {"id": subject}
+        if PROFILE_SCOPE in asked:
+            named |= _shared(members, "profile") or {}
+        profile = replace(Profile.parse(named), by_code=True)
+
+        kyc = None
+        shared_kyc = _shared(members, "kyc") if KYC_SCOPE in asked else None
+        if shared_kyc is not None:
+            kyc = KycStatus.parse(shared_kyc)
+
         if profile.id != subject:
             raise SubjectMismatch("about another subject", endpoint="connect")
-        read.require(kyc is None or kyc.status, "data.kyc without a status")
-        if (issued_at := read.moment("issued_at")) is None:
-            raise read.wrong("no issued_at")
+        members.require(kyc is None or kyc.status, "data.kyc without a status")
+        issued_at = members.moment("issued_at")
+        if issued_at is None:
+            raise members.wrong("no issued_at")
         return cls(
-            request_id=read.required("request_id", longest=LONGEST_SUBJECT),
+            request_id=members.required("request_id", longest=LONGEST_SUBJECT),
             user_id=subject,
             profile=profile,
             kyc=kyc,
             issued_at=issued_at,
-            signature=read.required("signature", longest=LONGEST_SIGNATURE),
+            signature=members.required("signature", longest=LONGEST_SIGNATURE),
             received=MappingProxyType(body),
         )
 
 
-def _shared(read: Members, name: str) -> Any:
+def _shared(members: Members, name: str) -> Any:
     """The member ``profile`` or ``kyc``, in the result's member ``data`` or in the result itself.
 
     The spec's "data.profile" can mean both. Null: there is nothing to share.
     """
-    held = [each for each in (read.body.get("data"), read.body) if isinstance(each, Mapping)]
-    shared = [each[name] for each in held if name in each]
+    shared: list[Any] = []
+    for place in (members.body.get("data"), members.body):
+        if isinstance(place, Mapping) and name in place:
+            shared.append(place[name])
+    # In both places: nobody could say which one counts.
     is_usable = len(shared) == 1 and isinstance(shared[0], dict | None)
-    read.require(is_usable, f"no usable data.{name}")
+    members.require(is_usable, f"no usable data.{name}")
     return shared[0]

@@ -64,6 +64,10 @@ class Call:
     largest: int = LARGEST_ANSWER
     sent_once: bool = False
 
+    @property
+    def has_content(self) -> bool:
+        return self.form is not None or self.json is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -83,17 +87,22 @@ def exchange(application: Application, call: Call) -> Answer:
     """
     began = time.monotonic()
     ends_at = began + min(call.seconds, application.timeout)
-    ours = _in_our_call.set(True)
+    outside = _in_our_call.set(True)
     try:
         answer = _answer(call, ends_at=ends_at)
     except FAILURES as error:
         raise _no_answer(call, error) from None
     finally:
-        _in_our_call.reset(ours)
+        _in_our_call.reset(outside)
 
-    milliseconds = round((time.monotonic() - began) * 1000)
-    facts = {"endpoint": call.endpoint, "outcome": answer.status, "milliseconds": milliseconds}
-    log(LogEvent.SERVICE_CALLED, level=logging.DEBUG, application=application.alias, **facts)
+    log(
+        LogEvent.SERVICE_CALLED,
+        level=logging.DEBUG,
+        application=application.alias,
+        endpoint=call.endpoint,
+        outcome=answer.status,
+        milliseconds=round((time.monotonic() - began) * 1000),
+    )
     return answer
 
 
@@ -120,26 +129,38 @@ def _exchange(call: Call, *, ends_at: float, is_new: bool) -> Answer:
     Each step has the time-out of the whole call; the total is checked while the body arrives.
     """
     client = _client(os.getpid(), keeps=not is_new)
-    method = "GET" if call.form is None and call.json is None else "POST"
-    content: dict[str, Any] = {"headers": call.headers, "data": call.form, "json": call.json}
-    seconds = max(ends_at - time.monotonic(), SHORTEST)
-    request = client.build_request(method, call.url, timeout=seconds, **content)
-    body = bytearray()
+    request = client.build_request(
+        "POST" if call.has_content else "GET",
+        call.url,
+        headers=call.headers,
+        data=call.form,
+        json=call.json,
+        timeout=max(ends_at - time.monotonic(), SHORTEST),
+    )
     with closing(client.send(request, stream=True)) as response:
+        # It could lead the request, with its token or code, to anybody.
         if 300 <= response.status_code < 400:
             raise exceptions.ServiceUnavailable(
                 "a redirect", endpoint=call.endpoint, code="unexpected_redirect"
             )
+        # A small body could inflate to a huge one.
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise exceptions.MalformedAnswer("an unasked encoding", endpoint=call.endpoint)
-        for chunk in response.iter_raw():
-            body += chunk
-            if len(body) > call.largest:
-                detail = f"over {call.largest} bytes"
-                raise exceptions.MalformedAnswer(detail, endpoint=call.endpoint)
-            if time.monotonic() > ends_at:
-                raise httpx.ReadTimeout("the body takes too long")
-        return Answer(response.status_code, response.headers, bytes(body))
+        body = _body(response, call, ends_at=ends_at)
+        return Answer(response.status_code, response.headers, body)
+
+
+def _body(response: httpx.Response, call: Call, *, ends_at: float) -> bytes:
+    """The body, unless it is larger or comes more slowly than ``call`` allows."""
+    body = bytearray()
+    for chunk in response.iter_raw():
+        body += chunk
+        if len(body) > call.largest:
+            detail = f"over {call.largest} bytes"
+            raise exceptions.MalformedAnswer(detail, endpoint=call.endpoint)
+        if time.monotonic() > ends_at:
+            raise httpx.ReadTimeout("the body takes too long")
+    return bytes(body)
 
 
 def _no_answer(call: Call, error: Exception) -> exceptions.ServiceUnavailable:
@@ -175,8 +196,8 @@ def _client(process: int, *, keeps: bool) -> httpx.Client:
 
     ``keeps``: its connections stay open for the next calls.
     """
-    # No ``transport``: with one httpx would ignore the proxies of the environment.
     limits = httpx.Limits(max_keepalive_connections=20 if keeps else 0)
+    # No ``transport``: with one httpx would ignore the proxies of the environment.
     return httpx.Client(follow_redirects=False, cookies=NO_COOKIES, headers=HEADERS, limits=limits)
 
 

@@ -48,11 +48,17 @@ def without_controls(text: str) -> str:
     return DIRECTION.sub(REPLACEMENT, CONTROL.sub(REPLACEMENT, text))
 
 
-def safe_url(given: object, *, environment: str) -> str:
-    """``given`` if a page may show it, else empty. It is https; in test plain http, too."""
-    if not isinstance(given, str) or len(given) > LONGEST_URL or not (url := URL.fullmatch(given)):
+def safe_url(address: object, *, environment: str) -> str:
+    """``address`` if a page may show it, else empty. It is https; in test plain http, too."""
+    if not isinstance(address, str) or len(address) > LONGEST_URL:
         return ""
-    return given if environment == "test" or url[1].lower() == "https" else ""
+    url = URL.fullmatch(address)
+    if url is None:
+        return ""
+    is_plain = url[1].lower() == "http"
+    if is_plain and environment != "test":
+        return ""
+    return address
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -105,8 +111,10 @@ class Members:
     def moment(self, name: str) -> datetime | None:
         """An ISO 8601 time-stamp. Without a zone it is UTC, as in the spec."""
         text = self.text(name, longest=LONGEST_CODE)
+        if not text:
+            return None
         try:
-            return parse_moment(text, takes_days=True) if text else None
+            return parse_moment(text, takes_days=True)
         except NotAMoment:
             raise self.wrong(f"{name} is not a time") from None
 
@@ -121,12 +129,15 @@ class Members:
         named = {self.subject(name) for name in names if self.body.get(name) is not None}
         if len(named) > 1:
             raise SubjectMismatch("names two subjects", endpoint=self.endpoint)
-        return named.pop() if named else None
+        return next(iter(named), None)
 
     def listed(self, name: str, *, most: int) -> list[Members]:
         """A list of objects."""
         listed = self.body.get(name)
         if not isinstance(listed, list) or len(listed) > most:
             raise self.wrong(f"{name} is not a list of usable length")
-        self.require(all(isinstance(each, dict) for each in listed), f"{name} has no objects")
-        return [Members(each, self.endpoint) for each in listed]
+        members: list[Members] = []
+        for entry in listed:
+            self.require(isinstance(entry, dict), f"{name} has no objects")
+            members.append(Members(entry, self.endpoint))
+        return members

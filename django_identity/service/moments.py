@@ -16,11 +16,11 @@ def parse_moment(text: str, *, takes_days: bool = False) -> datetime:
 
     ``takes_days``: a date alone is its first moment. Raises ``NotAMoment``.
     """
-    given = text.upper()
-    if not (takes_days or "T" in given or " " in given):
+    text = text.upper()
+    if not (takes_days or "T" in text or " " in text):
         raise NotAMoment("not a time")
     try:
-        return bounded(datetime.fromisoformat(given))
+        return bounded(datetime.fromisoformat(text))
     except ValueError:
         raise NotAMoment("not a time") from None
 
@@ -31,8 +31,11 @@ def bounded(moment: datetime) -> datetime:
     It never raises. Some services write the last second of the calendar for "never", which many
     time zones cannot represent. Without a zone ``moment`` is UTC.
     """
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
     try:
-        return min(max(aware.astimezone(UTC), BEGINNING), NO_END)
+        moment = moment.astimezone(UTC)
     except OverflowError:
-        return BEGINNING if aware.year < BEGINNING.year else NO_END
+        # At an end of the calendar the zone's offset leads beyond it.
+        moment = moment.replace(tzinfo=UTC)
+    return min(max(moment, BEGINNING), NO_END)

@@ -46,18 +46,21 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> dict[
     try:
         members = read_object(answer.body)
     except NotStrictJSON as error:
-        unavailable = exceptions.ServiceUnavailable.of_status
-        raise unavailable(answer.status, f"({error})", endpoint=endpoint) from None
+        raise exceptions.ServiceUnavailable.of_status(
+            answer.status, f"({error})", endpoint=endpoint
+        ) from None
 
     is_refusal = members.get("success") is False or members.get("error") is not None
     if answer.status < 400 and not is_refusal:
         return members
 
     service_code = code_of(members)
-    kind = _kind_of(endpoint, answer.status, members) if is_refusal else None
+    kind = None
+    if is_refusal:
+        kind = _kind_of(endpoint, answer.status, members)
     if kind is None:
-        said = exceptions.shaped_code(service_code)
-        raise exceptions.ServiceUnavailable.of_status(answer.status, said, endpoint=endpoint)
+        detail = exceptions.shaped_code(service_code)
+        raise exceptions.ServiceUnavailable.of_status(answer.status, detail, endpoint=endpoint)
 
     refused = kind(endpoint=endpoint, service_code=service_code, status=answer.status)
     if isinstance(refused, exceptions.VerificationPolicyNotMet):
@@ -80,8 +83,9 @@ def _kind_of(
         return exceptions.VerificationPolicyNotMet
     if status != 401:
         return exceptions.ServiceRefusal
-    is_ours = endpoint in OF_APPLICATION
-    return exceptions.ClientRejected if is_ours else exceptions.AccessTokenRejected
+    if endpoint in OF_APPLICATION:
+        return exceptions.ClientRejected
+    return exceptions.AccessTokenRejected
 
 
 def _asks_for_verification(members: Mapping[str, Any]) -> bool:
@@ -98,9 +102,12 @@ def _asks_for_verification(members: Mapping[str, Any]) -> bool:
 
 def code_of(body: Mapping[str, Any]) -> str:
     """The service's code in an error answer, or an empty text."""
-    error = body.get("error")
-    code = error.get("code") if isinstance(error, dict) else error
-    return code if isinstance(code, str) else ""
+    code = body.get("error")
+    if isinstance(code, dict):
+        code = code.get("code")
+    if not isinstance(code, str):
+        return ""
+    return code
 
 
 def pause(headers: Mapping[str, str]) -> float:

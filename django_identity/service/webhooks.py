@@ -3,16 +3,23 @@
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any, Self
 
 from django_identity.exceptions import EventRefused, MalformedAnswer
 from django_identity.handlers import CLAIM_TYPES, KNOWN_TYPES, KYC_TYPES, EventType, canonical
 from django_identity.secrets import Secret
 from django_identity.service.answers import KycStatus
-from django_identity.service.members import LONGEST_CODE, LONGEST_NAME, LONGEST_SUBJECT, Members
+from django_identity.service.members import (
+    LONGEST_CODE,
+    LONGEST_NAME,
+    LONGEST_SUBJECT,
+    Members,
+    is_subject,
+)
 from django_identity.service.moments import NotAMoment, parse_moment
 from django_identity.strict_json import NotStrictJSON, read_object
 
@@ -22,6 +29,11 @@ DEEPEST = 16
 # An escaped NUL: databases cannot store it. The JSON reader refuses a NUL as it is.
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 SUBJECTS = ("user_id", "userId", "sub")
+#: Members of every event, which name nobody.
+ENVELOPE = ("event_type", "event_id", "timestamp")
+# A member's name goes into the log, so it must not be a person's id. Ids have digits.
+SHOWN_NAME = re.compile(r"[A-Za-z_-]{1,32}")
+MOST_NAMED = 8
 OF_KYC = ("kyc_level", "status", "provider")
 VERIFIED = "verified"
 REJECTED = "rejected"
@@ -47,7 +59,8 @@ class NamedClaim:
 class Event:
     """The content of one delivery. ``content`` is the event's ``data``.
 
-    ``subject`` is empty if the event names nobody.
+    ``subject`` is empty if the event names nobody. Then ``members`` has the paths of the members
+    that were there, without their values.
     """
 
     event_id: str = field(repr=False)
@@ -55,14 +68,18 @@ class Event:
     occurred_at: datetime
     subject: str = field(repr=False)
     content: Mapping[str, Any] = field(repr=False)
+    members: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, body: bytes) -> "Event":
-        """Parse ``body``. Raises ``EventRefused``, which has only the digest of the body."""
+    def parse(cls, body: bytes, *, subject_paths: Iterable[str] = ()) -> "Event":
+        """Parse ``body``. ``subject_paths``: where else the subject may be, see ``_subject``.
+
+        Raises ``EventRefused``, which has only the digest of the body.
+        """
         try:
             if NUL.search(body):
                 raise NotStrictJSON("has a NUL character")
-            return _event(read_object(body, deepest=DEEPEST))
+            return _event(read_object(body, deepest=DEEPEST), subject_paths)
         except (NotStrictJSON, NotAMoment, MalformedAnswer) as error:
             detail = f"{error} (body {hashlib.sha256(body).hexdigest()})"
             raise EventRefused(detail) from None
@@ -91,7 +108,7 @@ def kyc_in(content: Mapping[str, Any], event_type: str) -> KycStatus:
     return replace(stated, status=REJECTED if is_rejection else status)
 
 
-def _event(members: dict[str, Any]) -> Event:
+def _event(members: dict[str, Any], subject_paths: Iterable[str]) -> Event:
     read = Members(members, ENDPOINT)
     event_type = canonical(read.required("event_type", longest=LONGEST_CODE))
     occurred_at = parse_moment(read.required("timestamp", longest=LONGEST_CODE))
@@ -103,21 +120,58 @@ def _event(members: dict[str, Any]) -> Event:
         kyc_in(content, event_type)
     if event_type in CLAIM_TYPES:
         NamedClaim.parse(content)
+    subject = _subject(members, subject_paths, is_known_type=event_type in KNOWN_TYPES)
     return Event(
         event_id=read.required("event_id", longest=LONGEST_SUBJECT),
         event_type=event_type,
         occurred_at=occurred_at,
-        subject=_subject(content, is_known_type=event_type in KNOWN_TYPES),
+        subject=subject,
         content=content,
+        members=() if subject else _paths_of(members),
     )
 
 
-def _subject(content: Mapping[str, Any], *, is_known_type: bool) -> str:
-    """The subject, from the members of ``SUBJECTS``, which must agree. Empty: it names nobody.
+def _subject(members: Mapping[str, Any], paths: Iterable[str], *, is_known_type: bool) -> str:
+    """The subject, from the members of ``SUBJECTS`` in the data, which must agree.
 
-    Raises ``MalformedAnswer``.
+    Only if none of them is there it is at the first of ``paths`` that leads to a usable text.
+    Empty: the event names nobody. Raises ``MalformedAnswer``.
     """
+    content = members["data"]
     named = {name: content[name] for name in SUBJECTS if content.get(name) not in (None, "")}
     if not is_known_type and not all(isinstance(value, str) for value in named.values()):
         return ""
-    return Members(named, ENDPOINT).named_subject(SUBJECTS) or ""
+    if named:
+        return Members(named, ENDPOINT).named_subject(SUBJECTS) or ""
+    for path in paths:
+        value = _value_at(path, members)
+        if is_subject(value):
+            return value
+    return ""
+
+
+def _value_at(path: str, members: Mapping[str, Any]) -> object:
+    """What is at the end of ``path``, such as ``data.user.id``. None if nothing is there."""
+    value: Any = members
+    for name in path.split("."):
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(name)
+    return value
+
+
+def _paths_of(members: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths of the event's own members, without their values, for the operator."""
+    own = {name: value for name, value in members.items() if name not in ENVELOPE}
+    paths = dict.fromkeys(_walk(own))
+    return tuple(islice(paths, MOST_NAMED))
+
+
+def _walk(members: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in members.items():
+        shown = name if SHOWN_NAME.fullmatch(name) else "?"
+        if not isinstance(value, Mapping):
+            yield shown
+            continue
+        for below in _walk(value):
+            yield f"{shown}.{below}"

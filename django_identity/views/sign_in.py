@@ -2,10 +2,12 @@
 
 import re
 import secrets
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect
+from django.urls import NoReverseMatch
 from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_variables
 
@@ -148,6 +150,18 @@ def begin_sign_in(
         more=more,
     )
     return address, browser_key
+
+
+def leads_back_to_a_page(application: conf.Application) -> bool:
+    """Whether the service leads people back to our callback page, and not to one of a front end."""
+    if application.redirect_uri is None:
+        return True
+    # The origin may be another than this request's: that is why a site sets the address.
+    path = urlsplit(application.redirect_uri).path
+    try:
+        return path == address_of("callback", application)
+    except NoReverseMatch:
+        return False
 
 
 def set_browser_cookie(response: HttpResponseBase, key: str, *, request: HttpRequest) -> None:

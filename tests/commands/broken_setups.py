@@ -410,6 +410,21 @@ def failed_events(site: Site) -> None:
         make_event(linked, "kyc.verified", outcome=EventOutcome.FAILED, **fields)
 
 
+def nameless_events(site: Site) -> None:
+    """Two of one kind; one is too old for anybody to do something about it."""
+    linked = make_identity(make_user())
+    long_ago = timezone.now() - timedelta(days=31)
+    for fields in ({}, {}, {"received_at": long_ago}):
+        nameless = {
+            "event_id": "",
+            "subject": "",
+            "outcome": EventOutcome.FAILED,
+            "error": "names_nobody data.customer.ref",
+            **fields,
+        }
+        make_event(linked, "consent.revoked", **nameless)
+
+
 def failing_rows(site: Site) -> None:
     reasons = ("credential_rejected", "service_timeout", "service_timeout")
     for number, (failures, reason) in enumerate(zip((1, 2, 5), reasons, strict=True)):

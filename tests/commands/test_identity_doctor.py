@@ -87,6 +87,8 @@ SETUPS = [
     ("all_that_fails", "due_rows", PROBLEM, "no answer: 2", "findings about the service"),
     ("overdue_handlers", "handlers", PROBLEM, "1 event(s) wait", "handler_failed"),
     ("failed_events", "events", PROBLEM, "1 event(s) failed", "identity_replay"),
+    ("nameless_events", "events", PROBLEM, "2 consent.revoked", "EVENT_SUBJECT_PATHS"),
+    ("nameless_events", "events", PROBLEM, "with data.customer.ref", "deliver"),
     ("missing_key", "keys", PROBLEM, "no key opens 20 of the newest 20", "former key"),
     ("damaged_grant", "keys", PROBLEM, "no key opens 1 of the newest 2", "--forget-unreadable"),
     ("rows_without_key", "refetches", PROBLEM, "1 failing: sealed_value_unreadable", "former key"),

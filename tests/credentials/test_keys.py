@@ -81,7 +81,7 @@ def test_unusable_keys():
         assert rejection(credential(), keys=keys) is R.KEY
         broken = jwk("key-2", OTHER_KEY) | {"kid": "key-2"} | changes
         beside = key_set({k: v for k, v in broken.items() if v is not ABSENT}, jwk())
-        assert beside.kids == ("key-1",), name
+        assert repr(beside) == "<KeySet ['key-1']>", name
         assert check(credential(), keys=beside).claims == CLAIMS
 
 
@@ -115,13 +115,13 @@ def test_a_repeated_kid_is_unusable(second):
     """Row 17: of two keys with one name neither is used, whatever the other is."""
     for entries in ([jwk(), second], [second, jwk()]):
         keys = key_set(*entries, jwk("key-2", OTHER_KEY))
-        assert keys.kids == ("key-2",)
+        assert repr(keys) == "<KeySet ['key-2']>"
 
 
 def test_malformed_entries_are_skipped():
     """Row 19: what is no key at all does not disturb either."""
     entries = (None, 1, "key-1", [], ["kid"], True, {})
-    assert key_set(*entries, jwk(), *entries).kids == ("key-1",)
+    assert repr(key_set(*entries, jwk(), *entries)) == "<KeySet ['key-1']>"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_text_of_either_kind():
     document = {"keys": [jwk(key_ops=["verify"]), jwk("key-2", OTHER_KEY), 5]}
     text = json.dumps(document)
     for keys in map(KeySet.from_text, (text, text.encode())):
-        assert keys.kids == KeySet.from_jwks(document).kids == ("key-1", "key-2")
+        assert repr(keys) == repr(KeySet.from_jwks(document)) == "<KeySet ['key-1', 'key-2']>"
         assert check(credential(), keys=keys).kid == "key-1"
 
 

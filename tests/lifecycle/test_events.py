@@ -1,6 +1,7 @@
 """Events: stored once, applied once, alike in every order."""
 
 import itertools
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -84,11 +85,11 @@ def test_an_event_is_stored_and_applied() -> None:
 
 
 def test_a_repeat_does_nothing_whatever_its_body() -> None:
-    """The same event id again is acknowledged."""
+    """The same event again is acknowledged."""
     linked()
-    deliver("claim.issued", event_id="evt_same")
+    deliver("kyc.verified", event_id="evt_same", kyc_level="level_1")
     before = LinkedIdentity.objects.get()
-    deliver("consent.revoked", event_id="evt_same")
+    deliver("kyc.verified", event_id="evt_same", kyc_level="level_3")
     assert LinkedIdentity.objects.get().version == before.version
     assert outcomes() == ["applied"]
 
@@ -323,14 +324,102 @@ def test_an_event_of_an_unknown_type_is_kept_for_its_handlers(handled: Handled) 
     assert row.next_attempt_at is not None
 
 
-def test_an_event_that_names_nobody_fails_for_good() -> None:
-    body = event_body("consent.revoked", subject="")
-    assert post(body).status_code == 200
+# Whom an event names
+
+
+WITHDRAWALS = ["kyc.rejected", "claim.revoked", "consent.revoked", "data.deletion_requested"]
+
+
+def about_a_customer(event_type: str, event_id: str = "evt_1") -> bytes:
+    """An event that names its person in a way that no setting knows yet."""
+    members = {
+        "event_type": event_type,
+        "event_id": event_id,
+        "timestamp": timezone.now().isoformat(),
+        "data": {"customer": {"ref": "subject-1"}},
+    }
+    return json.dumps(members).encode()
+
+
+@pytest.mark.parametrize("event_type", WITHDRAWALS)
+def test_a_withdrawal_that_names_nobody_is_not_acknowledged_for_an_hour(
+    event_type: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is stored, and the log names the members that were there, without values."""
+    body = about_a_customer(event_type)
+    responses = [post(body), post(body)]
+    assert [each.status_code for each in responses] == [422, 422]
+    assert responses[0].json()["error"]["code"] == "names_nobody"
     row = WebhookEvent.objects.get()
-    assert (row.outcome, row.error, row.next_attempt_at) == ("failed", "names_nobody", None)
-    # One of a type that nobody knows may be about nobody.
-    post(event_body("wallet.opened", subject=""))
-    assert WebhookEvent.objects.latest("pk").outcome == "ignored"
+    assert (row.event_type, row.outcome, row.next_attempt_at) == (event_type, "failed", None)
+    assert (row.subject, row.payload, row.event_id) == ("", None, "")
+    assert "data.customer.ref" in row.error
+    assert "data.customer.ref" in caplog.text
+    assert "subject-1" not in caplog.text + row.error
+    WebhookEvent.objects.update(received_at=timezone.now() - HOUR)
+    assert post(body).status_code == 200
+
+
+@pytest.mark.parametrize("event_type", ["kyc.verified", "claim.issued", "consent.granted"])
+def test_any_other_event_that_names_nobody_is_acknowledged(
+    event_type: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With a warning. One of a type that nobody knows may be about nobody."""
+    assert post(about_a_customer(event_type)).status_code == 200
+    assert outcomes() == ["failed"]
+    warnings = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert [each.members for each in warnings] == ["data.customer.ref"]
+    assert post(about_a_customer("wallet.opened")).status_code == 200
+    assert outcomes() == ["failed", "ignored"]
+
+
+@pytest.mark.parametrize("event_type", [*WITHDRAWALS, "kyc.verified"])
+def test_a_repeat_meets_the_mended_setting(event_type: str, settings: Any) -> None:
+    """It has its effect then, and the row that named nobody is closed."""
+    linked()
+    before = state()
+    body = about_a_customer(event_type)
+    post(body)
+    assert state() == before
+    mended = {
+        **settings.DJANGO_IDENTITY["default"],
+        "EVENT_SUBJECT_PATHS": ["data.customer.ref"],
+    }
+    settings.DJANGO_IDENTITY = {"default": mended}
+    assert [post(body).status_code for _ in range(2)] == [200, 200]
+    assert state() != before
+    assert outcomes() == ["superseded", "applied"]
+    assert not WebhookEvent.objects.exclude(error="").exists()
+
+
+# An id that a service uses twice
+
+
+def test_two_events_of_one_id_are_two(settings: Any) -> None:
+    """Of two people, or of two types."""
+    linked()
+    make_identity(make_user("grace"), subject="subject-2")
+    deliver("claim.issued", event_id="evt_same")
+    deliver("consent.revoked", event_id="evt_same")
+    deliver("consent.revoked", event_id="evt_same", subject="subject-2")
+    assert {each.consent for each in LinkedIdentity.objects.all()} == {Consent.REVOKED}
+    assert outcomes() == ["applied", "applied", "applied"]
+
+
+def test_an_id_of_the_test_environment_says_nothing_about_live(settings: Any) -> None:
+    """After an alias went from test to live."""
+    deliver("data.deletion_requested", event_id="evt_1")
+    settings.DJANGO_IDENTITY = {
+        "default": {
+            **settings.DJANGO_IDENTITY["default"],
+            "ENVIRONMENT": "live",
+            "BASE_URL": "https://service.example/api/v1",
+            "AUTH_URL": "https://service.example",
+        }
+    }
+    make_identity(make_user(), environment="live")
+    deliver("data.deletion_requested", event_id="evt_1")
+    assert outcomes() == ["ignored", "applied"]
 
 
 # Deletion

@@ -121,6 +121,47 @@ def test_the_subject_has_three_names_or_none(
     assert Event.parse(body_with(event_type=event_type, data=data)).subject == subject
 
 
+PATHS = ("data.user.user_id", "data.user.id", "user_id")
+
+
+@pytest.mark.parametrize(
+    ("members", "subject"),
+    [
+        ({"data": {"user": {"user_id": "a"}}}, "a"),
+        ({"data": {"user": {"id": "b"}}}, "b"),
+        ({"data": {}, "user_id": "c"}, "c"),
+        # In the order of the setting.
+        ({"data": {"user": {"id": "b", "user_id": "a"}}, "user_id": "c"}, "a"),
+        ({"data": {"user": "a"}, "user_id": "c"}, "c"),
+        ({"data": {"user": {"id": 7, "user_id": ["a"]}}, "user_id": "c"}, "c"),
+        # What the specification shows comes first, under its three names.
+        *[({"data": {name: "x", "user": {"id": "b"}}, "user_id": "c"}, "x")
+          for name in ("user_id", "userId", "sub")],
+        ({"data": {"user_id": None, "user": {"id": "b"}}}, "b"),
+        # A claim's or a document's, unless the site says otherwise.
+        ({"data": {"id": "d", "subject": "e"}}, ""),
+        ({"data": {"user": {"id": "x" * 256}}}, ""),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_person_is_where_the_setting_says(members: dict[str, Any], subject: str) -> None:
+    body = body_with(event_type="consent.revoked", **members)
+    assert Event.parse(body, subject_paths=PATHS).subject == subject
+
+
+def test_a_site_adds_a_path_of_its_own() -> None:
+    body = body_with(event_type="claim.revoked", data={"customer": {"ref": "subject-1"}})
+    assert Event.parse(body, subject_paths=(*PATHS, "data.customer.ref")).subject == "subject-1"
+
+
+def test_members_are_named_without_their_values_and_without_ids() -> None:
+    """The name of a member can be an id, too."""
+    data = {"customer": {"ref": "subject-1", "usr_8f3a": {"at": 1}}, "list": [{"a": "b"}]}
+    event = Event.parse(body_with(event_type="claim.revoked", data=data), subject_paths=PATHS)
+    assert event.members == ("data.customer.ref", "data.customer.?.at", "data.list")
+    assert Event.parse(body_with()).members == ()
+
+
 @pytest.mark.parametrize(
     ("event_type", "stated", "status"),
     [

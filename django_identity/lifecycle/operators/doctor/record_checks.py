@@ -25,9 +25,11 @@ from django_identity.models import (
     LinkedIdentity,
     WebhookEvent,
 )
+from django_identity.models.events import NAMES_NOBODY
 from django_identity.models.querysets import under
 
 SILENT_DAYS = 7
+NAMELESS_DAYS = 30
 MANY_FAILURES = 5
 MOST_REASONS = 5
 # The failures of a sign-in that the site's settings cause.
@@ -37,6 +39,10 @@ OF_SETTINGS = (
     "environment_mismatch",
     "sealed_value_unreadable",
     "subject_unknown",
+)
+NAME_THE_MEMBER = (
+    "Add the member that has the person's id to EVENT_SUBJECT_PATHS, and ask the service to deliver"
+    " these events again: what people revoked or asked to delete is still here."
 )
 STRAY = (
     "Events about them are acknowledged and change nothing: no revocation reaches them. Put the"
@@ -111,6 +117,20 @@ def _events() -> Iterator[Finding]:
     if count := number_of(failed):
         said = f"{count} event(s) failed"
         yield Finding("events", Level.PROBLEM, said, "Mend the handler; identity_replay.")
+    yield from _nameless()
+
+
+def _nameless() -> Iterator[Finding]:
+    """Events that name nobody, by their type and the members that were there."""
+    since = timezone.now() - timedelta(days=NAMELESS_DAYS)
+    failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED, received_at__gte=since)
+    nameless = failed.filter(event_id="", error__startswith=NAMES_NOBODY)
+    groups = nameless.values_list("application", "event_type", "error")
+    counted = groups.annotate(count=Count("pk")).order_by("-count", "event_type", "error")
+    for alias, event_type, error, count in counted[:MOST_REASONS]:
+        members = error.removeprefix(NAMES_NOBODY).strip() or "no member"
+        said = f"{alias}: {count} {event_type} named nobody, with {members}"
+        yield Finding("events", Level.PROBLEM, said, NAME_THE_MEMBER)
 
 
 def _erasures() -> Iterator[Finding]:

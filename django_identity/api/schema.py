@@ -1,0 +1,52 @@
+"""What an OpenAPI schema says of the refusals, on a site with drf-spectacular."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.apps import apps
+from rest_framework import serializers
+
+from django_identity.views.problems import MEDIA_TYPE
+
+Endpoint = TypeVar("Endpoint", bound=type[Any])
+
+
+class ProblemSerializer(serializers.Serializer[dict[str, Any]]):
+    """A problem of RFC 9457. ``docs/api.md`` says what each member means."""
+
+    type = serializers.CharField(read_only=True)
+    title = serializers.CharField(read_only=True)
+    status = serializers.IntegerField(read_only=True)
+    code = serializers.CharField(read_only=True)
+    detail = serializers.CharField(read_only=True)
+    missing = serializers.CharField(read_only=True)
+    recovery = serializers.CharField(read_only=True)
+    reference = serializers.CharField(read_only=True)
+    retry_after = serializers.IntegerField(read_only=True, required=False)
+
+
+class ConnectProblemSerializer(ProblemSerializer):
+    """A problem with a Connect code."""
+
+    code_spent = serializers.BooleanField(read_only=True)
+    kyc_url = serializers.URLField(read_only=True, required=False)
+    request_id = serializers.CharField(read_only=True, required=False)
+
+
+def refuses_with(
+    problem: type[ProblemSerializer] = ProblemSerializer,
+) -> Callable[[Endpoint], Endpoint]:
+    """Decorate an endpoint: every status of 400 and above answers a ``problem``."""
+
+    def decorate(view: Endpoint) -> Endpoint:
+        if not apps.is_installed("drf_spectacular"):
+            return view
+        from drf_spectacular.utils import extend_schema  # noqa: PLC0415  only where installed
+
+        responses: dict[Any, Any] = {200: view.serializer_class}
+        for status in ("4XX", "5XX"):
+            responses[status, MEDIA_TYPE] = problem
+        decorated: Endpoint = extend_schema(responses=responses)(view)
+        return decorated
+
+    return decorate

@@ -1,0 +1,145 @@
+"""People whom a token names: what a page of the site would not know is refused at once."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client, override_settings
+
+from django_identity.models import AuthorizationRequest, LinkedIdentity
+from tests.api.token_urls import new_token
+from tests.factories import make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import come_back, signed_in_as
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.urls("tests.api.token_urls"),
+]
+
+FRONT_END = "https://app.example.org/back"
+OWN_PAGE = "https://shop.example.org/identity/callback/"
+
+
+@pytest.fixture
+def ada() -> User:
+    return make_user(username="ada")
+
+
+@pytest.fixture
+def grace() -> User:
+    return make_user(username="grace")
+
+
+def token_of(user: User) -> dict[str, str]:
+    return {"authorization": f"Bearer {new_token(user)}"}
+
+
+def post(client: Client, name: str, body: object = None, **options: Any) -> Any:
+    return client.post(f"/api/{name}", body or {}, content_type="application/json", **options)
+
+
+def by_header(client: Client, ada: User, grace: User) -> dict[str, str]:
+    return token_of(ada)
+
+
+def by_cookie(client: Client, ada: User, grace: User) -> dict[str, str]:
+    client.cookies["token"] = new_token(ada)
+    return {}
+
+
+def beside_another_session(client: Client, ada: User, grace: User) -> dict[str, str]:
+    client.force_login(grace)
+    return token_of(ada)
+
+
+def beside_an_ended_session(client: Client, ada: User, grace: User) -> dict[str, str]:
+    client.force_login(ada)
+    ada.set_password("a new password ends the session")
+    ada.save()
+    return token_of(ada)
+
+
+ALONE = (by_header, by_cookie, beside_another_session, beside_an_ended_session)
+
+
+@pytest.mark.parametrize("way", ALONE, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("linked", [False, True], ids=["link", "renew"])
+@pytest.mark.parametrize("redirect_uri", [None, OWN_PAGE], ids=["by request", "own page"])
+def test_a_token_alone_is_refused_before_anybody_consents(
+    service: FakeService, client: Client, ada: User, grace: User,
+    way: Callable[..., dict[str, str]], linked: bool, redirect_uri: str | None,
+) -> None:  # fmt: skip
+    """Else the person would come back to a page that does not know them."""
+    if linked:
+        make_identity(ada)
+    headers = way(client, ada, grace)
+    settings = service.settings(REDIRECT_URI=redirect_uri)
+    with override_settings(DJANGO_IDENTITY={"default": settings}):
+        refused = post(client, "login", {"next": "/"}, headers=headers)
+    problem = refused.json()
+    assert (refused.status_code, problem["code"]) == (403, "session_needed")
+    assert problem["recovery"] == "sign_in_to_link"
+    assert problem["reference"]
+    assert not AuthorizationRequest.objects.exists()
+    assert service.requests == []
+
+
+def test_a_token_beside_the_persons_own_session_links(
+    service: FakeService, client: Client, ada: User
+) -> None:
+    """The page of the callback knows them by the session."""
+    client.force_login(ada)
+    begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
+    assert begun.status_code == 200
+    assert come_back(client, state_in(begun))["Location"] == "/"
+    assert LinkedIdentity.objects.get().user == ada
+
+
+def state_in(begun: Any) -> str:
+    return parse_qs(urlsplit(begun.json()["authorization_url"]).query)["state"][0]
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["link", "renew"])
+def test_a_page_of_the_front_end_comes_back_with_the_same_token(
+    service: FakeService, client: Client, ada: User, grace: User, linked: bool
+) -> None:
+    """Another person's token, or none, links nobody; and no session begins."""
+    if linked:
+        make_identity(ada, subject="subject-1")
+    settings = service.settings(REDIRECT_URI=FRONT_END)
+    with override_settings(DJANGO_IDENTITY={"default": settings}):
+        for other, code in ((token_of(grace), "user_changed"), ({}, "session_ended")):
+            state = state_in(post(client, "login", {"next": "/"}, headers=token_of(ada)))
+            returned = {"state": state, "code": "a-code"}
+            refused = post(client, "callback", returned, headers=other)
+            assert refused.json()["code"] == code
+        begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
+        returned = {"state": state_in(begun), "code": "a-code"}
+        arrived = post(client, "callback", returned, headers=token_of(ada))
+    assert arrived.json() == {"next": "/"}
+    assert LinkedIdentity.objects.get().user == ada
+    assert signed_in_as(client) == ""
+    told = client.get("/api/me", headers=token_of(ada)).json()
+    assert told["claims"] == {"age_over_18": True}
+
+
+def test_nobody_is_asked_for_a_session_to_sign_in(service: FakeService, client: Client) -> None:
+    """A sign-in begins without one; a token that is wrong is refused as any other call's."""
+    assert post(client, "login", {"next": "/"}).status_code == 200
+    wrong = post(client, "login", {}, headers={"authorization": "Bearer nobody's"})
+    assert (wrong.status_code, wrong.json()["code"]) == (401, "authentication_failed")
+
+
+def test_a_site_whose_host_has_no_page_of_ours_leads_to_its_front_end(
+    service: FakeService, client: Client, ada: User
+) -> None:
+    """On that host nothing of ours can be the page that the service leads back to."""
+    settings = service.settings(REDIRECT_URI=FRONT_END)
+    with override_settings(
+        DJANGO_IDENTITY={"default": settings}, ROOT_URLCONF="tests.api.bare_token_urls"
+    ):
+        begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
+    assert begun.status_code == 200
