@@ -118,10 +118,17 @@ class IdentityActions(RecordAdmin):
 
 def _asked_about(action: str, count: int) -> str:
     """The question of the confirmation page: about whom, or about how many."""
-    if action == "erase":
-        return gettext("Erase %(person)s?")
+    about_one = {
+        "revoke": gettext("Revoke %(person)s at this site?"),
+        "disconnect": gettext("Disconnect %(person)s?"),
+        "erase": gettext("Erase %(person)s?"),
+    }
+    if count == 1:
+        return about_one[action]
     if action == "revoke":
         return ngettext(
-            "Revoke %(person)s at this site?", "Revoke %(count)d identities at this site?", count
+            "Revoke %(count)d identity at this site?",
+            "Revoke %(count)d identities at this site?",
+            count,
         )
-    return ngettext("Disconnect %(person)s?", "Disconnect %(count)d identities?", count)
+    return ngettext("Disconnect %(count)d identity?", "Disconnect %(count)d identities?", count)

@@ -16,6 +16,7 @@ from django_identity.models import (
     Consent,
     ErasureReceipt,
     LinkedIdentity,
+    Overview,
     StoredClaim,
     WebhookEvent,
 )
@@ -46,7 +47,7 @@ MODELS = (LinkedIdentity, WebhookEvent, ErasureReceipt)
 HERE = "/staff/django_identity/"
 # A site with two gates more than the others, and with a second admin.
 of_staff = admin.AdminSite(name="staff")
-for model in MODELS:
+for model in (*MODELS, Overview):
     of_staff.register(model, type(admin.site.get_model_admin(model)))
 urlpatterns = [
     *urls.urlpatterns,
