@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 
 from django_identity import conf, database, exceptions, policy, signals
 from django_identity.conf import Application
-from django_identity.handlers import EventType
+from django_identity.event_types import ERASING
 from django_identity.lifecycle import notices, sessions
 from django_identity.models import (
     Consent,
@@ -111,9 +111,11 @@ def delete(identity: LinkedIdentity) -> AbstractBaseUser:
 def empty_events(events: QuerySet[WebhookEvent]) -> int:
     """Delete subject and payload from ``events``. Type, times and digests stay until the purge.
 
-    Their handlers do not run, except those of the request to delete.
+    Their handlers do not run, except those of the request to delete. An event that was not applied
+    yet stays due, because nobody else would apply it.
     """
-    events.exclude(event_type=EventType.DATA_DELETION_REQUESTED).update(next_attempt_at=None)
+    handled = events.exclude(outcome="")
+    handled.exclude(event_type__in=ERASING).update(next_attempt_at=None)
     return events.update(**EMPTIED)
 
 
