@@ -52,6 +52,22 @@ def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
     return effect(identity, row)
 
 
+def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
+    """The outcome of an event about a subject who is not linked. A deletion empties the others."""
+    if kind_of(row.event_type).effect is not Effect.ERASE:
+        return EventOutcome.IGNORED
+    receipt = withdrawal.erase_unlinked(
+        row.application, row.subject_digest, requested_at=row.occurred_at
+    )
+    if not any(receipt.counts.values()):
+        return EventOutcome.IGNORED
+    receipt.save()
+    signals.announce(
+        signals.data_erased, ErasureReceipt, application=row.application, receipt=receipt
+    )
+    return EventOutcome.APPLIED
+
+
 # The effects
 
 

@@ -96,6 +96,9 @@ def apply_since(identity: LinkedIdentity, began_at: datetime, *, is_new: bool) -
     The caller has locked the identity, and saves it. Raises ``LinkingRefused``.
     """
     events = WebhookEvent.objects.of_subject_since(identity.subject_digest, began_at)
+    if not events.exists():
+        return
+
     for row in events.select_for_update().order_by("occurred_at", "event_digest"):
         kind = kind_of(row.event_type)
         is_newer = kind.always or clocks.may_be_newer(row.occurred_at, than=began_at)
@@ -138,7 +141,7 @@ def _apply(
         row.outcome = EventOutcome.FAILED
         row.error = f"{NAMES_NOBODY} {','.join(members)}".strip()[:LONGEST_ERROR]
     elif identity is None:
-        row.outcome = EventOutcome.IGNORED
+        row.outcome = effects.outcome_for_nobody(row)
     else:
         row.outcome = effects.outcome_of(identity, row)
     _set_due(row)
