@@ -103,28 +103,28 @@ def _change(address: Address, present: _Map, former: _Map) -> Change | None:
         return Change(Verdict.NOT_READ, address, address.error or "not read before")
     pairs = list(_pairs(address, present, former))
     for pair in pairs:
-        for each in (pair.now, *pair.before):
-            if each.error:
-                return Change(Verdict.NOT_READ, address, f"{each.url}: {each.error}")
+        for compared in (pair.now, *pair.before):
+            if compared.error:
+                return Change(Verdict.NOT_READ, address, f"{compared.url}: {compared.error}")
 
-    stricter = ""
+    stricter = None
     for pair in pairs:
         for method in pair.now.reading.methods or ("",):
-            asked = pair.now.reading.demand(method)
-            was = some(_demand(each.reading, method) for each in pair.before)
-            detail = f"{method.upper()} {describe(was)} -> {describe(asked)}".strip()
-            if not implies(asked, was):
+            now = pair.now.reading.demand(method)
+            before = some(_demand(one.reading, method) for one in pair.before)
+            detail = f"{method.upper()} {describe(before)} -> {describe(now)}".strip()
+            if not implies(now, before):
                 return Change(Verdict.OPENED, address, detail)
-            if not implies(was, asked):
-                stricter = detail
-    return Change(Verdict.STRICTER, address, stricter) if stricter else None
+            if not implies(before, now):
+                stricter = Change(Verdict.STRICTER, address, detail)
+    return stricter
 
 
 def _pairs(address: Address, present: _Map, former: _Map) -> Iterator[_Pair]:
     """The views themselves, and those that answer in their place."""
     for formers in former.formers(address):
         yield _Pair(address, formers)
-        yield _Pair(present.answering(address), [former.answering(each) for each in formers])
+        yield _Pair(present.answering(address), list(map(former.answering, formers)))
 
 
 def _demand(reading: Reading, method: str) -> Demand:
@@ -135,8 +135,10 @@ def _demand(reading: Reading, method: str) -> Demand:
     """
     if not reading.methods or method in reading.methods:
         return reading.demand(method)
-    demands = [reading.demand(each) for each in reading.methods]
-    return some(demands) if method else every(demands)
+    demands = map(reading.demand, reading.methods)
+    if method:
+        return some(demands)
+    return every(demands)
 
 
 # The stored file
@@ -180,10 +182,8 @@ def _address_as_json(address: Address) -> dict[str, Any]:
 
 
 def _address_from_json(entry: dict[str, Any]) -> Address:
-    guards = tuple(_guard_from_json(guard) for guard in entry["guards"])
-    reading = Reading(guards, tuple(entry["methods"]))
+    guards: list[Guard] = []
+    for guard in entry["guards"]:
+        guards.append(Guard(from_json(guard["demand"]), guard["closed"], guard["method"]))
+    reading = Reading(tuple(guards), tuple(entry["methods"]))
     return Address(entry["url"], entry["view"], reading, entry["error"], entry["answered_by"])
-
-
-def _guard_from_json(guard: dict[str, Any]) -> Guard:
-    return Guard(from_json(guard["demand"]), guard["closed"], guard["method"])

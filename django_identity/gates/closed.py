@@ -50,7 +50,9 @@ class Closed:
     @property
     def code(self) -> str:
         """A stable code: ``claim_missing``, ``not_signed_in`` and the like."""
-        return self.requirement.code if self.shortfall else NOT_SIGNED_IN
+        if self.shortfall is None:
+            return NOT_SIGNED_IN
+        return self.requirement.code
 
     @property
     def asked(self) -> str:
@@ -69,7 +71,9 @@ class Closed:
     @property
     def status(self) -> int:
         """401 if nobody is signed in, else 403."""
-        return 403 if self.shortfall else 401
+        if self.shortfall is None:
+            return 401
+        return 403
 
     @property
     def detail(self) -> str:
@@ -148,7 +152,7 @@ def _chosen_by_headers(
     except NoReverseMatch:
         return _answer_without_us(request, on_closed, closed, next_url)
     if on_closed == "forbid":
-        return _explain(request, closed, {"way_in": way_in, "next": next_url})
+        return _explain(request, closed, way_in=way_in, next_url=next_url)
     return _lead_to(way_in, request)
 
 
@@ -180,10 +184,11 @@ def _login_url(request: HttpRequest, next_url: str) -> str:
 
 
 def _problem(closed: Closed) -> HttpResponseBase:
-    headers = {"WWW-Authenticate": CHALLENGE} if closed.code == NOT_SIGNED_IN else {}
-    return JsonResponse(
-        closed.problem(), status=closed.status, headers=headers, content_type=MEDIA_TYPE
-    )
+    response = JsonResponse(closed.problem(), status=closed.status, content_type=MEDIA_TYPE)
+    # A 401 names a way to sign in (RFC 9110 §11.6.1).
+    if closed.status == 401:
+        response["WWW-Authenticate"] = CHALLENGE
+    return response
 
 
 def _page_to_come_back_to(request: HttpRequest, closed: Closed) -> str:
@@ -198,26 +203,25 @@ def _page_to_come_back_to(request: HttpRequest, closed: Closed) -> str:
     current = request.headers.get("HX-Current-URL", "")
     if url_has_allowed_host_and_scheme(current, {request.get_host()}):
         shown = urlsplit(current)
-        return f"{shown.path}?{shown.query}" if shown.query else shown.path
+        if shown.query:
+            return f"{shown.path}?{shown.query}"
+        return shown.path
     return path_of(request, with_query=True)
 
 
-def _explain(
-    request: HttpRequest,
-    closed: Closed,
-    ways: dict[str, str],
-) -> HttpResponse:
+def _explain(request: HttpRequest, closed: Closed, *, way_in: str, next_url: str) -> HttpResponse:
     """The page that says which proof is missing, why, and how to get it (403)."""
     application = conf.application(closed.application)
-    is_scope = isinstance(closed.requirement, RequiredScope)
-    is_later = is_scope and closed.asked in application.later_scopes
     context = {
         "closed": closed,
         "advice": advice.advice_on(closed.shortfall, request, application),
         "why": why_asked(application, closed.asked)[0][1],
-        "scope": closed.asked if is_later else "",
-        **ways,
+        "way_in": way_in,
+        "next": next_url,
     }
+    is_scope = isinstance(closed.requirement, RequiredScope)
+    if is_scope and closed.asked in application.later_scopes:
+        context["scope"] = closed.asked
     template = "django_identity/gate_closed.html"
     response = page(request, application, template, context, status=403, is_closed=True)
     response["Cache-Control"] = NEVER_CACHED

@@ -96,7 +96,8 @@ def guarded(
     The map of gates reads them from its attributes. Each has a name of its own, because the
     attributes of several decorators are merged.
     """
-    wrapper: Any = _gated_async(view, gates) if is_async else _gated(view, gates)
+    gated = _gated_async if is_async else _gated
+    wrapper: Any = gated(view, gates)
     for gate in gates:
         vars(wrapper)[f"{ATTRIBUTE}{id(gate)}"] = gate
     return wrapper  # type: ignore[no-any-return]
@@ -138,14 +139,17 @@ def _first_closed(
 
     A middleware may have replaced one of ``request.user`` and ``request.auser`` alone.
     """
-    is_same = user == request.user
+    people = [user]
+    if user != request.user:
+        people.append(request.user)
     session = getattr(request, "session", None)
-    for person in [user] if is_same else [user, request.user]:
+    for person in people:
         for gate in gates:
             closed = closed_to(gate, person, session=session)
             if closed is not None:
                 return ClosedGate(gate, closed)
-    if is_same and user is not request.user:
+
+    if len(people) == 1 and user is not request.user:
         share_memory(user, request.user)
     return None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from django_identity.conf import DEFAULT_ALIAS
 from django_identity.gates.gate import describe as describe_requirement
@@ -53,53 +53,62 @@ OPEN = Every()
 
 def every(demands: Iterable[Demand]) -> Demand:
     """All of ``demands``, without a combination in a combination."""
-    parts: list[Demand] = []
-    for demand in demands:
-        parts += demand.parts if isinstance(demand, Every) else [demand]
-    return parts[0] if len(parts) == 1 else Every(tuple(parts))
+    return _combined(Every, demands)
 
 
 def some(demands: Iterable[Demand]) -> Demand:
     """One of ``demands``, without a combination in a combination."""
+    return _combined(Some, demands)
+
+
+def _combined(kind: type[Every | Some], demands: Iterable[Demand]) -> Demand:
     parts: list[Demand] = []
     for demand in demands:
-        parts += demand.parts if isinstance(demand, Some) else [demand]
-    return parts[0] if len(parts) == 1 else Some(tuple(parts))
+        if isinstance(demand, kind):
+            parts += demand.parts
+        else:
+            parts.append(demand)
+    if len(parts) == 1:
+        return parts[0]
+    return kind(tuple(parts))
 
 
 def implies(now: Demand, before: Demand) -> bool:
     """Whether whoever passes ``now`` passes ``before`` too: ``now`` asks for no less."""
-    return now == before or _leads_to((now,), (before,))
+    return now == before or _contradict((Answer(now, is_yes=True), Answer(before, is_yes=False)))
 
 
-def _leads_to(having: tuple[Demand, ...], wanted: tuple[Demand, ...]) -> bool:
-    """Whether whoever has all of ``having`` has one of ``wanted``.
+class Answer(NamedTuple):
+    """Whether somebody passes ``demand``."""
 
-    This is Gentzen's sequent calculus: each step takes one combination apart, without changing the
-    answer, until both sides have requirements alone.
+    demand: Demand
+    is_yes: bool
+
+
+def _contradict(answers: tuple[Answer, ...]) -> bool:
+    """Whether nobody can give all of ``answers``.
+
+    This is the method of analytic tableaux: each step takes one combination apart, without changing
+    the result, until there are requirements alone.
     """
-    for place, demand in enumerate(having):
-        rest = having[:place] + having[place + 1 :]
+    passed: list[Requirement | Foreign] = []
+    failed: list[Requirement | Foreign] = []
+    for place, (demand, is_yes) in enumerate(answers):
+        rest = answers[:place] + answers[place + 1 :]
         match demand:
-            case Every(parts=parts):
-                return _leads_to(rest + parts, wanted)
-            case Some(parts=parts):
-                return all(_leads_to((*rest, part), wanted) for part in parts)
             case Not(part=part):
-                return _leads_to(rest, (*wanted, part))
-    for place, demand in enumerate(wanted):
-        rest = wanted[:place] + wanted[place + 1 :]
-        match demand:
-            case Every(parts=parts):
-                return all(_leads_to(having, (*rest, part)) for part in parts)
-            case Some(parts=parts):
-                return _leads_to(having, rest + parts)
-            case Not(part=part):
-                return _leads_to((*having, part), rest)
-    for demand in having:
-        if not isinstance(demand, Every | Some | Not) and demand.implies(wanted):
-            return True
-    return False
+                return _contradict((*rest, Answer(part, not is_yes)))
+            case Every(parts=parts) | Some(parts=parts):
+                of_parts = tuple(Answer(part, is_yes) for part in parts)
+                # Who passes every part gives all these answers, and so does who passes none.
+                if isinstance(demand, Every) == is_yes:
+                    return _contradict(rest + of_parts)
+                return all(_contradict((*rest, answer)) for answer in of_parts)
+            case _ if is_yes:
+                passed.append(demand)
+            case _:
+                failed.append(demand)
+    return any(demand.implies(failed) for demand in passed)
 
 
 def describe(demand: Demand) -> str:
@@ -116,8 +125,9 @@ def describe(demand: Demand) -> str:
         case Foreign(name=name):
             return name.rpartition(":")[2]
     text = describe_requirement(demand)
-    is_of_default = demand.application == DEFAULT_ALIAS
-    return text if is_of_default else f"{text}@{demand.application}"
+    if demand.application == DEFAULT_ALIAS:
+        return text
+    return f"{text}@{demand.application}"
 
 
 def as_json(demand: Demand) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A gate, and whether it is open to a person. ``lifecycle/standing.py`` has the rules."""
 
 import inspect
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any, NamedTuple
 
 from asgiref.sync import sync_to_async
@@ -20,6 +20,12 @@ from django_identity.requirements import (
     Requirement,
 )
 
+# The argument of a gate that has one value -> what it asks for.
+SINGLE: dict[str, Callable[[Any, str], Requirement]] = {
+    "kyc_level": RequiredLevel,
+    "scope": RequiredScope,
+    "minutes": RecentSignIn,
+}
 Session = MutableMapping[str, Any]
 Claims = dict[str, bool | str]
 
@@ -44,10 +50,9 @@ class Gate:
         application: str = conf.DEFAULT_ALIAS,
         on_closed: OnClosed = "redirect",
     ) -> None:
-        asked = {"claims": claims, "kyc_level": kyc_level, "scope": scope, "minutes": minutes}
+        arguments = {"claims": claims, "kyc_level": kyc_level, "scope": scope, "minutes": minutes}
         try:
-            kind = _one_kind(asked)
-            self.requirements = tuple(_requirements(kind, asked[kind], application))
+            self.requirements = _requirements(arguments, application)
             _require_kept(self.requirements, application)
             require_answer(on_closed)
         except NotARequirement as error:
@@ -60,10 +65,10 @@ class Gate:
     @property
     def asks_of_session(self) -> bool:
         """Whether it asks for a recent sign-in, which only the person's own session can show."""
-        return any(isinstance(each, RecentSignIn) for each in self.requirements)
+        return any(isinstance(required, RecentSignIn) for required in self.requirements)
 
     def __str__(self) -> str:
-        return ", ".join(describe(each) for each in self.requirements)
+        return ", ".join(map(describe, self.requirements))
 
 
 class Missing(NamedTuple):
@@ -73,12 +78,7 @@ class Missing(NamedTuple):
     shortfall: Shortfall
 
 
-def closed_to(
-    gate: Gate,
-    user: object,
-    *,
-    session: Session | None = None,
-) -> Closed | None:
+def closed_to(gate: Gate, user: object, *, session: Session | None = None) -> Closed | None:
     """Why ``gate`` is closed to ``user`` at this moment, or None if it is open.
 
     ``session``: the request's, without which a gate with ``minutes`` is closed. Raises
@@ -95,12 +95,7 @@ def closed_to(
     return Closed(missing.requirement, missing.shortfall)
 
 
-async def aclosed_to(
-    gate: Gate,
-    user: object,
-    *,
-    session: Session | None = None,
-) -> Closed | None:
+async def aclosed_to(gate: Gate, user: object, *, session: Session | None = None) -> Closed | None:
     """``closed_to`` for async code."""
     return await sync_to_async(closed_to)(gate, user, session=session)
 
@@ -158,31 +153,19 @@ def scopes_of(application: conf.Application) -> set[str]:
     return {*application.scopes, *application.later_scopes, *application.connect_scopes}
 
 
-def _one_kind(asked: dict[str, Any]) -> str:
-    """The one argument of a gate that asks for something."""
-    kinds = {name: value for name, value in asked.items() if value not in ("", 0, ())}
-    if not kinds:
+def _requirements(arguments: dict[str, Any], application: str) -> tuple[Requirement, ...]:
+    """What the one argument that is not empty asks for."""
+    asked = {name: value for name, value in arguments.items() if value not in ("", 0, ())}
+    if not asked:
         raise ImproperlyConfigured("A gate asks for claims, a KYC level, a scope or minutes.")
-    if len(kinds) > 1:
-        named = " and ".join(f"{name} ({value!r})" for name, value in kinds.items())
+    if len(asked) > 1:
+        named = " and ".join(f"{name} ({value!r})" for name, value in asked.items())
         raise ImproperlyConfigured(f"This gate asks for {named}. Write a gate for each.")
-    return next(iter(kinds))
 
-
-def _requirements(
-    kind: str,
-    value: Any,
-    application: str,
-) -> Iterator[Requirement]:
-    if kind == "claims":
-        for claim in value:
-            yield RequiredClaim.parse(claim, application)
-    elif kind == "kyc_level":
-        yield RequiredLevel(value, application)
-    elif kind == "scope":
-        yield RequiredScope(value, application)
-    else:
-        yield RecentSignIn(value, application)
+    [(name, value)] = asked.items()
+    if name == "claims":
+        return tuple(RequiredClaim.parse(claim, application) for claim in value)
+    return (SINGLE[name](value, application),)
 
 
 def _require_kept(requirements: Iterable[Requirement], application: str) -> None:
@@ -190,12 +173,11 @@ def _require_kept(requirements: Iterable[Requirement], application: str) -> None
     kept = conf.kept_claims(application)
     if kept is None:
         return
-    asked = {each.claim_type for each in requirements if isinstance(each, RequiredClaim)}
-    dropped = ", ".join(sorted(asked.difference(kept)))
+    claims = [required for required in requirements if isinstance(required, RequiredClaim)]
+    dropped = {claim.claim_type for claim in claims}.difference(kept)
     if dropped:
-        raise ImproperlyConfigured(
-            f"KEEP_CLAIMS of the application {application!r} drops {dropped}."
-        )
+        names = ", ".join(sorted(dropped))
+        raise ImproperlyConfigured(f"KEEP_CLAIMS of the application {application!r} drops {names}.")
 
 
 def _require_listed(required: RequiredScope) -> None:

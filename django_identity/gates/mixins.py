@@ -1,6 +1,6 @@
 """Gates of class-based views."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
@@ -61,15 +61,20 @@ class GateMixin(View):
     def _gate(self, layer: Any, name: str) -> Gate:
         application = getattr(layer, "identity_application", self.identity_application)
         value = vars(layer)[name]
+        claims: Iterable[str] = ()
+        others: dict[str, Any] = {}
         try:
             if name != "required_claims":
-                asked = {ASKS[name]: value}
-                return Gate(**asked, application=application, on_closed=self.on_closed)
-            if not isinstance(value, tuple | list):
+                others[ASKS[name]] = value
+            elif isinstance(value, tuple | list):
+                claims = value
+            else:
                 raise ImproperlyConfigured(f"It is a tuple or a list of claims, not {value!r}.")
-            return Gate(*value, application=application, on_closed=self.on_closed)
+            return Gate(*claims, **others, application=application, on_closed=self.on_closed)
         except ImproperlyConfigured as error:
-            owner = layer if isinstance(layer, type) else type(layer)
+            owner = layer
+            if not isinstance(layer, type):
+                owner = type(layer)
             where = f"{owner.__module__}.{owner.__qualname__}.{name}"
             raise ImproperlyConfigured(f"{where}: {error}") from None
 

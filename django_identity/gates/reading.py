@@ -81,14 +81,17 @@ def read(view: Callable[..., Any]) -> Reading:
 
 def _guard(gate: Gate, *, method: str = "", unless: str = "") -> Guard:
     """``unless``: code of the site's that may let somebody in before the gate is asked."""
-    answer = gate.on_closed
-    # Never the ``repr`` of a function, which may have anything in it.
-    closed = answer if isinstance(answer, str) else _short_name_of(answer)
-    return Guard(_unless(every(gate.requirements), unless), closed, method, (gate,))
+    answer: Any = gate.on_closed
+    if callable(answer):
+        # Never the ``repr`` of a function, which may have anything in it.
+        answer = getattr(answer, "__qualname__", type(answer).__qualname__)
+    return Guard(_unless(every(gate.requirements), unless), answer, method, (gate,))
 
 
 def _unless(demand: Demand, code: str) -> Demand:
-    return some([demand, Foreign(code)]) if code else demand
+    if not code:
+        return demand
+    return some([demand, Foreign(code)])
 
 
 # Classes
@@ -108,7 +111,9 @@ def _handlers(as_view: _AsView) -> Iterator[tuple[str, Any]]:
     """Each method, and the function of the class that answers it."""
     names = getattr(as_view.view_class, "http_method_names", ())
     for method in as_view.initkwargs.get("http_method_names", names):
-        name = as_view.actions.get(method, "") if as_view.actions else method
+        name = method
+        if as_view.actions:
+            name = as_view.actions.get(method, "")
         handler = getattr(as_view.view_class, name, None)
         # The frameworks' own answer to OPTIONS says which methods there are.
         is_plain = method == "options" and _is_of_framework(handler)
@@ -162,7 +167,9 @@ def _demand_of(permission: Any, gates: list[Gate]) -> Demand:
         demands = [_demand_of(operand, gates) for operand in operands]
         if kind.__name__ == "NOT":
             return Not(demands[0])
-        return every(demands) if kind.__name__ == "AND" else some(demands)
+        if kind.__name__ == "AND":
+            return every(demands)
+        return some(demands)
 
     gate = getattr(permission, "gate", None)
     if isinstance(gate, Gate):
@@ -196,6 +203,7 @@ def _inside(layer: Any) -> Any:
         return wrapped
     if isinstance(layer, FunctionType):
         functions = list(_functions_in_closure(layer))
+        # Of several nobody can tell which one is called.
         return functions[0] if len(functions) == 1 else None
     call = type(layer).__call__
     return call if isinstance(call, FunctionType) else None
@@ -233,8 +241,9 @@ def _attributes(layer: Any) -> dict[str, Any]:
 def _own(view_class: type[Any], name: str) -> str:
     """The dotted name of the method if it is the site's own, or an empty text."""
     owner = _owner_of(view_class, name)
-    is_own = owner is not object and not _is_of_framework(vars(owner)[name])
-    return f"{_name_of(owner)}.{name}()" if is_own else ""
+    if owner is object or _is_of_framework(vars(owner)[name]):
+        return ""
+    return f"{_name_of(owner)}.{name}()"
 
 
 def _owner_of(kind: type[Any], name: str) -> type[Any]:
@@ -252,7 +261,3 @@ def _is_of_framework(thing: Any) -> bool:
 
 def _name_of(thing: Any) -> str:
     return f"{thing.__module__}:{thing.__qualname__}"
-
-
-def _short_name_of(function: Any) -> str:
-    return str(getattr(function, "__qualname__", type(function).__qualname__))

@@ -70,13 +70,9 @@ def addresses() -> Iterator[Address]:
 
 def with_answers(found: Sequence[Address]) -> list[Address]:
     """``found``, each with the earlier one that answers it, by the URLconf as it is now."""
-    compared: list[Address] = []
-    for address in found:
-        answered_by = UNKNOWN
-        if len(found) <= MOST_COMPARED:
-            answered_by = _answered_by(address)
-        compared.append(replace(address, answered_by=answered_by))
-    return compared
+    if len(found) > MOST_COMPARED:
+        return [replace(address, answered_by=UNKNOWN) for address in found]
+    return [replace(address, answered_by=_answered_by(address)) for address in found]
 
 
 def _answered_by(address: Address) -> str:
@@ -86,7 +82,9 @@ def _answered_by(address: Address) -> str:
     if route is None:
         return UNKNOWN
     url = f"/{route}"
-    return url if url != address.url else ""
+    if url == address.url:
+        return ""
+    return url
 
 
 def _addresses(resolver: URLResolver, above: Address) -> Iterator[Address]:
@@ -135,15 +133,13 @@ def passed_by(
     standings = [standing_with(row, row.claims.all()) for row in rows]
     for gate in gates():
         if gate.application == application.alias and not gate.asks_of_session:
-            passing = [each for each in standings if missing_to(gate, each) is None]
-            yield gate, len(passing)
+            shortfalls = [missing_to(gate, standing) for standing in standings]
+            yield gate, shortfalls.count(None)
 
 
 def unused_scopes() -> list[tuple[str, str]]:
     """Application and scope of ``LATER_SCOPES`` for which no gate asks."""
-    asked: set[tuple[str, str]] = set()
-    for gate in gates():
-        asked |= {(each.application, each.scope) for each in _scopes_in(gate)}
+    asked = {(required.application, required.scope) for _url, required in _required_scopes()}
     unused: list[tuple[str, str]] = []
     for application in conf.applications():
         for scope in application.later_scopes:
@@ -154,13 +150,16 @@ def unused_scopes() -> list[tuple[str, str]]:
 
 def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
     """Address and scope of each gate for a scope that its application never asks for."""
-    listed = {each.alias: scopes_of(each) for each in conf.applications()}
+    listed = {application.alias: scopes_of(application) for application in conf.applications()}
+    for url, required in _required_scopes():
+        if required.scope not in listed.get(required.application, ()):
+            yield url, required
+
+
+def _required_scopes() -> Iterator[tuple[str, RequiredScope]]:
+    """Address and scope of each gate for a scope."""
     for address in addresses():
         for gate in address.gates:
-            for required in _scopes_in(gate):
-                if required.scope not in listed.get(required.application, ()):
+            for required in gate.requirements:
+                if isinstance(required, RequiredScope):
                     yield address.url, required
-
-
-def _scopes_in(gate: Gate) -> list[RequiredScope]:
-    return [each for each in gate.requirements if isinstance(each, RequiredScope)]

@@ -67,7 +67,7 @@ def test_a_session_is_exchanged_for_tokens(app: App, browser: Browser) -> None:
     assert (refused.status_code, refused.json()["code"]) == (403, "session_needed")
 
 
-@pytest.mark.parametrize("ending", ["revoked"])
+@pytest.mark.parametrize("ending", ["revoked", "everywhere"])
 def test_no_token_is_refreshed_after_the_sessions_ended(
     app: App, site: RunningSite, browser: Browser, person: SandboxPerson, ending: str
 ) -> None:
