@@ -14,6 +14,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, signals
 from django_identity.credentials import VerifiedCredential
+from django_identity.event_types import ABOUT_LEVEL
 from django_identity.lifecycle import claims, key_sets, kyc
 from django_identity.lifecycle.tokens import REFRESH_TOKEN_LIFETIME, Reader
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
@@ -73,7 +74,12 @@ def fetch(identity: LinkedIdentity) -> Fetched:
         until = claims.lasts_until(found.proof) if found else None
         problem = claims.problem_of(*found, identity) if found else ""
         due_at = next_due(identity, claims_until=until)
-        columns |= {"refetch_due_at": due_at, "refetch_failures": 0, "last_error": problem}
+        columns |= {
+            "refetch_due_at": due_at,
+            "refetch_failures": 0,
+            "refetch_failed_at": None,
+            "last_error": problem,
+        }
     return Fetched(_store(identity, columns, found), failure)
 
 
@@ -105,7 +111,7 @@ def _is_level_due(reader: Reader) -> bool:
     if said_at is None or said_at <= timezone.now() - every:
         return True
     since = WebhookEvent.objects.of_subject_since(identity.subject_digest, said_at)
-    return since.filter(event_type__in=kyc.ABOUT_LEVEL).exists()
+    return since.filter(event_type__in=ABOUT_LEVEL).exists()
 
 
 def _read_claims(reader: Reader) -> Found:
