@@ -79,6 +79,12 @@ def after_a_call(work: Callable[[], T]) -> T:
     return work()
 
 
+def conflict_columns(*names: str) -> list[str] | None:
+    """The columns whose conflict makes ``bulk_create`` update a row, or None: MySQL takes none."""
+    takes_them = connection().features.supports_update_conflicts_with_target
+    return list(names) if takes_them else None
+
+
 def users() -> models.QuerySet[Any]:
     """The site's users, read where they are written."""
     return get_user_model()._default_manager.using(alias())

@@ -82,13 +82,27 @@ def write(
         row.pk = held[key].pk
         row.revoked_at = _revoked_at(held[key], row, _issued_at(proof))
     gone = [held[key].pk for key in held.keys() - wanted.keys()]
-    StoredClaim.objects.filter(pk__in=gone).delete()
-    StoredClaim.objects.bulk_update([row for row in wanted.values() if row.pk], WRITTEN)
+    if gone:
+        StoredClaim.objects.filter(pk__in=gone).delete()
+    _update([row for row in wanted.values() if row.pk])
     new = [row for row in wanted.values() if not row.pk]
     StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
     if set(map(_content, held.values())) != set(map(_content, wanted.values())):
         signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
     return list(wanted.values())
+
+
+def _update(rows: list[StoredClaim]) -> None:
+    """Write these rows, which are stored, by their keys: one statement, whose size is theirs.
+
+    ``bulk_update`` would send a CASE over all rows for each column, which takes ten times as long.
+    """
+    StoredClaim.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        update_fields=WRITTEN,
+        unique_fields=database.conflict_columns("id"),
+    )
 
 
 def rows_of(

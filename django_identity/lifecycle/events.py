@@ -115,6 +115,9 @@ def apply_since(identity: LinkedIdentity, began_at: datetime, *, is_new: bool) -
     The caller has locked the identity, and saves it. Raises ``LinkingRefused``.
     """
     events = WebhookEvent.objects.of_subject_since(identity.subject_digest, began_at)
+    if not events.exists():
+        return
+
     for row in events.select_for_update().order_by("occurred_at", "event_digest"):
         is_newer = row.occurred_at >= began_at - CLOCK_SKEW
         is_revoked = row.event_type == EventType.CONSENT_REVOKED and is_newer

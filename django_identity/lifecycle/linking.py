@@ -96,7 +96,7 @@ def _link(request: LinkRequest) -> Linked:
     application = request.application
     subject_digest = digest(application.alias, application.environment, request.subject)
     with database.atomic():
-        known = LinkedIdentity.objects.locked(subject_digest)
+        known = LinkedIdentity.objects.locked_with_user(subject_digest)
         allowed = decide(request, known)
         if known is not None:
             return _grant(request, known, allowed)
@@ -104,7 +104,7 @@ def _link(request: LinkRequest) -> Linked:
     empty = _write_empty(request, via=allowed.via)
     try:
         with database.atomic():
-            identity = LinkedIdentity.objects.locked(subject_digest)
+            identity = LinkedIdentity.objects.locked_with_user(subject_digest)
             if identity is None or (identity.pk, identity.version) != (empty.pk, empty.version):
                 raise exceptions.StorageUnavailable("another request has changed the identity")
             return _grant(request, identity, allowed, is_new=True)
@@ -145,15 +145,10 @@ def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
 
 def _active(user_id: Any) -> AbstractBaseUser:
     """The user, locked. Raises ``LinkingRefused``."""
-    user = _locked(user_id)
+    locked = database.all_users().select_for_update().filter(pk=user_id)
+    user: AbstractBaseUser | None = locked.first()
     if user is None or not user.is_active:
         raise exceptions.LinkingRefused(code="user_inactive")
-    return user
-
-
-def _locked(user_id: Any) -> AbstractBaseUser | None:
-    user: AbstractBaseUser | None
-    user = database.all_users().select_for_update().filter(pk=user_id).first()
     return user
 
 
@@ -178,11 +173,14 @@ def _take_back(empty: LinkedIdentity) -> None:
 def _grant(
     request: LinkRequest, identity: LinkedIdentity, allowed: Allow, *, is_new: bool = False
 ) -> Linked:
-    """Store what came, apply the events since, ask the policy, and grant. The row is locked."""
+    """Store what came, apply the events since, ask the policy, and grant.
+
+    The rows of the identity and of its user are locked.
+    """
     before = copy(identity)
-    user = _locked(identity.user_id)
+    user = identity.user
     waits = _waits_for_approval(user, identity)
-    if user is None or not (user.is_active or waits):
+    if not (user.is_active or waits):
         raise exceptions.LinkingRefused(code="user_inactive")
     if is_new and withdrawal.is_being_erased(identity):
         raise exceptions.LinkingRefused(code="erasure_pending")
@@ -190,7 +188,7 @@ def _grant(
         raise exceptions.LinkingRefused(code="consent_withdrawn")
 
     proven = _store(request, identity, via=allowed.via, is_new=is_new)
-    session = None if waits else _session_identity(request, user)
+    session = None if waits else _session_identity(request, identity)
     refusal = _asked(request, allowed, user, before, proven)
     if waits and refusal is None:
         refusal = exceptions.LinkingRefused(code="approval_pending")
@@ -210,13 +208,13 @@ def _grant(
     return linked
 
 
-def _waits_for_approval(user: AbstractBaseUser | None, identity: LinkedIdentity) -> bool:
+def _waits_for_approval(user: AbstractBaseUser, identity: LinkedIdentity) -> bool:
     """Whether the sign-up made an inactive account, which nobody has approved yet.
 
     Some sites make every account so, and staff activate it. So the link and what came are kept, and
     the person gets no session.
     """
-    if user is None or user.is_active or not identity.account_made:
+    if user.is_active or not identity.account_made:
         return False
     # An account that was in use has been disabled since.
     return getattr(user, "last_login", None) is None
@@ -237,14 +235,14 @@ def _store(
     return questions.proven_by(identity, rows, unread=stored.unread)
 
 
-def _session_identity(request: LinkRequest, user: AbstractBaseUser) -> LinkedIdentity | None:
+def _session_identity(request: LinkRequest, granted: LinkedIdentity) -> LinkedIdentity | None:
     """The identity on which the session of a sign-in rests. Raises ``LinkingRefused``.
 
     There is none for a user whom the site's default manager hides: no request would find them.
     """
     if request.arrival is not Arrival.SIGN_IN:
         return None
-    identity = sessions.signing_in(sessions.identities_of(user.pk))
+    identity = sessions.begun_by(granted)
     if identity is None:
         raise exceptions.LinkingRefused("the site's manager hides the user", code="user_inactive")
     return identity

@@ -58,6 +58,17 @@ def signing_in(identities: Iterable[LinkedIdentity]) -> LinkedIdentity | None:
     return None
 
 
+def begun_by(granted: LinkedIdentity) -> LinkedIdentity | None:
+    """The identity on which a session rests that begins with the sign-in of ``granted``.
+
+    With one application no other identity of the user can sign in, so no second read is needed.
+    """
+    identities = [granted]
+    if len(conf.aliases()) > 1 or _hides_users():
+        identities = identities_of(granted.user_id)
+    return signing_in(identities)
+
+
 def may_be_lent(identities: Iterable[LinkedIdentity]) -> bool:
     """Whether another app may lend a session to the user of ``identities``, who has no own one.
 

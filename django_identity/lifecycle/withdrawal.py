@@ -175,6 +175,13 @@ def may_disconnect(identity: LinkedIdentity) -> bool:
 
 
 def is_being_erased(identity: LinkedIdentity) -> bool:
-    """Whether an erasure of the identity, or of its account, is requested and not done."""
+    """Whether an erasure of the identity, or of its account, is requested and not done.
+
+    Every request ends the consent in the transaction that writes the receipt, and no consent is
+    granted while it is pending. Only an identity under another application may be linked to the
+    account in the same moment.
+    """
+    if identity.consent == Consent.GRANTED and len(conf.aliases()) == 1:
+        return False
     of_it = Q(identity_id=identity.pk) | Q(user_id=identity.user_id)
     return ErasureReceipt.objects.filter(of_it, erased_at=None).exists()

@@ -73,6 +73,10 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         found = self.select_for_update().filter(subject_digest=subject_digest)
         return next(iter(found), None) if subject_digest else None
 
+    def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
+        """The same with the row of its user, which the statement locks after it."""
+        return self.select_related("user").locked(subject_digest)
+
     def unchanged(self, identity: LinkedIdentity) -> LinkedIdentityQuerySet:
         """The row of ``identity``, if nobody has changed it since it was read."""
         return self.filter(pk=identity.pk, version=identity.version)
@@ -92,10 +96,12 @@ class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
         (``ignore_conflicts`` would hide cut texts and lost NULLs on MariaDB.)
         """
         row = self.model.of(application, event)
-        targets = database.connection().features.supports_update_conflicts_with_target
-        columns = ["event_digest"]
-        unique = columns if targets else None
-        self.bulk_create([row], update_conflicts=True, update_fields=columns, unique_fields=unique)
+        self.bulk_create(
+            [row],
+            update_conflicts=True,
+            update_fields=["event_digest"],
+            unique_fields=database.conflict_columns("event_digest"),
+        )
         return row
 
     def of_subject_since(self, subject_digest: str, moment: datetime) -> WebhookEventQuerySet:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db import DataError, connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import signals
@@ -229,6 +230,43 @@ def test_unchanged_claims_are_no_news(service: FakeService) -> None:
         refetched(row())
     assert heard == [row()]
     assert list(StoredClaim.objects.values_list("pk", flat=True)) == rows
+
+
+def test_a_renewed_claim_keeps_its_row_and_when_it_was_first_stored(service: FakeService) -> None:
+    """What the second answer says of the claim replaces all that the first one said."""
+    refetched(row())
+    first = StoredClaim.objects.get()
+    service.disclosed = {"age_over_18": {"verified": True}, "unique_human": True}
+    refetched(row())
+    again = StoredClaim.objects.get(claim_type="age_over_18")
+    assert (again.pk, again.created_at) == (first.pk, first.created_at)
+    assert again.value == {"verified": True}
+    assert held() == {"age_over_18": True, "unique_human": True}
+
+
+def test_a_claim_that_is_only_listed_again_has_no_value(service: FakeService) -> None:
+    """None, and not JSON's null: then it looks as when it was listed for the first time."""
+    refetched(row())
+    service.disclosed = {"unique_human": True}
+    with_claims(service, claims=listed("age_over_18", "unique_human"))
+    assert refetched(row()) is Refetched.STORED
+    assert held() == {"age_over_18": False, "unique_human": True}
+    assert StoredClaim.objects.filter(value__isnull=True).get().claim_type == "age_over_18"
+
+
+@pytest.mark.parametrize("number", [1, 10])
+def test_renewed_claims_are_written_by_one_short_statement(
+    service: FakeService, number: int
+) -> None:
+    """Each row stands in it once. A CASE for each column would be seven times as long."""
+    service.disclosed = {f"claim_{position}": True for position in range(number)}
+    refetched(row())
+    with CaptureQueriesContext(connection) as captured:
+        refetched(row())
+    written = [each["sql"] for each in captured if "storedclaim" in each["sql"]]
+    written = [sql for sql in written if not sql.startswith("SELECT")]
+    assert len(written) == 1
+    assert len(written[0]) < 700 + 150 * number
 
 
 def test_a_credential_that_lives_longer_is_stored_for_a_day(service: FakeService) -> None:

@@ -1,14 +1,16 @@
 """Erasure: nobody is left, nothing is done by halves, and who asks decides what goes."""
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import ProtectedError
+from django.db.models.signals import post_save
 from django.http import HttpRequest
 from django.test import Client
 from django.urls import reverse
@@ -17,7 +19,13 @@ from django.utils import timezone
 from django_identity import conf
 from django_identity.lifecycle import erasure, upkeep
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import ConnectRedemption, ErasureReceipt, LinkedIdentity, WebhookEvent
+from django_identity.models import (
+    ConnectRedemption,
+    Consent,
+    ErasureReceipt,
+    LinkedIdentity,
+    WebhookEvent,
+)
 from django_identity.policy import IdentityPolicy
 from tests.concurrency import at_once
 from tests.deliveries import SECRET, deliver, event_body, post
@@ -232,6 +240,68 @@ def test_nobody_comes_back_or_leaves_while_it_is_pending(
     assert "erasure_pending" in response.content.decode()
     assert erasure.retry_pending() == 1
     assert not LinkedIdentity.objects.exists()
+
+
+def erase_by_page(user: User) -> None:
+    browser_of(user).post(reverse("identity:erase"))
+
+
+def erase_by_operator(user: User) -> None:
+    interventions.erase(user.linked_identities.get())
+
+
+def erase_by_command(_user: User) -> None:
+    erasure.erase_subject("default", "test", SUBJECT)
+
+
+def erase_by_service(_user: User) -> None:
+    deliver("data.deletion_requested")
+
+
+@pytest.mark.parametrize(
+    "request_erasure", [erase_by_page, erase_by_operator, erase_by_command, erase_by_service]
+)
+def test_the_consent_ends_in_the_transaction_that_writes_the_receipt(
+    settings: Any, request_erasure: Callable[[User], None]
+) -> None:
+    """So nobody whose consent is granted waits for an erasure, and sign-ins need not ask for it."""
+    with_policy(settings, Failing)
+    user = make_user()
+    make_identity(user)
+    committed = []
+
+    def look() -> None:
+        pending = ErasureReceipt.objects.filter(erased_at=None).count()
+        committed.append((pending, LinkedIdentity.objects.get().consent))
+
+    def written(**_kwargs: Any) -> None:
+        assert connection.in_atomic_block
+        transaction.on_commit(look)
+
+    post_save.connect(written, sender=ErasureReceipt)
+    try:
+        request_erasure(user)
+    finally:
+        post_save.disconnect(written, sender=ErasureReceipt)
+    assert set(committed) == {(1, Consent.REVOKED)}
+
+
+def test_an_identity_that_was_linked_beside_the_request_is_asked_for(
+    service: FakeService, settings: Any
+) -> None:
+    """It was granted under another application before the account's receipt was committed."""
+    given = service.settings(WEBHOOK_SECRETS=[SECRET])
+    settings.DJANGO_IDENTITY = {
+        "default": given,
+        "second": {**given, "WEBHOOK_SECRETS": ["b" * 32]},
+    }
+    user = make_user()
+    make_identity(user, application="second", subject="subject-2", consent=Consent.REVOKED)
+    now = timezone.now()
+    request = {"user": user, "requested_at": now, "next_attempt_at": now}
+    ErasureReceipt.objects.create(application="second", **request)
+    make_identity(user)
+    assert "erasure_pending" in sign_in(Client()).content.decode()
 
 
 def test_who_was_on_the_way_back_is_refused_after_it(service: FakeService, settings: Any) -> None:

@@ -34,15 +34,31 @@ def statements(call: Callable[[], object], *, locks: int) -> int:
 
 
 def test_a_callback(service: FakeService) -> None:
-    """Four of them are Django's: the session's three, and the user's last login.
+    """One locks identity and user. Four are Django's: the session's three, and the last login.
 
-    A new person costs the account, the identity and the grant more.
+    The started sign-in costs three: read, claimed, completed. The claims two: read, written. The
+    others: the grant, the events since, the identity. A new person has a second lock, and costs six
+    more: a free address, a free name, the account, the identity, what is pending, a second grant.
     """
     service.disclosed = CLAIMS
-    for locks, most in ((4, 19), (3, 13)):
+    for locks, most in ((2, 18), (1, 12)):
         browser = Client()
         state = begin(browser)
         assert statements(lambda at=(browser, state): come_back(*at), locks=locks) <= most
+
+
+def test_a_callback_locks_the_account_with_its_identity(service: FakeService) -> None:
+    """Whoever disables the account meanwhile comes before the sign-in, or after it."""
+    make_identity(make_user())
+    browser = Client()
+    state = begin(browser)
+    with CaptureQueriesContext(connection) as captured:
+        come_back(browser, state)
+    locks = [each["sql"] for each in captured if "FOR UPDATE" in each["sql"]]
+    if connection.features.has_select_for_update:
+        assert len(locks) == 1
+        assert "auth_user" in locks[0]
+        assert locks[0].endswith("FOR UPDATE")
 
 
 @pytest.mark.parametrize("event_type", sorted(KNOWN_TYPES))
