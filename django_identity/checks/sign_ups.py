@@ -17,17 +17,17 @@ from django_identity.conf.rules import Problem
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
 
-SOMEBODY = Profile(
+FULL_PROFILE = Profile(
     id="somebody", email="somebody@example.org", first_name="Some", last_name="Body", country="NG"
 )
 #: Without ``profile:read`` the service says no more.
-NOBODY = Profile(id="somebody")
+BARE_PROFILE = Profile(id="somebody")
 
 
 def problems_of(site: IdentityPolicy, application: Application) -> Iterator[Problem]:
     """What a new user must have, and the policy's own default does not give."""
     where = f"in the policy of the application {application.alias!r}."
-    profile = SOMEBODY if "profile:read" in application.scopes else NOBODY
+    profile = FULL_PROFILE if "profile:read" in application.scopes else BARE_PROFILE
     values = site.new_user_fields(profile=profile, kyc=None)
     model = get_user_model()
     # ``migrate`` runs the checks too, when there may be no tables.
@@ -35,10 +35,9 @@ def problems_of(site: IdentityPolicy, application: Application) -> Iterator[Prob
     unknown = querying - values.keys()
     user = model(**values, **dict.fromkeys(unknown))
     hint = f"Write new_user_fields() {where}"
-    try:
-        user.clean_fields(exclude=["password", *unknown])
-    except ValidationError as invalid:
-        names = ", ".join(sorted(invalid.message_dict))
+
+    names = ", ".join(_invalid(user, unknown))
+    if names:
         yield Problem(
             "E041",
             f"A sign-up does not fill these fields of {user._meta.label} validly: {names}. Every "
@@ -62,6 +61,15 @@ def problems_of(site: IdentityPolicy, application: Application) -> Iterator[Prob
             "Every new person would be refused.",
             hint,
         )
+
+
+def _invalid(user: AbstractBaseUser, unknown: set[str]) -> list[str]:
+    """The names of the fields whose own validation refuses their values."""
+    try:
+        user.clean_fields(exclude=["password", *unknown])
+    except ValidationError as error:
+        return sorted(error.message_dict)
+    return []
 
 
 def _may_query(field: Field[Any, Any]) -> bool:

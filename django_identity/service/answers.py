@@ -16,7 +16,7 @@ from django_identity.service.members import (
     LONGEST_CODE,
     LONGEST_NAME,
     LONGEST_SUBJECT,
-    SUBJECTS,
+    SUBJECT_MEMBERS,
     Members,
     is_subject,
     safe_url,
@@ -84,7 +84,7 @@ class TokenAnswer:
         odd member would be lost. Such a member is left out.
         """
         odd = ["token_type"]
-        odd += [name for name in SUBJECTS if not is_subject(body.get(name))]
+        odd += [name for name in SUBJECT_MEMBERS if not is_subject(body.get(name))]
         if not _is_scope(body.get("scope")):
             odd.append("scope")
         return cls.parse({**body, **dict.fromkeys(odd)})

@@ -37,7 +37,7 @@ NO_COOKIES = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 FAILURES = (httpx.TransportError, httpx.InvalidURL, OSError, UnicodeError)
 UNCONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 # The connection ended before the whole answer was there.
-BROKEN = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
+CONNECTION_ENDED = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
 
 _in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
 
@@ -117,7 +117,7 @@ def _answer(call: Call, *, ends_at: float) -> Answer:
         return _exchange(call, ends_at=ends_at, is_new=True)
     try:
         return _exchange(call, ends_at=ends_at, is_new=False)
-    except BROKEN:
+    except CONNECTION_ENDED:
         if time.monotonic() > ends_at:
             raise
     return _exchange(call, ends_at=ends_at, is_new=True)
