@@ -153,6 +153,7 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
     is_bound = hasattr(user, "identity_stamp")
     if is_ours == is_bound:
         return
+
     if is_bound:
         del user.identity_stamp, user.get_session_auth_hash, user.get_session_auth_fallback_hash
     else:

@@ -77,6 +77,7 @@ class RequiredClaim:
             _require_text(value, str(self), EXAMPLE_CLAIM)
             if "=" in value or "|" in value:
                 raise NotARequirement(str(self), f"A value has no = and no |. {EXAMPLE_CLAIM}")
+
         if "|" in self.claim_type:
             rule = f"Only the values of one claim are alternatives. {EXAMPLE_CLAIM}"
             raise NotARequirement(str(self), rule)

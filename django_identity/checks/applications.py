@@ -34,6 +34,7 @@ def problems_of(application: Application) -> Iterator[Problem]:
         yield Problem("E010", str(error), "POLICY is the dotted path of a class.")
         return
     yield from _signatures(site, application)
+
     where = f"in the policy of the application {application.alias!r}."
     # What the package's own methods do not do. A site's own method is for the site to test.
     if type(site).new_user_fields is IdentityPolicy.new_user_fields:
@@ -51,6 +52,7 @@ def _secrets(application: Application) -> Iterator[Problem]:
             f"The application {alias!r} has DOCUMENT_KEYS, and joserfc is missing.",
             'Install the extra: pip install "django-identity[trusted]"',
         )
+
     if not application.webhook_secrets:
         yield Problem(
             "W025",
@@ -58,6 +60,7 @@ def _secrets(application: Application) -> Iterator[Problem]:
             "and a revocation is seen only when the credential runs out.",
             "Register the webhook at the service, and set the secret that it shows.",
         )
+
     if is_live and settings.DEBUG:
         yield Problem(
             "E038",
@@ -65,6 +68,7 @@ def _secrets(application: Application) -> Iterator[Problem]:
             "data.",
             "Set DEBUG = False, or use the application's test credentials.",
         )
+
     if is_live and application.encryption_keys[0].reveal() == settings.SECRET_KEY:
         yield Problem(
             "W026",
@@ -83,6 +87,7 @@ def _addresses(application: Application) -> Iterator[Problem]:
             "/oauth2/auth and /oauth2/token itself.",
             f"Set AUTH_URL = {application.auth_url.removesuffix('/oauth2')!r}.",
         )
+
     for name in ADDRESSES:
         parts = urlsplit(getattr(application, name.lower()) or "")
         if parts.scheme == "http" and not is_loopback(parts.hostname):
@@ -92,6 +97,7 @@ def _addresses(application: Application) -> Iterator[Problem]:
                 "and tokens travel unencrypted.",
                 "Use https, unless nobody else can read that network.",
             )
+
     # Other people may own hosts of a wildcard domain.
     is_open = any(host == "*" or host.startswith(".") for host in settings.ALLOWED_HOSTS)
     if is_open and application.redirect_uri is None:
@@ -154,6 +160,7 @@ def _left(site: IdentityPolicy, where: str) -> Iterator[Problem]:
             "If they say something about the person, let them be empty (null=True), or empty them "
             f"in erase_user() {where}",
         )
+
     keepers = histories.keepers_of(model)
     if keepers:
         yield Problem(

@@ -70,6 +70,7 @@ def problems() -> Iterator[Problem]:
         yield from sandbox_problems()
         yield from _cookies()
         yield from _webhook_secrets()
+
     error = environment_problem()
     if error:
         yield Problem(
@@ -79,6 +80,7 @@ def problems() -> Iterator[Problem]:
             "SSL_CERT_FILE is a file of PEM certificates; HTTPS_PROXY has the form "
             "http://[user:password@]host:port.",
         )
+
     if not settings.USE_TZ:
         yield Problem(
             "E039",
@@ -181,6 +183,7 @@ def _tenants() -> Iterator[Problem]:
     config = apps.get_app_config("django_identity")
     names = {config.name, f"{type(config).__module__}.{type(config).__name__}"}
     public = getattr(settings, "PUBLIC_SCHEMA_NAME", "public")
+
     of_tenants = [*getattr(settings, "TENANT_APPS", ())]
     for kind, tenant_type in getattr(settings, "TENANT_TYPES", {}).items():
         if kind != public:

@@ -125,17 +125,19 @@ def _mixins(as_view: _AsView) -> Iterator[Guard]:
     """A ``dispatch`` of the site's own may answer before it calls a mixin further down."""
     if not issubclass(as_view.view_class, mixins.GateMixin):
         return
-    own = before = ""
-    for above in as_view.view_class.__mro__:
-        dispatch = vars(above).get("dispatch")
+    last_own = ""
+    above_a_mixin = ""
+    for base in as_view.view_class.__mro__:
+        dispatch = vars(base).get("dispatch")
         if dispatch is None:
             continue
-        if above.__module__ == mixins.__name__:
-            before = own
+        if base.__module__ == mixins.__name__:
+            above_a_mixin = last_own
         elif not any(_gates_on([dispatch])) and not _is_of_framework(dispatch):
-            own = f"{_name_of(above)}.dispatch()"
+            last_own = f"{_name_of(base)}.dispatch()"
+
     for gate in as_view.view_class(**as_view.initkwargs).gates():
-        yield _guard(gate, unless=before)
+        yield _guard(gate, unless=above_a_mixin)
 
 
 # Permissions of Django REST framework
@@ -143,10 +145,11 @@ def _mixins(as_view: _AsView) -> Iterator[Guard]:
 
 def _permissions(as_view: _AsView) -> Iterator[Guard]:
     for name in ("get_permissions", "check_permissions"):
-        decides = _own(as_view.view_class, name)
-        if decides:
-            yield Guard(Foreign(decides), "forbid")
+        own_method = _own(as_view.view_class, name)
+        if own_method:
+            yield Guard(Foreign(own_method), "forbid")
             return
+
     before = _own(as_view.view_class, "dispatch") or _own(as_view.view_class, "initial")
     classes = getattr(as_view.view_class, "permission_classes", ())
     for permission in as_view.initkwargs.get("permission_classes", classes):

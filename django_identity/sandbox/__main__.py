@@ -72,12 +72,14 @@ def _serve(arguments: Sequence[str] | None) -> None:
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
+
     options = _parse(arguments)
     listening = _bind(options)
     origin = options.origin or server.origin_of(listening)
     is_local = all(map(callers.is_loopback, (options.host, callers.name_of(origin))))
     if not is_local and not options.control_token:
         raise Unstartable(_OPEN)
+
     # A sandbox for other machines has no site, unless it is named.
     sites = options.site
     if not sites and not is_local:
@@ -141,11 +143,13 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     where.add_argument("--origin", default="", help="origin to advertise, if not http://HOST:PORT")
     where.add_argument("--tls-cert", metavar="FILE", type=Path, help="serve https by these files")
     where.add_argument("--tls-key", metavar="FILE", type=Path, help="the key, if not in the same")
+
     site = parser.add_argument_group("site and data")
     text = f"where the local site runs, if not at {' or '.join(sandbox.SITES)}; may be repeated"
     site.add_argument("--site", metavar="URL", action="append", type=_site, default=[], help=text)
     site.add_argument("--database", type=Path, help="SQLite file to keep; else all is forgotten")
     site.add_argument("--verbose", action="store_true", help="log each request's method and path")
+
     tokens = parser.add_argument_group("tokens")
     text = f"what other machines send to control the sandbox; default: ${CONTROL_TOKEN_VARIABLE}"
     token = os.environ.get(CONTROL_TOKEN_VARIABLE, "")
@@ -153,6 +157,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     text = f"the developer portal's session token; default: ${PORTAL_TOKEN_VARIABLE}, or a new one"
     token = os.environ.get(PORTAL_TOKEN_VARIABLE, "") or secrets.token_urlsafe(32)
     tokens.add_argument("--portal-token", metavar="TOKEN", default=token, help=text)
+
     readings = parser.add_argument_group("switches, where the specification has several readings")
     for name, switch in switches.ALL.items():
         kind: dict[str, Any] = {"choices": switch.metadata["values"]}
@@ -160,6 +165,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
             kind = {"action": argparse.BooleanOptionalAction}
         flag = "--" + name.replace("_", "-")
         readings.add_argument(flag, default=switch.default, help=switch.metadata["help"], **kind)
+
     options = parser.parse_args(arguments)
     if options.tls_key and not options.tls_cert:
         parser.error("--tls-key needs --tls-cert")

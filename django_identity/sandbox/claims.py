@@ -80,6 +80,7 @@ def _proofs(user: User, at: datetime) -> dict[str, tuple[str, Any, datetime | No
         "issued_at": clock.timestamp(at),
         "expires_at": clock.timestamp(at + YEARLY),
     }
+
     proofs = {
         "kyc_verified": (KYC_VENDOR, kyc_value, at + YEARLY),
         AGE_OVER_18: (SERVICE_NAME, True, None),
@@ -95,6 +96,7 @@ def _issue(user: User, claim_type: str) -> Claim:
     """Store and announce one claim with a salted digest of its content as proof."""
     now = clock.now()
     provider, value, expires_at = _proofs(user, now)[claim_type]
+
     content = json.dumps([secrets.token_hex(16), user.subject, claim_type, provider, value])
     stored = {
         "provider": provider,
@@ -104,6 +106,7 @@ def _issue(user: User, claim_type: str) -> Claim:
         "expires_at": expires_at,
         "revoked": False,
     }
+
     claim, _ = Claim.objects.update_or_create(user=user, claim_type=claim_type, defaults=stored)
     announce(EventType.CLAIM_ISSUED, user, claim_type=claim_type, provider=provider)
     return claim

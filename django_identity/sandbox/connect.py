@@ -164,6 +164,7 @@ def _result(user: User, asking: Authenticated, scopes: Sequence[str]) -> dict[st
         data["profile"] = {name: getattr(user, name) for name in shared.PROFILE_BASIC}
     if KYC_STATUS in scopes:
         data["kyc"] = shared.kyc(user)
+
     if switches.current().connect_nested:
         data = {"data": data}
     result = {

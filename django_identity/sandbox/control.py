@@ -102,10 +102,12 @@ def _answer(views: Mapping[str, tuple[View, dict[str, inspect.Parameter]]]) -> A
     def answer(request: HttpRequest, **parts: object) -> HttpResponse:
         if not callers.may_control(request):
             return _refuse(403, "FORBIDDEN", _FORBIDDEN)
+
         method = request.method or ""
         if method == "HEAD":
             method = "GET"
         view, members = views.get(method, (None, {}))
+
         if view is None:
             return _refuse(405, envelope.METHOD_NOT_ALLOWED, f"Use {' or '.join(views)}.")
         try:

@@ -49,10 +49,12 @@ def issue(user: User, claims: Iterable[Claim], *, audience: str) -> str:
     }
     if switches.current().claims_iat:
         payload["iat"] = issued_at
+
     disclosed = {SDObj(claim.claim_type): _disclosed(claim) for claim in claims}
     if not disclosed:  # the library leaves an empty list of digests out
         content = json_encode({**payload, "_sd": [], "_sd_alg": "sha-256"})
         return keys.sign(content, typ=CREDENTIAL_FORMAT) + "~"
+
     key = keys.current()
     header = {"typ": CREDENTIAL_FORMAT, "kid": key.kid}
     issuer = SDJWTIssuer(
@@ -156,6 +158,7 @@ def verify_claims(request: HttpRequest) -> HttpResponse:
         found = inspect(credential)
     except Invalid:
         return envelope.success({"valid": False, "reason": "malformed", "claims": {}})
+
     faults = found.findings | {
         "environment": found.payload.get("environment") != asking.client.environment,
         "audience": found.payload.get("aud") != asking.client.client_id,

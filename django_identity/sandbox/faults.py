@@ -120,6 +120,7 @@ def misbehave(fault: Fault, request: HttpRequest, get_response: GetResponse) -> 
         return get_response(request)
     if fault.kind is FaultKind.DROP_MIDWAY or fault.when is FaultMoment.AFTER:
         answer = get_response(request)
+
     match fault.kind:
         case FaultKind.DELAY:
             time.sleep(fault.seconds)

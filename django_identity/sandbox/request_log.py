@@ -77,6 +77,7 @@ def add(request: HttpRequest, response: HttpResponseBase, endpoint: str, started
     fault = getattr(response, "fault", "")
     signed_in = getattr(getattr(request, "user", None), "subject", "")
     user_id, client_id = request.META.get("sandbox.concerns", (signed_in, ""))
+
     entry = ReceivedRequest(
         method=request.method or "",
         path=request.path_info,

@@ -77,10 +77,12 @@ def _kind_of(
         return None
     if kind is not None:
         return kind
+
     if status >= 500 or endpoint == "token":
         return None
     if endpoint == "connect" and _asks_for_verification(members):
         return exceptions.VerificationPolicyNotMet
+
     if status != 401:
         return exceptions.ServiceRefusal
     if endpoint in OF_APPLICATION:

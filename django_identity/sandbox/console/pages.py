@@ -200,6 +200,7 @@ def do(request: HttpRequest) -> HttpResponse:
     if act is None or not form.is_valid():
         messages.error(request, "There is no such person, thing or action.")
         return redirect("home")
+
     person = form.cleaned_data.get("person")
     try:
         act(*form.cleaned_data.values())

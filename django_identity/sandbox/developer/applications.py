@@ -51,8 +51,10 @@ def register_local_site(sites: Sequence[str]) -> None:
         application = Application.objects.create(name="Local site")
         _issue(application, Environment.TEST, (), sandbox.CLIENT_ID, sandbox.CLIENT_SECRET)
         _issue(application, Environment.LIVE, (), generate_client_id())
+
     addresses = [site.rstrip("/") for site in sites or sandbox.SITES]
     known.update(redirect_uris=" ".join(address + sandbox.CALLBACK_PATH for address in addresses))
+
     webhook, *copies = [address + sandbox.WEBHOOK_PATH for address in addresses]
     # The usual addresses are one site, which needs each event once.
     if not sites:

@@ -88,6 +88,7 @@ def portal(request: HttpRequest) -> HttpResponse:
             messages.error(request, f"{error} Nothing was changed.")
         else:
             messages.success(request, "This is shown once." if shown else "Saved.")
+
     newest = Application.objects.order_by("-pk").prefetch_related("client_set")
     context = {
         "shown": shown,

@@ -51,6 +51,7 @@ class AuthorizationPage(BaseAuthorizationView):
         here = request.get_full_path()
         if user.environment != client.environment:
             return self._refuse_environment(client)
+
         if not user.is_verified and not was_skipped(request, here):
             return redirect(f"{resolve_url('verify')}?{urlencode({'next': here})}")
         request_log.note(request, user, client)
@@ -119,10 +120,12 @@ class TokenEndpoint(TokenView):
             message = "Send the parameters in a form-encoded body, and nowhere else."
             refusal = {"error": "invalid_request", "error_description": message}
             return _in_form(JsonResponse(refusal, status=400))
+
         grant = rules.presented(request)
         client = Client.objects.filter(client_id=request.POST.get("client_id", "")).first()
         if grant is not None:
             request_log.note(request, grant.user, grant.application)
+
         response: HttpResponse = self.authorization_flow_token_response(request)
         response["Content-Type"] = "application/json"
         if response.status_code == 401:

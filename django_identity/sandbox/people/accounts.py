@@ -94,6 +94,7 @@ def create_user(
         credential_seconds=credential_seconds,
         shows_email=shows_email,
     )
+
     user.set_password(password)
     user.save(force_insert=True)
     return NewUser(user, password)

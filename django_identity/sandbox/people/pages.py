@@ -55,6 +55,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         login(request, form.user)
         return _onward(request)
+
     is_operator = callers.is_operator(request)
     context = {
         "form": form,
