@@ -252,7 +252,7 @@ disclosure.collision
     "signals": (
         {name for name, each in vars(signals).items() if isinstance(each, Signal)},
         """identity_linked identity_unlinked consent_granted consent_revoked kyc_changed
-        claims_changed reauthorization_needed data_erased event_received""",
+        claims_changed reauthorization_needed data_erased event_received sessions_ended""",
     ),
     "tasks": (
         {each.removeprefix("django_identity.") for each in TaskName},

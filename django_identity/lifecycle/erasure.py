@@ -22,7 +22,14 @@ from django_identity import conf, database, policy, signals
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import audit, dossier, withdrawal
 from django_identity.logs import LogEvent, log, log_trouble
-from django_identity.models import AccountKept, ErasureReceipt, LinkedIdentity, LinkedVia, RevokedBy
+from django_identity.models import (
+    AccountKept,
+    ErasureReceipt,
+    LinkedIdentity,
+    LinkedVia,
+    RevokedBy,
+    digest,
+)
 from django_identity.policy import IdentityPolicy
 from django_identity.service import backoff
 
@@ -65,9 +72,33 @@ def erase_subject(
 
     Raises ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
     """
-    receipt = ErasureReceipt(application=alias)
     named = LinkedIdentity.objects.of_subject(alias, environment, subject)
+    if not named.exists():
+        return _erase_unlinked(alias, environment, subject, with_audit=with_audit)
+    receipt = ErasureReceipt(application=alias)
     return _erase_now(receipt, named, with_audit=with_audit)
+
+
+@sensitive_variables()
+def _erase_unlinked(
+    alias: str, environment: str, subject: str, *, with_audit: bool
+) -> ErasureReceipt:
+    """Empty the events that are left about a subject who is not linked, and look for more."""
+    subject_digest = digest(alias, environment, subject)
+    try:
+        with database.atomic():
+            receipt = withdrawal.erase_unlinked(alias, subject_digest, requested_at=timezone.now())
+            receipt.save()
+            signals.announce(
+                signals.data_erased, ErasureReceipt, application=alias, receipt=receipt
+            )
+        if with_audit or _policy_of(alias).audit_erasures:
+            known = audit.Known(frozenset({subject, subject_digest}))
+            receipt.audit = asdict(audit.search(known))
+            receipt.save(update_fields=["audit"])
+    except (DatabaseError, InterfaceError) as error:
+        raise StorageUnavailable(type(error).__name__) from None
+    return receipt
 
 
 @sensitive_variables()

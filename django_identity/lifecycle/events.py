@@ -144,7 +144,7 @@ def _apply(
         row.outcome = EventOutcome.FAILED
         row.error = f"{NAMES_NOBODY} {','.join(members)}".strip()[:LONGEST_ERROR]
     elif identity is None:
-        row.outcome = EventOutcome.IGNORED
+        row.outcome = _outcome_for_nobody(row)
     else:
         row.outcome = outcome_of(identity, row)
         is_deletion = row.event_type == EventType.DATA_DELETION_REQUESTED
@@ -160,6 +160,22 @@ def _apply(
         background.nudge_on_commit(background.TaskName.RUN_HANDLERS, row.pk)
     if identity is not None and row.outcome == EventOutcome.APPLIED and identity.is_due:
         background.nudge_on_commit(background.TaskName.REFETCH_DUE, identity.application, 1)
+
+
+def _outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
+    """The outcome of an event about a subject who is not linked. A deletion empties the others."""
+    if row.event_type != EventType.DATA_DELETION_REQUESTED:
+        return EventOutcome.IGNORED
+    receipt = withdrawal.erase_unlinked(
+        row.application, row.subject_digest, requested_at=row.occurred_at
+    )
+    if not any(receipt.counts.values()):
+        return EventOutcome.IGNORED
+    receipt.save()
+    signals.announce(
+        signals.data_erased, ErasureReceipt, application=row.application, receipt=receipt
+    )
+    return EventOutcome.APPLIED
 
 
 def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:

@@ -107,7 +107,7 @@ def test_an_ended_session_never_lives_again(site: FakeService, steps: tuple[str,
             for identity in LinkedIdentity.objects.filter(user=user):
                 withdrawal.disconnect(identity)
         elif step == "everywhere":
-            sessions.end_all(user.pk)
+            sessions.end_all(user, application="default")
         else:
             linking = Client()
             linking.force_login(user, backend=LOCAL)
@@ -270,7 +270,7 @@ def test_whoever_renews_or_confirms_an_older_link_stays_signed_in(
     # A session rests on the oldest link, which is another one now.
     assert is_signed_in(elsewhere) is (older == "granted")
     assert is_signed_in(by_password)
-    sessions.end_all(user.pk)
+    sessions.end_all(user, application="default")
     assert not is_signed_in(browser)
     assert is_signed_in(by_password)
 
@@ -293,7 +293,7 @@ def come_back_by(face: str, browser: Client) -> None:
 
 
 def end_everywhere() -> None:
-    sessions.end_all(User.objects.get().pk)
+    sessions.end_all(User.objects.get(), application="default")
 
 
 ENDS: dict[str, Callable[[], object]] = {
@@ -355,7 +355,7 @@ def signal_from_a_page(request: HttpRequest) -> HttpResponse:
 def signal_after_all_ended(request: HttpRequest) -> HttpResponse:
     """The same, of the browser's own user, whose sessions another browser ends meanwhile."""
     user = User.objects.get(pk=request.user.pk)
-    sessions.end_all(user.pk)
+    sessions.end_all(user, application="default")
     user_logged_in.send(User, request=request, user=user)
     return HttpResponse()
 
