@@ -71,7 +71,9 @@ def _blank(field: Column) -> Callable[[], object] | None:
     if isinstance(field, TEXTS):
         if differing:
             return lambda: _random_text(field)
-        return _nothing if field.null else str
+        if field.null:
+            return _nothing
+        return str
 
     # If a text of the same rule differs, this field may repeat.
     if not all(rule.has_text for rule in differing):
@@ -82,8 +84,9 @@ def _blank(field: Column) -> Callable[[], object] | None:
     if field.has_default() or isinstance(field, models.FileField):
         return cast("Callable[[], object]", field.get_default)
     if isinstance(field, models.DateTimeField):
-        moment = LONG_PAST if settings.USE_TZ else LONG_PAST.replace(tzinfo=None)
-        return lambda: moment
+        if settings.USE_TZ:
+            return lambda: LONG_PAST
+        return lambda: LONG_PAST.replace(tzinfo=None)
     if isinstance(field, models.DateField):
         return LONG_PAST.date
     return None

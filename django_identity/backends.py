@@ -119,15 +119,16 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
     if request.user.is_authenticated or not rests_on_identity(request):
         return "", None
     user_id = auth.get_user_model()._meta.pk.to_python(request.session[auth.SESSION_KEY])
-    user = database.users().filter(pk=user_id).first()
     identities = LinkedIdentity.objects.filter(user_id=user_id).order_by("-revoked_at")
     revoked = identities.filter(consent=Consent.REVOKED).first()
-    if revoked is None:
-        is_gone = user is None or not user.is_active
-        return ("erased" if is_gone and not identities.exists() else ""), None
-    if withdrawal.is_being_erased(revoked):
+    if revoked is not None and not withdrawal.is_being_erased(revoked):
+        return standing.revocation_reason(revoked.revoked_by), revoked.revoked_at
+
+    user = database.users().filter(pk=user_id).first()
+    is_gone = user is None or not user.is_active
+    if revoked is not None or (is_gone and not identities.exists()):
         return "erased", None
-    return standing.revocation_reason(revoked.revoked_by), revoked.revoked_at
+    return "", None
 
 
 def end_unlinked_session(request: HttpRequest) -> bool:

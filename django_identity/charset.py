@@ -40,7 +40,9 @@ def holdable_json(value: Any) -> Any:
     """``value`` with its texts as the database can hold them."""
     text = json.dumps(value, ensure_ascii=False)
     stored = holdable(text)
-    return value if stored == text else json.loads(stored)
+    if stored == text:
+        return value
+    return json.loads(stored)
 
 
 def converted(text: str, charset: str) -> str:
@@ -69,8 +71,10 @@ def lacking(alias: str) -> str:
         found = _column("SHOW server_encoding")
     elif vendor == "mysql":
         found = _of_mysql()
-    incomplete = [name for name in map(str.lower, found) if name not in COMPLETE]
-    return incomplete[0] if incomplete else ""
+    for name in map(str.lower, found):
+        if name not in COMPLETE:
+            return name
+    return ""
 
 
 def _of_mysql() -> list[str]:
@@ -90,7 +94,7 @@ def _of_mysql() -> list[str]:
     return [BASIC_PLANE if name == "utf8" else name for name in names]
 
 
-def _column(sql: str, given: list[str] | None = None) -> list[str]:
+def _column(sql: str, parameters: list[str] | None = None) -> list[str]:
     with database.connection().cursor() as cursor:
-        cursor.execute(sql, given)
+        cursor.execute(sql, parameters)
         return [str(row[0]) for row in cursor.fetchall()]

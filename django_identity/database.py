@@ -97,8 +97,8 @@ def all_users() -> models.QuerySet[Any]:
 
 def non_atomic(view: View) -> View:
     """Run ``view`` outside ``ATOMIC_REQUESTS`` of every database."""
-    for each in connections:
-        view = transaction.non_atomic_requests(using=each)(view)
+    for name in connections:
+        view = transaction.non_atomic_requests(using=name)(view)
     return view
 
 
@@ -107,13 +107,16 @@ def holds(row: models.Model) -> bool:
 
     The key of a row of another database may be somebody else's here.
     """
-    read_from, here = row._state.db, alias()
+    read_from = row._state.db
+    here = alias()
     if read_from in (None, here):
         return True
-    ours = _identities()()
-    ours._state.db = here
     # ``__class__``: a request's user is a lazy object.
-    return read_from == router.db_for_read(row.__class__) or router.allow_relation(row, ours)
+    if read_from == router.db_for_read(row.__class__):
+        return True
+    identity = _identities()()
+    identity._state.db = here
+    return router.allow_relation(row, identity)
 
 
 def _identities() -> type[models.Model]:

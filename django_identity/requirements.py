@@ -107,10 +107,10 @@ class RequiredClaim:
         Together they allow all values that any of them allows. A claim that is true is another
         thing than one with a value.
         """
-        alike = [each for each in _alike(self, others) if each.claim_type == self.claim_type]
+        alike = [claim for claim in _alike(self, others) if claim.claim_type == self.claim_type]
         if not self.values:
-            return any(not each.values for each in alike)
-        allowed = {value for each in alike for value in each.values}
+            return any(not claim.values for claim in alike)
+        allowed = {value for claim in alike for value in claim.values}
         return allowed.issuperset(self.values)
 
 
@@ -133,15 +133,15 @@ class RequiredLevel:
 
     def is_reached_by(self, level: str) -> bool:
         """Whether somebody at ``level`` meets this."""
-        held = LEVEL.fullmatch(level)
-        asked = LEVEL.fullmatch(self.level)
-        if held is None or asked is None:
+        reached = LEVEL.fullmatch(level)
+        required = LEVEL.fullmatch(self.level)
+        if reached is None or required is None:
             return level == self.level
-        return int(held[1]) >= int(asked[1])
+        return int(reached[1]) >= int(required[1])
 
     def implies(self, others: Iterable[object]) -> bool:
         """Whether whoever meets this meets one of ``others``."""
-        return any(each.is_reached_by(self.level) for each in _alike(self, others))
+        return any(other.is_reached_by(self.level) for other in _alike(self, others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class RecentSignIn:
 
     def implies(self, others: Iterable[object]) -> bool:
         """Whether whoever meets this meets one of ``others``."""
-        return any(self.minutes <= each.minutes for each in _alike(self, others))
+        return any(self.minutes <= other.minutes for other in _alike(self, others))
 
 
 Requirement = RequiredClaim | RequiredLevel | RequiredScope | RecentSignIn

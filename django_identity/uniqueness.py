@@ -30,7 +30,7 @@ class UniqueRule:
 
     @property
     def has_text(self) -> bool:
-        return any(isinstance(each, TEXTS) for each in self.columns)
+        return any(isinstance(column, TEXTS) for column in self.columns)
 
     def takes_null(self, field: Column) -> bool:
         """Whether the rule lets ``field`` be NULL in any number of rows."""

@@ -23,9 +23,11 @@ def problems_of(application: Application) -> Iterator[Problem]:
     yield from _secrets(application)
     yield from _addresses(application)
     if application.keep_claims and not {*application.keep_claims} & {*CLAIMS}:
-        said = f"KEEP_CLAIMS of the application {application.alias!r} has no claim that is known."
-        hint = f"Known are {', '.join(CLAIMS)}. Every other claim is dropped."
-        yield Problem("W034", said, hint)
+        yield Problem(
+            "W034",
+            f"KEEP_CLAIMS of the application {application.alias!r} has no claim that is known.",
+            f"Known are {', '.join(CLAIMS)}. Every other claim is dropped.",
+        )
     try:
         site = policy.load(application.policy)
     except ConfigurationError as error:
@@ -41,11 +43,14 @@ def problems_of(application: Application) -> Iterator[Problem]:
 
 
 def _secrets(application: Application) -> Iterator[Problem]:
-    alias, is_live = application.alias, application.environment == "live"
+    alias = application.alias
+    is_live = application.environment == "live"
     if application.document_keys and find_spec("joserfc") is None:
-        said = f"The application {alias!r} has DOCUMENT_KEYS, and joserfc is missing."
-        hint = 'Install the extra: pip install "django-identity[trusted]"'
-        yield Problem("E067", said, hint)
+        yield Problem(
+            "E067",
+            f"The application {alias!r} has DOCUMENT_KEYS, and joserfc is missing.",
+            'Install the extra: pip install "django-identity[trusted]"',
+        )
     if not application.webhook_secrets:
         yield Problem(
             "W025",
@@ -115,13 +120,14 @@ def _signatures(site: IdentityPolicy, application: Application) -> Iterator[Prob
 
 
 def _without_types(wanted: Signature) -> Signature:
-    parameters = [each.replace(annotation=Parameter.empty) for each in wanted.parameters.values()]
-    return Signature(parameters)
+    named = wanted.parameters.values()
+    return Signature([parameter.replace(annotation=Parameter.empty) for parameter in named])
 
 
 def _takes(own: Callable[..., object], wanted: Signature) -> bool:
     """Whether ``own``, a bound method, can be called with the arguments of ``wanted``."""
-    positional, named = [], {}
+    positional: list[str] = []
+    named: dict[str, str] = {}
     for parameter in [*wanted.parameters.values()][1:]:
         if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD:
             positional.append(parameter.name)
@@ -137,7 +143,9 @@ def _takes(own: Callable[..., object], wanted: Signature) -> bool:
 def _left(site: IdentityPolicy, where: str) -> Iterator[Problem]:
     """What an erasure leaves: fields of the user, and former versions."""
     model = get_user_model()
-    names = anonymisation.cannot_blank(model) if site.erasure == "anonymise" else []
+    names: list[str] = []
+    if site.erasure == "anonymise":
+        names = anonymisation.cannot_blank(model)
     if names:
         yield Problem(
             "W032",
@@ -146,7 +154,8 @@ def _left(site: IdentityPolicy, where: str) -> Iterator[Problem]:
             "If they say something about the person, let them be empty (null=True), or empty them "
             f"in erase_user() {where}",
         )
-    if keepers := histories.keepers_of(model):
+    keepers = histories.keepers_of(model)
+    if keepers:
         yield Problem(
             "W033",
             "These can keep former versions of any row, and an erasure leaves those of "

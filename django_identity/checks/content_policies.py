@@ -48,9 +48,9 @@ def _form_actions() -> Iterator[tuple[str, list[str]]]:
         if sources:
             yield "SECURE_CSP", sources
     if OF_DJANGO_CSP in settings.MIDDLEWARE:
-        given = getattr(settings, "CONTENT_SECURITY_POLICY", None) or {}
-        value = given.get("DIRECTIVES", {}).get("form-action")
-        if value is not None and not _is_left_out(given.get("EXCLUDE_URL_PREFIXES")):
+        policy = getattr(settings, "CONTENT_SECURITY_POLICY", None) or {}
+        value = policy.get("DIRECTIVES", {}).get("form-action")
+        if value is not None and not _is_left_out(policy.get("EXCLUDE_URL_PREFIXES")):
             yield "CONTENT_SECURITY_POLICY", _listed(value)
 
 
