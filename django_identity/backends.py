@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils.crypto import constant_time_compare
 
 from django_identity import database
-from django_identity.lifecycle import sessions, standing, withdrawal
+from django_identity.lifecycle import sessions, shortfalls, standing, withdrawal
 from django_identity.models import Consent, LinkedIdentity, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
@@ -122,7 +122,7 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
     identities = LinkedIdentity.objects.filter(user_id=user_id).order_by("-revoked_at")
     revoked = identities.filter(consent=Consent.REVOKED).first()
     if revoked is not None and not withdrawal.is_being_erased(revoked):
-        return standing.revocation_reason(revoked.revoked_by), revoked.revoked_at
+        return shortfalls.revocation_reason(revoked.revoked_by), revoked.revoked_at
 
     user = database.users().filter(pk=user_id).first()
     is_gone = user is None or not user.is_active

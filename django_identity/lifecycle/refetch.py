@@ -19,7 +19,6 @@ from django_identity.lifecycle.tokens import REFRESH_TOKEN_LIFETIME, Reader
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.service.answers import ClaimsAnswer
 
-CLAIMS_SCOPE = "claims:read"
 LEVEL_CHECKED_EVERY = timedelta(hours=24)
 #: The service takes no calls of upkeep, or rejects the application itself.
 NOT_NOW = (exceptions.RateLimited, exceptions.ClientRejected)
@@ -60,7 +59,7 @@ def fetch(identity: LinkedIdentity) -> Fetched:
     if level and not _store(identity, level, None):
         return Fetched(is_stored=False)
 
-    found = _read_claims(reader) if covers(identity, CLAIMS_SCOPE) else None
+    found = _read_claims(reader) if covers(identity, claims.SCOPE) else None
     if found is None and failure is not None:
         raise failure
     if found is None and not level:

@@ -162,13 +162,15 @@ def erase_unlinked(
     )
 
 
-def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool]:
-    """What follows if ``user`` leaves the application ``alias`` now.
+def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool] | None:
+    """What follows if ``user`` leaves the application ``alias`` now. None if nothing is linked.
 
     ``is_only_way_in``: the account has no other way in, so it waits. ``signs_in``: the identity
     signs in now, and afterwards does not.
     """
     identities = list(LinkedIdentity.objects.filter(user_id=user.pk, application=alias))
+    if not identities:
+        return None
     return {
         "is_only_way_in": not all(map(may_disconnect, identities)),
         "signs_in": not all(each.connect_only for each in identities),
