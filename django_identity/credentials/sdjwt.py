@@ -90,7 +90,12 @@ def _verified(
     require_listed(disclosures, listed_digests(payload))
     claims = read_claims(disclosures, payload)
     return VerifiedCredential(
-        payload["sub"], payload["environment"], kid, claims, payload["exp"], payload.get("iat")
+        subject=payload["sub"],
+        environment=payload["environment"],
+        kid=kid,
+        claims=claims,
+        exp=payload["exp"],
+        iat=payload.get("iat"),
     )
 
 
