@@ -64,7 +64,10 @@ def personal_fields(model: type[models.Model]) -> Iterator[Column]:
 
 
 def _blank(field: Column) -> Callable[[], object] | None:
-    """What gives the value that says nothing. It is not called here: a default may be a query."""
+    """A function that makes a value without meaning, or None if the field cannot be blanked.
+
+    It is not called here, because a field's default may run a query.
+    """
     rules = uniqueness.rules_of(field.model)
     differing = [rule for rule in rules if not rule.takes_null(field)]
 
@@ -97,7 +100,7 @@ def _nothing() -> None:
 
 
 def _random_text(field: Column) -> str:
-    """No other account has it. That of an e-mail address is one, at a domain that nobody has."""
+    """A text that no other account has: for an e-mail field an address that nobody can have."""
     end = "-erased"
     if isinstance(field, models.EmailField):
         end = "@erased.invalid"

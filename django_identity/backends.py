@@ -1,6 +1,6 @@
 """The authentication backend for sessions of the identity sign-in, which end with the consent.
 
-``lifecycle/sessions.py`` has on what a session rests, and what ends it.
+``lifecycle/sessions.py`` says which identity a session depends on, and what ends a session.
 """
 
 from collections.abc import Iterator
@@ -40,8 +40,9 @@ class IdentityBackend(ModelBackend):
         """The user, if the user is active and has an identity that signs in. One query.
 
         Django compares the hash in the session with the user's hash at every request. This user's
-        hash covers the oldest such identity and its epoch, which rises with each revocation. The
-        hash of a user without such an identity fits only a session that is lent to somebody else.
+        hash covers the oldest such identity and its epoch, which rises with each revocation. A user
+        without such an identity gets the hash of a lent session: one in which another app shows the
+        site to staff as this user (``sessions.may_be_lent``).
         """
         identities = sessions.identities_of(user_id)
         identity = sessions.signing_in(identities)

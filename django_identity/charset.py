@@ -1,8 +1,8 @@
 """Text that the site's database cannot hold: MariaDB in utf8mb3, PostgreSQL in LATIN1.
 
-A check asks for another database. Until the site has one, a name of such a text is left out, and
-what the service says is stored with "?" for each character that is lacking. So no event and no
-sign-in fails by a character.
+A check asks for another database. Until the site has one, a name with such a character is left out,
+and other texts of the service are stored with "?" in its place. So no event and no sign-in fails
+because of a character.
 """
 
 import codecs
@@ -78,7 +78,10 @@ def lacking(alias: str) -> str:
 
 
 def _of_mysql() -> list[str]:
-    """Of the connection, and of the columns; before the first migration, of new tables."""
+    """The character sets of the connection and the columns.
+
+    Before the first migration there are no columns; then that of new tables counts.
+    """
     models = [*apps.get_app_config("django_identity").get_models(), get_user_model()]
     tables = [model._meta.db_table for model in models]
     places = ", ".join(["%s"] * len(tables))

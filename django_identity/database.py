@@ -37,7 +37,8 @@ def atomic(*, durable: bool = False) -> Atomic:
 def require_no_transaction(message: str) -> None:
     """Raise ``RuntimeError`` with ``message`` inside a transaction.
 
-    That of Django's ``TestCase`` is none: only Django can tell, by its durable blocks.
+    The transaction that Django's ``TestCase`` opens around a test does not count. Only Django can
+    tell it from others: a durable block raises in every transaction but that one.
     """
     if connection().get_autocommit():
         return
@@ -67,10 +68,10 @@ def reconnect() -> None:
 
 
 def after_a_call(work: Callable[[], T]) -> T:
-    """Do ``work``, the first of the database after a call to the service, outside a transaction.
+    """Do ``work``, which uses the database after a call to the service, outside a transaction.
 
     A call may take ten seconds, and a pooler or a restarted server ends connections that are idle
-    meanwhile. Then ``work`` is done once more, on a new connection.
+    meanwhile. If the connection has broken, ``work`` is done once more, on a new connection.
     """
     try:
         return work()
@@ -91,7 +92,7 @@ def users() -> models.QuerySet[Any]:
 
 
 def all_users() -> models.QuerySet[Any]:
-    """The same with those whom the site's default manager hides."""
+    """The site's users, including those whom its default manager hides."""
     return get_user_model()._base_manager.using(alias())
 
 

@@ -103,10 +103,10 @@ class RequiredClaim:
         return f"{self.claim_type}={'|'.join(self.values)}"
 
     def implies(self, others: Iterable[object]) -> bool:
-        """Whether whoever meets this meets one of ``others``.
+        """Whether everybody who meets this meets one of ``others``.
 
-        Together they allow all values that any of them allows. A claim that is true is another
-        thing than one with a value.
+        Together the others allow all values that any of them allows. A claim that must be true and
+        a claim with values never imply each other.
         """
         alike = [claim for claim in _alike(self, others) if claim.claim_type == self.claim_type]
         if not self.values:
@@ -141,7 +141,7 @@ class RequiredLevel:
         return int(reached[1]) >= int(required[1])
 
     def implies(self, others: Iterable[object]) -> bool:
-        """Whether whoever meets this meets one of ``others``."""
+        """Whether everybody who meets this meets one of ``others``."""
         return any(other.is_reached_by(self.level) for other in _alike(self, others))
 
 
@@ -163,7 +163,7 @@ class RequiredScope:
         return self.scope
 
     def implies(self, others: Iterable[object]) -> bool:
-        """Whether whoever meets this meets one of ``others``."""
+        """Whether everybody who meets this meets one of ``others``."""
         return self in others
 
 
@@ -186,7 +186,7 @@ class RecentSignIn:
         return RECENT_SIGN_IN
 
     def implies(self, others: Iterable[object]) -> bool:
-        """Whether whoever meets this meets one of ``others``."""
+        """Whether everybody who meets this meets one of ``others``."""
         return any(self.minutes <= other.minutes for other in _alike(self, others))
 
 

@@ -73,7 +73,7 @@ def _is_left_out(prefixes: Iterable[str] | None) -> bool:
 
 
 def _allows(source: str, service: SplitResult) -> bool:
-    """Whether ``source`` matches the service's origin. One that is not understood may do so."""
+    """Whether ``source`` may match the service's origin. If it is not understood, it may."""
     # A scheme also allows its secure form (§6.7.2.8).
     schemes = (service.scheme, service.scheme.replace("https", "http"))
     if source.endswith(":"):

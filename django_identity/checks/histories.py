@@ -1,4 +1,4 @@
-"""Which models can keep former versions of an account. The models tell, whichever app has them."""
+"""Models that can keep former versions of an account, recognised by their fields."""
 
 from collections.abc import Iterator
 from typing import TypeAlias

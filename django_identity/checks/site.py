@@ -152,7 +152,7 @@ def _pages() -> Iterator[Problem]:
 
 
 def _languages() -> Iterator[Problem]:
-    """What is registered at the service is one address, and the service has no language."""
+    """The service stores one callback and one webhook address, without a language."""
     for page in ("callback", "webhook"):
         addresses = _addresses(page)
         if len(addresses) > 1:

@@ -17,7 +17,7 @@ from django_identity.requirements import RequiredClaim, Requirement
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Code that is not ours, of which the name is all that is known: ``module:name``."""
+    """A decision of the site's own code. Only its name is known: ``module:name``."""
 
     name: str
 
@@ -41,7 +41,7 @@ class Some:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Whoever does not pass ``part``."""
+    """Everybody who does not pass ``part``."""
 
     part: Demand
 
@@ -74,7 +74,7 @@ def _combined(kind: type[Every | Some], demands: Iterable[Demand]) -> Demand:
 
 
 def implies(now: Demand, before: Demand) -> bool:
-    """Whether whoever passes ``now`` passes ``before`` too: ``now`` asks for no less."""
+    """Whether everybody who passes ``now`` passes ``before`` too: ``now`` asks for no less."""
     exception = (Assumption(now, passes=True), Assumption(before, passes=False))
     return now == before or _contradict(exception)
 

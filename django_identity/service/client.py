@@ -171,8 +171,8 @@ class ServiceClient:
     ) -> dict[str, Any]:
         """The ``data`` of the success envelope, from ``path`` below the base address.
 
-        It is asked for with ``token``, or without one with the client's credentials. ``more``: of
-        the ``Call``.
+        The request has ``token``, or the client's credentials if there is none. ``more``: further
+        members of the ``Call``.
         """
         proof = self._basic_credentials()
         if token is not None:

@@ -99,7 +99,7 @@ class ConnectAnswer:
 def _shared(members: Members, name: str) -> Any:
     """The member ``profile`` or ``kyc``, in the result's member ``data`` or in the result itself.
 
-    The spec's "data.profile" can mean both. Null: there is nothing to share.
+    The spec's "data.profile" can mean both. If it is null, the person shares nothing of it.
     """
     shared: list[Any] = []
     for place in (members.body.get("data"), members.body):

@@ -107,7 +107,7 @@ def exchange(application: Application, call: Call) -> Answer:
 
 
 def _answer(call: Call, *, ends_at: float) -> Answer:
-    """The answer, of a read also at a second attempt if its connection breaks.
+    """The answer to ``call``. A read whose connection breaks is sent a second time.
 
     The service may end a kept connection at the moment at which a request goes out on it. Reads are
     idempotent, so they may be sent again (RFC 9112 §9.3.1). The second attempt gets a connection of
@@ -164,7 +164,7 @@ def _body(response: httpx.Response, call: Call, *, ends_at: float) -> bytes:
 
 
 def _no_answer(call: Call, error: Exception) -> exceptions.ServiceUnavailable:
-    """It has only the name of a class, because the text of ``error`` may quote the request."""
+    """The error for ``call``, with the class of ``error``: its text may quote the request."""
     name = type(_of_system(error) or error).__name__
     failed = exceptions.ServiceUnavailable(f"no answer ({name})", endpoint=call.endpoint)
     if isinstance(error, httpx.TimeoutException):
