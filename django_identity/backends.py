@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils.crypto import constant_time_compare
 
 from django_identity import database
-from django_identity.lifecycle import sessions, standing, withdrawal
+from django_identity.lifecycle import sessions, shortfalls, standing, withdrawal
 from django_identity.models import Consent, LinkedIdentity, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
@@ -127,7 +127,7 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
         return ("erased" if is_gone and not identities.exists() else ""), None
     if withdrawal.is_being_erased(revoked):
         return "erased", None
-    return standing.revocation_reason(revoked.revoked_by), revoked.revoked_at
+    return shortfalls.revocation_reason(revoked.revoked_by), revoked.revoked_at
 
 
 def end_unlinked_session(request: HttpRequest) -> bool:

@@ -6,6 +6,7 @@ The database rows are the truth, so a lost message costs a minute: upkeep finds 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
@@ -120,3 +121,11 @@ def _run(app: Celery, task: TaskName, messages: Sequence[tuple[object, ...]]) ->
 def _connection(app: Celery) -> Connection:
     bounds = {"max_retries": 0, **dict.fromkeys(TIMEOUTS, SECONDS)}
     return app.connection_for_write(connect_timeout=SECONDS, transport_options=bounds)
+
+
+def run_here() -> None:
+    """Run every task where it is published from now on, and reach no broker."""
+    for name in ("CELERY_BROKER_URL", "CELERY_BROKER_WRITE_URL", "CELERY_BROKER_READ_URL"):
+        os.environ.pop(name, None)
+    for app in _apps:
+        app.conf.update(broker_url="memory://", task_always_eager=True)

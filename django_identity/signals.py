@@ -10,8 +10,13 @@ from django_identity import database
 
 #: A subject was linked to a user. Arguments: ``identity``, ``user``, ``created`` (a new user).
 identity_linked = Signal()
-#: An identity was disconnected at the site. Arguments: ``user``, ``application``.
+#: An identity is gone: disconnected, erased, or deleted by the site. Arguments: ``user``, who has
+#: the key even if the account is deleted, and ``application``.
 identity_unlinked = Signal()
+#: All identity sessions of a person ended: by a revocation, a disconnection, an erasure, a deletion
+#: by the site, or "Sign out everywhere". End your own tokens here. Arguments: ``user``, as above,
+#: and ``application``, under which it happened.
+sessions_ended = Signal()
 #: Consent was granted, or granted again. Arguments: ``identity``.
 consent_granted = Signal()
 #: Consent was revoked; the gates are closed already. Arguments: ``identity``.

@@ -245,14 +245,14 @@ disclosure.collision
     "recoveries": (set(Recovery), "retry restart sign_in_to_link verify contact"),
     "commands": (
         {name for name, app in get_commands().items() if app == "django_identity"},
-        """identity_create_test_user identity_doctor identity_erase identity_gates identity_refetch
-        identity_replay identity_rotate_keys identity_rotate_secret identity_upkeep
+        """identity_create_test_user identity_doctor identity_drill identity_erase identity_gates
+        identity_refetch identity_replay identity_rotate_keys identity_rotate_secret identity_upkeep
         identity_verify""",
     ),
     "signals": (
         {name for name, each in vars(signals).items() if isinstance(each, Signal)},
         """identity_linked identity_unlinked consent_granted consent_revoked kyc_changed
-        claims_changed reauthorization_needed data_erased event_received""",
+        claims_changed reauthorization_needed data_erased event_received sessions_ended""",
     ),
     "tasks": (
         {each.removeprefix("django_identity.") for each in TaskName},
@@ -262,7 +262,7 @@ disclosure.collision
         {each.removeprefix("identity.") for each in LogEvent},
         """sign_in.completed sign_in.failed connect.redeemed connect.failed refetch.failed
         disconnected link_notice.failed user_fields.refused documents.read documents.failed
-        event.received event.refused grant.lost event.handler_failed erasure.done
+        event.received event.refused event.failed grant.lost event.handler_failed erasure.done
         erasure.failed disconnect_failed gate.failed grant.unreadable broker.failed
         broker.unknown service.called""",
     ),

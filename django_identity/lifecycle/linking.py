@@ -31,7 +31,7 @@ from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.lifecycle.decisions import Allow, Question, decide, first_question
 from django_identity.lifecycle.questions import Proven
 from django_identity.logs import LogEvent, log_trouble
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent, digest
+from django_identity.models import Consent, LinkedIdentity, LinkedVia, digest
 
 TRIES = 5
 #: Another request linked the same account or address meanwhile, there was a deadlock, or the
@@ -159,8 +159,7 @@ def _take_back(empty: LinkedIdentity) -> None:
             held = LinkedIdentity.objects.locked(empty.subject_digest)
             if held is None or held.pk != empty.pk or not held.was_never_granted:
                 return
-            withdrawal.empty_events(WebhookEvent.objects.filter(subject_digest=held.subject_digest))
-            held.delete()
+            withdrawal.delete(held)
             if empty.account_made:
                 database.all_users().get(pk=empty.user_id).delete()
     except Exception as error:  # noqa: BLE001  the refusal is raised; an emptied link opens nothing

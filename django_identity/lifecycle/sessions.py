@@ -1,6 +1,6 @@
 """Sessions of the identity sign-in: on which identity one rests, and what ends it.
 
-Whatever ends a session calls ``end_all``: a revocation, an erasure, disconnecting, "sign out
+Whatever ends a session calls ``end_all``: a revocation, the end of an identity, "sign out
 everywhere". ``backends.IdentityBackend`` compares the session with ``mark_of`` at every request.
 """
 
@@ -9,10 +9,11 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import F
 from django.db.models.manager import BaseManager
 
-from django_identity import conf, database
+from django_identity import conf, database, signals
 from django_identity.models import Consent, LinkedIdentity, LinkedVia
 
 
@@ -89,9 +90,12 @@ def mark_of(identity: LinkedIdentity | None) -> str:
     return f"{identity.pk}.{identity.session_epoch}"
 
 
-def end_all(user_id: Any) -> None:
-    """End every session of the user that began with the identity sign-in.
+def end_all(user: AbstractBaseUser, *, application: str) -> None:
+    """End every session of ``user`` that began with the identity sign-in, and say so.
 
-    The epoch of every identity rises: a session may rest on any of them later.
+    The epoch of every identity rises: a session may rest on any of them later. ``application``: the
+    alias under which it happened.
     """
-    LinkedIdentity.objects.filter(user_id=user_id).change(session_epoch=F("session_epoch") + 1)
+    theirs = LinkedIdentity.objects.filter(user_id=user.pk)
+    theirs.change(session_epoch=F("session_epoch") + 1)
+    signals.announce(signals.sessions_ended, LinkedIdentity, user=user, application=application)

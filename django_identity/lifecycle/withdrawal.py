@@ -10,11 +10,12 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import Q, QuerySet
+from django.db.models import Case, F, Q, QuerySet, When
+from django.utils import timezone
 
 from django_identity import conf, database, exceptions, policy, signals
 from django_identity.conf import Application
-from django_identity.handlers import EventType
+from django_identity.event_types import ERASING
 from django_identity.lifecycle import notices, sessions
 from django_identity.models import (
     Consent,
@@ -74,7 +75,7 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     """Revoke the consent, delete tokens, claims' values and level, and end the sessions."""
     TokenGrant.objects.filter(identity_id=identity.pk).delete()
     _empty_claims(identity)
-    sessions.end_all(identity.user_id)
+    sessions.end_all(user_of(identity), application=identity.application)
     identity.session_epoch += 1
     identity.set_columns(NOTHING_HELD)
     newest = max(at, identity.revoked_at or at)
@@ -95,35 +96,83 @@ def _empty_claims(identity: LinkedIdentity) -> int:
     return claims.exclude(is_empty).update(**NO_VALUE)
 
 
-def delete(identity: LinkedIdentity) -> AbstractBaseUser:
-    """Delete the link with all that it holds, and end the sessions. Returns the user, who stays."""
-    empty_events(WebhookEvent.objects.filter(subject_digest=identity.subject_digest))
-    sessions.end_all(identity.user_id)
-    user: AbstractBaseUser = database.all_users().get(pk=identity.user_id)
+def delete(identity: LinkedIdentity) -> None:
+    """Delete the link with all that it holds. ``forget`` does the rest."""
     # By a query: the instance keeps its key, which receivers of signals need.
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
-    signals.announce(
-        signals.identity_unlinked, LinkedIdentity, user=user, application=identity.application
-    )
+
+
+def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
+    """Receive ``pre_delete``: what goes with an identity, whoever deletes it.
+
+    The site's own deletion of a user comes here too. The events of the subject lose their content,
+    because whoever links the subject next would see it; the user's sessions end; receivers are told
+    after the commit. Before the deletion the row can still be locked, in the order of
+    ``locked_beside``, and a column that the caller deferred can still be read.
+    """
+    if using != database.alias():
+        # A copy, such as an archive of the site.
+        return
+    identity = LinkedIdentity.objects.locked_beside(instance)
+    if identity is None:
+        # Another request has deleted it. Its subject may be linked anew, and that link stays.
+        return
+
+    empty_events(WebhookEvent.objects.filter(subject_digest=identity.subject_digest))
+    if identity.was_never_granted:
+        # Nobody was told of it, and no session rests on it.
+        return
+    user = user_of(identity)
+    application = identity.application
+    sessions.end_all(user, application=application)
+    signals.announce(signals.identity_unlinked, LinkedIdentity, user=user, application=application)
+
+
+def user_of(identity: LinkedIdentity) -> AbstractBaseUser:
+    """The user of ``identity``, as an instance that keeps its key if the user is deleted."""
+    # Not ``identity.user``: a router may read it from a replica.
+    user: AbstractBaseUser = database.all_users().get(pk=identity.user_id)
     return user
 
 
 def empty_events(events: QuerySet[WebhookEvent]) -> int:
     """Delete subject and payload from ``events``. Type, times and digests stay until the purge.
 
-    Their handlers do not run, except those of the request to delete.
+    Their handlers do not run, except those of the request to delete. An event that was not applied
+    yet stays due, because nobody else would apply it. One statement for any number.
     """
-    events.exclude(event_type=EventType.DATA_DELETION_REQUESTED).update(next_attempt_at=None)
-    return events.update(**EMPTIED)
+    stays_due = Q(event_type__in=ERASING) | Q(outcome="")
+    when_due = Case(When(stays_due, then=F("next_attempt_at")))
+    return events.update(**EMPTIED, next_attempt_at=when_due)
 
 
-def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool]:
-    """What follows if ``user`` leaves the application ``alias`` now.
+def erase_unlinked(
+    application: str, subject_digest: str, *, requested_at: datetime
+) -> ErasureReceipt:
+    """Empty the events of a subject who is not linked. Returns the receipt, which is not saved yet.
+
+    An identity takes the content of its events with it, so what has content was left by SQL beside
+    Django.
+    """
+    events = WebhookEvent.objects.filter(subject_digest=subject_digest)
+    count = empty_events(events.exclude(subject="", event_id="", payload__isnull=True))
+    return ErasureReceipt(
+        application=application,
+        requested_at=requested_at,
+        erased_at=timezone.now(),
+        counts={WebhookEvent._meta.model_name: count},
+    )
+
+
+def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool] | None:
+    """What follows if ``user`` leaves the application ``alias`` now. None if nothing is linked.
 
     ``is_only_way_in``: the account has no other way in, so it waits. ``signs_in``: the identity
     signs in now, and afterwards does not.
     """
     identities = list(LinkedIdentity.objects.filter(user_id=user.pk, application=alias))
+    if not identities:
+        return None
     return {
         "is_only_way_in": not all(map(may_disconnect, identities)),
         "signs_in": not all(each.connect_only for each in identities),
@@ -153,15 +202,16 @@ def disconnect(identity: LinkedIdentity) -> bool:
     Raises ``NoOtherWayIn`` or another ``IdentityError``. Then nothing has changed.
     """
     with database.atomic():
-        locked = LinkedIdentity.objects.locked(identity.subject_digest)
-        if locked is None or locked.pk != identity.pk:
+        locked = LinkedIdentity.objects.locked_beside(identity)
+        if locked is None:
             return False
         if is_being_erased(locked):
             raise exceptions.LinkingRefused(code="erasure_pending")
         if not may_disconnect(locked):
             raise exceptions.NoOtherWayIn
         application = application_of(locked.application)
-        notices.send_on_commit(application, delete(locked), change="disconnected")
+        notices.send_on_commit(application, user_of(locked), change="disconnected")
+        delete(locked)
     return True
 
 
@@ -170,8 +220,7 @@ def may_disconnect(identity: LinkedIdentity) -> bool:
     if not identity.account_made:
         return True
     site = policy.load(application_of(identity.application).policy)
-    # Not ``identity.user``: a router may read it from a replica.
-    return site.has_other_way_in(database.all_users().get(pk=identity.user_id))
+    return site.has_other_way_in(user_of(identity))
 
 
 def is_being_erased(identity: LinkedIdentity) -> bool:

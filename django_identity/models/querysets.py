@@ -81,6 +81,15 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         found = self.select_for_update().filter(subject_digest=subject_digest)
         return next(iter(found), None) if subject_digest else None
 
+    def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
+        """The row of ``identity``, locked with all others of its user, or None if it is gone.
+
+        In the order of their keys, before the user and before any event: two requests that took
+        them in another order would deadlock.
+        """
+        theirs = self.select_for_update().filter(user_id=identity.user_id).order_by("pk")
+        return next((row for row in list(theirs) if row.pk == identity.pk), None)
+
     def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
         """The same with the row of its user, which the statement locks after it."""
         return self.select_related("user").locked(subject_digest)

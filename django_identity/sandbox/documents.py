@@ -14,7 +14,7 @@ from jwcrypto.common import JWException
 from jwcrypto.jwe import JWE
 from jwcrypto.jwk import JWK
 
-from django_identity.sandbox import envelope, switches
+from django_identity.sandbox import envelope
 from django_identity.sandbox.errors import Invalid
 from django_identity.sandbox.models import KycStatus, User
 from django_identity.sandbox.people.endpoints import reading
@@ -26,27 +26,29 @@ ALGORITHMS = {
     "ECDH-ES+A128KW": "EC",
     "ECDH-ES+A256KW": "EC",
 }
+CONTENT_ENCRYPTION = "A256GCM"
 SHORTEST_RSA_KEY = 2048
 LONGEST_KID = 200
 TRUSTED_TIER_REQUIRED = "TRUSTED_TIER_REQUIRED"
 IMAGE = Path(__file__).parent / "static" / "sandbox" / "passport.png"
 
 
-def public_key(given: object) -> dict[str, Any]:
-    """Return the JWK ``given`` if it is a public key with a ``kid`` and one algorithm.
+def public_key(jwk: object) -> dict[str, Any]:
+    """Return ``jwk`` if it is a public key with a ``kid`` and one algorithm.
 
     Raises:
         Invalid: the message says why.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(jwk, Mapping):
         raise Invalid("document_key: the key is a JWK: a JSON object.")
-    kid, algorithm = given.get("kid"), given.get("alg")
+    kid = jwk.get("kid")
     if not isinstance(kid, str) or not 0 < len(kid) <= LONGEST_KID:
         raise Invalid("document_key: the key needs a kid, by which you find its private part.")
-    if not isinstance(algorithm, str) or given.get("kty") != ALGORITHMS.get(algorithm, ""):
+    algorithm = jwk.get("alg")
+    if not isinstance(algorithm, str) or jwk.get("kty") != ALGORITHMS.get(algorithm, ""):
         raise Invalid(f"document_key: alg is one of {', '.join(ALGORITHMS)}, and kty fits it.")
     try:
-        key = JWK(**given)
+        key = JWK(**jwk)
         parts: dict[str, Any] = key.export_public(as_dict=True)
         encrypt(b"", parts)  # the library checks a key when it is used
     except (JWException, ValueError, TypeError) as error:
@@ -62,9 +64,7 @@ def public_key(given: object) -> dict[str, Any]:
 
 def encrypt(content: bytes, key: Mapping[str, Any]) -> str:
     """Encrypt ``content`` to the registered ``key``, in the compact serialisation."""
-    header = {"alg": key["alg"], "enc": switches.current().jwe_enc}
-    if switches.current().jwe_kid:
-        header["kid"] = key["kid"]
+    header = {"alg": key["alg"], "enc": CONTENT_ENCRYPTION, "kid": key["kid"]}
     sealed = JWE(content, protected=json.dumps(header))
     sealed.add_recipient(JWK(**key))
     compact: str = sealed.serialize(compact=True)
@@ -83,7 +83,8 @@ def metadata(request: HttpRequest, user_id: str) -> HttpResponse:
 def documents(request: HttpRequest, user_id: str) -> HttpResponse:
     """Return each document with its content, encrypted to the application's key."""
     token = reading(request, user_id, "documents:read")
-    user, key = token.user, token.application.registered.document_key
+    user = token.user
+    key = token.application.registered.document_key
     if key is None:
         message = "The application is not approved for the trusted tier."
         raise envelope.Refused(403, TRUSTED_TIER_REQUIRED, message)

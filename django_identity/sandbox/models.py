@@ -67,7 +67,8 @@ class Row(models.Model):
 class User(AbstractBaseUser):
     """A person with an account at the service.
 
-    ``is_cast``: one of those whom the sign-in page offers as buttons, so nobody needs a password.
+    ``shows_email``: whether a profile has the e-mail address. ``is_cast``: one of those whom the
+    sign-in page offers as buttons, so nobody needs a password.
     """
 
     subject = models.CharField(max_length=255, unique=True, default=new_subject)
@@ -84,6 +85,7 @@ class User(AbstractBaseUser):
     deletion_requested_at = models.DateTimeField(null=True)
     address_proved_at = models.DateTimeField(null=True)
     credential_seconds = models.PositiveIntegerField(default=CREDENTIAL_LIFETIME_SECONDS)
+    shows_email = models.BooleanField(default=True)
     is_cast = models.BooleanField(default=False)
 
     USERNAME_FIELD = "email"

@@ -28,7 +28,7 @@ def profile(user: User, scopes: Sequence[str]) -> dict[str, Any]:
     """Return the members of a profile that the granted ``scopes`` list."""
     values = {
         "id": user.subject,
-        "email": user.email,
+        "email": user.email if user.shows_email else "",
         "first_name": user.first_name,
         "last_name": user.last_name,
         "country": user.country,

@@ -35,9 +35,6 @@ class Switches:
     access_token_aud: str = _choice(
         "`aud` of a JWT access token: the application, or the API's origin", "client", "origin"
     )
-    basic_clients: bool = _flag(
-        "accept a client's Basic credentials at the token endpoint too", default=False
-    )
     token_errors: str = _choice(
         "the form of the token endpoint's errors: OAuth's, or the service's envelope",
         "oauth", "envelope",
@@ -62,14 +59,6 @@ class Switches:
         default=True,
     )
     claims_iat: bool = _flag("send `iat` in credentials", default=True)
-    jwe_kid: bool = _flag("name the key of an encrypted document by `kid`", default=True)
-    jwe_enc: str = _choice(
-        "the content encryption of documents",
-        "A256GCM", "A192GCM", "A128GCM", "A256CBC-HS512", "A128CBC-HS256",
-    )  # fmt: skip
-    all_events: bool = _flag(
-        "send every event to every application with consent, whatever its scopes", default=False
-    )
     event_details: bool = _flag(
         "say more than `user_id` in events other than kyc.verified", default=True
     )

@@ -1,8 +1,11 @@
 """A whole sign-in with Django's test client, whatever the site's settings for cookies."""
 
+from urllib.parse import urlsplit
+
 from django.conf import settings
 from django.http import HttpResponseBase
 from django.test import Client
+from django.urls import get_script_prefix
 
 from django_identity import conf
 from django_identity.views.pages import address_of
@@ -13,14 +16,23 @@ def begin(
     client: Client, application: conf.Application, *, next_url: str = "", secure: bool = True
 ) -> str:
     """Press the button. Returns the address at the service to which it leads."""
-    leaving = client.post(address_of("login", application), {"next": next_url}, secure=secure)
+    page = path_here(address_of("login", application))
+    leaving = client.post(page, {"next": next_url}, secure=secure)
     return leaving["Location"]
 
 
 def come_back(client: Client, address: str, *, secure: bool = True) -> HttpResponseBase:
     """Come back from the service to ``address``. Returns the last response."""
+    address = path_here(address)
     arrived = client.get(address, secure=secure)
     if str(settings.SESSION_COOKIE_SAMESITE).lower() != "strict" or arrived.status_code != 200:
         return arrived
     # The page that a browser leaves by itself, so that it sends the session's cookie.
     return client.get(f"{address}&{HOP_MARK}=1", secure=secure)
+
+
+def path_here(address: str) -> str:
+    """``address`` as the test client takes it: without host, and without ``FORCE_SCRIPT_NAME``."""
+    parts = urlsplit(address)
+    path = "/" + parts.path.removeprefix(get_script_prefix()).removeprefix("/")
+    return f"{path}?{parts.query}" if parts.query else path

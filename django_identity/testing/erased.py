@@ -19,10 +19,7 @@ def assert_erased(
     text that must be gone. ``unread``: what may stay unread, as the failure names it. The test
     needs access to all databases of the site.
     """
-    known = audit.Known()
-    for each in person:
-        known |= _known_of(each)
-    found = audit.search(known)
+    found = audit.search(known_of(*person))
     if found.hits:
         left = ", ".join(f"{place} ({number})" for place, number in found.hits.items())
         raise AssertionError(f"the erasure left something in {left}")
@@ -33,6 +30,14 @@ def assert_erased(
             f"{len(unexpected)} place(s) were not read: {reasons}. If nothing of the person can be"
             f" there, name them: unread={sorted(unexpected)}"
         )
+
+
+def known_of(*person: AbstractBaseUser | SandboxPerson | str) -> audit.Known:
+    """What an erasure of ``person`` has to take away."""
+    known = audit.Known()
+    for each in person:
+        known |= _known_of(each)
+    return known
 
 
 def _known_of(each: AbstractBaseUser | SandboxPerson | str) -> audit.Known:

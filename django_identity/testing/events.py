@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.models import LinkedIdentity
+from django_identity.testing.browser import path_here
 from django_identity.testing.sandbox import SandboxPerson
 from django_identity.views.pages import address_of
 
@@ -43,7 +44,7 @@ def deliver_event(
     body, secret = json.dumps(members).encode(), registered.webhook_secrets[0].reveal()
     signature = hmac.new(secret.encode(), body, hashlib.sha256)
     response = Client().post(
-        address_of("webhook", registered),
+        path_here(address_of("webhook", registered)),
         body,
         content_type="application/json",
         headers={"x-webhook-signature": signature.hexdigest()},

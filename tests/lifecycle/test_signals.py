@@ -61,8 +61,8 @@ def linked(**fields: Any) -> LinkedIdentity:
         ("kyc.rejected", ["kyc_changed"]),
         ("claim.issued", []),
         ("claim.revoked", ["kyc_changed", "claims_changed"]),
-        ("consent.revoked", ["consent_revoked"]),
-        ("data.deletion_requested", ["consent_revoked"]),
+        ("consent.revoked", ["sessions_ended", "consent_revoked"]),
+        ("data.deletion_requested", ["sessions_ended", "consent_revoked"]),
     ],
 )
 def test_each_event_is_told(heard: Heard, event_type: str, told: list[str]) -> None:
@@ -71,7 +71,11 @@ def test_each_event_is_told(heard: Heard, event_type: str, told: list[str]) -> N
     deliver(event_type, status="rejected" if event_type == "kyc.rejected" else "verified")
     assert names(heard) == [*told, "event_received"]
     assert heard[-1][1]["event"].event_type == event_type
-    assert all(arguments["identity"] == identity for _name, arguments in heard[:-1])
+    for name, arguments in heard[:-1]:
+        if name == "sessions_ended":
+            assert (arguments["user"], arguments["application"]) == (identity.user, "default")
+        else:
+            assert arguments["identity"] == identity
 
 
 def test_an_event_about_nobody_is_told_as_received(heard: Heard) -> None:
@@ -85,9 +89,10 @@ def test_an_erasure_is_told_when_it_is_done(heard: Heard) -> None:
     linked()
     deliver("data.deletion_requested")
     follow_up.retry_pending()
-    assert names(heard) == ["consent_revoked", "event_received", "data_erased"]
-    assert heard[2][1]["receipt"].erased_at is not None
-    assert heard[2][1]["application"] == "default"
+    at_once = ["sessions_ended", "consent_revoked", "event_received"]
+    assert names(heard) == [*at_once, "sessions_ended", "identity_unlinked", "data_erased"]
+    assert heard[-1][1]["receipt"].erased_at is not None
+    assert heard[-1][1]["application"] == "default"
 
 
 def test_a_bond_that_is_taken_away_is_told_once(heard: Heard) -> None:
@@ -95,9 +100,9 @@ def test_a_bond_that_is_taken_away_is_told_once(heard: Heard) -> None:
     identity = linked(account_made=False)
     user = identity.user
     assert [withdrawal.disconnect(identity) for _ in range(2)] == [True, False]
-    assert names(heard) == ["identity_unlinked"]
-    told = heard[0][1]
-    assert (told["user"], told["application"]) == (user, "default")
+    assert names(heard) == ["sessions_ended", "identity_unlinked"]
+    for _name, told in heard:
+        assert (told["user"], told["application"]) == (user, "default")
 
 
 def test_a_revocation_by_an_admin_is_told_once_it_stands(heard: Heard) -> None:
@@ -108,8 +113,8 @@ def test_a_revocation_by_an_admin_is_told_once_it_stands(heard: Heard) -> None:
         raise KeyError
     assert heard == []
     assert interventions.revoke([identity]) == 1
-    assert names(heard) == ["consent_revoked"]
-    assert heard[0][1]["identity"].consent == Consent.REVOKED
+    assert names(heard) == ["sessions_ended", "consent_revoked"]
+    assert heard[1][1]["identity"].consent == Consent.REVOKED
 
 
 def test_a_receiver_that_raises_undoes_nothing_and_stops_nobody(heard: Heard) -> None:

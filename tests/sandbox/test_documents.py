@@ -64,12 +64,6 @@ def test_a_trusted_application_reads_documents(
     assert national["national_id_number"] == bank["bank_verification_number"]
     assert len(bank["bank_verification_number"]) == 11
     assert (national["first_name"], national["last_name"]) == ("Ada", "Okafor")
-    for enc in ("A256GCM", "A192GCM", "A128GCM", "A256CBC-HS512", "A128CBC-HS256"):
-        application.sandbox.switch(jwe_enc=enc, jwe_kid=False)
-        sealed = JWE()
-        sealed.deserialize(listed(person, application)[0]["content"], key)
-        header = json.loads(sealed.objects["protected"])
-        assert (header["enc"], "kid" in header) == (enc, False)
 
 
 def test_a_standard_application_may_not_ask(application: Application, person: Person) -> None:

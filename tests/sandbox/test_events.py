@@ -141,21 +141,16 @@ HEARD = {
 }
 
 
-@pytest.mark.parametrize("everything", [False, True])
 @pytest.mark.parametrize("scopes", HEARD)
-def test_scopes_cover_events(
-    hearing: Application, person: Person, scopes: str, everything: bool
-) -> None:
+def test_scopes_cover_events(hearing: Application, person: Person, scopes: str) -> None:
     """KYC and claims are told to whom the person let read them; the consent and its end to all."""
-    hearing.sandbox.switch(all_events=everything)
     person.consent_to(hearing, *scopes.split())
     person.cause("verify", bvn="11111111111")
     person.cause("verify", bvn="22222222222")
     person.cause(f"consents/{hearing.client_id}/revoke")
     first, *told, last = types_of(hearing)
     assert (first, last) == ("consent.granted", "consent.revoked")
-    expected = ["claim", "kyc"] if everything else HEARD[scopes]
-    assert sorted({each.split(".")[0] for each in told}) == expected
+    assert sorted({each.split(".")[0] for each in told}) == HEARD[scopes]
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,8 @@ def test_switches_are_options() -> None:
     """Each can be set on the command line; the help names the command."""
     asked = run("-m", "django_identity.sandbox", "--help")
     assert asked.stdout.startswith("usage: identity-sandbox [options]")
-    chosen = {"token_subject": "sub", "users_me": False, "jwe_enc": "A128GCM", "all_events": True}
-    options = ["--token-subject=sub", "--no-users-me", "--jwe-enc=A128GCM", "--all-events"]
+    chosen = {"token_subject": "sub", "users_me": False, "claim_values": "bare"}
+    options = ["--token-subject=sub", "--no-users-me", "--claim-values=bare"]
     with started(*options) as sandbox:
         assert sandbox.control("GET", "switches").items() >= chosen.items()
 

@@ -62,26 +62,6 @@ def test_tokens_expire(application: Application, person: Person) -> None:
     assert refusal(application.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
-@pytest.mark.parametrize("scheme", ["Basic", "basic"])
-def test_a_client_may_use_basic(application: Application, person: Person, scheme: str) -> None:
-    """By a switch; with or without its id in the body. The refresh token too is spent so."""
-    application.sandbox.switch(basic_clients=True)
-    client, form = application.sandbox.client, exchange(*person.approve(application))
-    header = basic(application.client_id, application.client_secret, scheme)
-    named = form | {"client_id": application.client_id}
-    tokens = client.post("/oauth2/token", data=named, headers=header)
-    assert tokens.status_code == 200
-    spent = {"grant_type": "refresh_token", "refresh_token": tokens.json()["refresh_token"]}
-    assert client.post("/oauth2/token", data=spent, headers=header).status_code == 200
-    twice = (
-        exchange(*person.approve(application))
-        | named
-        | {"client_secret": application.client_secret}
-    )
-    refused = client.post("/oauth2/token", data=twice, headers=header)
-    assert refusal(refused) == (400, "invalid_request")  # RFC 6749, section 2.3
-
-
 def test_the_body_alone_counts(application: Application, person: Person) -> None:
     """As the specification shows; and two grants alone."""
     for grant_type in ("client_credentials", "password", "x", ""):
@@ -97,7 +77,6 @@ def test_the_body_alone_counts(application: Application, person: Person) -> None
 @pytest.mark.parametrize("where", ["header", "body", "none", "broken header", "other id in header"])
 def test_a_bad_client_is_challenged(application: Application, person: Person, where: str) -> None:
     """401, ``invalid_client``, and the scheme that would have been right; the code stays good."""
-    application.sandbox.switch(basic_clients="header" in where)
     client_id, form = application.client_id, exchange(*person.approve(application))
     header, sent = {
         "header": (basic(client_id, "wrong"), {}),
@@ -112,19 +91,16 @@ def test_a_bad_client_is_challenged(application: Application, person: Person, wh
     assert application.token_request(**form).status_code == 200
 
 
-@pytest.mark.parametrize("by_basic", [False, True])
 @pytest.mark.parametrize(
     ("header", "expected"),
     [("wrong", (401, "invalid_client")), ("of another", (401, "invalid_client")),
      ("broken", (401, "invalid_client")), ("the same", (400, "invalid_request"))],
 )  # fmt: skip
 def test_a_client_proves_itself_once(
-    application: Application, person: Person, header: str, expected: tuple[int, str],
-    *, by_basic: bool,
-) -> None:  # fmt: skip
+    application: Application, person: Person, header: str, expected: tuple[int, str]
+) -> None:
     """Basic credentials beside a good body are refused (RFC 6749, section 2.3), right or wrong."""
     sandbox = application.sandbox
-    sandbox.switch(basic_clients=by_basic)
     other = Application(sandbox)
     sent = {
         "wrong": basic(application.client_id, "wrong"),

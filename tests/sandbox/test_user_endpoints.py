@@ -44,6 +44,13 @@ def test_the_scopes_decide_what_a_profile_has(
         assert httpx.get(photo).headers["Content-Type"] == "image/svg+xml"
 
 
+def test_a_person_may_have_no_address_to_show(sandbox: Sandbox, application: Application) -> None:
+    """They sign in with one, and a profile has an empty text."""
+    person = Person(sandbox, shows_email=False, verified=True)
+    shown = person.read(person.tokens_for(application), "profile").json()["data"]
+    assert (shown["first_name"], shown["email"]) == ("Ada", "")
+
+
 @pytest.mark.parametrize("endpoint", SCOPES)
 def test_scope_is_enforced(trusted: Application, person: Person, endpoint: str) -> None:
     """Each endpoint answers its own scope, about its own person, and refuses the others."""

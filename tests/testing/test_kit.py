@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
+from django.urls import set_script_prefix
 from django.utils import timezone
 
 from django_identity import conf
@@ -200,3 +201,21 @@ def test_a_failure_is_ordered(
     identity_sandbox.fail_next("token", "delay", seconds=0.2)
     assert identity_sign_in(client).status_code == 302
     assert identity_sandbox.control("GET", "faults") == []
+
+
+def test_a_site_below_a_path(
+    client: Client, identity_sign_in: Call, identity_event: Call, identity_person: SandboxPerson,
+    identity_application: conf.Application, identity_sandbox: RunningSandbox,
+) -> None:  # fmt: skip
+    """The test client takes paths without ``FORCE_SCRIPT_NAME``, and every address has it."""
+    with override_settings(FORCE_SCRIPT_NAME="/portal"):
+        set_script_prefix("/portal/")
+        callback = "https://testserver/portal/identity/callback/"
+        registered = identity_sandbox.register([callback])
+        given = {**settings.DJANGO_IDENTITY["default"], **registered}
+        with override_settings(DJANGO_IDENTITY={"default": given}):
+            arrived = identity_sign_in(client, next_url="/portal/")
+            assert arrived["Location"] == "/portal/"
+            identity_event("consent.revoked", identity_person)
+    set_script_prefix("/")
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED

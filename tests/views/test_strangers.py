@@ -1,5 +1,6 @@
 """Other people's accounts: a removed stranger, somebody else's code, and whose data is erased."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from django_identity.models import (
 )
 from django_identity.service.webhooks import Event
 from tests.deliveries import SECRET, deliver, event_body
+from tests.effort import spread
 from tests.factories import make_user
 from tests.fake_service import FakeService
 from tests.sign_in import is_signed_in, sign_in, signed_in_as
@@ -77,13 +79,16 @@ HISTORIES: Mapping[str, Sequence[Callable[[Client], object]]] = {
 }
 
 
-@pytest.mark.parametrize("steps", HISTORIES.values(), ids=HISTORIES)
-@pytest.mark.parametrize("kind", ["password", "no password", "is_staff", "is_superuser"])
-@pytest.mark.parametrize("applications", [1, 2])
+ACCOUNTS = ("password", "no password", "is_staff", "is_superuser")
+
+
+@pytest.mark.parametrize(
+    ("history", "kind", "applications"),
+    spread(itertools.product(HISTORIES, ACCOUNTS, (1, 2)), every=3),
+)
 def test_a_removed_stranger_stays_out(
-    site: FakeService, settings: Any, applications: int, kind: str,
-    steps: Sequence[Callable[[Client], object]],
-) -> None:  # fmt: skip
+    site: FakeService, settings: Any, history: str, kind: str, applications: int
+) -> None:
     """Whatever the account and its history, the stranger's account is another one."""
     if applications == 2:
         second = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": ["another-secret"]}
@@ -97,7 +102,7 @@ def test_a_removed_stranger_stays_out(
     session = browser_of(user)
     sign_in(session)
     assert LinkedIdentity.objects.get().user == user
-    for step in steps:
+    for step in HISTORIES[history]:
         step(session)
     by_sign_in = LinkedIdentity.objects.filter(linked_via=LinkedVia.OAUTH)
     assert not by_sign_in.exists()

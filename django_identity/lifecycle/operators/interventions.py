@@ -38,7 +38,7 @@ def revoke(identities: Iterable[LinkedIdentity]) -> int:
     revoked = 0
     for identity in identities:
         with database.atomic():
-            locked = LinkedIdentity.objects.locked(identity.subject_digest)
+            locked = LinkedIdentity.objects.locked_beside(identity)
             if locked is None:
                 continue
             withdrawal.revoke(locked, at=timezone.now(), by=RevokedBy.SITE)

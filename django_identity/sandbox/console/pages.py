@@ -142,7 +142,7 @@ def latest(request: HttpRequest) -> HttpResponse:
 
 def _activity(request: HttpRequest) -> dict[str, object]:
     hides_good = "quiet" in request.GET
-    return {"groups": activity.groups(with_good=not hides_good), "hides_good": hides_good}
+    return {"entries": activity.entries(with_good=not hides_good), "hides_good": hides_good}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

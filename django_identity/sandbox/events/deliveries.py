@@ -9,14 +9,13 @@ import threading
 from copy import copy
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import Any
 
 from django.db import transaction
 
 from django_identity.sandbox import clock
 from django_identity.sandbox.models import Client, Delivery, DeliveryState
 
-RETRIES = tuple(timedelta(seconds=each) for each in (1, 2, 5, 15, 60, 300, 1800, 7200))
+RETRIES = tuple(timedelta(seconds=pause) for pause in (1, 2, 5, 15, 60, 300, 1800, 7200))
 
 woken = threading.Event()
 wake = woken.set
@@ -56,13 +55,16 @@ def queue(client: Client, event_id: str, event_type: str, user_id: str, body: st
         body=body,
         created_at=now,
         changed_at=now,
-        state=DeliveryState.HELD if client.webhook_held else DeliveryState.WAITING,
-        next_attempt_at=None if client.webhook_held else now,
+        next_attempt_at=now,
     )
+    if client.webhook_held:
+        registered.state = DeliveryState.HELD
+        registered.next_attempt_at = None
     registered.save()
     for address in client.webhook_copies.splitlines():
         copied = copy(registered)
-        copied.pk, copied.copy_to = None, address
+        copied.pk = None
+        copied.copy_to = address
         copied.save()
     transaction.on_commit(wake)
     return registered
@@ -78,16 +80,18 @@ def next_waiting() -> Delivery | None:
 def conclude(delivery: Delivery, attempt: Attempt) -> None:
     """Record an attempt, and when the next one follows, if any."""
     now = clock.now()
-    stored: dict[str, Any] = {"attempts": [*delivery.attempts, asdict(attempt)], "changed_at": now}
+    row = Delivery.objects.filter(pk=delivery.pk)
+    row.update(attempts=[*delivery.attempts, asdict(attempt)], changed_at=now)
+
     # A delivery that was ordered again meanwhile has another time, and stays waiting.
-    taken = Delivery.objects.filter(pk=delivery.pk, next_attempt_at=delivery.next_attempt_at)
-    Delivery.objects.filter(pk=delivery.pk).update(**stored)
-    if attempt.is_acknowledged or delivery.tries >= len(RETRIES):
-        ended = DeliveryState.DELIVERED if attempt.is_acknowledged else DeliveryState.FAILED
-        taken.update(tries=delivery.tries + 1, state=ended, next_attempt_at=None)
+    same = row.filter(next_attempt_at=delivery.next_attempt_at)
+    tries = delivery.tries + 1
+    if attempt.is_acknowledged:
+        same.update(tries=tries, state=DeliveryState.DELIVERED, next_attempt_at=None)
+    elif tries > len(RETRIES):
+        same.update(tries=tries, state=DeliveryState.FAILED, next_attempt_at=None)
     else:
-        then = now + RETRIES[delivery.tries]
-        taken.update(tries=delivery.tries + 1, next_attempt_at=then)
+        same.update(tries=tries, next_attempt_at=now + RETRIES[delivery.tries])
 
 
 @transaction.atomic
@@ -113,8 +117,10 @@ def release(client: Client, *, backwards: bool) -> int:
     """
     Client.objects.filter(pk=client.pk).update(webhook_held=False)
     leaving = list(Delivery.objects.filter(client=client, state=DeliveryState.HELD))
+    if backwards:
+        leaving.reverse()
     first = clock.now() - timedelta(microseconds=len(leaving))
-    for place, delivery in enumerate(leaving[::-1] if backwards else leaving):
+    for place, delivery in enumerate(leaving):
         delivery.state = DeliveryState.WAITING
         delivery.next_attempt_at = first + timedelta(microseconds=place)
     Delivery.objects.bulk_update(leaving, ["state", "next_attempt_at"], batch_size=100)

@@ -27,7 +27,7 @@ class EventType(StrEnum):
 
 
 #: The beginning of a type -> the scopes of which an application needs one to hear of it.
-COVERED_BY = {"kyc.": {"kyc:read", "kyc:status"}, "claim.": {"claims:read"}}
+COVERED_BY = {"kyc": {"kyc:read", "kyc:status"}, "claim": {"claims:read"}}
 
 
 def body(
@@ -58,8 +58,9 @@ def _place(event_type: str) -> str:
 def _naming(members: Mapping[str, Any], user_id: str, path: Sequence[str]) -> dict[str, Any]:
     """Return ``members`` with the person's id at the end of ``path``, before the other members."""
     first, *rest = path
-    below = members.get(first, {})
-    named = _naming(below, user_id, rest) if rest else user_id
+    named: object = user_id
+    if rest:
+        named = _naming(members.get(first, {}), user_id, rest)
     if first in members:
         return {**members, first: named}
     return {first: named, **members}
@@ -83,24 +84,29 @@ def announce(
         about: further members of the event's ``data``; JSON values only. A switch leaves them out,
             except for kyc.verified, whose members the specification shows.
     """
-    shown = kind is EventType.KYC_VERIFIED or switches.current().event_details
-    data = about if shown else {}
-    for client in [application] if application else _concerned(person, kind):
-        if client.webhook_url:
+    if kind is not EventType.KYC_VERIFIED and not switches.current().event_details:
+        about = {}
+    clients = [application]
+    if application is None:
+        clients = _concerned(person, kind)
+    for client in clients:
+        if client and client.webhook_url:
             event_id = new_event_id()
-            text = body(kind, event_id, timestamp(clock.now()), person.subject, data)
+            text = body(kind, event_id, timestamp(clock.now()), person.subject, about)
             deliveries.queue(client, event_id, kind, person.subject, text)
 
 
 def _concerned(person: User, kind: EventType) -> list[Client]:
     """Return the credential sets that hear of ``kind``."""
-    given = Consent.objects.filter(user=person).select_related("client").order_by("pk")
+    consents = Consent.objects.filter(user=person).select_related("client").order_by("pk")
     if kind is not EventType.DATA_DELETION_REQUESTED:
-        given = given.filter(revoked_at=None)
-    covering = next((each for start, each in COVERED_BY.items() if kind.startswith(start)), None)
-    if covering is None or switches.current().all_events:
-        return [consent.client for consent in given]
-    return [consent.client for consent in given if covering.intersection(consent.scopes)]
+        consents = consents.filter(revoked_at=None)
+    covering = COVERED_BY.get(kind.partition(".")[0])
+    clients: list[Client] = []
+    for consent in consents:
+        if covering is None or covering.intersection(consent.scopes):
+            clients.append(consent.client)
+    return clients
 
 
 def new_event_id() -> str:

@@ -78,14 +78,18 @@ class Sender(threading.Thread):
 
     def _attempt(self, delivery: Delivery) -> Attempt:
         """Send ``delivery`` once: a copy to its address, any other to the one registered now."""
-        client, body, sent_at = delivery.client, delivery.body.encode(), clock.now()
-        url = delivery.copy_to or client.webhook_url
+        body = delivery.body.encode()
+        sent_at = clock.now()
+        url = delivery.copy_to or delivery.client.webhook_url
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "Sandbox-Identity-Webhooks",
-            SIGNATURE_HEADER: sign(body, client.webhook_secret),
+            SIGNATURE_HEADER: sign(body, delivery.client.webhook_secret),
         }
-        status, excerpt, problem, started = None, "", "", time.monotonic()
+        status = None
+        excerpt = ""
+        problem = ""
+        started = time.monotonic()
         try:
             answer = httpx.post(
                 envelope.http_address("url", url),
@@ -97,7 +101,8 @@ class Sender(threading.Thread):
             )
             status = answer.status_code
             excerpt = answer.content[:EXCERPT_BYTES].decode(errors="replace")
-            problem = "A redirect is not followed." if answer.is_redirect else ""
+            if answer.is_redirect:
+                problem = "A redirect is not followed."
         except Invalid:
             problem = "The application has no webhook address any more."
         except (httpx.HTTPError, httpx.InvalidURL) as error:

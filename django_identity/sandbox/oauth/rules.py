@@ -56,25 +56,20 @@ class Validator(OAuth2Validator):
         return True
 
     def authenticate_client(self, request: Request, *args: object, **kwargs: object) -> bool:
-        """Accept ``client_id`` and ``client_secret`` in the body; by a switch, Basic instead.
+        """Accept ``client_id`` and ``client_secret`` in the body.
 
-        A client that sends both is refused, whether or not they agree (RFC 6749, section 2.3).
+        A client that also sends Basic credentials is refused, whether or not they agree (RFC 6749,
+        section 2.3).
         """
-        named, secret = request.client_id, request.client_secret
+        sent = (request.client_id or "", request.client_secret or "")
+        client = clients.known(*sent)
         header = request.headers.get("HTTP_AUTHORIZATION", "")
         if not clients.is_basic(header):
-            request.client = clients.known(named or "", secret or "")
-            return request.client is not None
-        basic = clients.basic_credentials(header)
-        client = clients.known(*basic) if basic else None
-        if client is None or named not in {None, client.client_id}:
-            return False
-        if secret:
+            request.client = client
+            return client is not None
+        if client and clients.basic_credentials(header) == sent:
             raise InvalidRequestError("Send the client's credentials once.", request=request)
-        if not switches.current().basic_clients:
-            return False
-        request.client = client
-        return True
+        return False
 
     def confirm_redirect_uri(self, *args: Any, **kwargs: Any) -> bool:
         """Refuse another address than the authorization's as a bad grant."""
@@ -115,13 +110,14 @@ class Validator(OAuth2Validator):
 
 def new_access_token(request: Request, *_unused: object) -> str:
     """Make an access token: opaque, or a JWT (RFC 9068) if the switch says so."""
-    switched, client_id = switches.current(), request.client.client_id
+    switched = switches.current()
     if switched.token_subject != "jwt_access_token":
         return secrets.token_urlsafe(32)
-    is_client = switched.access_token_aud == "client"
+    client_id = request.client.client_id
+    audiences = {"client": client_id, "origin": settings.SANDBOX_ORIGIN}
     members = {
         "sub": request.user.subject,
-        "aud": client_id if is_client else settings.SANDBOX_ORIGIN,
+        "aud": audiences[switched.access_token_aud],
         "client_id": client_id,
         "jti": secrets.token_urlsafe(16),
     }
@@ -176,7 +172,7 @@ def _named_subject(user: User, client: Client) -> dict[str, str]:
     if switched.token_subject in {"user_id", "sub"}:
         return {switched.token_subject: user.subject}
     if switched.token_subject == "id_token":
-        is_list = switched.id_token_aud == "list"
-        aud = [client.client_id] if is_list else client.client_id
-        return {"id_token": keys.sign_jwt("JWT", {"sub": user.subject, "aud": aud})}
+        audiences = {"text": client.client_id, "list": [client.client_id]}
+        members = {"sub": user.subject, "aud": audiences[switched.id_token_aud]}
+        return {"id_token": keys.sign_jwt("JWT", members)}
     return {}

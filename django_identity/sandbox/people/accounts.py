@@ -75,6 +75,7 @@ def create_user(
     date_of_birth: date = ADULT_BIRTHDAY,
     subject: str = "",
     credential_seconds: int = CREDENTIAL_LIFETIME_SECONDS,
+    shows_email: bool = True,
 ) -> NewUser:
     """Create an account; an empty password, e-mail address or subject is made up.
 
@@ -91,6 +92,7 @@ def create_user(
         country=country.upper(),
         date_of_birth=date_of_birth,
         credential_seconds=credential_seconds,
+        shows_email=shows_email,
     )
     user.set_password(password)
     user.save(force_insert=True)

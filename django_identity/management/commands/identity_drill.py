@@ -1,0 +1,67 @@
+"""Prove the promises of this site, in databases of its own and against a sandbox."""
+
+import json
+import platform
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import django
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from django_identity.management.command import INTERRUPTED, IdentityCommand
+from django_identity.testing.drill import Refused, drill
+
+LISTS = {
+    "--address": "A path of an address with parameters, as often as wanted.",
+    "--exclude": "An address to leave out.",
+    "--fixture": "Load it first.",
+}
+
+
+class Command(IdentityCommand):
+    help = (
+        "Let three people sign in, prove things, lose them and be erased, and say whether every"
+        " gated address is open and closed as it has to be. Handlers and receivers of the site run,"
+        " and call out if they do; all else is a test's. Exits with 1 if something is wrong."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        for name, said in LISTS.items():
+            parser.add_argument(name, action="append", default=[], help=said)
+        parser.add_argument("--json", type=Path, metavar="FILE", help="Write the evidence.")
+        parser.add_argument("--label", default="", help="Of the evidence, such as a commit.")
+        parser.add_argument("--fail-on-untried", action="store_true")
+
+    def handle(self, **options: Any) -> None:
+        self.stdout.write(self.help)
+        try:
+            report = drill(
+                examples=options["address"],
+                excluded=options["exclude"],
+                fixtures=options["fixture"],
+            )
+        except Refused as refused:
+            raise CommandError(str(refused)) from None
+        except KeyboardInterrupt:
+            raise CommandError("Stopped.", returncode=INTERRUPTED) from None
+        if options["json"]:
+            about = {
+                "date": timezone.now().isoformat(),
+                "label": options["label"],
+                "python": platform.python_version(),
+                "django": django.__version__,
+                "django_identity": version("django-identity"),
+            }
+            options["json"].write_text(json.dumps({**about, **asdict(report)}, indent=1))
+        self.stdout.writelines(f"{line}\n" for line in report.table())
+        for sentence in report.findings:
+            self.stdout.write(f"found: {sentence}")
+        for place, why in report.untried.items():
+            self.stdout.write(f"not tried: {place}: {why}")
+        said = f"{len(report.findings)} found, {len(report.untried)} not tried."
+        if report.findings or (options["fail_on_untried"] and report.untried):
+            raise CommandError(said)
+        self.stdout.write(said)
