@@ -30,7 +30,7 @@ class ErasureReceiptAdmin(RecordAdmin):
     list_display = ("__str__", "where", "requested_at", "erased", "attempts")
     list_filter = (filters.APPLICATION, filters.ERASURE, "requested_at")
     fields = (
-        "application", "event_id", "requested_at", "erased", "attempts", "next_attempt_at",
+        "application", "requested_at", "erased", "attempts", "next_attempt_at",
         "error", "covered", "account_kept", "left",
     )  # fmt: skip
     readonly_fields = ("erased", "error", "covered", "left")

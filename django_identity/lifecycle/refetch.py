@@ -14,6 +14,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, signals
 from django_identity.credentials import VerifiedCredential
+from django_identity.event_types import ABOUT_LEVEL
 from django_identity.lifecycle import claims, key_sets, kyc
 from django_identity.lifecycle.tokens import REFRESH_TOKEN_LIFETIME, Reader
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
@@ -110,7 +111,7 @@ def _is_level_due(reader: Reader) -> bool:
     if said_at is None or said_at <= timezone.now() - every:
         return True
     since = WebhookEvent.objects.of_subject_since(identity.subject_digest, said_at)
-    return since.filter(event_type__in=kyc.ABOUT_LEVEL).exists()
+    return since.filter(event_type__in=ABOUT_LEVEL).exists()
 
 
 def _read_claims(reader: Reader) -> Found:

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from django_identity import conf, database, exceptions, policy, signals
 from django_identity.conf import Application
-from django_identity.handlers import EventType
+from django_identity.event_types import ERASING
 from django_identity.lifecycle import notices, sessions
 from django_identity.models import (
     Consent,
@@ -139,10 +139,12 @@ def user_of(identity: LinkedIdentity) -> AbstractBaseUser:
 def empty_events(events: QuerySet[WebhookEvent]) -> int:
     """Delete subject and payload from ``events``. Type, times and digests stay until the purge.
 
-    Their handlers do not run, except those of the request to delete. One statement for any number.
+    Their handlers do not run, except those of the request to delete. An event that was not applied
+    yet stays due, because nobody else would apply it. One statement for any number.
     """
-    is_deletion = When(event_type=EventType.DATA_DELETION_REQUESTED, then=F("next_attempt_at"))
-    return events.update(**EMPTIED, next_attempt_at=Case(is_deletion))
+    stays_due = Q(event_type__in=ERASING) | Q(outcome="")
+    when_due = Case(When(stays_due, then=F("next_attempt_at")))
+    return events.update(**EMPTIED, next_attempt_at=when_due)
 
 
 def erase_unlinked(

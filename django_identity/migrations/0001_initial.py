@@ -103,7 +103,6 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
                 ('application', models.CharField(max_length=64, verbose_name='application')),
-                ('event_id', models.CharField(blank=True, max_length=255, verbose_name='event id')),
                 ('requested_at', models.DateTimeField(verbose_name='requested')),
                 ('erased_at', models.DateTimeField(blank=True, null=True, verbose_name='erased')),
                 ('counts', models.JSONField(blank=True, default=dict, verbose_name='counts')),
