@@ -13,6 +13,7 @@ import logging
 import multiprocessing
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.interleavings.settings"
@@ -52,10 +53,12 @@ def _explored(names: list[str], *, seconds: float) -> Iterator[tuple[str, Found]
     results = forks.SimpleQueue()
 
     def work(name: str) -> None:
-        if name in SABOTAGES:
-            results.put((name, SABOTAGES[name].explore(seconds=seconds)))
-        else:
-            results.put((name, SCENARIOS[name].explore(seconds=seconds)))
+        chosen = SABOTAGES.get(name) or SCENARIOS[name]
+        try:
+            found = chosen.explore(seconds=seconds)
+        except Exception:  # noqa: BLE001  whatever it is, it is printed: somebody waits for it
+            found = Found(stories={traceback.format_exc(): []})
+        results.put((name, found))
 
     for number, name in enumerate(names):
         if number >= CORES:

@@ -93,7 +93,7 @@ def disconnects(run: Run) -> str:
 
 def signs_out_everywhere(run: Run) -> str:
     run.acts("signs out everywhere")
-    sessions.end_all(run.facts["user"])
+    sessions.end_all(_user(run), application="default")
     _end_sessions(run)
     return "signed out"
 

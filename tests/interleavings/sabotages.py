@@ -7,7 +7,7 @@ from unittest import mock
 
 from django_identity import database
 from django_identity.conf import Application
-from django_identity.lifecycle import effects, events, linking, sessions, tokens
+from django_identity.lifecycle import effects, events, linking, sessions, tokens, unfinished
 from django_identity.models import LinkedIdentity, TokenGrant, WebhookEvent
 from django_identity.models.querysets import LinkedIdentityQuerySet
 from django_identity.service.webhooks import Event
@@ -90,7 +90,7 @@ def events_are_applied_before_they_are_stored() -> AbstractContextManager[object
 
 
 def nothing_is_taken_back() -> AbstractContextManager[object]:
-    return mock.patch.object(linking, "_take_back", return_value=None)
+    return mock.patch.object(unfinished, "take_back", return_value=None)
 
 
 SABOTAGES: dict[str, Sabotage] = {
@@ -120,7 +120,7 @@ SABOTAGES: dict[str, Sabotage] = {
         "nobody | sign-up + revoked | acts",
         "consent_is_given",
     ),
-    "_take_back is off": Sabotage(
+    "take_back is off": Sabotage(
         nothing_is_taken_back, "nobody | sign-up + revoked | acts", "refusals_leave_nothing"
     ),
 }
