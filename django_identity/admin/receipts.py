@@ -26,7 +26,7 @@ class ErasureReceiptAdmin(RecordAdmin):
     """Read-only: operators cannot write receipts. A pending erasure can be tried now."""
 
     list_display = ("__str__", "where", "requested_at", "erased", "attempts")
-    list_filter = (filters.APPLICATION, ("erased_at", admin.EmptyFieldListFilter), "requested_at")
+    list_filter = (filters.APPLICATION, filters.ERASURE, "requested_at")
     fields = (
         "application", "requested_at", "erased", "attempts", "next_attempt_at",
         "error", "covered", "account_kept", "left",

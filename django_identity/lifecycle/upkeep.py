@@ -272,9 +272,14 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
 
 def _note(identity: LinkedIdentity, code: str, **columns: Any) -> None:
     """Store the failure and the next attempt, unless the row has changed since it was read."""
+    now = timezone.now()
     failures = identity.refetch_failures + 1
-    due_at = timezone.now() + timedelta(seconds=backoff.pause(failures))
-    noted = {"refetch_failures": failures, "refetch_due_at": due_at, **columns}
+    noted = {
+        "refetch_failures": failures,
+        "refetch_failed_at": now,
+        "refetch_due_at": now + timedelta(seconds=backoff.pause(failures)),
+        **columns,
+    }
     LinkedIdentity.objects.unchanged(identity).change(last_error=code, **noted)
 
 

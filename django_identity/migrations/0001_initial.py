@@ -82,6 +82,7 @@ class Migration(migrations.Migration):
                 ('credential_expires_at', models.DateTimeField(blank=True, null=True, verbose_name='credential valid until')),
                 ('refetch_due_at', models.DateTimeField(blank=True, null=True, verbose_name='re-fetch due')),
                 ('refetch_failures', models.PositiveSmallIntegerField(default=0)),
+                ('refetch_failed_at', models.DateTimeField(blank=True, null=True)),
                 ('last_error', models.CharField(blank=True, max_length=255)),
                 ('connect_issued_at', models.DateTimeField(blank=True, null=True, verbose_name='Connect answer issued')),
                 ('connect_person', models.CharField(blank=True, max_length=128, verbose_name='owner of the Connect code')),
@@ -246,5 +247,19 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='tokengrant',
             index=models.Index(fields=['needs_reauthorization'], name='identity_grant_dead'),
+        ),
+        migrations.CreateModel(
+            name='Overview',
+            fields=[
+            ],
+            options={
+                'verbose_name': 'overview',
+                'verbose_name_plural': 'overview',
+                'proxy': True,
+                'default_permissions': (),
+                'indexes': [],
+                'constraints': [],
+            },
+            bases=('django_identity.upkeeprun',),
         ),
     ]

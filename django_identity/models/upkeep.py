@@ -62,3 +62,13 @@ class UpkeepRun(Record):
     @property
     def is_paused(self) -> bool:
         return self.paused_until > timezone.now()
+
+
+class Overview(UpkeepRun):
+    """The entry of the overview in the admin's index. It has no table."""
+
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = _("overview")
+        verbose_name_plural = _("overview")

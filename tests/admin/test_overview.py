@@ -64,7 +64,7 @@ def test_figures_are_kept_for_a_minute_and_rows_are_not() -> None:
 def test_who_passes_is_counted_once_a_minute(operator: Client) -> None:
     """The page reads the claims of a thousand people, and not at each look."""
     make_claim(make_identity(make_user()), "country_resident", "NG")
-    address = reverse("admin:django_identity_overview")
+    address = reverse("admin:django_identity_overview_changelist")
     with CaptureQueriesContext(connection) as captured:
         pages = [operator.get(address).content.decode() for _ in range(2)]
     assert len([each for each in captured if "storedclaim" in each["sql"]]) == 1
@@ -89,7 +89,7 @@ def test_what_needs_attention() -> None:
 
 def test_the_newest_run_of_upkeep_is_shown(admin_client: Client) -> None:
     """When it ran, what it did, and the pause; late re-fetches need an operator."""
-    address = reverse("admin:django_identity_overview")
+    address = reverse("admin:django_identity_overview_changelist")
     assert "Upkeep has not run yet." in admin_client.get(address).content.decode()
     application = conf.application()
     runs.begin(application)
