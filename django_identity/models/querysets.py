@@ -73,6 +73,10 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         found = self.select_for_update().filter(subject_digest=subject_digest)
         return next(iter(found), None) if subject_digest else None
 
+    def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
+        """The same with the row of its user, which the statement locks after it."""
+        return self.select_related("user").locked(subject_digest)
+
     def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
         """The row of ``identity``, locked with all others of its user, or None if it is gone.
 
@@ -81,10 +85,6 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         """
         theirs = self.select_for_update().filter(user_id=identity.user_id).order_by("pk")
         return next((row for row in list(theirs) if row.pk == identity.pk), None)
-
-    def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
-        """The same with the row of its user, which the statement locks after it."""
-        return self.select_related("user").locked(subject_digest)
 
     def unchanged(self, identity: LinkedIdentity) -> LinkedIdentityQuerySet:
         """The row of ``identity``, if nobody has changed it since it was read."""

@@ -31,7 +31,7 @@ def account(request: HttpRequest, application: Application, user: Person) -> Htt
         "shortfall": shortfall,
         "advice": advice.advice_on(shortfall, request, application),
         "activity": timeline.activity_of(held.identity) if held.identity else (),
-        "may_erase": erasure.may_erase_themselves(user, application=application),
+        "may_erase": erasure.may_erase_themselves(user),
     }
     return page(request, application, "django_identity/account.html", context)
 
@@ -65,11 +65,11 @@ def download(request: HttpRequest, application: Application, user: Person) -> Ht
 @flow.own_page("GET", "HEAD", "POST", failed=LogEvent.ERASURE_FAILED)
 def erase(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
     """GET says what goes. POST erases the person, and shows the receipt."""
-    if not erasure.may_erase_themselves(user, application=application):
+    if not erasure.may_erase_themselves(user):
         return redirect(address_of("account", application))
     if request.method != "POST":
         return page(request, application, "django_identity/erase.html")
-    receipt = erasure.erase_account(user, application=application)
+    receipt = erasure.erase_account(user)
     if not receipt.account_kept:
         logout(request)
     return page(request, application, "django_identity/erased.html", {"receipt": receipt})
@@ -92,6 +92,6 @@ def disconnect(request: HttpRequest, application: Application, user: Person) -> 
     context = {
         "parting": withdrawal.parting(user, alias=application.alias),
         "set_password_url": resolve_url(site.set_password_url) if site.set_password_url else "",
-        "may_erase": erasure.may_erase_themselves(user, application=application),
+        "may_erase": erasure.may_erase_themselves(user),
     }
     return page(request, application, "django_identity/disconnect.html", context)
