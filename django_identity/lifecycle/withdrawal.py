@@ -189,12 +189,13 @@ def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool]:
     """What follows if ``user`` leaves the application ``alias`` now.
 
     ``is_only_way_in``: the account has no other way in, so it waits. ``signs_in``: the identity
-    signs in now, and afterwards does not.
+    signs in now, and afterwards does not. ``has_both``: one identity is of test and one is live.
     """
     identities = list(LinkedIdentity.objects.filter(user_id=user.pk, application=alias))
     return {
         "is_only_way_in": not all(map(may_disconnect, identities)),
         "signs_in": not all(each.connect_only for each in identities),
+        "has_both": len(identities) > 1,
     }
 
 
