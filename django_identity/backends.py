@@ -18,7 +18,7 @@ from django.middleware.csrf import CSRF_SESSION_KEY
 from django.utils.crypto import constant_time_compare
 
 from django_identity import database
-from django_identity.lifecycle import sessions, standing, withdrawal
+from django_identity.lifecycle import sessions, shortfalls, standing, withdrawal
 from django_identity.models import Consent, LinkedIdentity, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
@@ -138,7 +138,7 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
         return ("erased" if is_gone and not identities.exists() else ""), None
     if withdrawal.is_being_erased(revoked):
         return "erased", None
-    return standing.revocation_reason(revoked.revoked_by), revoked.revoked_at
+    return shortfalls.revocation_reason(revoked.revoked_by), revoked.revoked_at
 
 
 def drop_ended_session(request: HttpRequest) -> None:

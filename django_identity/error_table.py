@@ -30,7 +30,7 @@ class Row:
     """One code: status of the response, recovery, the person's sentence, the operator's hint.
 
     ``title``: of the page; by default that the person could not be signed in, or that the code
-    was not accepted.
+    was not accepted. ``button``: for what the person has to add at the service.
     """
 
     status: int
@@ -38,6 +38,7 @@ class Row:
     sentence: Text
     hint: Text = ""
     title: Text = ""
+    button: Text = ""
 
 
 _RETRY, _RESTART, _CONTACT = Recovery.RETRY, Recovery.RESTART, Recovery.CONTACT
@@ -65,8 +66,9 @@ def _sign_in(sentence: Text, title: Text = _NOT_IN) -> Row:
     return Row(403, _SIGN_IN_TO_LINK, sentence, title=title)
 
 
-def _verify(sentence: Text) -> Row:
-    return Row(403, Recovery.VERIFY, sentence, title=_("One step is missing"))
+def _verify(sentence: Text, button: Text) -> Row:
+    title = _("One step is missing")
+    return Row(403, Recovery.VERIFY, sentence, title=title, button=button)
 
 
 def _bad_answer(sentence: Text, hint: Text = "") -> Row:
@@ -105,7 +107,8 @@ ERRORS: Mapping[str, Row] = {
     "request_expired": _again(_("This took too long. Please start again.")),
     "request_used": _again(_("This sign-in was already used once. Please start again.")),
     "form_expired": Row(
-        403, _RESTART, _("Start again. Nothing was sent."), title=_("This page was open too long")),
+        403, _RESTART, _("Nothing was sent or changed. Start again."),
+        title=_("This page was open too long")),
     "user_changed": _again(
         _("Another account is signed in here now, or none. Please start again.")),
     "session_ended": _again(_("Your session on this site has ended. Please sign in again.")),
@@ -178,9 +181,10 @@ ERRORS: Mapping[str, Row] = {
     "connect_code_required": Row(
         502, _CONTACT, _("%(service)s did not find the code in this site's request.")),
     "verification_policy_not_met": _verify(
-        _("%(site)s needs a verification that you do not have yet. Add it at %(service)s.")),
+        _("%(site)s needs a verification that you do not have yet. Add it at %(service)s."),
+        _("Get verified")),
     "verification_policy_not_met.poa": _verify(
-        _("%(site)s needs proof of address. Add it at %(service)s.")),
+        _("%(site)s needs proof of address. Add it at %(service)s."), _("Add proof of address")),
 
     # Answers of the service.
     "service_error": _bad_answer(_UNUSABLE),

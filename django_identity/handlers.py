@@ -7,40 +7,13 @@ idempotent: if the process dies before the commit, the handler runs again.
 """
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
+from django_identity.event_types import canonical
 from django_identity.exceptions import ConfigurationError
 
 if TYPE_CHECKING:
     from django_identity.models import WebhookEvent
-
-
-class EventType(StrEnum):
-    """The event types of the spec. An event of another type is stored and ignored."""
-
-    KYC_VERIFIED = "kyc.verified"
-    KYC_REJECTED = "kyc.rejected"
-    CONSENT_GRANTED = "consent.granted"
-    CONSENT_REVOKED = "consent.revoked"
-    CLAIM_ISSUED = "claim.issued"
-    CLAIM_REVOKED = "claim.revoked"
-    DATA_DELETION_REQUESTED = "data.deletion_requested"
-
-
-KYC_TYPES = frozenset[str]({EventType.KYC_VERIFIED, EventType.KYC_REJECTED})
-CLAIM_TYPES = frozenset[str]({EventType.CLAIM_ISSUED, EventType.CLAIM_REVOKED})
-KNOWN_TYPES = frozenset[str](EventType)
-# Two types have other names in the service's policy text.
-_OTHER_NAMES: dict[str, str] = {
-    "consent_revoked": EventType.CONSENT_REVOKED,
-    "user_deleted": EventType.DATA_DELETION_REQUESTED,
-}
-
-
-def canonical(event_type: str) -> str:
-    """The spec's name for ``event_type``, which may be a name from the policy text."""
-    return str(_OTHER_NAMES.get(event_type, event_type))
 
 
 Handler = Callable[["WebhookEvent"], object]

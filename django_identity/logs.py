@@ -28,6 +28,7 @@ class LogEvent(StrEnum):
     DISCONNECT_FAILED = "identity.disconnect_failed"
     EVENT_RECEIVED = "identity.event.received"
     EVENT_REFUSED = "identity.event.refused"
+    EVENT_FAILED = "identity.event.failed"
     HANDLER_FAILED = "identity.event.handler_failed"
     GRANT_LOST = "identity.grant.lost"
     GRANT_UNREADABLE = "identity.grant.unreadable"

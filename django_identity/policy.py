@@ -93,10 +93,10 @@ class IdentityPolicy:
 
         ``change``: ``"linked"`` (with ``identity``, and ``person``, the masked name of whose it
         is), ``"renewed"``, ``"address"``, ``"disconnected"``, or ``"revoked"`` by an operator.
-        ``context`` has the names of ``service`` and site too. By default ``link_notice.txt`` or
-        ``change_notice.txt`` goes to the account's e-mail address, if it has one. If a sign-in has
-        changed that address, ``address_changed`` is true, and the method is called once more for a
-        ``user`` with the former one.
+        ``context`` has the names of ``service`` and site too, and the time ``at``. By default
+        ``link_notice.txt`` or ``change_notice.txt`` goes to the account's e-mail address, if it has
+        one. If a sign-in has changed that address, ``address_changed`` is true, and the method is
+        called once more for a ``user`` with the former one.
         """
         address = getattr(user, get_user_model().get_email_field_name(), "")
         if not address:

@@ -262,7 +262,7 @@ disclosure.collision
         {each.removeprefix("identity.") for each in LogEvent},
         """sign_in.completed sign_in.failed connect.redeemed connect.failed refetch.failed
         disconnected link_notice.failed user_fields.refused documents.read documents.failed
-        event.received event.refused grant.lost event.handler_failed erasure.done
+        event.received event.refused event.failed grant.lost event.handler_failed erasure.done
         erasure.failed disconnect_failed gate.failed grant.unreadable broker.failed
         broker.unknown service.called""",
     ),

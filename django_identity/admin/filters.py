@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
-from django_identity.handlers import EventType
+from django_identity.event_types import EventType
 from django_identity.requirements import LEVELS
 from django_identity.texts.labels import WORDS
 from django_identity.texts.operators import Words

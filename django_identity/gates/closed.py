@@ -19,10 +19,10 @@ from django.utils.translation import gettext as _
 from django_identity import conf
 from django_identity.backends import drop_ended_session
 from django_identity.exceptions import Recovery
-from django_identity.lifecycle.standing import Shortfall
+from django_identity.lifecycle.shortfalls import Shortfall
 from django_identity.requirements import RecentSignIn, RequiredScope, Requirement
 from django_identity.texts import advice
-from django_identity.texts.labels import in_words
+from django_identity.texts.labels import needed
 from django_identity.views.pages import NEVER_CACHED, address_of, page, path_of, why_asked
 from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
 
@@ -83,7 +83,7 @@ class Closed:
         advised = advice.advice_on(self.shortfall, None, application)
         if advised is not None:
             return f"{advised.title}. {advised.sentence} {advised.step}"
-        names = advice.names_for(None, application) | {"proof": in_words(self.asked)}
+        names = advice.names_for(None, application) | {"proof": needed(self.asked)}
         return advice.fill(_("Continue with %(service)s to show: %(proof)s."), names)
 
     def problem(self) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django_identity import conf
 from django_identity.gates.closed import Closed, OnClosed, require_answer
 from django_identity.lifecycle import step_up
-from django_identity.lifecycle.standing import Shortfall, Standing, standing_of, standings_of
+from django_identity.lifecycle.shortfalls import Shortfall
+from django_identity.lifecycle.standing import Standing, standing_of, standings_of
 from django_identity.requirements import (
     NotARequirement,
     RecentSignIn,

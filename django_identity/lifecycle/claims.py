@@ -21,6 +21,8 @@ from django_identity.service.members import LONGEST_NAME, without_controls
 from django_identity.service.moments import NotAMoment, bounded, parse_moment
 
 CREDENTIAL_LIFETIME = timedelta(hours=24)
+#: The scope that covers them.
+SCOPE = "claims:read"
 #: The list and the credential name different providers for one claim.
 PROVIDER_MISMATCH = "provider_mismatch"
 WRITTEN = (*NO_VALUE, "revoked_at")

@@ -7,10 +7,12 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Model, Q, QuerySet
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 
 from django_identity import conf
 from django_identity.conf import Application
 from django_identity.lifecycle import withdrawal
+from django_identity.lifecycle.values import ClaimValue
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,
@@ -23,6 +25,9 @@ from django_identity.policy import PROFILE_FIELDS
 from django_identity.texts import labels
 
 MOST_SHOWN = 100
+#: What only a machine reads: the download has it, the page has not.
+FOR_MACHINES = frozenset({"application", "payload", "proof_hash", "request_id"})
+COMPLETED = "completed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,8 @@ class Person:
 class Place:
     """A table with personal data: the condition for a person's rows, and the columns ``shown``.
 
-    A test lists the columns that are not shown.
+    The download has all of them, the page those ``for_people``. A test lists the columns that are
+    not shown.
     """
 
     model: type[Model]
@@ -51,6 +57,10 @@ class Place:
     @property
     def table(self) -> str:
         return self.model._meta.model_name or ""
+
+    @property
+    def for_people(self) -> tuple[str, ...]:
+        return tuple(name for name in self.shown if name not in FOR_MACHINES)
 
     def rows(self, person: Person) -> QuerySet[Any]:
         return self.model._default_manager.filter(self.belongs_to(person))
@@ -183,11 +193,16 @@ def export_of(user: AbstractBaseUser) -> dict[str, Any]:
 
 
 def _newest_about(person: Person) -> Iterator[HeldKind]:
-    """The newest records of each table about ``person``, with the shown columns only."""
+    """The newest records of each table about ``person``, with the columns for people only."""
     for place in PLACES:
         rows = place.rows(person)
-        newest = rows.only(*place.shown).order_by("-pk")[:MOST_SHOWN]
-        records = tuple(_record(row, place.shown) for row in newest)
+        columns = place.for_people
+        newest = rows.only(*columns)
+        if place.model is StoredClaim:
+            # The policy of the identity's application reads the value.
+            newest = rows.select_related("identity").only(*columns, "identity__application")
+        newest = newest.order_by("-pk")[:MOST_SHOWN]
+        records = tuple(_record(row, columns) for row in newest)
         count = len(records) if len(records) < MOST_SHOWN else rows.count()
         title, purpose = labels.table_name(place.table), labels.PURPOSES[place.table]
         yield HeldKind(title, purpose, count, records)
@@ -196,11 +211,30 @@ def _newest_about(person: Person) -> Iterator[HeldKind]:
 def _record(row: Model, columns: tuple[str, ...]) -> list[Held]:
     record: list[Held] = []
     for name in columns:
-        stored = getattr(row, name)
-        if stored not in (None, "", []):
-            display = getattr(row, f"get_{name}_display", None)
-            record.append((labels.label_of(row, name), display() if display else stored))
+        shown = _for_people(row, name)
+        if shown not in (None, "", []):
+            record.append((labels.label_of(row, name), shown))
     return record
+
+
+def _for_people(row: Model, name: str) -> Any:
+    """The column as a person reads it: no JSON, and no code that has a name."""
+    stored = getattr(row, name)
+    if isinstance(row, StoredClaim) and name == "value":
+        return _said(row)
+    is_refused = name == "outcome" and stored not in ("", COMPLETED)
+    if is_refused and isinstance(row, AuthorizationRequest | ConnectRedemption):
+        return gettext("not completed")
+    display = getattr(row, f"get_{name}_display", None)
+    return display() if display else stored
+
+
+def _said(claim: StoredClaim) -> bool | str | None:
+    """What the claim says. None if nothing is proven."""
+    if claim.value is None:
+        return None
+    said = ClaimValue.of(claim, application=claim.identity.application).shown
+    return False if said is None else said
 
 
 def _names_of(user: AbstractBaseUser) -> dict[str, str]:

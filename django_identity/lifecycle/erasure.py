@@ -6,10 +6,7 @@ command: the subject, wherever it is linked. ``dossier.PLACES`` has the tables, 
 ``erase_user`` treats the account.
 """
 
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -20,7 +17,8 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, policy, signals
 from django_identity.exceptions import StorageUnavailable
-from django_identity.lifecycle import audit, dossier, votes, withdrawal
+from django_identity.lifecycle import attempts, audit, dossier, votes, withdrawal
+from django_identity.lifecycle.attempts import Stop
 from django_identity.logs import LogEvent, log, log_trouble
 from django_identity.models import (
     AccountKept,
@@ -30,13 +28,6 @@ from django_identity.models import (
     digest,
 )
 from django_identity.policy import IdentityPolicy
-from django_identity.service import backoff
-
-MOST_AT_ONCE = 500
-LONGEST_SECONDS = 60.0
-# A row is due again after this time, if its worker dies.
-HIDDEN_FOR = timedelta(minutes=10)
-Stop = Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,37 +133,8 @@ def _attempted(
 
 def retry_pending(*, stop: Stop = lambda: False) -> int:
     """Try all pending erasures that are due. Returns the number that are done."""
-    return attempt_due(ErasureReceipt.objects.filter(erased_at=None), attempt, stop=stop)
-
-
-def attempt_due(rows: QuerySet[Any], run: Callable[[int], bool], *, stop: Stop) -> int:
-    """Attempt the due ones of ``rows``, the oldest first, for a minute. Returns how many are done.
-
-    ``run`` takes a key. None begins after ``stop``.
-    """
-    due = rows.filter(next_attempt_at__lte=timezone.now()).order_by("next_attempt_at")
-    ends_at, done = time.monotonic() + LONGEST_SECONDS, 0
-    for key in list(due.values_list("pk", flat=True)[:MOST_AT_ONCE]):
-        if stop() or time.monotonic() > ends_at:
-            break
-        done += run(key)
-    return done
-
-
-def take(rows: QuerySet[Any], key: int, **columns: Any) -> Any | None:
-    """Take one of ``rows`` to attempt it, if it is due. It is due again after ten minutes.
-
-    The attempt is counted first, in case it crashes its worker.
-    """
-    now = timezone.now()
-    with database.atomic():
-        # An UPDATE under these conditions would deadlock on MariaDB, which locks by any index.
-        row = rows.select_for_update().filter(pk=key, next_attempt_at__lte=now).first()
-        if row is not None:
-            columns |= {"attempts": row.attempts + 1, "next_attempt_at": now + HIDDEN_FOR}
-            row.set_columns(columns)
-            row.save(update_fields=columns)
-    return row
+    pending = ErasureReceipt.objects.filter(erased_at=None)
+    return attempts.attempt_due(pending, attempt, stop=stop)
 
 
 def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
@@ -180,7 +142,9 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
 
     An audit follows if the policy or the caller wants it.
     """
-    receipt = take(ErasureReceipt.objects.filter(erased_at=None), receipt_id)
+    receipt: ErasureReceipt | None = attempts.take(
+        ErasureReceipt.objects.filter(erased_at=None), receipt_id
+    )
     if receipt is None:
         return False
     try:
@@ -199,7 +163,7 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     in_the_way = getattr(error, "protected_objects", ()) or getattr(error, "restricted_objects", ())
     models = ",".join(sorted({row._meta.label for row in in_the_way})) or None
     kind = f"{type(error).__name__}: {models}" if models else type(error).__name__
-    due_at = timezone.now() + timedelta(seconds=backoff.pause(receipt.attempts))
+    due_at = attempts.next_attempt(receipt.attempts)
     pending = ErasureReceipt.objects.filter(pk=receipt.pk, erased_at=None)
     pending.update(error=kind[:255], next_attempt_at=due_at)
     facts = {"application": receipt.application, "row": receipt.pk, "models": models}

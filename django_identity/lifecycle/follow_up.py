@@ -1,53 +1,51 @@
 """The work after an event was acknowledged: requested erasures and the site's handlers.
 
-A row is due until its work is done. An attempt is counted before it starts, so that a handler that
-crashes its worker is not retried for ever.
+A row is due until its work is done: see ``attempts``. A run works on the content that it has read.
+If the person is erased meanwhile, or a delivery adds the content, the run ends without a word, and
+the row has its date from whoever changed it.
 """
 
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import database
-from django_identity.handlers import KNOWN_TYPES, EventType, Handler, handlers_of
-from django_identity.lifecycle import erasure, events
+from django_identity.event_types import KINDS, Effect, kind_of
+from django_identity.handlers import Handler, handlers_of
+from django_identity.lifecycle import attempts, erasure, events
+from django_identity.lifecycle.attempts import Stop
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import EventOutcome, WebhookEvent
-from django_identity.service import backoff
 
 # The last attempt is 10 to 21 hours after the first.
 TRIES = 12
+LONGEST_ERROR = 255
 
 
 def run_handlers(event_id: int) -> bool:
     """Run the remaining handlers of one event, if it is due. Returns whether all are done.
 
-    Each handler runs in its own transaction, which also records that the handler is done.
+    Each handler runs in its own transaction, which also records that the handler is done. Trouble
+    with one event, such as a lock time-out, is an attempt that failed, and holds up no other one.
     """
-    event: WebhookEvent | None = erasure.take(WebhookEvent.objects.all(), event_id, error="")
+    event: WebhookEvent | None = attempts.take(WebhookEvent.objects.all(), event_id)
     if event is None:
         return False
-    if not event.outcome:
-        # The process that stored it died before it applied it.
-        event, _had_outcome = events.apply(event)
-    if event.event_type == EventType.DATA_DELETION_REQUESTED:
-        erasure.retry_pending()
-        event.refresh_from_db()
-    if event.attempts > TRIES:
-        return _conclude(event, "ProcessEnded")  # The last attempt crashed its worker.
-    failures = [
-        _failure(event, name, handler)
-        for name, handler in handlers_of(event.event_type).items()
-        if name not in event.handled_by
-    ]
-    return _conclude(event, next(filter(None, failures), ""))
+    try:
+        return _attempt(event)
+    except Exception as error:  # noqa: BLE001  one event must not stop the others
+        facts = {"row": event.pk, "attempt": event.attempts}
+        log_trouble(LogEvent.EVENT_FAILED, error, application=event.application, **facts)
+        # Raises again if the database is away.
+        return _conclude(event, type(error).__name__)
 
 
-def retry_pending(*, stop: erasure.Stop = lambda: False) -> int:
+def retry_pending(*, stop: Stop = lambda: False) -> int:
     """Retry all events that are due. Returns the number that are done."""
-    return erasure.attempt_due(WebhookEvent.objects.all(), run_handlers, stop=stop)
+    return attempts.attempt_due(WebhookEvent.objects.all(), run_handlers, stop=stop)
 
 
 def replay(chosen: QuerySet[WebhookEvent], *, again: bool = False) -> int:
@@ -56,10 +54,9 @@ def replay(chosen: QuerySet[WebhookEvent], *, again: bool = False) -> int:
     Returns the number of events. Left out are those whose content is deleted, and those that a
     worker has now: their handlers would run twice. Upkeep runs the others within a minute.
     """
-    now = timezone.now()
     changes: dict[str, Any] = {"handled_by": []} if again else {}
-    # What a worker has is due later, and has no error.
-    rows = chosen.exclude(event_id="").exclude(next_attempt_at__gt=now, error="")
+    rows = chosen.exclude(event_id="").exclude(attempts.taken())
+    now = timezone.now()
     return rows.update(attempts=0, next_attempt_at=now, handled_at=None, **changes)
 
 
@@ -73,6 +70,48 @@ def choose_events(
     if failed:
         chosen = chosen.filter(outcome=EventOutcome.FAILED)
     return chosen.filter(received_at__gte=since) if since else chosen
+
+
+def _attempt(event: WebhookEvent) -> bool:
+    """Attempt an event that was taken. Returns whether all is done."""
+    if not event.outcome:
+        # The process that stored it died before it applied it.
+        event, _had_outcome = events.apply(event)
+        # Each attempt before this one was to apply it.
+        event.attempts = 1
+        event.save(update_fields=["attempts"])
+    if _erases(event):
+        erasure.retry_pending()
+        event.refresh_from_db()
+    elif not event.event_id:
+        # It is about nobody, or waits for the delivery that brings its content.
+        _write(event, {"next_attempt_at": None})
+        return False
+    if event.attempts > TRIES:
+        return _conclude(event, "ProcessEnded")  # The last attempt crashed its worker.
+
+    failure = ""
+    for name, handler in _remaining(event).items():
+        if not _is_unchanged(event):
+            return False
+        failure = _failure(event, name, handler) or failure
+    return _conclude(event, failure)
+
+
+def _erases(event: WebhookEvent) -> bool:
+    """Whether the event asks for the erasure. Its handlers run when that has emptied the event."""
+    return kind_of(event.event_type).effect is Effect.ERASE
+
+
+def _remaining(event: WebhookEvent) -> Mapping[str, Handler]:
+    """The handlers that have not succeeded, each time from another one on.
+
+    So a handler that crashes its worker does not starve those behind it.
+    """
+    handlers = handlers_of(event.event_type)
+    names = [name for name in handlers if name not in event.handled_by]
+    first = (event.attempts - 1) % max(len(names), 1)
+    return {name: handlers[name] for name in names[first:] + names[:first]}
 
 
 def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
@@ -92,16 +131,36 @@ def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
 
 def _conclude(event: WebhookEvent, failure: str) -> bool:
     """Store how the attempt ended. Returns whether all handlers are done."""
-    now = timezone.now()
-    columns: dict[str, Any] = {"error": failure[:255], "next_attempt_at": None}
+    columns: dict[str, Any] = {"error": failure[:LONGEST_ERROR], "next_attempt_at": None}
     if not failure:
-        columns["handled_at"] = now
+        columns["handled_at"] = timezone.now()
         if event.outcome == EventOutcome.FAILED:
-            is_known = event.event_type in KNOWN_TYPES
+            is_known = event.event_type in KINDS
             columns["outcome"] = EventOutcome.APPLIED if is_known else EventOutcome.IGNORED
-    elif event.attempts >= TRIES:
+    elif event.outcome and event.attempts >= TRIES:
         columns["outcome"] = EventOutcome.FAILED
     else:
-        columns["next_attempt_at"] = now + timedelta(seconds=backoff.pause(event.attempts))
-    WebhookEvent.objects.filter(pk=event.pk).update(**columns)
+        # An event that could not be applied is never given up: it may be a revocation.
+        columns["next_attempt_at"] = attempts.next_attempt(event.attempts)
+    _write(event, columns)
     return not failure
+
+
+def _write(event: WebhookEvent, columns: Mapping[str, Any]) -> None:
+    _as_read(event).update(**columns)
+
+
+def _is_unchanged(event: WebhookEvent) -> bool:
+    return _as_read(event).exists()
+
+
+def _as_read(event: WebhookEvent) -> QuerySet[WebhookEvent]:
+    """The row, if it has the content that the run works with.
+
+    An erasure or a disconnection empties it, and nothing may run or be tried again after that. A
+    delivery that brings the content makes the row due. An erasure's own event loses its content.
+    """
+    row = WebhookEvent.objects.filter(pk=event.pk)
+    if _erases(event):
+        return row
+    return row.filter(subject=event.subject, event_id=event.event_id)

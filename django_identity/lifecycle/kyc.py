@@ -9,19 +9,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django_identity import conf, signals
-from django_identity.handlers import KYC_TYPES, EventType
+from django_identity.event_types import ABOUT_LEVEL, kind_of
+from django_identity.lifecycle import clocks
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.service.answers import KycStatus
 from django_identity.service.webhooks import VERIFIED, NamedClaim
 
-#: Time-stamps with a smaller difference do not tell which came first: then a withdrawal wins.
-CLOCK_SKEW = timedelta(minutes=5)
 #: The scope of a sign-in, with which upkeep re-reads the level.
 SCOPE = "kyc:read"
 #: What a sign-in and what a Connect code call the scope that covers KYC.
 SCOPES = frozenset({SCOPE, "kyc:status"})
-#: Events that may say something about the level. After one of them it is read again.
-ABOUT_LEVEL = (*KYC_TYPES, EventType.CLAIM_REVOKED)
 #: How long a level counts that a Connect code brought. The specification names no period.
 HELD_BY_CODE = timedelta(days=30)
 #: What the end of the KYC claim says about the level.
@@ -47,11 +44,12 @@ def holds_until(identity: LinkedIdentity) -> datetime | None:
 
 def state(identity: LinkedIdentity, stated: KycStatus, event: WebhookEvent) -> bool:
     """Set the KYC columns to what ``event`` stated, unless a newer statement is known."""
-    at, held_at = event.occurred_at, identity.kyc_said_at
+    at = event.occurred_at
+    held_at = identity.kyc_said_at
     is_verified = stated.status == VERIFIED
     if held_at is None or at < held_at:
-        is_close = held_at is None or (not is_verified and at >= held_at - CLOCK_SKEW)
-        if not is_close or _is_followed(event):
+        is_close = held_at is None or (not is_verified and clocks.may_be_newer(at, than=held_at))
+        if not is_close or _is_followed(event, identity):
             return False
     held = KycStatus(identity.kyc_level, identity.kyc_status, identity.kyc_provider, None)
     if at == held_at and _rank(stated) <= _rank(held):
@@ -60,6 +58,19 @@ def state(identity: LinkedIdentity, stated: KycStatus, event: WebhookEvent) -> b
     identity.set_columns(columns_of(dated, said_at=at))
     signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     return True
+
+
+def may_be_newer(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+    """Whether a statement that did not count may be newer than the site's own answer.
+
+    Then the service is asked again. A withdrawal that lost has lost to a newer event.
+    """
+    held_at = identity.kyc_said_at
+    if identity.connect_only or held_at is None or kind_of(event.event_type).takes_away:
+        return False
+    return clocks.may_be_newer(event.occurred_at, than=held_at) and not _is_followed(
+        event, identity
+    )
 
 
 def columns_of(stated: KycStatus, *, said_at: datetime) -> dict[str, Any]:
@@ -75,19 +86,24 @@ def columns_of(stated: KycStatus, *, said_at: datetime) -> dict[str, Any]:
 
 def is_about_level(event: WebhookEvent) -> bool:
     """Whether the event says something about the level: KYC, or the end of its claim or of all."""
-    if event.event_type == EventType.CLAIM_REVOKED:
+    kind = kind_of(event.event_type)
+    if kind.says_level and kind.names_claim:
         return NamedClaim.parse(event.payload or {}).claim_type in ("", "kyc_verified")
-    return event.event_type in KYC_TYPES
+    return kind.says_level
 
 
-def _is_followed(event: WebhookEvent) -> bool:
-    """Whether a newer event made a statement about the subject's level."""
+def _is_followed(event: WebhookEvent, identity: LinkedIdentity) -> bool:
+    """Whether a newer event made a statement about the subject's level.
+
+    One that the newest sign-in has superseded made none: else the end would depend on which of the
+    two was delivered first.
+    """
     newer = WebhookEvent.objects.filter(
         subject_digest=event.subject_digest,
         event_type__in=ABOUT_LEVEL,
         occurred_at__gt=event.occurred_at,
     )
-    return any(map(is_about_level, newer))
+    return any(is_about_level(each) and clocks.counts(each, identity) for each in newer)
 
 
 def _rank(stated: KycStatus) -> tuple[bool, str, str, str]:

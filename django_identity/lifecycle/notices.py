@@ -10,13 +10,14 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sites.shortcuts import get_current_site
+from django.utils import timezone
 
 from django_identity import database, policy
 from django_identity.conf import Application
 from django_identity.conf.rules import origin_of
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.service.answers import Profile
-from django_identity.texts.advice import names_for
+from django_identity.texts.advice import in_full, names_for
 
 LONGEST_MASKED_PART = 40
 
@@ -31,6 +32,8 @@ def send_on_commit(
             names = names_for(None, application)
             context = facts | {name: names[name] for name in ("service", "site", "site_name")}
             context["site_address"] = _site_address(application)
+            context["application"] = application.alias
+            context["at"] = in_full(timezone.now())
             site = policy.load(application.policy)
             if notice := site.notice(user, change=change, **context):
                 notice.send()

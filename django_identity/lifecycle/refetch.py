@@ -14,12 +14,12 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, signals
 from django_identity.credentials import VerifiedCredential
+from django_identity.event_types import ABOUT_LEVEL
 from django_identity.lifecycle import claims, key_sets, kyc
 from django_identity.lifecycle.tokens import REFRESH_TOKEN_LIFETIME, Reader
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.service.answers import ClaimsAnswer
 
-CLAIMS_SCOPE = "claims:read"
 LEVEL_CHECKED_EVERY = timedelta(hours=24)
 #: The service takes no calls of upkeep, or rejects the application itself.
 NOT_NOW = (exceptions.RateLimited, exceptions.ClientRejected)
@@ -60,7 +60,7 @@ def fetch(identity: LinkedIdentity) -> Fetched:
     if level and not _store(identity, level, None):
         return Fetched(is_stored=False)
 
-    found = _read_claims(reader) if covers(identity, CLAIMS_SCOPE) else None
+    found = _read_claims(reader) if covers(identity, claims.SCOPE) else None
     if found is None and failure is not None:
         raise failure
     if found is None and not level:
@@ -106,7 +106,7 @@ def _is_level_due(reader: Reader) -> bool:
     if said_at is None or said_at <= timezone.now() - every:
         return True
     since = WebhookEvent.objects.of_subject_since(identity.subject_digest, said_at)
-    return since.filter(event_type__in=kyc.ABOUT_LEVEL).exists()
+    return since.filter(event_type__in=ABOUT_LEVEL).exists()
 
 
 def _read_claims(reader: Reader) -> Found:

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, TypeGuard
 
 from django.contrib.auth import get_user_model
@@ -18,10 +17,10 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.utils import timezone
 
 from django_identity import conf, database
-from django_identity.lifecycle import kyc, sessions
-from django_identity.lifecycle.claims import PROVIDER_MISMATCH
+from django_identity.lifecycle import kyc, sessions, shortfalls
+from django_identity.lifecycle.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.values import ClaimValue
-from django_identity.models import Consent, LinkedIdentity, RevokedBy, StoredClaim, TokenGrant
+from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.models.querysets import Changes
 from django_identity.requirements import (
     RecentSignIn,
@@ -30,46 +29,12 @@ from django_identity.requirements import (
     RequiredScope,
     Requirement,
 )
-from django_identity.service.webhooks import VERIFIED
+from django_identity.service.webhooks import REJECTED, VERIFIED
 
 #: The attribute of a user instance that keeps what was read, as Django keeps permissions.
 MEMORY = "_identity_memory"
 #: Seconds. A user instance can live longer than a request, for example in a stream or a socket.
 REMEMBERED_FOR = 5.0
-
-
-class Reason(StrEnum):
-    """Why a gate is closed for a signed-in person."""
-
-    NOT_LINKED = "not_linked"
-    CONSENT_REVOKED = "consent_revoked"
-    #: An operator of the site ended the connection.
-    ENDED_BY_SITE = "ended_by_site"
-    CONNECT_ONLY = "code_alone"
-    NOT_HELD = "not_held"
-    #: The service's list and its credential name two providers for the claim.
-    PROVIDER_MISMATCH = PROVIDER_MISMATCH
-    RUN_OUT = "run_out"
-    REVOKED = "revoked"
-    OTHER_VALUE = "other_value"
-    NOT_VERIFIED = "not_verified"
-    LOWER_LEVEL = "lower_level"
-    #: The person has not allowed this yet.
-    SCOPE_NOT_GIVEN = "scope_not_given"
-    #: The person has not come back from the service lately.
-    NOT_RECENT = "not_recent"
-    #: Only on the account page: the site can no longer ask the service about the person.
-    PERMISSION_ENDED = "permission_ended"
-
-
-@dataclass(frozen=True, slots=True)
-class Shortfall:
-    """Why a gate is closed, ``since`` when, and what the claim says instead, if known."""
-
-    reason: Reason
-    since: datetime | None = None
-    held: str = ""
-    claim_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,25 +93,26 @@ class Standing:
             return Shortfall(Reason.CONNECT_ONLY)
 
         of_type = [claim for claim in self.claims if claim.row.claim_type == required.claim_type]
-        for claim in of_type:
-            if claim.is_proven(now):
+        proven = [claim for claim in of_type if claim.is_proven(now)]
+        for claim in proven:
+            if claim.text:
                 return Shortfall(Reason.OTHER_VALUE, None, claim.text, required.claim_type)
+        if proven:
+            # It says no, or yes without the value that is asked for.
+            return Shortfall(shortfalls.why_unproven(self.identity))
+
         rows = [claim.row for claim in of_type]
-        ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
-        if ends:
-            return Shortfall(Reason.RUN_OUT, since=max(ends))
-        if any(row.is_mismatched for row in rows):
-            return Shortfall(Reason.PROVIDER_MISMATCH)
-        if any(row.revoked for row in rows):
-            return Shortfall(Reason.REVOKED)
-        return Shortfall(Reason.NOT_HELD)
+        ended = shortfalls.end_of(rows)
+        if ended is not None:
+            return ended
+        return Shortfall(shortfalls.why_not_listed(self.identity, lists_any=bool(self.claims)))
 
     def level_shortfall(self, level: str) -> Shortfall | None:
         """Why the gate for the KYC level is closed, or None if it is open."""
         if self.barrier is not None:
             return self.barrier
         if self.identity.kyc_status != VERIFIED:
-            return Shortfall(Reason.NOT_VERIFIED)
+            return Shortfall(shortfalls.why_not_verified(self.identity))
         stored = self.identity.kyc_level
         if not RequiredLevel(level).is_reached_by(stored):
             return Shortfall(Reason.LOWER_LEVEL, held=stored)
@@ -160,12 +126,28 @@ class Standing:
             return self.barrier
         if grant is not None and grant.needs_reauthorization:
             return Shortfall(Reason.PERMISSION_ENDED)
+        if self.identity.kyc_status == REJECTED:
+            return Shortfall(Reason.REJECTED)
         if self.identity.connect_only:
             return Shortfall(Reason.CONNECT_ONLY)
         expires_at = self.identity.credential_expires_at
         if expires_at is not None and expires_at <= timezone.now():
             return Shortfall(Reason.RUN_OUT, since=expires_at)
-        return None if self.identity.kyc_status == VERIFIED else Shortfall(Reason.NOT_VERIFIED)
+        if self.identity.kyc_status == VERIFIED:
+            return self._end_of_all()
+        why = shortfalls.why_not_verified(self.identity)
+        # A person who chose not to share the level is not reminded of it at each visit.
+        return None if why is Reason.SCOPE_NOT_GIVEN else Shortfall(why)
+
+    def _end_of_all(self) -> Shortfall | None:
+        """Why no proof is left, of somebody who had some."""
+        now = timezone.now()
+        if any(claim.is_proven(now) for claim in self.claims):
+            return None
+        ended = shortfalls.end_of([claim.row for claim in self.claims])
+        if ended is not None and ended.reason is Reason.REVOKED:
+            return Shortfall(Reason.ALL_REVOKED)
+        return ended
 
     def _level_counts(self) -> bool:
         ends_at = self.kyc_holds_until
@@ -266,11 +248,6 @@ def may_have_standing(user: object) -> TypeGuard[AbstractBaseUser]:
     return database.holds(user)
 
 
-def revocation_reason(revoked_by: str) -> Reason:
-    """Why all gates are closed after a revocation: the person ended the consent, or the site."""
-    return Reason.ENDED_BY_SITE if revoked_by == RevokedBy.SITE else Reason.CONSENT_REVOKED
-
-
 def remember(user: AbstractBaseUser, identities: Iterable[LinkedIdentity]) -> _Memory:
     """Keep the identities on the user instance, so that gates start from them."""
     memory = _Memory(list(identities))
@@ -311,6 +288,6 @@ def _standing(identity: LinkedIdentity | None, claims: Iterable[StoredClaim]) ->
     if identity is None:
         return _nobody()
     if identity.consent != Consent.GRANTED:
-        reason = revocation_reason(identity.revoked_by)
+        reason = shortfalls.revocation_reason(identity.revoked_by)
         return Standing(barrier=Shortfall(reason, since=identity.revoked_at))
     return standing_with(identity, claims)

@@ -23,7 +23,7 @@ from django.utils import timezone
 from django_identity import background, conf, database, exceptions
 from django_identity.conf import Application
 from django_identity.lifecycle import erasure, follow_up, refetch, runs
-from django_identity.lifecycle.erasure import Stop
+from django_identity.lifecycle.attempts import Stop
 from django_identity.logs import LogEvent, log_failure, log_trouble
 from django_identity.models import (
     AuthorizationRequest,

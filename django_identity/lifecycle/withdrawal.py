@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from django_identity import conf, database, exceptions, policy, signals
 from django_identity.conf import Application
-from django_identity.handlers import EventType
+from django_identity.event_types import ERASING
 from django_identity.lifecycle import notices, sessions
 from django_identity.models import (
     AccountKept,
@@ -161,10 +161,12 @@ def user_of(identity: LinkedIdentity) -> AbstractBaseUser:
 def empty_events(events: QuerySet[WebhookEvent]) -> int:
     """Delete subject and payload from ``events``. Type, times and digests stay until the purge.
 
-    Their handlers do not run, except those of the request to delete. One statement for any number.
+    Their handlers do not run, except those of the request to delete. An event that was not applied
+    yet stays due, because nobody else would apply it. One statement for any number.
     """
-    is_deletion = When(event_type=EventType.DATA_DELETION_REQUESTED, then=F("next_attempt_at"))
-    return events.update(**EMPTIED, next_attempt_at=Case(is_deletion))
+    stays_due = Q(event_type__in=ERASING) | Q(outcome="")
+    when_due = Case(When(stays_due, then=F("next_attempt_at")))
+    return events.update(**EMPTIED, next_attempt_at=when_due)
 
 
 def erase_unlinked(
@@ -185,13 +187,15 @@ def erase_unlinked(
     )
 
 
-def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool]:
-    """What follows if ``user`` leaves the application ``alias`` now.
+def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool] | None:
+    """What follows if ``user`` leaves the application ``alias`` now. None if nothing is linked.
 
     ``is_only_way_in``: the account has no other way in, so it waits. ``signs_in``: the identity
     signs in now, and afterwards does not. ``has_both``: one identity is of test and one is live.
     """
     identities = list(LinkedIdentity.objects.filter(user_id=user.pk, application=alias))
+    if not identities:
+        return None
     return {
         "is_only_way_in": not all(map(may_disconnect, identities)),
         "signs_in": not all(each.connect_only for each in identities),

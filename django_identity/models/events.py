@@ -11,7 +11,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_identity.conf import Application
-from django_identity.handlers import KNOWN_TYPES, handlers_of
+from django_identity.event_types import KINDS
+from django_identity.handlers import handlers_of
 from django_identity.models.choices import (
     DIGEST_LENGTH,
     SUBJECT_LENGTH,
@@ -114,7 +115,7 @@ class WebhookEvent(Record):
         self.event_id, self.subject = event.event_id, event.subject
         if handlers_of(event.event_type):
             self.payload = event.content
-        elif event.event_type in KNOWN_TYPES:
+        elif event.event_type in KINDS:
             held = event.content
             self.payload = {name: held[name] for name in KEPT_MEMBERS if name in held}
 
@@ -128,10 +129,10 @@ class WebhookEvent(Record):
         """The reason of an ignored event."""
         if self.outcome != EventOutcome.IGNORED:
             return None
-        if self.event_type not in KNOWN_TYPES:
+        if self.event_type not in KINDS:
             return WhyIgnored.UNKNOWN_TYPE
         # An event about nobody who is linked has no content.
-        return WhyIgnored.NOT_COVERED if self.event_id else WhyIgnored.NOT_LINKED
+        return WhyIgnored.NOT_COVERED if self.subject else WhyIgnored.NOT_LINKED
 
     @property
     def outcome_in_words(self) -> str:

@@ -9,8 +9,8 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Self
 
+from django_identity.event_types import KINDS, Effect, canonical, kind_of
 from django_identity.exceptions import EventRefused, MalformedAnswer
-from django_identity.handlers import CLAIM_TYPES, KNOWN_TYPES, KYC_TYPES, EventType, canonical
 from django_identity.secrets import Secret
 from django_identity.service.answers import KycStatus
 from django_identity.service.members import (
@@ -104,8 +104,9 @@ def kyc_in(content: Mapping[str, Any], event_type: str) -> KycStatus:
     """
     stated = KycStatus.parse({name: content.get(name) for name in OF_KYC})
     status = VERIFIED if content.get("status") is None else stated.status
-    is_rejection = event_type == EventType.KYC_REJECTED and status == VERIFIED
-    return replace(stated, status=REJECTED if is_rejection else status)
+    if status == VERIFIED and kind_of(event_type).takes_away:
+        status = REJECTED
+    return replace(stated, status=status)
 
 
 def _event(members: dict[str, Any], subject_paths: Iterable[str]) -> Event:
@@ -116,11 +117,12 @@ def _event(members: dict[str, Any], subject_paths: Iterable[str]) -> Event:
     if not isinstance(content, dict):
         raise read.wrong("data is not an object")
     # An event whose effect cannot be read is refused before it is stored.
-    if event_type in KYC_TYPES:
+    kind = kind_of(event_type)
+    if kind.effect is Effect.STATE_LEVEL:
         kyc_in(content, event_type)
-    if event_type in CLAIM_TYPES:
+    if kind.names_claim:
         NamedClaim.parse(content)
-    subject = _subject(members, subject_paths, is_known_type=event_type in KNOWN_TYPES)
+    subject = _subject(members, subject_paths, is_known_type=event_type in KINDS)
     return Event(
         event_id=read.required("event_id", longest=LONGEST_SUBJECT),
         event_type=event_type,

@@ -1,14 +1,11 @@
 """Filters for the package's own pages. They are not public, unlike those of ``identity``."""
 
-import json
 from datetime import datetime
 from typing import Any
 
 from django import template
-from django.template.defaultfilters import date as formatted_date
 from django.template.defaultfilters import yesno
 from django.utils import timezone
-from django.utils.formats import get_format
 from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -17,12 +14,13 @@ from django_identity.lifecycle.values import ClaimValue
 from django_identity.models import StoredClaim
 from django_identity.requirements import is_level
 from django_identity.texts import labels
-from django_identity.texts.advice import distance
+from django_identity.texts.advice import distance, in_full
 
 register = template.Library()
 
 register.filter(distance)
 register.filter(labels.table_name)
+register.filter(labels.needed)
 register.filter(labels.counted_values)
 # A Connect code may open the gate: it brings a KYC level, but no claims.
 register.filter("opens_by_code", is_level)
@@ -31,11 +29,8 @@ register.filter("opens_by_code", is_level)
 @register.filter
 def moment(given: datetime) -> SafeString:
     """A ``<time>`` element with date and time in the site's time zone."""
-    local = timezone.localtime(given)
-    # Not ``DATETIME_FORMAT``: Django has none for Arabic and would use the English one.
-    shown = formatted_date(local, f"{get_format('DATE_FORMAT')} {get_format('TIME_FORMAT')} T")
-    exact = local.isoformat(timespec="seconds")
-    return format_html('<time datetime="{}">{}</time>', exact, shown)
+    exact = timezone.localtime(given).isoformat(timespec="seconds")
+    return format_html('<time datetime="{}">{}</time>', exact, in_full(given))
 
 
 @register.filter
@@ -59,7 +54,4 @@ def held(value: Any) -> str | Promise | SafeString:
     if isinstance(value, list):
         entries = format_html_join("", "<li>{}</li>", ((labels.in_words(str(v)),) for v in value))
         return format_html("<ul>{}</ul>", entries)
-    if isinstance(value, dict):
-        text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
-        return format_html('<pre dir="ltr" tabindex="0">{}</pre>', text)
     return str(labels.show_value(str(value)))

@@ -25,21 +25,22 @@ from django.utils.translation import gettext_lazy as _
 from django_identity import policy
 from django_identity.conf import Application
 from django_identity.conf.rules import SERVICE_NAME
-from django_identity.error_table import ERRORS
+from django_identity.error_table import ERRORS, Row
 from django_identity.exceptions import IdentityError
 from django_identity.service.refusals import POLICY_CODE
 from django_identity.texts import labels
 from django_identity.texts.labels import Text
 
 if TYPE_CHECKING:
-    from django_identity.lifecycle.standing import Shortfall
+    from django_identity.lifecycle.shortfalls import Shortfall
 
 
 class Advice(NamedTuple):
-    """What a page says about a reason, and its button.
+    """What a page says about a reason, and its buttons.
 
     ``first``: what the person must do at the service before a sign-in opens the gate. Without it
-    the sign-in opens the gate.
+    the sign-in opens the gate. ``back``: the second button leads back to the site, because another
+    sign-in would change nothing.
     """
 
     title: Text
@@ -47,10 +48,12 @@ class Advice(NamedTuple):
     step: Text
     button: Text
     first: Text = ""
+    back: Text = ""
 
 
 _AGAIN = _("Check again with %(service)s")
 _VERIFY = _("Get verified")
+_OPEN = _("Open %(service)s")
 _THERE = _("Get verified there, then check again here.")
 
 # fmt: off
@@ -78,6 +81,13 @@ REASONS: Mapping[str, Advice] = {
         _("Not confirmed yet"),
         _("You are connected, but %(service)s has not confirmed this about you."), _THERE, _AGAIN,
         _VERIFY),
+    "not_confirmed": Advice(
+        _("Not confirmed"), _("%(service)s verified you, but did not confirm this."),
+        _("It may not apply to you. If you think it does, look there."), _AGAIN, _OPEN,
+        _("Back to %(site)s")),
+    "unread": Advice(
+        _("Not read yet"), _("%(site)s could not read this at %(service)s."),
+        _("Check again: it takes a few seconds."), _AGAIN),
     "provider_mismatch": Advice(
         _("Not confirmed yet"),
         _("%(service)s names this proof's provider in two ways, so %(site)s cannot use it."),
@@ -89,13 +99,21 @@ REASONS: Mapping[str, Advice] = {
         _("This proof was revoked"),
         _("You revoked it, or the verification behind it no longer holds."),
         _("Get verified there again, then check again here."), _AGAIN, _VERIFY),
+    "all_revoked": Advice(
+        _("Your proofs were revoked"),
+        _("You revoked them, or the verification behind them no longer holds."),
+        _("Get verified there again, then check again here."), _AGAIN, _VERIFY),
     "other_value": Advice(
         _("Your proof says something else"), _("%(claim)s: %(held)s."),
         _("If that is out of date, have it corrected there, then check again here."), _AGAIN,
-        _("Open %(service)s")),
+        _OPEN),
     "not_verified": Advice(
         _("Not verified yet"), _("You are connected, but %(service)s has not verified you."),
         _THERE, _AGAIN, _VERIFY),
+    "rejected": Advice(
+        _("Not accepted"),
+        _("%(service)s did not accept your verification."),
+        _("See there why, and try again."), _AGAIN, _OPEN),
     "scope_not_given": Advice(
         _("You have not allowed this yet"), _("%(site)s may not read this about you."),
         _("You decide at %(service)s, and can take it back at any time."),
@@ -123,6 +141,12 @@ def fill(text: Text, names: Mapping[str, Any]) -> str:
     return str(capfirst(str(text) % names)) if text else ""
 
 
+def row_of(error: IdentityError) -> Row:
+    """What the table has for ``error``. Proof of address has a row of its own."""
+    is_about_address = getattr(error, "service_code", "").lower() == POLICY_CODE
+    return ERRORS["verification_policy_not_met.poa" if is_about_address else error.code]
+
+
 def words_of(
     error: IdentityError, request: HttpRequest | None, application: Application
 ) -> tuple[str, str]:
@@ -131,8 +155,7 @@ def words_of(
     The site's own reason follows, if the policy's ``reasons`` have one for the code.
     """
     names = names_for(request, application)
-    is_about_address = getattr(error, "service_code", "").lower() == POLICY_CODE
-    row = ERRORS["verification_policy_not_met.poa" if is_about_address else error.code]
+    row = row_of(error)
     sentence = fill(row.sentence, names)
     reason = policy.load(application.policy).reasons.get(error.code)
     if reason:
@@ -150,6 +173,14 @@ def distance(moment: datetime | None) -> str:
     if moment > now:
         return gettext("in %(span)s") % {"span": timeuntil(moment, now, depth=1)}
     return gettext("%(span)s ago") % {"span": timesince(moment, now, depth=1)}
+
+
+def in_full(moment: datetime) -> str:
+    """Date, time and zone, in the site's time zone."""
+    local = timezone.localtime(moment)
+    # Not ``DATETIME_FORMAT``: it has no zone, and Django has none for Arabic.
+    shape = f"{formats.get_format('DATE_FORMAT')} {formats.get_format('TIME_FORMAT')} T"
+    return formats.date_format(local, shape)
 
 
 def site_name_of(request: HttpRequest | None, application: Application) -> str:

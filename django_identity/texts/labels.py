@@ -42,7 +42,7 @@ WORDS: Mapping[str, Text] = {
     "verified": _("verified"),
     "unverified": _("not verified"),
     "pending": _("being verified"),
-    "rejected": _("rejected"),
+    "rejected": _("not accepted"),
     "completed": _("completed"),
     "linked": _("you connected"),
     "signed_in": _("you signed in"),
@@ -50,12 +50,21 @@ WORDS: Mapping[str, Text] = {
     "code_redeemed": _("you used a code"),
     "consent_revoked": _("the permission ended"),
     "kyc.verified": _("you were verified"),
-    "kyc.rejected": _("your verification was rejected"),
+    "kyc.rejected": _("your verification was not accepted"),
     "consent.granted": _("you gave your consent"),
     "consent.revoked": _("you took back your consent"),
     "claim.issued": _("a proof was issued"),
     "claim.revoked": _("a proof was revoked"),
     "data.deletion_requested": _("you asked to be erased"),
+}
+
+# Scope -> what a gate asks for, beside the other things in a sentence.
+NEEDED: Mapping[str, Text] = {
+    "profile:read": _("your name, e-mail address, country and photo"),
+    "kyc:read": _("your verification level"),
+    "claims:read": _("signed proofs about you"),
+    "documents:metadata": _("which of your documents are verified"),
+    "documents:read": _("your identity documents"),
 }
 
 # Table -> why the site stores its records. Their name is the model's ``verbose_name_plural``.
@@ -107,6 +116,11 @@ def in_words(code: str) -> Text:
     return format_lazy(counted, count=len(values))
 
 
+def needed(code: str) -> Text:
+    """What a gate asks for, in a sentence: a claim, a level, a scope or a recent sign-in."""
+    return NEEDED.get(code) or in_words(code)
+
+
 def counted_values(code: str) -> list[str]:
     """The names of the values that ``in_words`` only counts. Empty if it names them."""
     claim_type, values = split_claim(code)
@@ -117,7 +131,9 @@ def counted_values(code: str) -> list[str]:
 
 def show_value(value: str) -> Text:
     """A value of a claim or a column in words: a level, a status, a country."""
-    return WORDS.get(value) or country_name(value)
+    if value in WORDS or LEVEL.fullmatch(value):
+        return in_words(value)
+    return country_name(value)
 
 
 def country_name(code: str) -> str:

@@ -77,7 +77,10 @@ def erase(request: HttpRequest, application: Application, user: Person) -> HttpR
 
 @flow.own_page("GET", "HEAD", "POST")
 def disconnect(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
-    """GET asks for confirmation. POST disconnects the identity and ends its sessions."""
+    """GET asks for confirmation. POST disconnects the identity and ends its sessions.
+
+    If nothing is linked, GET leads to the account page, which says so.
+    """
     if request.method == "POST":
         try:
             was_linked = withdrawal.leave(user, application=application)
@@ -88,9 +91,12 @@ def disconnect(request: HttpRequest, application: Application, user: Person) -> 
             end_unlinked_session(request)
             log(LogEvent.DISCONNECTED, application=application.alias)
         return page(request, application, "django_identity/disconnected.html")
+    parting = withdrawal.parting(user, alias=application.alias)
+    if parting is None:
+        return redirect(address_of("account", application))
     site = policy.load(application.policy)
     context = {
-        "parting": withdrawal.parting(user, alias=application.alias),
+        "parting": parting,
         "set_password_url": resolve_url(site.set_password_url) if site.set_password_url else "",
         "may_erase": erasure.may_erase_themselves(user),
     }

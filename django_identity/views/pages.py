@@ -104,7 +104,12 @@ def error_page(
     """
     title, sentence = advice.words_of(error, request, application)
     failed = _("Your code was not accepted") if by_code else _("We could not sign you in")
-    told = {"error": error, "error_title": title or failed, "error_sentence": sentence}
+    told = {
+        "error": error,
+        "error_title": title or failed,
+        "error_sentence": sentence,
+        "error_button": advice.row_of(error).button,
+    }
     response = page(request, application, template, {**context, **told}, status=error.http_status)
     if seconds := math.ceil(error.retry_after):
         response["Retry-After"] = str(seconds)

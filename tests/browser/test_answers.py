@@ -36,11 +36,11 @@ class Said:
 NOT_MET = refusal("POA_REQUIRED", "403 No", kyc_required=True, kyc_url=KYC_URL)
 
 AFTER_A_CODE = (
-    Said("invalid_connect_code", "Make a new code", {"request": refusal("INVALID_CONNECT_CODE")}),
+    Said("invalid_connect_code", "Make a new one", {"request": refusal("INVALID_CONNECT_CODE")}),
     Said("connect_code_required", "tell the people", {"request": refusal("CONNECT_CODE_REQUIRED")}),
     Said("environment_mismatch", "tell the people",
          {"request": refusal("ENVIRONMENT_MISMATCH", "403 No")}),
-    Said("verification_policy_not_met", "Get verified", {"request": NOT_MET}),
+    Said("verification_policy_not_met", "Add proof of address", {"request": NOT_MET}),
     Said("client_rejected", "tell the people", {"request": refusal("UNAUTHORIZED", "401 No")}),
     Said("service_refusal", "Make a new code", {"request": refusal("WHATEVER", "418 No")}),
     Said("rate_limited", "Make a new code", {"request": http(b"", status="429 Slow")}),
@@ -113,7 +113,7 @@ def test_a_code_that_verifies(visit: Visit, answering: Answering) -> None:
 
 def test_after_disconnecting(visit: Visit, answering: Answering) -> None:
     """The last page of a person whose identity is no longer linked."""
-    exhibit = Exhibit("disconnected", disconnected, "unlinked", EXTREMES)
+    exhibit = Exhibit("disconnected", disconnected, "by_code", EXTREMES)
     look_at(visit, answering[1], exhibit, "answers")
 
 

@@ -31,6 +31,8 @@ PEOPLE = {
     "by_code": ("Kofi Asante", MODEL_BACKEND),
     "unlinked": ("Efe Okoro", MODEL_BACKEND),
     "newcomer": ("Nia Owusu", MODEL_BACKEND),
+    "child": ("Chika Okeke", BACKEND_PATH),
+    "rejected": ("Rotimi Alade", BACKEND_PATH),
 }
 
 
@@ -55,6 +57,8 @@ def settle() -> dict[str, str]:
         connect_person="Kofi A., k***@example.org",
     )  # fmt: skip
     LinkedIdentity.objects.update(created_at=_in(days=-40))
+    _child(users["child"])
+    _identity(users["rejected"], kyc_level="", kyc_status="rejected", credential_expires_at=None)
     users["unlinked"].set_password(PASSWORD)
     users["unlinked"].save()
     return {
@@ -86,6 +90,13 @@ def _proven(user: User) -> None:
         purpose=Purpose.SIGN_IN, completed_by=user, next="/adults/", redirect_uri="/",
         expires_at=_in(minutes=10), outcome="completed",
     )  # fmt: skip
+
+
+def _child(user: User) -> None:
+    """Somebody who is verified, and whom the service does not call 18 or older."""
+    identity = _identity(user)
+    make_claim(identity, "kyc_verified", {"verified": True}, valid_until=_in(hours=5, minutes=1))
+    make_claim(identity, "country_resident", "NG", valid_until=_in(hours=5, minutes=1))
 
 
 def _claims(identity: LinkedIdentity, *, country: str = "NG", **fields: Any) -> None:

@@ -92,7 +92,7 @@ def test_a_page_names_a_scope_that_every_sign_in_asks_for(browser: Client) -> No
     """Somebody whose consent is older than the site's list of scopes has not allowed it."""
     LinkedIdentity.objects.update(scopes=["claims:read"])
     page = browser.get("/level/", follow=True).content.decode()
-    assert "Needed: Verification level and date" in page
+    assert "Needed: your verification level" in page
     assert 'name="scope"' not in page
 
 

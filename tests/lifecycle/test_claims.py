@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from django_identity import signals
 from django_identity.lifecycle import refetch
-from django_identity.lifecycle.standing import Reason, standing_of
+from django_identity.lifecycle.shortfalls import Reason
+from django_identity.lifecycle.standing import standing_of
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.models.choices import NEVER

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import erasure, upkeep
+from django_identity.lifecycle import attempts, erasure, upkeep
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
     ConnectRedemption,
@@ -218,7 +218,7 @@ def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
     User.objects.all().delete()
     make_due()
     with monkeypatch.context() as patched:
-        patched.setattr(erasure, "LONGEST_SECONDS", -1.0)
+        patched.setattr(attempts, "LONGEST_SECONDS", -1.0)
         assert erasure.retry_pending() == 0
     assert erasure.retry_pending() == 1
     assert ErasureReceipt.objects.get().account_kept == ""

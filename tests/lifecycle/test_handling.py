@@ -9,14 +9,16 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
+from django.db import OperationalError, connection
 from django.utils import timezone
 
-from django_identity import handlers
+from django_identity import conf, handlers
 from django_identity.handlers import on_event
-from django_identity.lifecycle import follow_up
+from django_identity.lifecycle import attempts, erasure, events, follow_up, upkeep, withdrawal
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
-from tests.deliveries import deliver
-from tests.factories import make_identity, make_user
+from django_identity.service.webhooks import Event
+from tests.deliveries import deliver, event_body, post
+from tests.factories import make_event, make_identity, make_identity_by_code, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -230,3 +232,254 @@ def test_a_type_may_be_named_as_the_policy_text_does(register: Register) -> None
     deliver("consent.revoked")
     follow_up.retry_pending()
     assert len(calls) == 1
+
+
+# The person is erased, or leaves, while their handlers run
+
+
+def erase(identity: LinkedIdentity) -> None:
+    erasure.erase_account(identity.user, application=conf.application())
+
+
+@pytest.mark.parametrize("leave", [erase, withdrawal.disconnect])
+def test_no_handler_runs_after_its_person_has_gone(
+    identity: LinkedIdentity, leave: Callable[[LinkedIdentity], object]
+) -> None:
+    """Neither those behind, nor the one that failed, with an empty event."""
+    seen: list[tuple[str, str]] = []
+
+    def failing(event: WebhookEvent) -> None:
+        seen.append(("failing", event.subject))
+        raise RuntimeError
+
+    def last(event: WebhookEvent) -> None:
+        seen.append(("last", event.subject))
+
+    LinkedIdentity.objects.update(account_made=False)
+    on_event("kyc.verified", name="failing")(failing)
+    on_event("kyc.verified", name="leaves")(lambda event: leave(identity))
+    on_event("kyc.verified", name="last")(last)
+    deliver("kyc.verified")
+    attempt(3)
+    for name in ("failing", "leaves", "last"):
+        handlers.forget(name)
+    assert seen == [("failing", "subject-1")]
+    assert WebhookEvent.objects.get().next_attempt_at is None
+
+
+def test_the_handlers_of_a_deletion_run_after_the_erasure(register: Register) -> None:
+    """That has emptied the event. Those that fail are tried again."""
+    raises: list[Exception] = [RuntimeError()]
+    first = register("data.deletion_requested", "first", raises)
+    second = register("data.deletion_requested", "second")
+    deliver("data.deletion_requested")
+    attempt(1)
+    assert not LinkedIdentity.objects.exists()
+    assert (len(first), len(second)) == (1, 1)
+    raises.clear()
+    attempt(1)
+    assert (len(first), len(second)) == (2, 1)
+
+
+def test_a_handler_that_kills_its_worker_starves_nobody(register: Register) -> None:
+    """The next attempt begins behind it."""
+    register("kyc.verified", "deadly", [SystemExit()])
+    register("kyc.verified", "deadly too", [SystemExit()])
+    fine = register("kyc.verified", "fine")
+    deliver("kyc.verified")
+    assert attempt(3) == 3
+    assert len(fine) == 1
+
+
+def test_handlers_of_a_link_by_code_that_ended_do_not_run(register: Register) -> None:
+    """The link is deleted, and the event is about nobody."""
+    calls = register("consent.revoked", "first")
+    LinkedIdentity.objects.all().delete()
+    make_identity_by_code(make_user("grace"))
+    deliver("consent.revoked")
+    attempt(2)
+    assert calls == []
+
+
+def test_handlers_see_what_became_of_the_event(identity: LinkedIdentity) -> None:
+    """A late or uncovered event has its handlers, too."""
+    LinkedIdentity.objects.update(signed_in_at=timezone.now())
+    seen: list[str] = []
+    on_event("kyc.rejected", name="sees")(lambda event: seen.append(event.outcome))
+    deliver("kyc.rejected", at=timezone.now() - timedelta(hours=1))
+    LinkedIdentity.objects.update(scopes=["claims:read"])
+    deliver("kyc.rejected")
+    attempt(1)
+    handlers.forget("sees")
+    assert seen == ["superseded", "ignored"]
+
+
+# One event that cannot be applied
+
+
+def locked_out(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+    """Somebody has the identity for longer than the database lets others wait."""
+    if sql.startswith("UPDATE") and "linkedidentity" in sql:
+        raise OperationalError("lock wait timeout exceeded")
+    return execute(sql, parameters, many, context)
+
+
+def stored(event_type: str, **about: Any) -> bytes:
+    """The body of an event whose process died before it was applied. It is due now."""
+    body = event_body(event_type, **about)
+    WebhookEvent.objects.stored(conf.application(), Event.parse(body))
+    make_due()
+    return body
+
+
+def test_one_event_that_cannot_be_applied_ends_no_run(
+    identity: LinkedIdentity, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is an attempt that failed. Those behind it, and the purge, have their turn."""
+    stored("consent.revoked")
+    stored("claim.issued", subject="nobody")
+    old = timezone.now() - timedelta(days=999)
+    make_event(identity, "claim.issued", received_at=old)
+    with connection.execute_wrapper(locked_out):
+        upkeep.tend()
+    failed, other = WebhookEvent.objects.order_by("pk")
+    assert (failed.outcome, failed.attempts, failed.error) == ("", 1, "OperationalError")
+    assert failed.next_attempt_at > timezone.now()
+    assert other.outcome == "ignored"
+    assert "identity.event.failed" in caplog.text
+    make_due()
+    upkeep.tend()
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+
+
+def test_a_revocation_is_never_given_up(identity: LinkedIdentity) -> None:
+    """However often it could not be applied; and then its handlers have all their tries."""
+    stored("consent.revoked")
+    with connection.execute_wrapper(locked_out):
+        attempt(follow_up.TRIES + 3)
+    event = WebhookEvent.objects.get()
+    assert (event.outcome, event.attempts) == ("", follow_up.TRIES + 3)
+    attempt(1)
+    event.refresh_from_db()
+    assert (event.outcome, event.error) == ("applied", "")
+
+
+def test_a_deletion_under_an_alias_that_is_gone_is_applied(identity: LinkedIdentity) -> None:
+    """With the default application's settings; the others have their turn."""
+    LinkedIdentity.objects.all().delete()
+    former = make_identity(identity.user, application="former")
+    make_event(former, "data.deletion_requested", outcome="", attempts=0, event_id="", subject="")
+    stored("claim.issued", subject="nobody")
+    WebhookEvent.objects.update(next_attempt_at=timezone.now())
+    upkeep.tend()
+    assert not LinkedIdentity.objects.exists()
+    assert set(WebhookEvent.objects.values_list("outcome", flat=True)) == {"applied", "ignored"}
+
+
+# Stored, and applied by upkeep: the content comes later
+
+
+def test_handlers_wait_for_the_content(register: Register) -> None:
+    """The process died between storing and applying, so the service delivers again."""
+    calls = register("kyc.rejected", "first")
+    body = stored("kyc.rejected", provider="Vendor")
+    attempt(2)
+    row = WebhookEvent.objects.get()
+    assert (row.outcome, row.subject, row.payload) == ("applied", "subject-1", None)
+    assert calls == []
+    assert [post(body).status_code for _ in range(2)] == [200, 200]
+    attempt(2)
+    assert [payload["provider"] for payload in calls] == ["Vendor"]
+    assert WebhookEvent.objects.get().handled_by == ["first"]
+
+
+def test_the_handler_of_a_revocation_gets_its_subject(identity: LinkedIdentity) -> None:
+    subjects: list[str] = []
+    on_event("consent.revoked", name="notes")(lambda event: subjects.append(event.subject))
+    body = stored("consent.revoked")
+    attempt(2)
+    post(body)
+    attempt(2)
+    handlers.forget("notes")
+    assert subjects == ["subject-1"]
+
+
+@pytest.mark.parametrize(("subject", "outcome"), [("nobody", "ignored"), ("", "failed")])
+def test_no_handler_runs_for_nobody(register: Register, subject: str, outcome: str) -> None:
+    """Whether nobody is linked to the subject, or the event names none."""
+    calls = register("consent.revoked", "first")
+    body = stored("consent.revoked", subject=subject)
+    attempt(2)
+    post(body)
+    attempt(2)
+    row = WebhookEvent.objects.get()
+    assert (row.outcome, row.event_id, row.next_attempt_at) == (outcome, "", None)
+    assert calls == []
+
+
+@pytest.mark.parametrize("leave", [erase, withdrawal.disconnect])
+def test_content_is_not_added_to_an_emptied_event(
+    register: Register, identity: LinkedIdentity, leave: Callable[[LinkedIdentity], object]
+) -> None:
+    calls = register("kyc.verified", "first")
+    LinkedIdentity.objects.update(account_made=False)
+    body = stored("kyc.verified", kyc_level="level_2")
+    attempt(1)
+    leave(LinkedIdentity.objects.get())
+    post(body)
+    attempt(1)
+    row = WebhookEvent.objects.get()
+    assert (row.subject, row.payload, row.event_id, calls) == ("", None, "", [])
+
+
+def test_a_level_that_is_not_covered_is_not_added(
+    register: Register, identity: LinkedIdentity
+) -> None:
+    calls = register("kyc.verified", "first")
+    body = stored("kyc.verified", kyc_level="level_2")
+    attempt(1)
+    LinkedIdentity.objects.update(scopes=["claims:read"])
+    post(body)
+    attempt(1)
+    assert (WebhookEvent.objects.get().payload, calls) == (None, [])
+
+
+def test_a_row_that_a_worker_has_keeps_its_date(register: Register) -> None:
+    """The service delivers again while a worker has the event: one of the two runs the handler."""
+    calls = register("kyc.verified", "first")
+    body = stored("kyc.verified", kyc_level="level_2")
+    event = attempts.take(WebhookEvent.objects.all(), WebhookEvent.objects.get().pk)
+    post(body)
+    assert follow_up.retry_pending() == 0
+    assert WebhookEvent.objects.get().next_attempt_at == event.next_attempt_at
+    assert calls == []
+
+
+def test_content_that_comes_while_a_worker_has_the_row_is_handled_later(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker has applied the event without it, and does not close the row."""
+    calls = register("kyc.verified", "first")
+    body = stored("kyc.verified", kyc_level="level_2")
+    apply = events.apply
+
+    def apply_and_deliver(event: WebhookEvent) -> Any:
+        monkeypatch.setattr(events, "apply", apply)
+        applied = apply(event)
+        post(body)
+        return applied
+
+    monkeypatch.setattr(events, "apply", apply_and_deliver)
+    assert attempt(1) == 0
+    assert calls == []
+    attempt(1)
+    assert len(calls) == 1
+
+
+def test_emptied_events_that_were_not_applied_stay_due(identity: LinkedIdentity) -> None:
+    """Nobody else would apply them."""
+    stored("claim.revoked")
+    LinkedIdentity.objects.update(account_made=False)
+    withdrawal.disconnect(LinkedIdentity.objects.get())
+    upkeep.tend()
+    assert WebhookEvent.objects.get().outcome == "ignored"

@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.exceptions import ReauthorizationNeeded
-from django_identity.lifecycle.standing import Reason, Shortfall, standing_of
+from django_identity.lifecycle.shortfalls import Reason, Shortfall
+from django_identity.lifecycle.standing import standing_of
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import LinkedIdentity, TokenGrant
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-NOT_VERIFIED = Shortfall(Reason.NOT_VERIFIED)
+UNREAD = Shortfall(Reason.UNREAD)
 
 
 @pytest.fixture
@@ -110,7 +111,7 @@ def test_a_dead_grant_vouches_for_nothing(dead: LinkedIdentity) -> None:
     assert shortfall() is None
     with pytest.raises(ReauthorizationNeeded):
         access_token_for(dead)
-    assert shortfall() == NOT_VERIFIED
+    assert shortfall() == UNREAD
 
 
 def test_a_grant_dies_together_with_its_level(
@@ -150,14 +151,14 @@ def test_doubt_is_settled_by_the_next_refetch(service: FakeService) -> None:
     service.kyc = {"status": "rejected", "kyc_level": "level_1"}
     LinkedIdentity.objects.update(kyc_said_at=None)
     assert refetched(identity) is Refetched.STORED
-    assert shortfall() == NOT_VERIFIED
+    assert shortfall() == Shortfall(Reason.REJECTED)
 
 
 def test_a_level_that_was_read_just_before_the_refusal_counts_no_more(service: FakeService) -> None:
     service.answers["claims"] = REJECTED
     assert refetched(linked(checked=25 * HOUR)) is Refetched.REAUTHORIZATION_NEEDED
     assert service.calls("kyc") == 1
-    assert shortfall() == NOT_VERIFIED
+    assert shortfall() == UNREAD
 
 
 @pytest.mark.parametrize("code", ["APP_SUSPENDED", "ENVIRONMENT_MISMATCH"])

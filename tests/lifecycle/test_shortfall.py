@@ -7,7 +7,8 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.utils import timezone
 
-from django_identity.lifecycle.standing import Reason, Shortfall, standing_of
+from django_identity.lifecycle.shortfalls import Reason, Shortfall
+from django_identity.lifecycle.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, TokenGrant
 from django_identity.requirements import parse
 from tests.factories import LONG_AGO, make_claim, make_identity, make_identity_by_code, make_user
@@ -51,15 +52,16 @@ CLAIMS: list[tuple[list[dict[str, Any]], Reason | None]] = [
     ([{"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
     ([REVOKED], Reason.REVOKED),
     ([REVOKED | LISTED], Reason.REVOKED),
-    ([LISTED], Reason.NOT_HELD),
+    ([LISTED], Reason.NOT_CONFIRMED),
+    ([], Reason.NOT_CONFIRMED),
     ([LISTED | {"value": True}], Reason.PROVIDER_MISMATCH),
     ([LISTED | {"value": True}, LISTED], Reason.PROVIDER_MISMATCH),
     ([REVOKED, LISTED | {"value": True}], Reason.PROVIDER_MISMATCH),
     ([REVOKED | LISTED | {"value": True}], Reason.REVOKED),
     ([{"valid_until": AN_HOUR_AGO}, LISTED | {"value": True}], Reason.RUN_OUT),
-    ([{"value": False}], Reason.OTHER_VALUE),
+    ([{"value": False}], Reason.NOT_CONFIRMED),
     ([{"value": "true"}], Reason.OTHER_VALUE),
-    ([{"value": {"verified": False}}], Reason.OTHER_VALUE),
+    ([{"value": {"verified": False}}], Reason.NOT_CONFIRMED),
     ([REVOKED, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
     ([REVOKED, LISTED], Reason.REVOKED),
 ]
@@ -80,16 +82,48 @@ def test_a_claim_in_each_state() -> None:
     assert shortfall_of(abroad.user, "country_resident=NG") == other
 
 
+ALL_SCOPES = ["profile:read", "kyc:read", "claims:read"]
+UNTRIED: dict[str, Any] = {"kyc_status": "", "kyc_level": "", "scopes": ALL_SCOPES}
+#: Nothing proves the claim: what the person can do depends on how the verification went.
+UNPROVEN: list[tuple[dict[str, Any], Reason]] = [
+    ({"kyc_status": "verified"}, Reason.NOT_CONFIRMED),
+    ({"kyc_status": "rejected"}, Reason.REJECTED),
+    ({"kyc_status": "unverified"}, Reason.NOT_HELD),
+    (UNTRIED, Reason.NOT_HELD),
+    (UNTRIED | {"last_error": "service_timeout"}, Reason.UNREAD),
+    ({"last_error": "credential_rejected"}, Reason.UNREAD),
+    ({"kyc_status": "rejected", "last_error": "service_timeout"}, Reason.REJECTED),
+    ({"scopes": ["profile:read", "kyc:read"]}, Reason.SCOPE_NOT_GIVEN),
+    (UNTRIED | {"scopes": ["profile:read"]}, Reason.SCOPE_NOT_GIVEN),
+]
+
+
+def test_without_a_proof_the_verification_tells_the_next_step() -> None:
+    """Whoever is verified is not sent to verify, and whoever was refused or unread hears that."""
+    for fields, expected in UNPROVEN:
+        assert reason(linked(**fields).user) is expected, fields
+
+
+def test_a_claim_that_names_no_value_is_not_another_value() -> None:
+    """No sentence ends in nothing: "Your country of residence: ."."""
+    identity = linked()
+    make_claim(identity, "country_resident", True)
+    assert reason(identity.user, "country_resident=NG") is Reason.NOT_CONFIRMED
+
+
 def test_a_level_in_each_state() -> None:
-    """Not verified at all is another thing than verified, but not far enough."""
-    for level, status, expected in (
-        ("level_2", "verified", None),
-        ("level_1", "verified", Reason.LOWER_LEVEL),
-        ("level_2", "rejected", Reason.NOT_VERIFIED),
-        ("", "", Reason.NOT_VERIFIED),
+    """Not verified, refused, not allowed and not read are four things; so is a lower level."""
+    for fields, expected in (
+        ({}, None),
+        ({"kyc_level": "level_1"}, Reason.LOWER_LEVEL),
+        ({"kyc_status": "rejected"}, Reason.REJECTED),
+        (UNTRIED, Reason.NOT_VERIFIED),
+        (UNTRIED | {"scopes": ["claims:read"]}, Reason.SCOPE_NOT_GIVEN),
+        (UNTRIED | {"last_error": "service_timeout"}, Reason.UNREAD),
+        ({"kyc_status": "unverified", "last_error": "service_timeout"}, Reason.NOT_VERIFIED),
     ):
-        user = linked(kyc_level=level, kyc_status=status).user
-        assert reason(user, "level_2") is expected, (level, status)
+        user = linked(**fields).user
+        assert reason(user, "level_2") is expected, fields
 
 
 def test_an_account_in_each_state() -> None:
@@ -100,8 +134,33 @@ def test_an_account_in_each_state() -> None:
         ({}, TokenGrant(needs_reauthorization=True), Reason.PERMISSION_ENDED),
         ({"linked_via": LinkedVia.CONNECT, "account_made": False}, None, Reason.CONNECT_ONLY),
         ({"credential_expires_at": LONG_AGO}, None, Reason.RUN_OUT),
-        ({"kyc_status": "rejected"}, None, Reason.NOT_VERIFIED),
+        ({"kyc_status": "rejected"}, None, Reason.REJECTED),
+        ({"kyc_status": "rejected", "credential_expires_at": LONG_AGO}, None, Reason.REJECTED),
+        (UNTRIED, None, Reason.NOT_VERIFIED),
+        (UNTRIED | {"scopes": ["claims:read"]}, None, None),
         ({"consent": Consent.REVOKED}, None, Reason.CONSENT_REVOKED),
     ):
         shortfall = standing_of(linked(**fields).user).account_shortfall(grant)
         assert (shortfall and shortfall.reason) == expected, fields
+
+
+@pytest.mark.parametrize(
+    ("claims", "expected"),
+    [
+        ([REVOKED, REVOKED], Reason.ALL_REVOKED),
+        ([REVOKED, {}], None),
+        ([REVOKED | LISTED], Reason.ALL_REVOKED),
+        ([{"valid_until": AN_HOUR_AGO}, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
+        ([REVOKED, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
+        ([], None),
+    ],
+)
+def test_an_account_without_any_proof_left(
+    claims: list[dict[str, Any]], expected: Reason | None
+) -> None:
+    """If all proofs were revoked or ran out, the account page says so, and what to do."""
+    identity = linked()
+    for provider, claim in zip("AB", claims, strict=False):
+        make_claim(identity, provider=provider, **claim)
+    shortfall = standing_of(identity.user).account_shortfall(None)
+    assert (shortfall and shortfall.reason) == expected

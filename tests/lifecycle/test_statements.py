@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_identity.handlers import KNOWN_TYPES
+from django_identity.event_types import KINDS
 from tests.deliveries import deliver
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import FakeService
@@ -61,7 +61,7 @@ def test_a_callback_locks_the_account_with_its_identity(service: FakeService) ->
         assert locks[0].endswith("FOR UPDATE")
 
 
-@pytest.mark.parametrize("event_type", sorted(KNOWN_TYPES))
+@pytest.mark.parametrize("event_type", sorted(KINDS))
 def test_an_event(handled: Handled, event_type: str) -> None:
     """Also of somebody with four claims, tokens and a handler; for nobody it is a few less."""
     handled("claim.issued")

@@ -16,7 +16,7 @@ from django.utils import timezone
 from django_identity import tasks
 from django_identity.background import TaskName, nudge_on_commit
 from django_identity.handlers import forget, on_event
-from django_identity.lifecycle import erasure, upkeep
+from django_identity.lifecycle import attempts, upkeep
 from django_identity.models import LinkedIdentity, WebhookEvent
 from django_identity.schedule import beat_schedule
 from tests.deliveries import deliver
@@ -78,7 +78,7 @@ def test_a_killed_worker_gives_its_task_back(name: str) -> None:
     task = Celery("options", set_as_current=False).tasks[name]
     assert (task.acks_late, task.reject_on_worker_lost, task.ignore_result) == (True, True, True)
     assert task.soft_time_limit == task.time_limit
-    assert upkeep.LONGEST_RUN + 60 < task.time_limit <= erasure.HIDDEN_FOR.total_seconds()
+    assert upkeep.LONGEST_RUN + 60 < task.time_limit <= attempts.HIDDEN_FOR.total_seconds()
 
 
 def test_messages_say_nothing_about_a_person() -> None:

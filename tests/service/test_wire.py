@@ -15,7 +15,7 @@ import pytest
 from django.test import override_settings
 
 from django_identity import conf, exceptions
-from django_identity.handlers import KNOWN_TYPES
+from django_identity.event_types import KINDS
 from django_identity.models import WebhookEvent
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient, answers, refusals
@@ -279,7 +279,7 @@ def test_a_pause_is_an_hour_at_most(header: str, seconds: float) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_there_are_seven_types_of_events() -> None:
     """Each by its name in the specification. Any other is stored, and ignored."""
-    assert set(KNOWN_TYPES) == {
+    assert set(KINDS) == {
         "kyc.verified", "kyc.rejected", "consent.granted", "consent.revoked", "claim.issued",
         "claim.revoked", "data.deletion_requested",
     }  # fmt: skip

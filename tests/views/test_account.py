@@ -185,6 +185,29 @@ def test_a_proof_says_whether_it_holds(
     assert ("<span>valid</span>" in page) is (claim == {} or "claim_type" in claim)
 
 
+# What is held, for people
+
+
+def test_the_page_has_words_and_the_download_codes(client: Client, ada: User) -> None:
+    """The page for people has no JSON, no code that has a name, and no alias."""
+    identity = make_identity(ada, kyc_provider="Verify Ltd")
+    make_claim(identity, "country_resident", {"verified": True, "country": "NG"})
+    make_claim(identity, "unique_human", {"verified": False})
+    make_event(identity, "kyc.verified", payload={"kyc_level": "level_2"})
+    begun(ada)
+    AuthorizationRequest.objects.update(outcome="request_expired")
+    shown = account(client).partition('id="held"')[2]
+    held = re.findall(r"<dd[^>]*>(.*?)</dd>", shown, re.DOTALL)
+    assert {"verification at level 2", "Nigeria", "no", "you were verified"} <= set(held)
+    assert "not completed" in held
+    for code in ("level_2", "default", "country_resident", "request_expired", "{", "&quot;"):
+        assert not [each for each in held if code in each], code
+    download = json.loads(client.get(reverse("identity:download")).getvalue())
+    assert download["linkedidentity"][0]["kyc_level"] == "level_2"
+    assert download["linkedidentity"][0]["application"] == "default"
+    assert download["webhookevent"][0]["payload"] == {"kyc_level": "level_2"}
+
+
 # What can be done
 
 
@@ -215,6 +238,40 @@ def test_what_keeps_an_account_back_is_said(
     assert words in page
     assert ("You took back your consent" in page) is (how == "person")
     assert actions(page)[0] == action
+
+
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [("rejected", "Not accepted"), ("pending", "Being verified"), ("", "Not verified")],
+)
+def test_the_verification_is_told_as_it_is(
+    client: Client, ada: User, status: str, shown: str
+) -> None:
+    """Somebody who was refused is not called untried, and hears what to do."""
+    make_identity(ada, kyc_status=status, kyc_level="", scopes=["claims:read", "kyc:read"])
+    page = account(client)
+    assert f"<dt>Verification</dt><dd>{shown}</dd>" in page
+    assert ("See there why, and try again." in page) is (status == "rejected")
+
+
+def test_who_lost_every_proof_is_told_so(client: Client, ada: User) -> None:
+    """The account page has the banner and the next step."""
+    identity = make_identity(ada)
+    claim = make_claim(identity)
+    assert "identity-notice-warning" not in account(client)
+    claim.revoked_at = timezone.now()
+    claim.save()
+    page = account(client)
+    assert "Your proofs were revoked" in page
+    assert "Get verified there again, then check again here." in page
+
+
+def test_nothing_can_be_disconnected_twice(client: Client, ada: User) -> None:
+    """Without a link the page asks nothing: it leads to the account page."""
+    address = reverse("identity:disconnect")
+    assert client.get(address)["Location"] == "/identity/account/"
+    make_identity(ada)
+    assert client.get(address).status_code == 200
 
 
 def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:

@@ -1,5 +1,6 @@
 """The account's address is told of every new link, and no mail server keeps anybody out."""
 
+import re
 from typing import Any
 
 import pytest
@@ -53,8 +54,9 @@ def test_a_link_names_the_site_and_leads_to_the_account(
         sign_in(client)
     older, made = mail.outbox
     assert made.to == ["new@example.org"], "what the service knows"
-    assert "to your account on this site, on " in older.body
+    assert "to your account on this site.\n" in older.body
     for told in (older, made):
+        assert re.search(r"^When: .* [A-Z]{3,4}$", told.body, re.MULTILINE)
         assert "https://ajo.example/identity/account/default/" in told.body
     assert "can sign in to your account" in older.body
     assert "disconnect it" in older.body
@@ -62,14 +64,25 @@ def test_a_link_names_the_site_and_leads_to_the_account(
 
 
 def test_an_end_is_told(service: FakeService, browser: Client) -> None:
-    """Whoever did it: the account's owner learns of it, once."""
-    sign_in(browser)
-    browser.post(reverse("identity:disconnect"))
-    interventions.revoke([make_identity(User.objects.get())])
+    """Whoever did it: the account's owner learns of it, once, with the time and the page.
+
+    What the site did is not called somebody else's deed.
+    """
+    address = "https://ajo.example/identity/callback/"
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(REDIRECT_URI=address)}):
+        sign_in(browser)
+        browser.post(reverse("identity:disconnect"))
+        interventions.revoke([make_identity(User.objects.get())])
     _, disconnected, revoked = mail.outbox
     assert disconnected.subject == "Your account was disconnected"
     assert "no longer connected to your identity service" in disconnected.body
     assert (revoked.to, revoked.subject) == (["other@example.org"], "Your connection was ended")
+    for told in (disconnected, revoked):
+        assert re.search(r"^When: .* [A-Z]{3,4}$", told.body, re.MULTILINE)
+        assert "https://ajo.example/identity/account/default/" in told.body
+    assert ("If this was not you" in disconnected.body) is True
+    assert ("If this was not you" in revoked.body) is False
+    assert "If you do not know why, ask them." in revoked.body
 
 
 def test_the_mail_is_in_the_persons_language(service: FakeService, browser: Client) -> None:

@@ -15,7 +15,7 @@ from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_identity.handlers import EventType
+from django_identity.event_types import EventType
 from django_identity.models import WebhookEvent
 from django_identity.views.webhook import webhook
 from tests.deliveries import event_body, post, signed

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from django_identity import conf, database
 from django_identity.backends import BACKEND_PATH
-from django_identity.handlers import EventType
+from django_identity.event_types import EventType
 from django_identity.lifecycle import audit, upkeep
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import ErasureReceipt, LinkedIdentity, StoredClaim, TokenGrant

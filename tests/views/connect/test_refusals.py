@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("answer", "code", "status", "advice"),
     [
-        (refusal("INVALID_CONNECT_CODE"), "invalid_connect_code", 400, "Make a new code"),
+        (refusal("INVALID_CONNECT_CODE"), "invalid_connect_code", 400, "Make a new one"),
         (refusal("CONNECT_CODE_REQUIRED"), "connect_code_required", 502, "tell the people"),
         (refusal("ENVIRONMENT_MISMATCH", "403 No"), "environment_mismatch", 502, "tell the people"),
         (refusal("POA_REQUIRED", "403 No"), "verification_policy_not_met", 403, "make a new code"),

@@ -56,7 +56,7 @@ def test_a_code_that_is_good_no_more(
     code = identity_sandbox.connect_code(identity_person)
     identity_sandbox.control("POST", "clock", advance=601)
     identity_sandbox.control("DELETE", "requests")
-    assert "Make a new code" in refused(hand_in(browser, code), "invalid_connect_code", 400)
+    assert "Make a new one" in refused(hand_in(browser, code), "invalid_connect_code", 400)
     refused(hand_in(browser, code), "connect_code_used", 409)
     sent = identity_sandbox.control("GET", "requests")
     assert [each["endpoint"] for each in sent] == ["connect"]
@@ -78,7 +78,8 @@ def test_a_policy_failure_spends_the_code(
     identity_sandbox.control("POST", f"applications/{app_id}/connect-policy", **wanted)
     code = identity_sandbox.connect_code(newcomer)
     page = refused(hand_in(browser, code), "verification_policy_not_met", 403)
-    (link,) = re.findall(r'<a class="identity-button" href="([^"]+)"[^>]*>Get verified', page)
+    button = "Get verified" if lacks == "level" else "Add proof of address"
+    (link,) = re.findall(rf'<a class="identity-button" href="([^"]+)"[^>]*>{button}<', page)
     assert link.startswith(identity_sandbox.auth_url)
     assert states(identity_sandbox, newcomer) == ["used"]
     refused(hand_in(browser, code), "connect_code_used", 409)

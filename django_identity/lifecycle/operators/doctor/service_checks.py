@@ -12,7 +12,7 @@ from django.utils.http import parse_http_date_safe
 from django_identity import conf, exceptions
 from django_identity.conf import Application
 from django_identity.credentials import KeySet
-from django_identity.lifecycle.kyc import CLOCK_SKEW
+from django_identity.lifecycle.clocks import CLOCK_SKEW
 from django_identity.lifecycle.operators.doctor.finding import Finding, Level
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient

@@ -1,0 +1,190 @@
+"""Two clocks that differ by seconds or minutes: what is taken away stays so, what came is read."""
+
+import itertools
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.upkeep import Refetched
+from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
+from django_identity.requirements import RequiredClaim
+from tests.deliveries import SECRET, deliver
+from tests.factories import (
+    again,
+    make_claim,
+    make_grant,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
+from tests.fake_service import FakeService
+from tests.lifecycle.refetching import refetched
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+
+
+def person(**fields: Any) -> LinkedIdentity:
+    """Somebody who has just signed in; the next re-fetch is hours away."""
+    now = timezone.now()
+    held = {
+        "signed_in_at": now,
+        "kyc_said_at": now,
+        "credential_issued_at": now,
+        "refetch_due_at": now + 18 * HOUR,
+        "scopes": ["kyc:read", "claims:read"],
+        **fields,
+    }
+    identity = make_identity(make_user(), **held)
+    make_claim(identity)
+    make_grant(identity)
+    return identity
+
+
+def is_due() -> bool:
+    return LinkedIdentity.objects.get().is_due
+
+
+def is_open(identity: LinkedIdentity) -> bool:
+    standing = standing_of(again(identity.user))
+    return standing.shortfall(RequiredClaim("age_over_18")) is None
+
+
+def newest_outcome() -> str:
+    return WebhookEvent.objects.latest("pk").outcome
+
+
+# The service's clock is ahead
+
+
+@pytest.mark.parametrize("ahead", [0.0, 0.5, 1.0, 4 * 60.0])
+def test_a_revoked_claim_stays_closed_if_the_former_credential_comes_again(
+    service: FakeService, settings: Any, ahead: float
+) -> None:
+    """The next one proves the claim again."""
+    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    identity = person(signed_in_at=timezone.now() - HOUR, credential_issued_at=None)
+    service.payload["iat"] = int(time.time() + ahead)
+    assert refetched(identity) is Refetched.STORED
+    assert is_open(identity)
+    deliver("claim.revoked", at=timezone.now() + timedelta(seconds=ahead), claim_type="age_over_18")
+    assert not is_open(identity)
+    assert refetched(identity) is Refetched.STORED
+    assert not is_open(identity)
+    service.payload["iat"] = int(time.time() + ahead) + 2
+    refetched(identity)
+    assert is_open(identity)
+
+
+def test_a_revocation_of_all_claims_stays_too(service: FakeService, settings: Any) -> None:
+    """The level keeps the event's own time, so a newer statement about it counts."""
+    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    ahead = timezone.now() + 3 * MINUTE
+    identity = person(signed_in_at=timezone.now() - HOUR, credential_issued_at=ahead)
+    deliver("claim.revoked")
+    revoked_at = StoredClaim.objects.get().revoked_at
+    assert revoked_at is not None
+    assert revoked_at > ahead
+    assert LinkedIdentity.objects.get(pk=identity.pk).kyc_said_at < timezone.now()
+    deliver("kyc.verified", kyc_level="level_3")
+    assert LinkedIdentity.objects.get(pk=identity.pk).kyc_level == "level_3"
+
+
+# The service's clock is behind
+
+
+@pytest.mark.parametrize("event_type", ["kyc.verified", "claim.issued"])
+@pytest.mark.parametrize(
+    ("behind", "is_due_then", "outcome"),
+    [
+        (5 * SECOND, True, "applied"),
+        (4 * MINUTE, True, "applied"),
+        (6 * MINUTE, False, "superseded"),
+    ],
+)
+def test_what_comes_from_a_clock_that_is_behind_is_read_from_the_service(
+    event_type: str, behind: timedelta, outcome: str, *, is_due_then: bool
+) -> None:
+    """Its own statement does not count: it may be older than what the site has read."""
+    person(kyc_status="unverified", kyc_level="")
+    deliver(event_type, at=timezone.now() - behind, kyc_level="level_2", status="verified")
+    assert is_due() is is_due_then
+    assert newest_outcome() == outcome
+    assert LinkedIdentity.objects.get().kyc_status == "unverified"
+
+
+@pytest.mark.parametrize(
+    ("behind", "is_due_then"), [(5 * SECOND, True), (4 * MINUTE, True), (6 * MINUTE, False)]
+)
+def test_a_verification_that_seems_older_than_the_newest_read_is_read_again(
+    behind: timedelta, *, is_due_then: bool
+) -> None:
+    """Long after the sign-in."""
+    person(signed_in_at=timezone.now() - 9 * HOUR, kyc_status="unverified", kyc_level="")
+    deliver("kyc.verified", at=timezone.now() - behind, kyc_level="level_2")
+    assert is_due() is is_due_then
+
+
+def test_a_verification_before_a_newer_rejection_asks_for_nothing_more() -> None:
+    """The times of two events are of one clock."""
+    person(signed_in_at=timezone.now() - 9 * HOUR)
+    deliver("kyc.rejected")
+    LinkedIdentity.objects.update(refetch_due_at=None)
+    deliver("kyc.verified", at=timezone.now() - MINUTE)
+    assert newest_outcome() == "superseded"
+    assert not is_due()
+
+
+@pytest.mark.parametrize("event_type", ["kyc.verified", "claim.issued"])
+def test_a_link_by_code_cannot_be_read_again(event_type: str) -> None:
+    make_identity_by_code(make_user())
+    deliver(event_type, at=timezone.now() - 5 * SECOND)
+    assert newest_outcome() == "superseded"
+    assert not is_due()
+
+
+@pytest.mark.parametrize("seconds", [0, 5])
+def test_an_uncovered_level_is_not_kept_however_old_it_is(seconds: int) -> None:
+    person(scopes=["claims:read"])
+    deliver("kyc.verified", at=timezone.now() - seconds * SECOND, kyc_level="level_3")
+    row = WebhookEvent.objects.get()
+    assert (row.outcome, row.payload, row.why_ignored) == ("ignored", None, "not_covered")
+    assert not is_due()
+
+
+# Every order
+
+
+BEFORE_SIGN_IN: list[list[tuple[str, timedelta]]] = [
+    [("kyc.rejected", -4 * MINUTE), ("kyc.verified", -3 * MINUTE)],
+    [("claim.revoked", -4 * MINUTE), ("kyc.verified", -3 * MINUTE)],
+    [("kyc.rejected", -4 * MINUTE), ("kyc.verified", -3 * MINUTE), ("kyc.verified", -2 * MINUTE)],
+    [("kyc.rejected", -4 * MINUTE), ("kyc.verified", -6 * MINUTE), ("kyc.verified", 1 * MINUTE)],
+    [("kyc.rejected", -4 * MINUTE), ("claim.revoked", -3 * MINUTE), ("kyc.verified", -MINUTE)],
+]
+
+
+@pytest.mark.parametrize("statements", BEFORE_SIGN_IN, ids=str)
+def test_statements_from_before_the_sign_in_end_alike_in_every_order(
+    statements: list[tuple[str, timedelta]],
+) -> None:
+    """A sign-in supersedes a verification, so that does not answer an earlier rejection."""
+    signed_in_at = timezone.now() - 5 * MINUTE
+    ends = []
+    for order in itertools.permutations(statements):
+        identity = person(signed_in_at=signed_in_at, kyc_said_at=signed_in_at)
+        for event_type, offset in order:
+            deliver(event_type, at=signed_in_at + offset, kyc_level="level_2")
+        found = LinkedIdentity.objects.get()
+        ends.append((found.kyc_status, found.kyc_level, found.kyc_said_at))
+        assert is_due()
+        identity.user.delete()
+        WebhookEvent.objects.all().delete()
+    assert ends == ends[:1] * len(ends)
