@@ -62,7 +62,7 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
     now = timezone.now()
     try:
         with database.atomic():
-            theirs = list(_identities_of(user.pk).select_for_update())
+            theirs = LinkedIdentity.objects.lock_those_of(user.pk)
             for identity in theirs:
                 withdrawal.empty(identity, at=now, by=RevokedBy.PERSON)
             aliases = votes.aliases_of(theirs) or [conf.DEFAULT_ALIAS]
@@ -238,9 +238,9 @@ def _locked(receipt: ErasureReceipt) -> Chosen:
     user_id = receipt.user_id
     if user_id is None and receipt.identity is not None:
         user_id = receipt.identity.user_id
-    list(_identities_of(user_id).select_for_update())
+    LinkedIdentity.objects.lock_those_of(user_id)
     user = database.all_users().select_for_update().filter(pk=user_id).first()
-    theirs = list(_identities_of(user_id).select_for_update())
+    theirs = LinkedIdentity.objects.lock_those_of(user_id)
     asked = theirs
     if not receipt.of_account:
         asked = [each for each in theirs if each.pk == receipt.identity_id]

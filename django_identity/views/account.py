@@ -46,7 +46,7 @@ def sign_out(request: HttpRequest, application: Application) -> HttpResponseBase
         return redirect(address_of("account", application))
     user = flow.signed_in_user(request)
     if "everywhere" in request.POST and user is not None:
-        sessions.end_all(user, application=application.alias)
+        sessions.sign_out_everywhere(user, application=application.alias)
     logout(request)
     tell(request, _("You are signed out."))
     return redirect(settings.LOGOUT_REDIRECT_URL or get_script_prefix())
