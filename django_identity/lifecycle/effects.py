@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from django.db.models import Q
+from django.utils import timezone
 
 from django_identity import signals
 from django_identity.event_types import KINDS, Effect, kind_of

@@ -6,6 +6,7 @@ command: the subject, wherever it is linked. ``dossier.PLACES`` has the tables, 
 ``erase_user`` treats the account.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -28,6 +29,14 @@ from django_identity.models import (
     digest,
 )
 from django_identity.policy import IdentityPolicy
+
+#: The columns of a receipt that is done.
+POINTS_AT_NOBODY: Mapping[str, Any] = {
+    "identity_id": None,
+    "user_id": None,
+    "next_attempt_at": None,
+    "error": "",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,28 +201,17 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
             known |= audit.known_of_account(user)
             is_erased = votes.erase_user(chosen.policies, user)
             kept = "" if is_erased else AccountKept.POLICY
+        done = {**POINTS_AT_NOBODY, "account_kept": kept, "erased_at": timezone.now()}
+        ErasureReceipt.objects.filter(pk__in=fulfilled).update(**done)
+        receipt.set_columns(done)
         receipt.account_was_gone = user is None and not kept
         receipt.counts = {**counts, "user": int(user is not None and not kept)}
-        receipt.save(update_fields=["account_was_gone", "counts"])
-        _close([receipt.pk, *fulfilled], kept=kept)
-        receipt.refresh_from_db()
+        receipt.save()
         signals.announce(
             signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
         )
     wants_audit = with_audit or votes.ask_for_audit(chosen.policies)
     return known if wants_audit else None
-
-
-def _close(receipts: list[int], *, kept: str) -> None:
-    """Note that these requests are done. From now on they point at nobody."""
-    ErasureReceipt.objects.filter(pk__in=receipts).update(
-        identity=None,
-        user=None,
-        account_kept=kept,
-        erased_at=timezone.now(),
-        next_attempt_at=None,
-        error="",
-    )
 
 
 def _fulfilled(receipt: ErasureReceipt, chosen: Chosen) -> list[int]:
