@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from django_identity import background, conf, database, exceptions
 from django_identity.conf import Application
-from django_identity.lifecycle import erasure, follow_up, refetch, runs
+from django_identity.lifecycle import erasure, follow_up, refetch, runs, unfinished
 from django_identity.lifecycle.attempts import Stop
 from django_identity.logs import LogEvent, log_failure, log_trouble
 from django_identity.models import (
@@ -152,7 +152,8 @@ def _hand_out(site: Application) -> bool:
 
 
 def tend(*, stop: Stop = lambda: False) -> int:
-    """Erasures, then events with their handlers, then old data."""
+    """What was left unfinished, erasures, then events with their handlers, then old data."""
+    unfinished.take_back_old(stop=stop)
     erasure.retry_pending(stop=stop)
     events = 0 if stop() else follow_up.retry_pending(stop=stop)
     if not stop():

@@ -224,6 +224,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='linkedidentity',
+            index=models.Index(fields=['revoked_at', 'consent', 'created_at'], name='identity_unfinished'),
+        ),
+        migrations.AddIndex(
+            model_name='linkedidentity',
             index=models.Index(fields=['created_at'], name='identity_created'),
         ),
         migrations.AddConstraint(

@@ -98,6 +98,10 @@ class LinkedIdentity(Record):
                 fields=["environment", "consent", "kyc_status", "kyc_level"], name="identity_facets"
             ),
             models.Index(fields=["credential_expires_at"], name="identity_expiry"),
+            # What was never granted: upkeep looks for it each minute.
+            models.Index(
+                fields=["revoked_at", "consent", "created_at"], name="identity_unfinished"
+            ),
             models.Index(fields=["created_at"], name="identity_created"),
         ]
         default_permissions = ("view",)
