@@ -66,7 +66,7 @@ def log_failure(event: LogEvent, error: IdentityError, *, application: str) -> N
 
 
 def log_trouble(event: LogEvent, error: Exception, /, **facts: Any) -> None:
-    """Log that another's code raised ``error``: one line, by default at ERROR.
+    """Log that code outside this package raised ``error``: one line, by default at ERROR.
 
     The line has the class of the error but not its message, which may contain personal data.
     """

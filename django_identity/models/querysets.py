@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from django_identity.models import LinkedIdentity, WebhookEvent
     from django_identity.service.webhooks import Event
 
+#: A larger number of rows tells an operator nothing more, and would take longer to count.
+MOST_COUNTED = 100_000
+
 
 def digest(*parts: str) -> str:
     """SHA-256 (hex) over ``parts`` with their lengths: equal only if all parts are equal.
@@ -46,6 +49,11 @@ def under(applications: Iterable[Application]) -> models.Q:
     for each in applications:
         condition |= models.Q(application=each.alias, environment=each.environment)
     return condition
+
+
+def number_of(rows: models.QuerySet[Any]) -> int:
+    """How many they are, at most ``MOST_COUNTED``."""
+    return rows[:MOST_COUNTED].count()
 
 
 class Changes:

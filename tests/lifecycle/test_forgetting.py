@@ -51,8 +51,13 @@ class SitesOwnIdentity(LinkedIdentity):
         app_label = "keepers"
 
 
-# A site's proxies are there when the app starts. This one comes later.
-pre_delete.connect(withdrawal.forget, sender=SitesOwnIdentity)
+# A site's proxies are there when the app starts. This one comes later, and a test that changes the
+# installed apps starts the app again: connected under the same name, it is connected once.
+pre_delete.connect(
+    withdrawal.forget,
+    sender=SitesOwnIdentity,
+    dispatch_uid="django_identity.withdrawal.forget",
+)
 
 
 @pytest.fixture
