@@ -79,7 +79,7 @@ def concerned_by(receipt: ErasureReceipt) -> QuerySet[LinkedIdentity]:
     if receipt.identity_id is not None:
         asked = LinkedIdentity.objects.filter(pk=receipt.identity_id)
     else:
-        asked = LinkedIdentity.objects.filter(user_id=receipt.user_id)
+        asked = LinkedIdentity.objects.filter(user_id__in=[receipt.user_id])
     return asked.select_related("user").order_by("pk")
 
 
