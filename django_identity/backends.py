@@ -1,6 +1,6 @@
 """The authentication backend for sessions of the identity sign-in, which end with the consent.
 
-``lifecycle/sessions.py`` has on what a session rests, and what ends it.
+``lifecycle/sessions.py`` says which identity a session depends on, and what ends a session.
 """
 
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from django.contrib.auth.backends import BaseBackend, ModelBackend
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
+from django.middleware.csrf import CSRF_SESSION_KEY
 from django.utils.crypto import constant_time_compare
 
 from django_identity import database
@@ -21,6 +22,16 @@ from django_identity.lifecycle import sessions, shortfalls, standing, withdrawal
 from django_identity.models import Consent, LinkedIdentity, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
+#: Of a session that ended: whose it was, how long the cookie lives, and what forms are checked by.
+KEPT_KEYS = frozenset(
+    {
+        auth.SESSION_KEY,
+        auth.BACKEND_SESSION_KEY,
+        auth.HASH_SESSION_KEY,
+        CSRF_SESSION_KEY,
+        "_session_expiry",
+    }
+)
 
 
 class IdentityBackend(ModelBackend):
@@ -40,8 +51,9 @@ class IdentityBackend(ModelBackend):
         """The user, if the user is active and has an identity that signs in. One query.
 
         Django compares the hash in the session with the user's hash at every request. This user's
-        hash covers the oldest such identity and its epoch, which rises with each revocation. The
-        hash of a user without such an identity fits only a session that is lent to somebody else.
+        hash covers the oldest such identity and its epoch, which rises with each revocation. A user
+        without such an identity gets the hash of a lent session: one in which another app shows the
+        site to staff as this user (``sessions.may_be_lent``).
         """
         identities = sessions.identities_of(user_id)
         identity = sessions.signing_in(identities)
@@ -119,15 +131,28 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
     if request.user.is_authenticated or not rests_on_identity(request):
         return "", None
     user_id = auth.get_user_model()._meta.pk.to_python(request.session[auth.SESSION_KEY])
-    user = database.users().filter(pk=user_id).first()
     identities = LinkedIdentity.objects.filter(user_id=user_id).order_by("-revoked_at")
     revoked = identities.filter(consent=Consent.REVOKED).first()
-    if revoked is None:
-        is_gone = user is None or not user.is_active
-        return ("erased" if is_gone and not identities.exists() else ""), None
-    if withdrawal.is_being_erased(revoked):
+    if revoked is not None and not withdrawal.is_being_erased(revoked):
+        return shortfalls.revocation_reason(revoked.revoked_by), revoked.revoked_at
+
+    user = database.users().filter(pk=user_id).first()
+    is_gone = user is None or not user.is_active
+    if revoked is not None or (is_gone and not identities.exists()):
         return "erased", None
-    return shortfalls.revocation_reason(revoked.revoked_by), revoked.revoked_at
+    return "", None
+
+
+def drop_ended_session(request: HttpRequest) -> None:
+    """Delete what an identity session holds that has ended, but for what says why it ended.
+
+    Django deletes a session whose hash does not fit. It keeps one without a user, and whoever uses
+    the browser next would read the data of the person.
+    """
+    if not rests_on_identity(request) or request.user.is_authenticated:
+        return
+    for name in request.session.keys() - KEPT_KEYS:
+        del request.session[name]
 
 
 def end_unlinked_session(request: HttpRequest) -> bool:
@@ -152,6 +177,7 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
     is_bound = hasattr(user, "identity_stamp")
     if is_ours == is_bound:
         return
+
     if is_bound:
         del user.identity_stamp, user.get_session_auth_hash, user.get_session_auth_fallback_hash
     else:

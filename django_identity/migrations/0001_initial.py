@@ -103,10 +103,13 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
                 ('application', models.CharField(max_length=64, verbose_name='application')),
+                ('of_account', models.BooleanField(default=False, verbose_name='of the whole account')),
+                ('account_made', models.BooleanField(default=False, verbose_name='account made for it')),
                 ('requested_at', models.DateTimeField(verbose_name='requested')),
                 ('erased_at', models.DateTimeField(blank=True, null=True, verbose_name='erased')),
                 ('counts', models.JSONField(blank=True, default=dict, verbose_name='counts')),
                 ('account_kept', models.CharField(blank=True, choices=[('older', 'It is older than the link.'), ('privileged', 'It belongs to staff.'), ('policy', "The site's policy keeps it.")], max_length=16, verbose_name='account kept')),
+                ('account_was_gone', models.BooleanField(default=False, verbose_name='account deleted before')),
                 ('audit', models.JSONField(blank=True, null=True, verbose_name='audit')),
                 ('attempts', models.PositiveSmallIntegerField(default=0, verbose_name='attempts')),
                 ('next_attempt_at', models.DateTimeField(blank=True, db_index=True, null=True, verbose_name='next attempt')),
@@ -172,6 +175,7 @@ class Migration(migrations.Migration):
                 ('served_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
                 ('results', models.JSONField(blank=True, default=dict)),
                 ('paused_until', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
+                ('claims_dropped_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
             ],
             options={
                 'default_permissions': (),
@@ -222,7 +226,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='linkedidentity',
+            index=models.Index(fields=['revoked_at', 'consent', 'created_at'], name='identity_unfinished'),
+        ),
+        migrations.AddIndex(
+            model_name='linkedidentity',
             index=models.Index(fields=['created_at'], name='identity_created'),
+        ),
+        migrations.AddIndex(
+            model_name='linkedidentity',
+            index=models.Index(fields=['refetch_failures', 'last_error'], name='identity_failing'),
         ),
         migrations.AddConstraint(
             model_name='linkedidentity',

@@ -3,11 +3,12 @@
 Nor does its time, but for the rows that fail.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Max, Min, Q, QuerySet
+from django.db.models import Count, Exists, Max, Min, OuterRef, QuerySet
 from django.utils import timezone
 
 from django_identity import conf
@@ -15,7 +16,7 @@ from django_identity.error_table import hint_of
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle import runs
 from django_identity.lifecycle.claims import PROVIDER_MISMATCH
-from django_identity.lifecycle.operators.doctor.finding import Finding, Level, number_of
+from django_identity.lifecycle.operators.doctor.finding import Finding, Level
 from django_identity.lifecycle.operators.doctor.grant_checks import lost_lately
 from django_identity.models import (
     AuthorizationRequest,
@@ -26,12 +27,15 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.models.events import NAMES_NOBODY
-from django_identity.models.querysets import under
+from django_identity.models.querysets import MOST_COUNTED, number_of, under
 
 SILENT_DAYS = 7
 NAMELESS_DAYS = 30
 MANY_FAILURES = 5
 MOST_REASONS = 5
+# Of all events it would take as long as there are events.
+MOST_EVENTS = 10_000
+LISTED_FOR = timedelta(days=30)
 # The failures of a sign-in that the site's settings cause.
 OF_SETTINGS = (
     "client_rejected",
@@ -67,15 +71,14 @@ def check_records() -> Iterator[Finding]:
 
 
 def _failing() -> Iterator[Finding]:
-    """Failing re-fetches by their reason, the most frequent first."""
-    failing = LinkedIdentity.objects.filter(refetch_failures__gt=0).values_list("last_error")
-    many = Count("pk", filter=Q(refetch_failures__gte=MANY_FAILURES))
-    counted = failing.annotate(count=Count("pk"), many=many).order_by("-count", "last_error")
-    found = list(counted)
-    if stuck := sum(many for _code, _count, many in found):
+    """Failing re-fetches by their reason, the most frequent first. An index has both columns."""
+    failing = LinkedIdentity.objects.filter(refetch_failures__gt=0)
+    rows = list(failing.values_list("last_error", "refetch_failures")[:MOST_COUNTED])
+    reasons = Counter(code for code, _failures in rows)
+    if stuck := sum(failures >= MANY_FAILURES for _code, failures in rows):
         said = f"{stuck} failed {MANY_FAILURES} times in a row or more"
         yield Finding("refetches", Level.PROBLEM, said, "See their pages in the admin.")
-    for code, count, _many in found[:MOST_REASONS]:
+    for code, count in reasons.most_common(MOST_REASONS):
         # That is the site's own fault, from the first one on.
         is_of_site = code == SealedValueUnreadable.code
         level = Level.PROBLEM if is_of_site else Level.WARNING
@@ -85,7 +88,9 @@ def _failing() -> Iterator[Finding]:
 
 def _provider_names() -> Iterator[Finding]:
     """People with a claim that opens no gate because the service names two providers for it."""
-    if count := number_of(LinkedIdentity.objects.filter(last_error=PROVIDER_MISMATCH)):
+    # All else is well with them. So the index of failing re-fetches finds them.
+    mismatched = LinkedIdentity.objects.filter(refetch_failures=0, last_error=PROVIDER_MISMATCH)
+    if count := number_of(mismatched):
         said = f"{count} with a claim whose provider has two names"
         yield Finding("provider_names", Level.PROBLEM, said, hint_of(PROVIDER_MISMATCH))
 
@@ -97,8 +102,9 @@ def _strays() -> Iterator[Finding]:
     """
     configured = {(site.alias, site.environment) for site in conf.applications()}
     rows = LinkedIdentity.objects.order_by("application")
-    alias = rows.values_list("application", flat=True).first()
-    while alias is not None:
+    aliases = rows.values_list("application", flat=True)
+    alias = ""
+    while alias := aliases.filter(application__gt=alias).first() or "":
         for environment in Environment.values:
             if (alias, environment) in configured:
                 continue
@@ -107,8 +113,6 @@ def _strays() -> Iterator[Finding]:
                     f"{count} identities of {alias}/{environment}, which the settings do not have"
                 )
                 yield Finding("applications", Level.PROBLEM, said, STRAY)
-        behind = rows.filter(application__gt=alias)
-        alias = behind.values_list("application", flat=True).first()
 
 
 def _events() -> Iterator[Finding]:
@@ -118,6 +122,7 @@ def _events() -> Iterator[Finding]:
         said = f"{count} event(s) failed"
         yield Finding("events", Level.PROBLEM, said, "Mend the handler; identity_replay.")
     yield from _nameless()
+    yield from _left_events()
 
 
 def _nameless() -> Iterator[Finding]:
@@ -133,13 +138,29 @@ def _nameless() -> Iterator[Finding]:
         yield Finding("events", Level.PROBLEM, said, NAME_THE_MEMBER)
 
 
+def _left_events() -> Iterator[Finding]:
+    """Content of events that went without their identity. Only SQL beside Django leaves it."""
+    newest = WebhookEvent.objects.aggregate(pk=Max("pk"))["pk"] or 0
+    looked_at = WebhookEvent.objects.filter(pk__gt=newest - MOST_EVENTS).exclude(subject="")
+    linked = LinkedIdentity.objects.filter(subject_digest=OuterRef("subject_digest"))
+    if count := number_of(looked_at.filter(~Exists(linked))):
+        said = f"{count} event(s) with content of somebody who is not linked"
+        remedy = "SQL beside Django deleted the identity. identity_erase SUBJECT empties them."
+        yield Finding("events", Level.PROBLEM, said, remedy)
+
+
 def _erasures() -> Iterator[Finding]:
     now = timezone.now()
     audited = ErasureReceipt.objects.filter(audit__isnull=False).exclude(audit__hits={})
-    if count := number_of(audited.filter(erased_at__gte=now - timedelta(days=30))):
+    if count := number_of(audited.filter(erased_at__gte=now - LISTED_FOR)):
         said = f"{count} erasure(s) left something of the person"
         remedy = "The receipt in the admin names model and field: extend the policy's erase_user."
         yield Finding("audits", Level.WARNING, said, remedy)
+    gone = ErasureReceipt.objects.filter(account_was_gone=True, erased_at__gte=now - LISTED_FOR)
+    if count := number_of(gone):
+        said = f"{count} account(s) that the site deleted before: erase_user did not run"
+        remedy = "Look for what erase_user would have erased in your own tables."
+        yield Finding("erasures", Level.WARNING, said, remedy)
     pending = ErasureReceipt.objects.filter(erased_at=None, requested_at__lt=now - runs.LATE)
     if count := number_of(pending):
         remedy = "The receipt in the admin has the error, and a button that tries again."
