@@ -49,10 +49,12 @@ def issue(user: User, claims: Iterable[Claim], *, audience: str) -> str:
     }
     if switches.current().claims_iat:
         payload["iat"] = issued_at
+
     disclosed = {SDObj(claim.claim_type): _disclosed(claim) for claim in claims}
     if not disclosed:  # the library leaves an empty list of digests out
         content = json_encode({**payload, "_sd": [], "_sd_alg": "sha-256"})
         return keys.sign(content, typ=CREDENTIAL_FORMAT) + "~"
+
     key = keys.current()
     header = {"typ": CREDENTIAL_FORMAT, "kid": key.kid}
     issuer = SDJWTIssuer(
@@ -66,14 +68,16 @@ def _disclosed(claim: Claim) -> Any:
     """Return the value in the form that the specification shows for ``kyc_verified``, or bare."""
     if isinstance(claim.value, dict) or switches.current().claim_values == "bare":
         return claim.value
-    is_plain = isinstance(claim.value, bool)
-    return {
-        "verified": claim.value if is_plain else True,
-        **({} if is_plain else {_NOUNS.get(claim.claim_type, "value"): claim.value}),
+    value = {
+        "verified": True,
         "provider": claim.provider,
         "issued_at": clock.timestamp(claim.issued_at),
-        "expires_at": clock.timestamp(claim.expires_at) if claim.expires_at else None,
+        "expires_at": clock.timestamp_if_any(claim.expires_at),
     }
+    noun = _NOUNS.get(claim.claim_type, "value")
+    if isinstance(claim.value, bool):
+        noun = "verified"
+    return value | {noun: claim.value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +97,16 @@ class Disclosure:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The parts of a credential, and its findings: a fault's name -> whether it was found."""
+    """The parts of a credential, and its findings: a fault's name -> whether it was found.
+
+    ``revoked``: which of the disclosed claims are.
+    """
 
     header: dict[str, Any]
     payload: dict[str, Any]
     disclosures: list[Disclosure]
     findings: dict[str, bool]
+    revoked: list[str]
     claims: dict[str, Any] = field(repr=False)
 
     @property
@@ -106,6 +114,11 @@ class Inspection:
         """Header and payload with line breaks."""
         parts = {"Header": self.header, "Payload": self.payload}
         return [(name, json.dumps(each, indent=2)) for name, each in parts.items()]
+
+    @property
+    def unlisted(self) -> list[str]:
+        """The names of the claims whose digest the payload does not list."""
+        return [str(each.content[1]) for each in self.disclosures if not each.is_listed]
 
     @property
     def expires_at(self) -> datetime:
@@ -133,14 +146,15 @@ def inspect(credential: str) -> Inspection:
         raise Invalid(str(error)) from error
     claims = {each.content[1]: each.content[2] for each in disclosures}
     theirs = Claim.objects.filter(user__subject=payload.get("sub"), claim_type__in=claims)
+    revoked = sorted(theirs.filter(revoked=True).values_list("claim_type", flat=True))
     findings = {
         "signature": not is_signed,
         "issuer": payload.get("iss") != settings.SANDBOX_ORIGIN,
         "expired": payload["exp"] <= clock.now().timestamp(),
         "disclosure": not all(each.is_listed for each in disclosures),
-        "revoked": theirs.filter(revoked=True).exists(),
+        "revoked": bool(revoked),
     }
-    return Inspection(header, payload, disclosures, findings, claims)
+    return Inspection(header, payload, disclosures, findings, revoked, claims)
 
 
 @envelope.endpoint("POST")
@@ -154,13 +168,15 @@ def verify_claims(request: HttpRequest) -> HttpResponse:
         found = inspect(credential)
     except Invalid:
         return envelope.success({"valid": False, "reason": "malformed", "claims": {}})
+
     faults = found.findings | {
         "environment": found.payload.get("environment") != asking.client.environment,
         "audience": found.payload.get("aud") != asking.client.client_id,
     }
-    reason = next((each for each in _FAULTS if faults[each]), None)
-    claims = {} if reason else found.claims
-    return envelope.success({"valid": reason is None, "reason": reason, "claims": claims})
+    for reason in _FAULTS:
+        if faults[reason]:
+            return envelope.success({"valid": False, "reason": reason, "claims": {}})
+    return envelope.success({"valid": True, "reason": None, "claims": found.claims})
 
 
 def _is_signed(credential: str) -> bool:

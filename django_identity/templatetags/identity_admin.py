@@ -20,6 +20,7 @@ register.filter(wording.environment_badge)
 register.filter(wording.is_told_apart)
 register.filter(wording.validity)
 register.filter(wording.due)
+register.filter(wording.short_subject)
 
 
 @register.filter

@@ -14,7 +14,16 @@ from django_identity.error_table import ERRORS, hint_of
 from django_identity.gates import claim_required
 from django_identity.lifecycle.upkeep import refetch_these
 from django_identity.models import ErasureReceipt, LinkedIdentity, TokenGrant
-from tests.admin.operators import IDENTITIES, IDENTITY, OVERVIEW, RECEIPTS, page, press, staff
+from tests.admin.operators import (
+    IDENTITIES,
+    IDENTITY,
+    OVERVIEW,
+    RECEIPT,
+    RECEIPTS,
+    page,
+    press,
+    staff,
+)
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import FakeService, html
 
@@ -151,3 +160,22 @@ def test_subjects_are_told_apart_by_their_end(operator: Client) -> None:
     listed = page(operator, IDENTITIES)
     assert ">00000000…0001<" in listed
     assert ">00000000…0002<" in listed
+
+
+def test_a_pending_erasure_says_what_to_do(operator: Client, identity: LinkedIdentity) -> None:
+    """What is closed, what is not, who mends it, when it is tried again, and whom it is about."""
+    receipt = ErasureReceipt.objects.get()
+    receipt.error = "BillingSystemDown"
+    receipt.next_attempt_at = timezone.now() + timedelta(hours=1, minutes=1)
+    receipt.save()
+    shown = text_of(page(operator, RECEIPT, receipt.pk))
+    for words in (
+        "BillingSystemDown", "Closed already: the consent is revoked", "Pending: the rest",
+        f"identity.erasure.failed, row {receipt.pk}.", "Try now", "by itself: in 1 hour.",
+        "It concerns: ada 7d1f0c9e…2b11",
+    ):  # fmt: skip
+        assert words in shown, words
+    looker = staff("view_erasurereceipt")
+    assert "It concerns" not in page(looker, RECEIPT, receipt.pk)
+    ErasureReceipt.objects.update(erased_at=timezone.now())
+    assert "Closed already" not in page(operator, RECEIPT, receipt.pk)
