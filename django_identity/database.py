@@ -5,6 +5,7 @@ which a gate, a session or a flow rests. A read replica may lag, and a revoked g
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 from django.apps import apps
@@ -120,6 +121,7 @@ def holds(row: models.Model) -> bool:
     return router.allow_relation(row, identity)
 
 
+@cache
 def _identities() -> type[models.Model]:
     return apps.get_model("django_identity", "LinkedIdentity")
 

@@ -53,6 +53,7 @@ _UNUSABLE = _("%(service)s gave an answer that %(site)s cannot use.")
 _UNREACHABLE = _("%(service)s cannot be reached at the moment.")
 _SERVICE_REFUSED = _("%(service)s refused. Please start again.")
 _REFUSED_US = _("The service refused the call. The person may have to consent again.")
+_NO_USE = _("The service's answer lacks what this app needs. The log names the call.")
 _CONSENT_AGAIN = _("The grant is dead. The person has to consent again at their next visit.")
 
 
@@ -85,13 +86,17 @@ def _not_now(hint: Text, sentence: Text = _UNREACHABLE) -> Row:
 
 # fmt: off
 ERRORS: Mapping[str, Row] = {
-    "identity_error": Row(502, _RETRY, _WRONG),
+    "identity_error": Row(
+        502, _RETRY, _WRONG,
+        _("A call to the service failed without a code of its own. The log has the reference.")),
     "configuration": Row(
         500, _CONTACT, _("Sign-in is not set up correctly. Please tell the site's operators."),
         _("The site's settings for this application are wrong.")),
     "plain_http_refused": _refused(
         _("This page can only be opened over a secure connection (https).")),
-    "storage_unavailable": Row(503, _RETRY, _("This site cannot store anything at the moment.")),
+    "storage_unavailable": Row(
+        503, _RETRY, _("This site cannot store anything at the moment."),
+        _("The database could not be reached, or refused. Nothing was stored.")),
     "unexpected_error": Row(
         502, _RETRY, _WRONG,
         _("Something failed that this app did not expect. The site's log has the kind of error.")),
@@ -177,11 +182,14 @@ ERRORS: Mapping[str, Row] = {
     "too_many_tries": Row(
         429, _RETRY, _("Too many codes were entered in a short time."), title=_("Too many codes")),
     "connect_outcome_unknown": Row(
-        502, _RESTART, _("%(service)s did not say whether it took your code."), title=_SILENT),
+        502, _RESTART, _("%(service)s did not say whether it took your code."),
+        _("The service did not say whether it took the code. The person makes a new one."),
+        _SILENT),
     "invalid_connect_code": _again(
         _("This code is wrong, used or older than 10 minutes. Make a new one.")),
     "connect_code_required": Row(
-        502, _CONTACT, _("%(service)s did not find the code in this site's request.")),
+        502, _CONTACT, _("%(service)s did not find the code in this site's request."),
+        _("The service did not find the code in this site's request. Tell the service.")),
     "verification_policy_not_met": _verify(
         _("%(site)s needs a verification that you do not have yet. Add it at %(service)s."),
         _("Get verified")),
@@ -189,8 +197,8 @@ ERRORS: Mapping[str, Row] = {
         _("%(site)s needs proof of address. Add it at %(service)s."), _("Add proof of address")),
 
     # Answers of the service.
-    "service_error": _bad_answer(_UNUSABLE),
-    "malformed_answer": _bad_answer(_UNUSABLE),
+    "service_error": _bad_answer(_UNUSABLE, _NO_USE),
+    "malformed_answer": _bad_answer(_UNUSABLE, _NO_USE),
     "subject_mismatch": _bad_answer(
         _("%(service)s answered about somebody else."),
         _("The service answered about somebody else. Nothing was stored; tell the service.")),
@@ -200,7 +208,9 @@ ERRORS: Mapping[str, Row] = {
         _SILENT),
     "service_unavailable": _not_now(
         _("The service could not be reached. It is tried again by itself.")),
-    "service_timeout": _not_now("", _("%(service)s took too long to answer.")),
+    "service_timeout": _not_now(
+        _("The service took longer than TIMEOUT. It is tried again by itself."),
+        _("%(service)s took too long to answer.")),
     "unexpected_redirect": _not_now(
         _("The service pointed elsewhere, which this site never follows. Check BASE_URL.")),
     "keys_unavailable": _not_now(
@@ -238,7 +248,9 @@ ERRORS: Mapping[str, Row] = {
           "opens no gate. The claim's row in the admin shows both names; tell the service.")),
     "overtaken": Row(
         502, _RETRY, _WRONG, _("Something newer came first, so nothing of the answer was stored.")),
-    "document_unreadable": Row(502, _CONTACT, _WRONG),
+    "document_unreadable": Row(
+        502, _CONTACT, _WRONG,
+        _("The document could not be opened. Check DOCUMENT_KEYS.")),
     "documents_not_allowed": _refused(_("These documents are not shared with this site.")),
 
     # Deliveries of events.
@@ -259,5 +271,5 @@ def hint_of(code: str) -> str:
     row = ERRORS.get(code)
     if row is None:
         return code
-    names = {"service": gettext("your identity service"), "site": gettext("this site")}
+    names = {"service": gettext("the service"), "site": gettext("this site")}
     return capfirst(str(row.hint or row.sentence) % names)

@@ -16,6 +16,8 @@ logger = logging.getLogger("django_identity")
 class LogEvent(StrEnum):
     SIGN_IN_COMPLETED = "identity.sign_in.completed"
     SIGN_IN_FAILED = "identity.sign_in.failed"
+    TAKEN_BACK = "identity.sign_in.taken_back"
+    TAKE_BACK_FAILED = "identity.sign_in.take_back_failed"
     CONNECT_REDEEMED = "identity.connect.redeemed"
     CONNECT_FAILED = "identity.connect.failed"
     GATE_FAILED = "identity.gate.failed"
@@ -70,3 +72,9 @@ def log_trouble(event: LogEvent, error: Exception, /, **facts: Any) -> None:
     """
     facts.setdefault("level", logging.ERROR)
     log(event, error=type(error).__name__, **facts)
+
+
+def models_in_the_way(error: Exception) -> str | None:
+    """The models whose rows protect what was to be deleted, or None if that is not the error."""
+    rows = getattr(error, "protected_objects", ()) or getattr(error, "restricted_objects", ())
+    return ",".join(sorted({row._meta.label for row in rows})) or None

@@ -4,6 +4,6 @@
 ``actions`` the actions on identities, ``charts`` the charts of the overview.
 """
 
-from django_identity.admin import events, identities, receipts
+from django_identity.admin import events, identities, overview, receipts
 
-__all__ = ["events", "identities", "receipts"]
+__all__ = ["events", "identities", "overview", "receipts"]

@@ -104,6 +104,31 @@ class IdentityActions(RecordAdmin):
             return redirect(request.get_full_path())
         if "confirmed" in request.POST:
             return None
-        title = dict(self.get_action_choices(request))[action]
-        context = self.context(request, title, action=action, chosen=chosen)
+        count = len(chosen)
+        title = _asked_about(action, count) % {
+            "count": count,
+            "person": self.name_of(request, chosen[0]),
+        }
+        button = dict(self.get_action_choices(request))[action]
+        if count > 1:
+            button = f"{button} ({count})"
+        context = self.context(request, title, action=action, chosen=chosen, button=button)
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)
+
+
+def _asked_about(action: str, count: int) -> str:
+    """The question of the confirmation page: about whom, or about how many."""
+    about_one = {
+        "revoke": gettext("Revoke %(person)s at this site?"),
+        "disconnect": gettext("Disconnect %(person)s?"),
+        "erase": gettext("Erase %(person)s?"),
+    }
+    if count == 1:
+        return about_one[action]
+    if action == "revoke":
+        return ngettext(
+            "Revoke %(count)d identity at this site?",
+            "Revoke %(count)d identities at this site?",
+            count,
+        )
+    return ngettext("Disconnect %(count)d identity?", "Disconnect %(count)d identities?", count)

@@ -73,4 +73,12 @@ KYC_STATUS = _known("status", _("KYC status"), "kyc_status", STATUSES)
 EVENT_TYPE = _known("type", _("type"), "event_type", {each: each for each in EventType})
 FRESHNESS = filter_of("fresh", _("freshness"), _freshness)
 FAILING = _yes_or_no("failing", _("re-fetch failing"), Q(refetch_failures__gt=0))
+ERASURE = filter_of(
+    "state",
+    _("erasure"),
+    lambda: [
+        ("pending", _("pending"), Q(erased_at=None)),
+        ("erased", _("erased"), ~Q(erased_at=None)),
+    ],
+)
 LOST = _yes_or_no("lost", _("needs a new consent"), Q(grant__needs_reauthorization=True))

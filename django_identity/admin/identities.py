@@ -1,7 +1,7 @@
 """The admin of linked identities."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
@@ -10,26 +10,26 @@ from django.db.models import QuerySet, Value
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
+from django_identity import conf
 from django_identity.admin import filters
 from django_identity.admin.actions import IdentityActions
-from django_identity.admin.overview import OverviewPage
 from django_identity.gates import site_map
 from django_identity.gates.gate import Gate, Missing, missing_to
 from django_identity.lifecycle.operators import overview, timeline
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.texts import operators as wording
-from django_identity.texts.advice import distance
 from django_identity.texts.labels import in_words
 
 MOST_CLAIMS = 200
+MOST_URLS = 5
 
 
 @admin.register(LinkedIdentity)
-class LinkedIdentityAdmin(IdentityActions, OverviewPage):
+class LinkedIdentityAdmin(IdentityActions):
     """The list, and a page with all facts about one identity."""
 
     list_display = (
@@ -39,6 +39,7 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
         filters.APPLICATION, "environment", "consent", filters.KYC_LEVEL, filters.KYC_STATUS,
         filters.FRESHNESS, filters.FAILING, filters.LOST, "created_at",
     )  # fmt: skip
+    change_list_template = "admin/django_identity/linkedidentity/change_list.html"
     search_fields = ("^subject",)
     search_words = _("The beginning of a user name, an e-mail address or a subject.")
     fields = ("application",)
@@ -63,10 +64,14 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
     ) -> HttpResponse:
         identity, may_see = context["original"], self.may_see_people(request)
         grants = TokenGrant.objects.defer("access_token", "refresh_token")
+        grant = grants.filter(identity=identity).first()
         context |= {
             "gates": list(_gates_before(identity.user)),
+            "has_several": len(conf.aliases()) > 1,
             "claims": identity.claims.order_by("claim_type", "provider")[:MOST_CLAIMS],
-            "grant": grants.filter(identity=identity).first(),
+            "grant": grant,
+            # Without a live grant only the person's sign-in helps.
+            "can_refetch": grant is not None and not grant.needs_reauthorization,
             "timeline": timeline.timeline_of(identity),
             "email": wording.email_of(identity.user) if may_see else "",
             "may_see_people": may_see,
@@ -91,13 +96,13 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
         stated = [(part,) for part in (identity.kyc_level, in_words(identity.kyc_status)) if part]
         return format_html_join(" ", '<bdi class="identity-word">{}</bdi>', stated)
 
-    @admin.display(description=_("credential valid until"))
+    @admin.display(description=_("credential"))
     def freshness(self, identity: LinkedIdentity) -> str | None:
-        return distance(identity.credential_expires_at) or None
+        return wording.validity(identity.credential_expires_at) or None
 
     @admin.display(description=_("re-fetch due"))
     def refetch_due(self, identity: LinkedIdentity) -> SafeString | str:
-        due = distance(identity.refetch_due_at) or gettext("never")
+        due = wording.due(identity.refetch_due_at)
         count = identity.refetch_failures
         if not count:
             return due
@@ -105,8 +110,18 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
         return format_html("{} {}", due, wording.warning_badge(failed))
 
 
-def _gates_before(user: AbstractBaseUser) -> Iterator[tuple[Gate, Missing | None]]:
-    """Each gate of the site, and what the person lacks."""
-    for gate in site_map.gates():
+class Before(NamedTuple):
+    """A gate, what the person lacks, the first URLs that it guards, and how many others."""
+
+    gate: Gate
+    missing: Missing | None
+    urls: list[str]
+    others: int
+
+
+def _gates_before(user: AbstractBaseUser) -> Iterator[Before]:
+    """Each gate of the site as the person meets it."""
+    for gate, urls in site_map.guarded():
         standing = standing_of(user, application=gate.application)
-        yield gate, missing_to(gate, standing)
+        others = max(0, len(urls) - MOST_URLS)
+        yield Before(gate, missing_to(gate, standing), urls[:MOST_URLS], others)

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Any, NamedTuple
 
-from django.core.cache import cache
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
@@ -15,8 +17,8 @@ from django.utils.translation import gettext_lazy as _
 from django_identity import conf
 from django_identity.admin.listing import RecordAdmin
 from django_identity.gates import site_map
-from django_identity.lifecycle.operators.overview import KEPT_SECONDS, Figures, overview_of
-from django_identity.models import Consent, LinkedIdentity
+from django_identity.lifecycle.operators.overview import Figures, kept, overview_of
+from django_identity.models import Consent, LinkedIdentity, Overview
 from django_identity.texts.operators import Words
 
 LIVES: dict[str, Words] = {
@@ -42,16 +44,21 @@ class Chart(NamedTuple):
         return max((count for _label, count in self.bars), default=0)
 
 
-class OverviewPage(RecordAdmin):
-    """The page beside the list of identities."""
+@admin.register(Overview)
+class OverviewAdmin(RecordAdmin):
+    """An entry of the admin's index that leads to one page, for whoever may see identities."""
 
-    change_list_template = "admin/django_identity/linkedidentity/change_list.html"
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return request.user.has_perm("django_identity.view_linkedidentity")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
 
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view(self.overview)
-        return [path("overview/", view, name="django_identity_overview"), *super().get_urls()]
+        view = self.admin_site.admin_view(self.changelist_view)
+        return [path("", view, name="django_identity_overview_changelist")]
 
-    def overview(self, request: HttpRequest) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, *_given: Any) -> HttpResponse:
         """The page of the application in ``?of=``, by default the first one."""
         if not self.has_view_permission(request):
             raise PermissionDenied
@@ -87,12 +94,9 @@ def _charts(figures: Figures) -> list[Chart]:
 
 
 def _passed(application: conf.Application) -> Chart:
-    """Who passes the gates, at most a minute ago, as the other figures."""
+    """Who passes the gates, or passed them lately, as the other figures."""
     key = f"{PASSED_KEY}.{application.alias}.{application.environment}"
-    bars = cache.get(key)
-    if not isinstance(bars, list):
-        bars = _count_passed(application)
-        cache.set(key, bars, timeout=KEPT_SECONDS)
+    bars = kept(key, partial(_count_passed, application))
     title = _("Who passes the site's gates now, of the newest %(most)d people") % {"most": COUNTED}
     return Chart(title, bars)
 

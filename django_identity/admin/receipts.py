@@ -1,9 +1,11 @@
 """The admin of erasure receipts, which contain no personal data."""
 
+from typing import Any
+
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.formats import localize
 from django.utils.html import format_html, format_html_join
@@ -26,13 +28,23 @@ class ErasureReceiptAdmin(RecordAdmin):
     """Read-only: operators cannot write receipts. A pending erasure can be tried now."""
 
     list_display = ("__str__", "where", "requested_at", "erased", "attempts")
-    list_filter = (filters.APPLICATION, ("erased_at", admin.EmptyFieldListFilter), "requested_at")
+    list_filter = (filters.APPLICATION, filters.ERASURE, "requested_at")
     fields = (
         "application", "requested_at", "erased", "attempts", "next_attempt_at",
         "error", "covered", "account_kept", "left",
     )  # fmt: skip
     readonly_fields = ("erased", "error", "covered", "left")
     actions = ("try_now",)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """A pending erasure names its person to operators who may see identities."""
+        receipt = context["original"]
+        if request.user.has_perm("django_identity.view_linkedidentity"):
+            context["concerned"] = interventions.concerned_by(receipt)
+        context["may_see_people"] = self.may_see_people(request)
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def has_erase_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("django_identity.erase_linkedidentity")

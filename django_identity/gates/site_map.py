@@ -115,10 +115,17 @@ def _read(entry: URLPattern, address: Address) -> Address:
 
 def gates() -> list[Gate]:
     """Each gate of the site once, in the order of the map."""
-    found: dict[tuple[str, str], Gate] = {}
+    return [gate for gate, _urls in guarded()]
+
+
+def guarded() -> list[tuple[Gate, list[str]]]:
+    """Each gate of the site once, in the order of the map, with the URLs that it guards."""
+    found: dict[tuple[str, str], tuple[Gate, list[str]]] = {}
     for address in addresses():
         for gate in address.gates:
-            found.setdefault((str(gate), gate.application), gate)
+            _gate, urls = found.setdefault((str(gate), gate.application), (gate, []))
+            if address.url not in urls:
+                urls.append(address.url)
     return list(found.values())
 
 

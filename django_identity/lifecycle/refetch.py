@@ -74,7 +74,12 @@ def fetch(identity: LinkedIdentity) -> Fetched:
         until = claims.lasts_until(found.proof) if found else None
         problem = claims.problem_of(*found, identity) if found else ""
         due_at = next_due(identity, claims_until=until)
-        columns |= {"refetch_due_at": due_at, "refetch_failures": 0, "last_error": problem}
+        columns |= {
+            "refetch_due_at": due_at,
+            "refetch_failures": 0,
+            "refetch_failed_at": None,
+            "last_error": problem,
+        }
     return Fetched(_store(identity, columns, found), failure)
 
 

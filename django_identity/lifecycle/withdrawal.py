@@ -45,6 +45,7 @@ NOTHING_HELD: Mapping[str, Any] = {
     "connect_person": "",
     "refetch_due_at": None,
     "refetch_failures": 0,
+    "refetch_failed_at": None,
     "last_error": "",
 }
 #: The columns of a claim without a value. What is revoked stays revoked.

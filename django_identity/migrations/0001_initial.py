@@ -82,6 +82,7 @@ class Migration(migrations.Migration):
                 ('credential_expires_at', models.DateTimeField(blank=True, null=True, verbose_name='credential valid until')),
                 ('refetch_due_at', models.DateTimeField(blank=True, null=True, verbose_name='re-fetch due')),
                 ('refetch_failures', models.PositiveSmallIntegerField(default=0)),
+                ('refetch_failed_at', models.DateTimeField(blank=True, null=True)),
                 ('last_error', models.CharField(blank=True, max_length=255)),
                 ('connect_issued_at', models.DateTimeField(blank=True, null=True, verbose_name='Connect answer issued')),
                 ('connect_person', models.CharField(blank=True, max_length=128, verbose_name='owner of the Connect code')),
@@ -171,6 +172,7 @@ class Migration(migrations.Migration):
                 ('served_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
                 ('results', models.JSONField(blank=True, default=dict)),
                 ('paused_until', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
+                ('claims_dropped_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
             ],
             options={
                 'default_permissions': (),
@@ -221,7 +223,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='linkedidentity',
+            index=models.Index(fields=['revoked_at', 'consent', 'created_at'], name='identity_unfinished'),
+        ),
+        migrations.AddIndex(
+            model_name='linkedidentity',
             index=models.Index(fields=['created_at'], name='identity_created'),
+        ),
+        migrations.AddIndex(
+            model_name='linkedidentity',
+            index=models.Index(fields=['refetch_failures', 'last_error'], name='identity_failing'),
         ),
         migrations.AddConstraint(
             model_name='linkedidentity',
@@ -246,5 +256,19 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='tokengrant',
             index=models.Index(fields=['needs_reauthorization'], name='identity_grant_dead'),
+        ),
+        migrations.CreateModel(
+            name='Overview',
+            fields=[
+            ],
+            options={
+                'verbose_name': 'overview',
+                'verbose_name_plural': 'overview',
+                'proxy': True,
+                'default_permissions': (),
+                'indexes': [],
+                'constraints': [],
+            },
+            bases=('django_identity.upkeeprun',),
         ),
     ]

@@ -19,7 +19,7 @@ from django_identity.models.events import ErasureReceipt, WebhookEvent
 from django_identity.models.flows import AuthorizationRequest, ConnectRedemption
 from django_identity.models.identity import LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.models.querysets import digest
-from django_identity.models.upkeep import UpkeepRun
+from django_identity.models.upkeep import Overview, UpkeepRun
 
 __all__ = [
     "AccountKept",
@@ -31,6 +31,7 @@ __all__ = [
     "EventOutcome",
     "LinkedIdentity",
     "LinkedVia",
+    "Overview",
     "Purpose",
     "RevokedBy",
     "StoredClaim",

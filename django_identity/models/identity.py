@@ -60,6 +60,8 @@ class LinkedIdentity(Record):
     refetch_due_at = models.DateTimeField(_("re-fetch due"), blank=True, null=True)
     # The number of failures in a row.
     refetch_failures = models.PositiveSmallIntegerField(default=0)
+    # When the newest of them happened.
+    refetch_failed_at = models.DateTimeField(blank=True, null=True)
     # The code of the last failure.
     last_error = models.CharField(max_length=255, blank=True)
     connect_issued_at = models.DateTimeField(_("Connect answer issued"), blank=True, null=True)
@@ -98,7 +100,13 @@ class LinkedIdentity(Record):
                 fields=["environment", "consent", "kyc_status", "kyc_level"], name="identity_facets"
             ),
             models.Index(fields=["credential_expires_at"], name="identity_expiry"),
+            # What was never granted: upkeep looks for it each minute.
+            models.Index(
+                fields=["revoked_at", "consent", "created_at"], name="identity_unfinished"
+            ),
             models.Index(fields=["created_at"], name="identity_created"),
+            # Few rows fail. MariaDB has no index for these alone.
+            models.Index(fields=["refetch_failures", "last_error"], name="identity_failing"),
         ]
         default_permissions = ("view",)
         permissions: ClassVar = [

@@ -97,12 +97,16 @@ class Disclosure:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The parts of a credential, and its findings: a fault's name -> whether it was found."""
+    """The parts of a credential, and its findings: a fault's name -> whether it was found.
+
+    ``revoked``: which of the disclosed claims are.
+    """
 
     header: dict[str, Any]
     payload: dict[str, Any]
     disclosures: list[Disclosure]
     findings: dict[str, bool]
+    revoked: list[str]
     claims: dict[str, Any] = field(repr=False)
 
     @property
@@ -110,6 +114,11 @@ class Inspection:
         """Header and payload with line breaks."""
         parts = {"Header": self.header, "Payload": self.payload}
         return [(name, json.dumps(each, indent=2)) for name, each in parts.items()]
+
+    @property
+    def unlisted(self) -> list[str]:
+        """The names of the claims whose digest the payload does not list."""
+        return [str(each.content[1]) for each in self.disclosures if not each.is_listed]
 
     @property
     def expires_at(self) -> datetime:
@@ -137,14 +146,15 @@ def inspect(credential: str) -> Inspection:
         raise Invalid(str(error)) from error
     claims = {each.content[1]: each.content[2] for each in disclosures}
     theirs = Claim.objects.filter(user__subject=payload.get("sub"), claim_type__in=claims)
+    revoked = sorted(theirs.filter(revoked=True).values_list("claim_type", flat=True))
     findings = {
         "signature": not is_signed,
         "issuer": payload.get("iss") != settings.SANDBOX_ORIGIN,
         "expired": payload["exp"] <= clock.now().timestamp(),
         "disclosure": not all(each.is_listed for each in disclosures),
-        "revoked": theirs.filter(revoked=True).exists(),
+        "revoked": bool(revoked),
     }
-    return Inspection(header, payload, disclosures, findings, claims)
+    return Inspection(header, payload, disclosures, findings, revoked, claims)
 
 
 @envelope.endpoint("POST")

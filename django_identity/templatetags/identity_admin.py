@@ -16,7 +16,11 @@ register.filter("person", wording.person_name)
 register.filter(wording.badge_of)
 register.filter(in_words)
 register.filter("error_in_words", hint_of)
-register.filter("environment_badge", wording.environment_badge)
+register.filter(wording.environment_badge)
+register.filter(wording.is_told_apart)
+register.filter(wording.validity)
+register.filter(wording.due)
+register.filter(wording.short_subject)
 
 
 @register.filter

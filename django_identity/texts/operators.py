@@ -2,21 +2,25 @@
 
 import json
 import re
+from datetime import datetime
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.text import Truncator
+from django.utils.timesince import timeuntil
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.models import Environment, ErasureReceipt, LinkedIdentity, WebhookEvent
+from django_identity.texts.advice import distance
 
 Words = str | Promise
 
-LONGEST_SUBJECT = 9
+# A subject is recognised by its beginning and its end.
+BEGINNING, END = 8, 4
 # The user names of accounts that the package makes.
 GENERATED = re.compile(r"identity-[0-9a-f]{32}")
 
@@ -45,13 +49,48 @@ def as_json(value: object) -> str:
 
 
 def short_subject(subject: str) -> SafeString:
-    """The beginning of a subject, with the full subject as a tooltip."""
-    shown = Truncator(subject).chars(LONGEST_SUBJECT)
+    """The beginning and the end of a subject, with the full subject as a tooltip."""
+    is_long = len(subject) > BEGINNING + END + 1
+    shown = f"{subject[:BEGINNING]}…{subject[-END:]}" if is_long else subject
     return format_html('<bdi class="identity-subject" title="{}">{}</bdi>', subject, shown)
 
 
+def validity(until: datetime | None) -> str:
+    """For how long it is valid, or since when not: "valid for 5 hours", "ran out 3 days ago"."""
+    if until is None:
+        return ""
+    now = timezone.now()
+    if until <= now:
+        return gettext("ran out %(when)s") % {"when": distance(until)}
+    return gettext("valid for %(span)s") % {"span": timeuntil(until, now, depth=1)}
+
+
+def due(at: datetime | None) -> str:
+    """When something is due: "in 5 minutes", "was due 3 hours ago", "never"."""
+    if at is None:
+        return gettext("never")
+    if at > timezone.now():
+        return distance(at)
+    return gettext("was due %(when)s") % {"when": distance(at)}
+
+
+def is_told_apart(row: LinkedIdentity | ErasureReceipt | WebhookEvent) -> bool:
+    """Whether application and environment of ``row`` say something.
+
+    They say nothing where the settings have one application, and the row is of it.
+    """
+    known = conf.aliases()
+    if len(known) > 1 or row.application not in known:
+        return True
+    # Only identities store an environment.
+    environment = conf.application(row.application).environment
+    return isinstance(row, LinkedIdentity) and row.environment != environment
+
+
 def badge_of(row: LinkedIdentity | ErasureReceipt | WebhookEvent) -> SafeString | str:
-    """A badge that marks test data. Only identities store an environment."""
+    """A badge that marks test data, where it tells rows apart."""
+    if not is_told_apart(row):
+        return ""
     if isinstance(row, LinkedIdentity):
         return environment_badge(row.environment)
     alias = row.application

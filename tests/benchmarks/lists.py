@@ -107,7 +107,7 @@ def run() -> Figures:
 
 def addresses(browser: Client) -> Iterator[tuple[str, str]]:
     """Every way to open a page: its kind, and its address."""
-    yield "overview", reverse("admin:django_identity_overview")
+    yield "overview", reverse("admin:django_identity_overview_changelist")
     for model, searches in LISTS.items():
         address = reverse(f"admin:django_identity_{model._meta.model_name}_changelist")
         yield "plain", address

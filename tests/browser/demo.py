@@ -45,7 +45,7 @@ class Demo:
         """Press the button and allow, as ``person`` at the service."""
         page = self.window()
         page.goto("/identity/login/?next=/identity/account/")
-        page.get_by_role("button", name="Continue with your identity service").click()
+        page.get_by_role("button", name="Continue with Sandbox Identity").click()
         give_password(page, person)
         page.locator("button[name=allow]").click()
         page.wait_for_url("**/identity/account/")

@@ -37,7 +37,7 @@ def test_the_walk_in_a_browser(demo: Demo) -> None:
     page = demo.window()
     page.goto("/adults/")
     shoot(page, "1-login")
-    page.get_by_role("button", name="Continue with your identity service").click()
+    page.get_by_role("button", name="Continue with Sandbox Identity").click()
     give_password(page, demo.people[0])
     page.fill("[name=bvn]", BVN)
     shoot(page, "2-sandbox-verify")
@@ -52,7 +52,7 @@ def test_the_walk_in_a_browser(demo: Demo) -> None:
     page.goto("/loans/")
     assert page.get_by_role("heading", name="Loans").is_visible()
     # To the service and back, with fresh proofs.
-    account(page).get_by_role("button", name="Check again with your identity service").click()
+    account(page).get_by_role("button", name="Check again with Sandbox Identity").click()
     page.locator("button[name=allow]").click()
     page.wait_for_url("/identity/account/")
     assert page.get_by_text("Your details were checked again.").first.is_visible()
@@ -138,7 +138,7 @@ def test_a_strangers_code(demo: Demo) -> None:
 def sign_in(page: Page) -> None:
     """By somebody who is signed in at the service already."""
     page.goto("/identity/login/?next=/identity/account/")
-    page.get_by_role("button", name="Continue with your identity service").click()
+    page.get_by_role("button", name="Continue with Sandbox Identity").click()
     page.locator("button[name=allow]").click()
 
 
@@ -168,12 +168,12 @@ def is_open(page: Page, path: str) -> bool:
 
 
 def confirm(page: Page, answer: str = "allow") -> None:
-    page.get_by_role("button", name="Confirm with your identity service").click()
+    page.get_by_role("button", name="Confirm with Sandbox Identity").click()
     page.locator(f"button[name={answer}]").click()
 
 
 def decide(page: Page, answer: str = "allow", *, without_documents: bool = False) -> None:
-    page.get_by_role("button", name="Decide at your identity service").click()
+    page.get_by_role("button", name="Decide at Sandbox Identity").click()
     if without_documents:
         page.get_by_label("Do not share this").check()
     page.locator(f"button[name={answer}]").click()
@@ -199,7 +199,7 @@ def deny(page: Page) -> None:
 
 
 def be_somebody_else(page: Page) -> None:
-    page.get_by_role("button", name="Confirm with your identity service").click()
+    page.get_by_role("button", name="Confirm with Sandbox Identity").click()
     page.get_by_role("button", name="Not you? Switch account").click()
     page.get_by_role("button", name="Continue as Ada").click()
     page.locator("button[name=allow]").click()
@@ -207,7 +207,7 @@ def be_somebody_else(page: Page) -> None:
 
 
 def sign_out_meanwhile(page: Page) -> None:
-    page.get_by_role("button", name="Confirm with your identity service").click()
+    page.get_by_role("button", name="Confirm with Sandbox Identity").click()
     page.locator("button[name=allow]").wait_for()
     other = page.context.new_page()
     other.goto("/")

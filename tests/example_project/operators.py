@@ -31,9 +31,9 @@ def settle_operators() -> dict[str, str]:
     """Fill the records and return the operator's session key by name."""
     _refetchable()
     _closed_out()
-    _to_erase()
+    pending = _to_erase()
     _by_code()
-    _receipts()
+    _receipts(pending)
     User.objects.create_superuser("operator", email="operator@example.org")
     # May look at everything, and do nothing.
     looker = User.objects.create_user("looker", is_staff=True)
@@ -80,8 +80,12 @@ def _closed_out() -> None:
         )  # fmt: skip
 
 
-def _to_erase() -> None:
+def _to_erase() -> User:
+    """Somebody to erase, and somebody whose erasure the site's own code holds up."""
     make_claim(make_identity(_user("jide"), subject="type-me-to-erase", scopes=SCOPES))
+    pending = _user("kelechi")
+    make_identity(pending, subject="waits-for-the-billing", scopes=SCOPES)
+    return pending
 
 
 def _by_code() -> None:
@@ -90,11 +94,11 @@ def _by_code() -> None:
     make_event(identity, "kyc.verified", payload=None)
 
 
-def _receipts() -> None:
+def _receipts(pending: User) -> None:
     now = timezone.now()
     ErasureReceipt.objects.create(
         application="default", requested_at=now - timedelta(hours=5), attempts=3,
-        next_attempt_at=now + timedelta(hours=1), error="SiteDown",
+        next_attempt_at=now + timedelta(hours=1), error="BillingSystemDown", user=pending,
     )  # fmt: skip
     ErasureReceipt.objects.create(
         application="default", requested_at=now - timedelta(days=9),

@@ -17,7 +17,7 @@ from example_project.demo.members import OPERATOR, SUPERUSER
 from example_project.demo.site import make_operators
 
 pytestmark = pytest.mark.django_db
-PAGES = ["linkedidentity/", "webhookevent/", "erasurereceipt/", "linkedidentity/overview/"]
+PAGES = ["linkedidentity/", "webhookevent/", "erasurereceipt/", "overview/"]
 
 
 def test_the_history_is_one_of_two_hundred_people() -> None:

@@ -43,8 +43,8 @@ class SitesOwnIdentity(LinkedIdentity):
         app_label = "keepers"
 
 
-# A site's proxies are there when the app starts. This one comes later. It has the app's own id,
-# because another test may start the app again.
+# A site's proxies are there when the app starts. This one comes later, and a test that changes the
+# installed apps starts the app again: connected under the same name, it is connected once.
 pre_delete.connect(
     withdrawal.forget,
     sender=SitesOwnIdentity,

@@ -1,5 +1,6 @@
 """The console and the page of applications: what happened, and buttons for what a test would do."""
 
+import base64
 import html
 import json
 import re
@@ -136,14 +137,60 @@ def test_a_credential_is_taken_apart(
     credential = answer.json()["data"]["credential"]
     page = developer.open("/console/credential")
     good = developer.submit(page, credential=credential).text
-    assert good.count('status-good">Yes') == 5
-    for words in ("dc+sd-jwt", person.user_id, "country_resident", "listed in _sd"):
+    assert good.count('status-good">Good') == 5
+    for words in (
+        "Valid until",
+        "Every disclosed claim is still valid.",
+        "dc+sd-jwt",
+        person.user_id,
+        "country_resident",
+        "listed in _sd",
+    ):
         assert words in good
     token, *disclosures = credential.split("~")
     bent = "~".join([f"{token[:-6]}AAAAAA", *disclosures])
-    assert developer.submit(page, credential=bent).text.count('status-bad">No') == 1
+    assert "No published key signed it" in developer.submit(page, credential=bent).text
     for text in ("x", "a.b.c~", "e30.e30~", "W10.W10.x~", "~~~", "e30.eyJleHAiOiAieCJ9.x~W10~"):
-        assert "cannot be read as a credential" in developer.submit(page, credential=text).text
+        assert "A credential looks like a.b.c~d~e~" in developer.submit(page, credential=text).text
+
+
+def test_a_fault_of_a_credential_is_stated(
+    application: Application, person: Person, developer: Visitor
+) -> None:
+    """Each as one sentence without a "No" before it: which disclosure, which claim, since when."""
+    answer = person.read(person.tokens_for(application), "claims")
+    credential = answer.json()["data"]["credential"]
+    page = developer.open("/console/credential")
+    added = credential_of_nobody("smuggled")
+    shown = developer.submit(page, credential=f"{credential}{added}~").text
+    assert "The digest of a disclosure is not listed in <code>_sd</code>: smuggled." in shown
+    assert "The digest of this disclosure is not listed in _sd" in shown
+    person.cause("claims/age_over_18/revoke")
+    assert "Revoked since: age_over_18." in developer.submit(page, credential=credential).text
+    application.sandbox.advance(90_000)
+    assert "Expired on " in developer.submit(page, credential=credential).text
+
+
+def credential_of_nobody(name: str) -> str:
+    """A disclosure of which no credential lists the digest."""
+    content = json.dumps(["salt", name, True]).encode()
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+def test_pages_are_listed_when_asked_for(
+    application: Application, person: Person, developer: Visitor
+) -> None:
+    """The list begins with what a site asks for; the sandbox's own pages are no news."""
+    person.read(person.tokens_for(application), "kyc")
+    person.open("/account/")
+    for path in ("/", "/console/activity"):
+        assert "/account/" not in activity_of(developer.open(path).text)
+        assert "/users/me/kyc" in activity_of(developer.open(path).text)
+        assert "GET /account/" in activity_of(developer.open(f"{path}?pages=1").text)
+
+
+def activity_of(page: str) -> str:
+    return "".join(re.findall(r'<li class="activity-.*?</li>', page, re.DOTALL))
 
 
 def test_a_delivery_is_shown_and_sent_again(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from django_identity import database
@@ -68,6 +69,14 @@ def try_erasures(pending: Iterable[ErasureReceipt]) -> int:
     due = ErasureReceipt.objects.filter(pk__in=keys, erased_at=None)
     due.update(next_attempt_at=timezone.now())
     return sum(erasure.attempt(key) for key in keys)
+
+
+def concerned_by(receipt: ErasureReceipt) -> QuerySet[LinkedIdentity]:
+    """The identities that a pending erasure is about. None if it is done."""
+    if receipt.erased_at is not None:
+        return LinkedIdentity.objects.none()
+    of_it = Q(pk__in=[receipt.identity_id]) | Q(user_id__in=[receipt.user_id])
+    return LinkedIdentity.objects.filter(of_it).select_related("user").order_by("pk")
 
 
 def erase(identity: LinkedIdentity) -> ErasureReceipt:

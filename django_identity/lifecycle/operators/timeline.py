@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from django_identity.models import LinkedIdentity, WebhookEvent
 
@@ -19,6 +20,7 @@ class Kind(TextChoices):
     LINKED = "linked", _("Linked")
     SIGNED_IN = "signed_in", _("Signed in (the latest)")
     REFETCHED = "refetched", _("Credential issued (the latest)")
+    REFETCH_FAILED = "refetch_failed", _("Re-fetch failed (the latest)")
     CODE_REDEEMED = "code_redeemed", _("Connect code redeemed (the latest)")
     CONSENT_REVOKED = "consent_revoked", _("Consent revoked")
     EVENT = "event", _("Event")
@@ -26,10 +28,10 @@ class Kind(TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One entry. ``detail`` is an event type, or how it was linked.
+    """One entry. ``detail`` is an event type, how it was linked, or the code of an error.
 
-    ``outcome``: of an event, in words. ``event_id``: the primary key of the stored event, if the
-    entry is one. Nothing is personal data.
+    ``outcome``: of an event, in words; or how often it failed. ``event_id``: the primary key of the
+    stored event, if the entry is one. Nothing is personal data.
     """
 
     at: datetime
@@ -50,8 +52,14 @@ def timeline_of(identity: LinkedIdentity, *, longest: int = LONGEST) -> tuple[Ha
 
 def activity_of(identity: LinkedIdentity) -> list[tuple[datetime, str]]:
     """For the person: when something happened, and its code, newest first."""
-    newest = timeline_of(identity, longest=MOST_FOR_PERSON)
-    return [(each.at, each.detail if each.kind is Kind.EVENT else each.kind) for each in newest]
+    activity: list[tuple[datetime, str]] = []
+    for each in timeline_of(identity, longest=MOST_FOR_PERSON):
+        if each.kind is Kind.EVENT:
+            activity.append((each.at, each.detail))
+        # A failed re-fetch is the operators' to mend.
+        elif each.kind is not Kind.REFETCH_FAILED:
+            activity.append((each.at, each.kind))
+    return activity
 
 
 def _own(identity: LinkedIdentity) -> Iterator[Happening]:
@@ -66,6 +74,15 @@ def _own(identity: LinkedIdentity) -> Iterator[Happening]:
         yield Happening(identity.signed_in_at, Kind.SIGNED_IN)
     if identity.credential_issued_at is not None:
         yield Happening(identity.credential_issued_at, Kind.REFETCHED)
+    if identity.refetch_failed_at is not None:
+        count = identity.refetch_failures
+        often = ngettext("%d time in a row", "%d times in a row", count) % count
+        yield Happening(
+            identity.refetch_failed_at,
+            Kind.REFETCH_FAILED,
+            detail=identity.last_error,
+            outcome=often if count else "",
+        )
 
 
 def _events(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:

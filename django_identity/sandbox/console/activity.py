@@ -12,6 +12,8 @@ from django_identity.sandbox.request_log import ReceivedRequest
 
 SHOWN = 50
 _LOOKED_AT = 500
+#: What the specification names. All else is a page of the sandbox.
+_OF_SITES = ("/api/", "/oauth2/", "/.well-known/")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,9 +34,17 @@ class Entry:
     site: Client | None = None
 
 
-def entries(*, with_good: bool) -> list[Entry]:
-    """Return the last lines, the newest first; ``with_good``: those with 2xx too."""
-    lines = [_request(received) for received in request_log.newest(_LOOKED_AT)]
+def entries(*, with_good: bool, with_pages: bool) -> list[Entry]:
+    """Return the last lines, the newest first.
+
+    Args:
+        with_good: those with 2xx too.
+        with_pages: requests of people's pages too, which are not what a site asks for.
+    """
+    lines = []
+    for received in request_log.newest(_LOOKED_AT):
+        if with_pages or received.path.startswith(_OF_SITES):
+            lines.append(_request(received))
     for delivery in Delivery.objects.order_by("-changed_at").select_related("client")[:SHOWN]:
         lines += _delivery(delivery)
     lines.sort(key=lambda entry: entry.at, reverse=True)

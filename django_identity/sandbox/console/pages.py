@@ -142,7 +142,12 @@ def latest(request: HttpRequest) -> HttpResponse:
 
 def _activity(request: HttpRequest) -> dict[str, object]:
     hides_good = "quiet" in request.GET
-    return {"entries": activity.entries(with_good=not hides_good), "hides_good": hides_good}
+    shows_pages = "pages" in request.GET
+    return {
+        "entries": activity.entries(with_good=not hides_good, with_pages=shows_pages),
+        "hides_good": hides_good,
+        "shows_pages": shows_pages,
+    }
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -168,8 +173,11 @@ def credential(request: HttpRequest) -> HttpResponse:
     try:
         if form.is_valid():
             context["inspection"] = credentials.inspect(form.cleaned_data["credential"])
-    except Invalid as error:
-        context["problem"] = f"This cannot be read as a credential. {error}"
+    except Invalid:
+        context["problem"] = (
+            "This cannot be read as a credential. A credential looks like a.b.c~d~e~: "
+            "a signed token, then each disclosure, with a ~ after each of them."
+        )
     return render(request, "sandbox/console/credential.html", context)
 
 

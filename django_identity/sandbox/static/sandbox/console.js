@@ -5,12 +5,13 @@
 const list = document.querySelector("[data-activity]");
 if (list) {
   const state = document.querySelector("[data-live-state]");
-  const quiet = document.querySelector("[name=quiet]");
+  const filter = document.querySelector(".filter");
   let shown = list.innerHTML;
 
   const look = async () => {
     try {
-      const answer = await fetch(list.dataset.activity + (quiet.checked ? "?quiet=1" : ""));
+      const asked = new URLSearchParams(new FormData(filter));
+      const answer = await fetch(`${list.dataset.activity}?${asked}`);
       if (!answer.ok) throw new Error(answer.status);
       const html = await answer.text();
       // Whoever is on a link of the list keeps it until they leave.
@@ -26,7 +27,7 @@ if (list) {
     if (!document.hidden) await look();
     setTimeout(again, 1000);
   };
-  quiet.addEventListener("change", look);
+  filter.addEventListener("change", look);
   again();
 }
 

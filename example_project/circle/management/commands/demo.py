@@ -32,6 +32,8 @@ from example_project.demo.processes import (
 from example_project.demo.site import HISTORY, OPERATORS
 from example_project.demo.walk import StepFailed, Walk
 
+#: What the sandbox calls itself on its pages.
+SERVICE = "Sandbox Identity"
 #: Her subject in every sandbox.
 ADA = "00000000-0000-4000-8000-000000000001"
 
@@ -169,6 +171,7 @@ def started(
             "DEBUG": "1",
             "IDENTITY_BASE_URL": f"{sandbox}/api/v1",
             "IDENTITY_AUTH_URL": pages_of(sandbox_port),
+            "IDENTITY_SERVICE_NAME": SERVICE,
             "IDENTITY_SERVICE_ACCOUNT_URL": f"{pages_of(sandbox_port)}/account/",
             "IDENTITY_CLIENT_ID": registered["test"]["client_id"],
             "IDENTITY_CLIENT_SECRET": registered["test"]["client_secret"],
@@ -196,7 +199,7 @@ def introduction(site: str, sandbox_port: int) -> str:
     members = ", ".join(map(_shown, MEMBERS))
     return f"""
 A person     {site}/
-             Press “Continue with your identity service”, then “Continue as Ada”.
+             Press “Continue with {SERVICE}”, then “Continue as Ada”.
              Or sign in with a password ({members}) and press “Use a code”.
 A developer  {console}
              The sandbox's console: requests, events and deliveries as they happen, credentials,

@@ -1,0 +1,181 @@
+"""What an operator reads at night: where it is, whom it is about, and what to do next."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.test import Client
+from django.urls import include, path, reverse
+from django.utils import timezone
+
+from django_identity.error_table import ERRORS, hint_of
+from django_identity.gates import claim_required
+from django_identity.lifecycle.upkeep import refetch_these
+from django_identity.models import ErasureReceipt, LinkedIdentity, TokenGrant
+from tests.admin.operators import (
+    IDENTITIES,
+    IDENTITY,
+    OVERVIEW,
+    RECEIPT,
+    RECEIPTS,
+    page,
+    press,
+    staff,
+)
+from tests.factories import make_grant, make_identity, make_user
+from tests.fake_service import FakeService, html
+
+pytestmark = pytest.mark.django_db
+
+
+@claim_required("age_over_18")
+def adults(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("in")
+
+
+urlpatterns = [
+    *(path(f"room-{number}/", adults) for number in range(7)),
+    path("", include("tests.urls")),
+]
+
+
+def text_of(markup: str) -> str:
+    return re.sub(r"(?:<[^>]+>|\s)+", " ", markup.replace("\xa0", " "))
+
+
+def test_the_index_leads_to_the_overview() -> None:
+    """Whoever may see identities finds the page in the index; nobody else does."""
+    link = f'href="{reverse(OVERVIEW)}"'
+    assert link in page(staff("view_linkedidentity"), "admin:index")
+    assert link not in page(staff("view_webhookevent"), "admin:index")
+
+
+def test_how_long_something_holds_is_a_sentence(operator: Client, identity: LinkedIdentity) -> None:
+    """ "Credential: 12 hours ago" says neither that it ran out nor that it is valid."""
+    shown = text_of(page(operator, IDENTITY, identity.pk))
+    assert "Credential valid for 5 hours" in shown
+    past = timezone.now() - timedelta(hours=12)
+    LinkedIdentity.objects.update(credential_expires_at=past, refetch_due_at=past)
+    TokenGrant.objects.update(refresh_expires_at=past)
+    shown = text_of(page(operator, IDENTITY, identity.pk))
+    assert "Credential ran out 12 hours ago" in shown
+    assert "Next re-fetch was due 12 hours ago" in shown
+    assert "runs out 12 hours ago" not in shown
+
+
+def test_an_application_is_named_where_there_are_several(
+    operator: Client, identity: LinkedIdentity, settings: Any
+) -> None:
+    """An alias that is gone, and records of the other environment, are marked too."""
+    alone = page(operator, IDENTITY, identity.pk)
+    assert "TEST DATA" not in alone
+    assert "<dt>Application</dt>" not in alone
+    LinkedIdentity.objects.update(application="gone")
+    assert "<dt>Application</dt><dd>gone" in page(operator, IDENTITY, identity.pk)
+    LinkedIdentity.objects.update(application="default", environment="live")
+    assert "<dt>Application</dt>" in page(operator, IDENTITY, identity.pk)
+    given = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = {"default": given, "other": given}
+    LinkedIdentity.objects.update(environment="test")
+    assert "TEST DATA" in page(operator, IDENTITY, identity.pk)
+
+
+@pytest.mark.urls(__name__)
+def test_a_gate_names_the_pages_that_it_guards(operator: Client, identity: LinkedIdentity) -> None:
+    """The first five, and how many others."""
+    shown = text_of(page(operator, IDENTITY, identity.pk))
+    gate = shown.partition("age_over_18 ")[2]
+    assert gate.startswith("/room-0/ /room-1/ /room-2/ /room-3/ /room-4/ and 2 more")
+
+
+def test_what_an_operator_reads_about_an_error_is_theirs() -> None:
+    """Every failure of service, site or database has a hint, and none says "your service"."""
+    for code, row in ERRORS.items():
+        if row.status >= 500:
+            assert row.hint, code
+            assert not re.search(r"\b[Yy]our?\b", hint_of(code)), code
+
+
+@pytest.mark.django_db(transaction=True)
+def test_failed_refetches_are_in_the_timeline(operator: Client, service: FakeService) -> None:
+    """When the newest one was, how many there were, and why; a success ends the entry."""
+    identity = make_identity(make_user(), scopes=["claims:read"], refetch_failures=6)
+    make_grant(identity)
+    service.answers["claims"] = html("503 No")
+    list(refetch_these([identity.pk]))
+    shown = text_of(page(operator, IDENTITY, identity.pk))
+    assert "Re-fetch failed (the latest): service_unavailable 7 times in a row" in shown
+    service.answers.clear()
+    list(refetch_these([identity.pk]))
+    assert "Re-fetch failed" not in page(operator, IDENTITY, identity.pk)
+
+
+@pytest.mark.parametrize("grant", ["live", "dead", "none"])
+def test_a_refetch_is_offered_where_it_can_work(
+    operator: Client, identity: LinkedIdentity, grant: str
+) -> None:
+    """Where only the person's sign-in helps there is no button that must fail."""
+    if grant == "none":
+        TokenGrant.objects.all().delete()
+    TokenGrant.objects.update(needs_reauthorization=grant == "dead")
+    shown = page(operator, IDENTITY, identity.pk)
+    assert ("Re-fetch now</button>" in shown) is (grant == "live")
+
+
+def test_a_question_says_how_many_and_whom(operator: Client, identity: LinkedIdentity) -> None:
+    """In its title, and on its button."""
+    other = make_identity(make_user("kemi"), subject="another")
+    one = press(operator, "disconnect", other).content.decode()
+    assert "<h1>Disconnect kemi?</h1>" in one
+    assert ">Disconnect</button>" in one
+    several = press(operator, "disconnect", other, identity).content.decode()
+    assert "<h1>Disconnect 2 identities?</h1>" in several
+    assert ">Disconnect (2)</button>" in several
+    assert "<h1>Erase kemi?</h1>" in press(operator, "erase", other).content.decode()
+    both = press(operator, "revoke", other, identity).content.decode()
+    assert "<h1>Revoke 2 identities at this site?</h1>" in both
+
+
+def test_receipts_are_filtered_by_what_they_are(operator: Client) -> None:
+    """Pending or erased, in these words."""
+    now = timezone.now()
+    for erased_at in (None, now):
+        ErasureReceipt.objects.create(application="default", requested_at=now, erased_at=erased_at)
+    pending, erased = ErasureReceipt.objects.order_by("pk")
+    listed = page(operator, RECEIPTS)
+    assert "Not empty" not in listed
+    listed = page(operator, RECEIPTS, state="pending")
+    assert f"/{pending.pk}/change/" in listed
+    assert f"/{erased.pk}/change/" not in listed
+    assert f"/{pending.pk}/change/" not in page(operator, RECEIPTS, state="erased")
+
+
+def test_subjects_are_told_apart_by_their_end(operator: Client) -> None:
+    """Those of one service often begin alike."""
+    for number in (1, 2):
+        user = make_user(f"u{number}")
+        make_identity(user, subject=f"00000000-0000-4000-8000-00000000000{number}")
+    listed = page(operator, IDENTITIES)
+    assert ">00000000…0001<" in listed
+    assert ">00000000…0002<" in listed
+
+
+def test_a_pending_erasure_says_what_to_do(operator: Client, identity: LinkedIdentity) -> None:
+    """What is closed, what is not, who mends it, when it is tried again, and whom it is about."""
+    receipt = ErasureReceipt.objects.get()
+    receipt.error = "BillingSystemDown"
+    receipt.next_attempt_at = timezone.now() + timedelta(hours=1, minutes=1)
+    receipt.save()
+    shown = text_of(page(operator, RECEIPT, receipt.pk))
+    for words in (
+        "BillingSystemDown", "Closed already: the consent is revoked", "Pending: the rest",
+        f"identity.erasure.failed, row {receipt.pk}.", "Try now", "by itself: in 1 hour.",
+        "It concerns: ada 7d1f0c9e…2b11",
+    ):  # fmt: skip
+        assert words in shown, words
+    looker = staff("view_erasurereceipt")
+    assert "It concerns" not in page(looker, RECEIPT, receipt.pk)
+    ErasureReceipt.objects.update(erased_at=timezone.now())
+    assert "Closed already" not in page(operator, RECEIPT, receipt.pk)
