@@ -156,8 +156,8 @@ def _take_back(empty: LinkedIdentity) -> None:
     """Delete what the first step made, unless a sign-in has filled it or an erasure will do it."""
     try:
         with database.atomic():
-            held = LinkedIdentity.objects.locked(empty.subject_digest)
-            if held is None or held.pk != empty.pk or not held.was_never_granted:
+            held = LinkedIdentity.objects.locked_beside(empty)
+            if held is None or not held.was_never_granted:
                 return
             withdrawal.delete(held)
             if empty.account_made:

@@ -73,18 +73,22 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         found = self.select_for_update().filter(subject_digest=subject_digest)
         return next(iter(found), None) if subject_digest else None
 
-    def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
-        """The row of ``identity``, locked with all others of its user, or None if it is gone.
+    def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
+        """The same with the row of its user, which the statement locks after it."""
+        return self.select_related("user").locked(subject_digest)
+
+    def lock_those_of(self, user_id: Any) -> list[LinkedIdentity]:
+        """All identities of the user, locked until the end of the transaction.
 
         In the order of their keys, before the user and before any event: two requests that took
         them in another order would deadlock.
         """
-        theirs = self.select_for_update().filter(user_id=identity.user_id).order_by("pk")
-        return next((row for row in list(theirs) if row.pk == identity.pk), None)
+        return list(self.select_for_update().filter(user_id=user_id).order_by("pk"))
 
-    def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
-        """The same with the row of its user, which the statement locks after it."""
-        return self.select_related("user").locked(subject_digest)
+    def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
+        """The row of ``identity``, locked with all others of its user, or None if it is gone."""
+        theirs = self.lock_those_of(identity.user_id)
+        return next((row for row in theirs if row.pk == identity.pk), None)
 
     def unchanged(self, identity: LinkedIdentity) -> LinkedIdentityQuerySet:
         """The row of ``identity``, if nobody has changed it since it was read."""

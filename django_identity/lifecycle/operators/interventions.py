@@ -85,5 +85,4 @@ def erase(identity: LinkedIdentity) -> ErasureReceipt:
     If the site's own erasure code failed, the receipt is pending (``erased_at`` is None). An
     identity of an application that the settings no longer have is erased too.
     """
-    application = withdrawal.application_of(identity.application)
-    return erasure.erase_account(identity.user, application=application)
+    return erasure.erase_account(identity.user)
