@@ -121,7 +121,13 @@ def test_a_page_speaks_the_language(client: Client, language: str, sentence: str
 
 
 @pytest.mark.parametrize(
-    ("hours", "words"), [(1, "قبل ساعة"), (2, "قبل ساعتين"), (3, "قبل 3\xa0ساعات"), (24, "قبل يوم")]
+    ("hours", "words"),
+    [
+        (1, "قبل ساعة"),
+        (2, "قبل ساعتين"),
+        (3, "قبل 3\xa0ساعات"),  # noqa: RUF001  Arabic letters
+        (24, "قبل يوم"),
+    ],
 )
 def test_no_number_stands_beside_the_dual(hours: int, words: str) -> None:
     """Arabic has a form for two of a thing, which says the number."""
