@@ -19,7 +19,7 @@ from django_identity.texts.advice import distance, span
 Words = str | Promise
 
 # A subject is recognised by its beginning and its end.
-BEGINNING, END = 8, 4
+BEGINNING, END = 6, 4
 # The user names of accounts that the package makes.
 GENERATED = re.compile(r"identity-[0-9a-f]{32}")
 

@@ -162,8 +162,8 @@ def test_subjects_are_told_apart_by_their_end(operator: Client) -> None:
         user = make_user(f"u{number}")
         make_identity(user, subject=f"00000000-0000-4000-8000-00000000000{number}")
     listed = page(operator, IDENTITIES)
-    assert ">00000000…0001<" in listed
-    assert ">00000000…0002<" in listed
+    assert ">000000…0001<" in listed
+    assert ">000000…0002<" in listed
 
 
 def test_a_pending_erasure_says_what_to_do(operator: Client, identity: LinkedIdentity) -> None:
@@ -176,7 +176,7 @@ def test_a_pending_erasure_says_what_to_do(operator: Client, identity: LinkedIde
     for words in (
         "BillingSystemDown", "Closed already: the consent is revoked", "Pending: the rest",
         f"identity.erasure.failed, row {receipt.pk}.", "Try now", "by itself: in 1 hour.",
-        "It concerns: ada 7d1f0c9e…2b11",
+        "It concerns: ada 7d1f0c…2b11",
     ):  # fmt: skip
         assert words in shown, words
     looker = staff("view_erasurereceipt")

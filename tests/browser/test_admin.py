@@ -215,7 +215,7 @@ def test_an_action_asks_about_several(operator: Page) -> None:
 @pytest.mark.parametrize(
     ("name", "button", "says"),
     [("imani", "Re-fetch now", "Re-fetched."),
-     ("femi", "Re-fetch now", "The last re-fetch failed:"),  # whom the service does not know
+     ("ada", "Re-fetch now", "The last re-fetch failed:"),  # whom the service does not know
      ("jide", "Erase", "The person was erased.")],
 )  # fmt: skip
 def test_an_action_is_done(operator: Page, name: str, button: str, says: str) -> None:
