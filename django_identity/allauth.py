@@ -28,14 +28,14 @@ class AllauthPolicy(IdentityPolicy):
         """A password, a social account, a passkey or a code by e-mail, as far as allauth has it."""
         if super().has_other_way_in(user):
             return True
-        theirs = dict(_rows_of(user))
+        rows_of = dict(_rows_of(user))
         ways = []
-        if "socialaccount" in theirs:
-            ways.append(theirs["socialaccount"])
-        if "mfa" in theirs and getattr(settings, "MFA_PASSKEY_LOGIN_ENABLED", False):
-            ways.append(theirs["mfa"].filter(type="webauthn"))
-        if "account" in theirs and getattr(settings, "ACCOUNT_LOGIN_BY_CODE_ENABLED", False):
-            ways.append(theirs["account"].filter(verified=True))
+        if "socialaccount" in rows_of:
+            ways.append(rows_of["socialaccount"])
+        if "mfa" in rows_of and getattr(settings, "MFA_PASSKEY_LOGIN_ENABLED", False):
+            ways.append(rows_of["mfa"].filter(type="webauthn"))
+        if "account" in rows_of and getattr(settings, "ACCOUNT_LOGIN_BY_CODE_ENABLED", False):
+            ways.append(rows_of["account"].filter(verified=True))
         return any(rows.exists() for rows in ways)
 
     def erase_user(self, user: AbstractBaseUser) -> None:

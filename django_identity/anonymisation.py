@@ -64,14 +64,19 @@ def personal_fields(model: type[models.Model]) -> Iterator[Column]:
 
 
 def _blank(field: Column) -> Callable[[], object] | None:
-    """What gives the value that says nothing. It is not called here: a default may be a query."""
+    """A function that makes a value without meaning, or None if the field cannot be blanked.
+
+    It is not called here, because a field's default may run a query.
+    """
     rules = uniqueness.rules_of(field.model)
     differing = [rule for rule in rules if not rule.takes_null(field)]
 
     if isinstance(field, TEXTS):
         if differing:
             return lambda: _random_text(field)
-        return _nothing if field.null else str
+        if field.null:
+            return _nothing
+        return str
 
     # If a text of the same rule differs, this field may repeat.
     if not all(rule.has_text for rule in differing):
@@ -82,8 +87,9 @@ def _blank(field: Column) -> Callable[[], object] | None:
     if field.has_default() or isinstance(field, models.FileField):
         return cast("Callable[[], object]", field.get_default)
     if isinstance(field, models.DateTimeField):
-        moment = LONG_PAST if settings.USE_TZ else LONG_PAST.replace(tzinfo=None)
-        return lambda: moment
+        if settings.USE_TZ:
+            return lambda: LONG_PAST
+        return lambda: LONG_PAST.replace(tzinfo=None)
     if isinstance(field, models.DateField):
         return LONG_PAST.date
     return None
@@ -94,7 +100,7 @@ def _nothing() -> None:
 
 
 def _random_text(field: Column) -> str:
-    """No other account has it. That of an e-mail address is one, at a domain that nobody has."""
+    """A text that no other account has: for an e-mail field an address that nobody can have."""
     end = "-erased"
     if isinstance(field, models.EmailField):
         end = "@erased.invalid"

@@ -1,6 +1,6 @@
 """The authentication backend for sessions of the identity sign-in, which end with the consent.
 
-``lifecycle/sessions.py`` has on what a session rests, and what ends it.
+``lifecycle/sessions.py`` says which identity a session depends on, and what ends a session.
 """
 
 from collections.abc import Iterator
@@ -51,8 +51,9 @@ class IdentityBackend(ModelBackend):
         """The user, if the user is active and has an identity that signs in. One query.
 
         Django compares the hash in the session with the user's hash at every request. This user's
-        hash covers the oldest such identity and its epoch, which rises with each revocation. The
-        hash of a user without such an identity fits only a session that is lent to somebody else.
+        hash covers the oldest such identity and its epoch, which rises with each revocation. A user
+        without such an identity gets the hash of a lent session: one in which another app shows the
+        site to staff as this user (``sessions.may_be_lent``).
         """
         identities = sessions.identities_of(user_id)
         identity = sessions.signing_in(identities)
@@ -130,15 +131,16 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
     if request.user.is_authenticated or not rests_on_identity(request):
         return "", None
     user_id = auth.get_user_model()._meta.pk.to_python(request.session[auth.SESSION_KEY])
-    user = database.users().filter(pk=user_id).first()
     identities = LinkedIdentity.objects.filter(user_id=user_id).order_by("-revoked_at")
     revoked = identities.filter(consent=Consent.REVOKED).first()
-    if revoked is None:
-        is_gone = user is None or not user.is_active
-        return ("erased" if is_gone and not identities.exists() else ""), None
-    if withdrawal.is_being_erased(revoked):
+    if revoked is not None and not withdrawal.is_being_erased(revoked):
+        return shortfalls.revocation_reason(revoked.revoked_by), revoked.revoked_at
+
+    user = database.users().filter(pk=user_id).first()
+    is_gone = user is None or not user.is_active
+    if revoked is not None or (is_gone and not identities.exists()):
         return "erased", None
-    return shortfalls.revocation_reason(revoked.revoked_by), revoked.revoked_at
+    return "", None
 
 
 def drop_ended_session(request: HttpRequest) -> None:
@@ -175,6 +177,7 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
     is_bound = hasattr(user, "identity_stamp")
     if is_ours == is_bound:
         return
+
     if is_bound:
         del user.identity_stamp, user.get_session_auth_hash, user.get_session_auth_fallback_hash
     else:

@@ -43,8 +43,10 @@ def remember_app() -> None:
 
     A site that uses Celery has imported it by now. Another one need not load it.
     """
+    _apps.clear()
     celery = sys.modules.get("celery.app")
-    _apps[:] = [celery.app_or_default()] if celery else []
+    if celery is not None:
+        _apps.append(celery.app_or_default())
 
 
 def has_broker() -> bool:

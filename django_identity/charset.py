@@ -1,8 +1,8 @@
 """Text that the site's database cannot hold: MariaDB in utf8mb3, PostgreSQL in LATIN1.
 
-A check asks for another database. Until the site has one, a name of such a text is left out, and
-what the service says is stored with "?" for each character that is lacking. So no event and no
-sign-in fails by a character.
+A check asks for another database. Until the site has one, a name with such a character is left out,
+and other texts of the service are stored with "?" in its place. So no event and no sign-in fails
+because of a character.
 """
 
 import codecs
@@ -40,7 +40,9 @@ def holdable_json(value: Any) -> Any:
     """``value`` with its texts as the database can hold them."""
     text = json.dumps(value, ensure_ascii=False)
     stored = holdable(text)
-    return value if stored == text else json.loads(stored)
+    if stored == text:
+        return value
+    return json.loads(stored)
 
 
 def converted(text: str, charset: str) -> str:
@@ -69,12 +71,17 @@ def lacking(alias: str) -> str:
         found = _column("SHOW server_encoding")
     elif vendor == "mysql":
         found = _of_mysql()
-    incomplete = [name for name in map(str.lower, found) if name not in COMPLETE]
-    return incomplete[0] if incomplete else ""
+    for name in map(str.lower, found):
+        if name not in COMPLETE:
+            return name
+    return ""
 
 
 def _of_mysql() -> list[str]:
-    """Of the connection, and of the columns; before the first migration, of new tables."""
+    """The character sets of the connection and the columns.
+
+    Before the first migration there are no columns; then that of new tables counts.
+    """
     models = [*apps.get_app_config("django_identity").get_models(), get_user_model()]
     tables = [model._meta.db_table for model in models]
     places = ", ".join(["%s"] * len(tables))
@@ -90,7 +97,7 @@ def _of_mysql() -> list[str]:
     return [BASIC_PLANE if name == "utf8" else name for name in names]
 
 
-def _column(sql: str, given: list[str] | None = None) -> list[str]:
+def _column(sql: str, parameters: list[str] | None = None) -> list[str]:
     with database.connection().cursor() as cursor:
-        cursor.execute(sql, given)
+        cursor.execute(sql, parameters)
         return [str(row[0]) for row in cursor.fetchall()]

@@ -5,6 +5,7 @@ which a gate, a session or a flow rests. A read replica may lag, and a revoked g
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 from django.apps import apps
@@ -37,7 +38,8 @@ def atomic(*, durable: bool = False) -> Atomic:
 def require_no_transaction(message: str) -> None:
     """Raise ``RuntimeError`` with ``message`` inside a transaction.
 
-    That of Django's ``TestCase`` is none: only Django can tell, by its durable blocks.
+    The transaction that Django's ``TestCase`` opens around a test does not count. Only Django can
+    tell it from others: a durable block raises in every transaction but that one.
     """
     if connection().get_autocommit():
         return
@@ -67,10 +69,10 @@ def reconnect() -> None:
 
 
 def after_a_call(work: Callable[[], T]) -> T:
-    """Do ``work``, the first of the database after a call to the service, outside a transaction.
+    """Do ``work``, which uses the database after a call to the service, outside a transaction.
 
     A call may take ten seconds, and a pooler or a restarted server ends connections that are idle
-    meanwhile. Then ``work`` is done once more, on a new connection.
+    meanwhile. If the connection has broken, ``work`` is done once more, on a new connection.
     """
     try:
         return work()
@@ -91,14 +93,14 @@ def users() -> models.QuerySet[Any]:
 
 
 def all_users() -> models.QuerySet[Any]:
-    """The same with those whom the site's default manager hides."""
+    """The site's users, including those whom its default manager hides."""
     return get_user_model()._base_manager.using(alias())
 
 
 def non_atomic(view: View) -> View:
     """Run ``view`` outside ``ATOMIC_REQUESTS`` of every database."""
-    for each in connections:
-        view = transaction.non_atomic_requests(using=each)(view)
+    for name in connections:
+        view = transaction.non_atomic_requests(using=name)(view)
     return view
 
 
@@ -107,15 +109,19 @@ def holds(row: models.Model) -> bool:
 
     The key of a row of another database may be somebody else's here.
     """
-    read_from, here = row._state.db, alias()
+    read_from = row._state.db
+    here = alias()
     if read_from in (None, here):
         return True
-    ours = _identities()()
-    ours._state.db = here
     # ``__class__``: a request's user is a lazy object.
-    return read_from == router.db_for_read(row.__class__) or router.allow_relation(row, ours)
+    if read_from == router.db_for_read(row.__class__):
+        return True
+    identity = _identities()()
+    identity._state.db = here
+    return router.allow_relation(row, identity)
 
 
+@cache
 def _identities() -> type[models.Model]:
     return apps.get_model("django_identity", "LinkedIdentity")
 

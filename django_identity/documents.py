@@ -48,7 +48,9 @@ def documents_of(
     if identity is None:
         raise DocumentsNotAllowed("the person has no linked identity")
     # The name of the request's URL, or the dotted path of its view.
-    view = request.resolver_match.view_name if request.resolver_match else ""
+    view = ""
+    if request.resolver_match is not None:
+        view = request.resolver_match.view_name
     return documents.read(identity, scope=scope, asked_by=asked_by, view=view)
 
 

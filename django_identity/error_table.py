@@ -41,7 +41,9 @@ class Row:
     button: Text = ""
 
 
-_RETRY, _RESTART, _CONTACT = Recovery.RETRY, Recovery.RESTART, Recovery.CONTACT
+_RETRY = Recovery.RETRY
+_RESTART = Recovery.RESTART
+_CONTACT = Recovery.CONTACT
 _SIGN_IN_TO_LINK = Recovery.SIGN_IN_TO_LINK
 _NOT_IN = _("You were not signed in")
 _SILENT = _("%(service)s is not answering")

@@ -16,6 +16,8 @@ logger = logging.getLogger("django_identity")
 class LogEvent(StrEnum):
     SIGN_IN_COMPLETED = "identity.sign_in.completed"
     SIGN_IN_FAILED = "identity.sign_in.failed"
+    TAKEN_BACK = "identity.sign_in.taken_back"
+    TAKE_BACK_FAILED = "identity.sign_in.take_back_failed"
     CONNECT_REDEEMED = "identity.connect.redeemed"
     CONNECT_FAILED = "identity.connect.failed"
     GATE_FAILED = "identity.gate.failed"
@@ -64,8 +66,14 @@ def log_failure(event: LogEvent, error: IdentityError, *, application: str) -> N
 
 
 def log_trouble(event: LogEvent, error: Exception, /, **facts: Any) -> None:
-    """Log that another's code raised ``error``: one line, by default at ERROR.
+    """Log that code outside this package raised ``error``: one line, by default at ERROR.
 
     The line has the class of the error but not its message, which may contain personal data.
     """
     log(event, **{"level": logging.ERROR, "error": type(error).__name__, **facts})
+
+
+def models_in_the_way(error: Exception) -> str | None:
+    """The models whose rows protect what was to be deleted, or None if that is not the error."""
+    rows = getattr(error, "protected_objects", ()) or getattr(error, "restricted_objects", ())
+    return ",".join(sorted({row._meta.label for row in rows})) or None

@@ -77,6 +77,7 @@ class RequiredClaim:
             _require_text(value, str(self), EXAMPLE_CLAIM)
             if "=" in value or "|" in value:
                 raise NotARequirement(str(self), f"A value has no = and no |. {EXAMPLE_CLAIM}")
+
         if "|" in self.claim_type:
             rule = f"Only the values of one claim are alternatives. {EXAMPLE_CLAIM}"
             raise NotARequirement(str(self), rule)
@@ -102,15 +103,15 @@ class RequiredClaim:
         return f"{self.claim_type}={'|'.join(self.values)}"
 
     def implies(self, others: Iterable[object]) -> bool:
-        """Whether whoever meets this meets one of ``others``.
+        """Whether everybody who meets this meets one of ``others``.
 
-        Together they allow all values that any of them allows. A claim that is true is another
-        thing than one with a value.
+        Together the others allow all values that any of them allows. A claim that must be true and
+        a claim with values never imply each other.
         """
-        alike = [each for each in _alike(self, others) if each.claim_type == self.claim_type]
+        alike = [claim for claim in _alike(self, others) if claim.claim_type == self.claim_type]
         if not self.values:
-            return any(not each.values for each in alike)
-        allowed = {value for each in alike for value in each.values}
+            return any(not claim.values for claim in alike)
+        allowed = {value for claim in alike for value in claim.values}
         return allowed.issuperset(self.values)
 
 
@@ -133,15 +134,15 @@ class RequiredLevel:
 
     def is_reached_by(self, level: str) -> bool:
         """Whether somebody at ``level`` meets this."""
-        held = LEVEL.fullmatch(level)
-        asked = LEVEL.fullmatch(self.level)
-        if held is None or asked is None:
+        reached = LEVEL.fullmatch(level)
+        required = LEVEL.fullmatch(self.level)
+        if reached is None or required is None:
             return level == self.level
-        return int(held[1]) >= int(asked[1])
+        return int(reached[1]) >= int(required[1])
 
     def implies(self, others: Iterable[object]) -> bool:
-        """Whether whoever meets this meets one of ``others``."""
-        return any(each.is_reached_by(self.level) for each in _alike(self, others))
+        """Whether everybody who meets this meets one of ``others``."""
+        return any(other.is_reached_by(self.level) for other in _alike(self, others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ class RequiredScope:
         return self.scope
 
     def implies(self, others: Iterable[object]) -> bool:
-        """Whether whoever meets this meets one of ``others``."""
+        """Whether everybody who meets this meets one of ``others``."""
         return self in others
 
 
@@ -185,8 +186,8 @@ class RecentSignIn:
         return RECENT_SIGN_IN
 
     def implies(self, others: Iterable[object]) -> bool:
-        """Whether whoever meets this meets one of ``others``."""
-        return any(self.minutes <= each.minutes for each in _alike(self, others))
+        """Whether everybody who meets this meets one of ``others``."""
+        return any(self.minutes <= other.minutes for other in _alike(self, others))
 
 
 Requirement = RequiredClaim | RequiredLevel | RequiredScope | RecentSignIn

@@ -53,11 +53,13 @@ def read_object(octets: bytes, *, deepest: int = MAX_DEPTH) -> dict[str, Any]:
 
 
 def _require_depth(value: Any, left: int) -> None:
-    if type(value) is not dict and type(value) is not list:
+    if type(value) is dict:
+        value = list(value.values())
+    if type(value) is not list:
         return
     if not left:
         raise NotStrictJSON("nested too deep")
-    for member in value.values() if type(value) is dict else value:
+    for member in value:
         _require_depth(member, left - 1)
 
 

@@ -13,7 +13,7 @@ Column: TypeAlias = "models.Field[Any, Any]"
 
 
 def must_differ(field: Column) -> bool:
-    """Whether ``field`` is in a rule. Beside another column two rows may still have the same."""
+    """Whether a rule covers ``field``, by itself or together with other columns."""
     return any(field in rule.columns for rule in rules_of(field.model))
 
 
@@ -30,7 +30,7 @@ class UniqueRule:
 
     @property
     def has_text(self) -> bool:
-        return any(isinstance(each, TEXTS) for each in self.columns)
+        return any(isinstance(column, TEXTS) for column in self.columns)
 
     def takes_null(self, field: Column) -> bool:
         """Whether the rule lets ``field`` be NULL in any number of rows."""

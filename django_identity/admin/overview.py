@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.contrib import admin
-from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from django_identity import conf
 from django_identity.admin.listing import RecordAdmin
 from django_identity.gates import site_map
-from django_identity.lifecycle.operators.overview import KEPT_SECONDS, Figures, overview_of
+from django_identity.lifecycle.operators.overview import Figures, kept, overview_of
 from django_identity.models import Consent, LinkedIdentity, Overview
 from django_identity.texts.operators import Words
 
@@ -94,12 +94,9 @@ def _charts(figures: Figures) -> list[Chart]:
 
 
 def _passed(application: conf.Application) -> Chart:
-    """Who passes the gates, at most a minute ago, as the other figures."""
+    """Who passes the gates, or passed them lately, as the other figures."""
     key = f"{PASSED_KEY}.{application.alias}.{application.environment}"
-    bars = cache.get(key)
-    if not isinstance(bars, list):
-        bars = _count_passed(application)
-        cache.set(key, bars, timeout=KEPT_SECONDS)
+    bars = kept(key, partial(_count_passed, application))
     title = _("Who passes the site's gates now, of the newest %(most)d people") % {"most": COUNTED}
     return Chart(title, bars)
 

@@ -56,9 +56,9 @@ def register_all() -> None:
 
 
 def _messages(problems: Iterable[Problem]) -> list[CheckMessage]:
-    return [
-        (Error if each.check_id.startswith("E") else Warning)(
-            each.message, hint=each.hint, id=f"django_identity.{each.check_id}"
-        )
-        for each in problems
-    ]
+    messages: list[CheckMessage] = []
+    for problem in problems:
+        kind = Error if problem.check_id.startswith("E") else Warning
+        check_id = f"django_identity.{problem.check_id}"
+        messages.append(kind(problem.message, hint=problem.hint, id=check_id))
+    return messages

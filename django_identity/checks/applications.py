@@ -23,15 +23,18 @@ def problems_of(application: Application) -> Iterator[Problem]:
     yield from _secrets(application)
     yield from _addresses(application)
     if application.keep_claims and not {*application.keep_claims} & {*CLAIMS}:
-        said = f"KEEP_CLAIMS of the application {application.alias!r} has no claim that is known."
-        hint = f"Known are {', '.join(CLAIMS)}. Every other claim is dropped."
-        yield Problem("W034", said, hint)
+        yield Problem(
+            "W034",
+            f"KEEP_CLAIMS of the application {application.alias!r} has no claim that is known.",
+            f"Known are {', '.join(CLAIMS)}. Every other claim is dropped.",
+        )
     try:
         site = policy.load(application.policy)
     except ConfigurationError as error:
         yield Problem("E010", str(error), "POLICY is the dotted path of a class.")
         return
     yield from _signatures(site, application)
+
     where = f"in the policy of the application {application.alias!r}."
     # What the package's own methods do not do. A site's own method is for the site to test.
     if type(site).new_user_fields is IdentityPolicy.new_user_fields:
@@ -41,11 +44,15 @@ def problems_of(application: Application) -> Iterator[Problem]:
 
 
 def _secrets(application: Application) -> Iterator[Problem]:
-    alias, is_live = application.alias, application.environment == "live"
+    alias = application.alias
+    is_live = application.environment == "live"
     if application.document_keys and find_spec("joserfc") is None:
-        said = f"The application {alias!r} has DOCUMENT_KEYS, and joserfc is missing."
-        hint = 'Install the extra: pip install "django-identity[trusted]"'
-        yield Problem("E067", said, hint)
+        yield Problem(
+            "E067",
+            f"The application {alias!r} has DOCUMENT_KEYS, and joserfc is missing.",
+            'Install the extra: pip install "django-identity[trusted]"',
+        )
+
     if not application.webhook_secrets:
         yield Problem(
             "W025",
@@ -53,6 +60,7 @@ def _secrets(application: Application) -> Iterator[Problem]:
             "and a revocation is seen only when the credential runs out.",
             "Register the webhook at the service, and set the secret that it shows.",
         )
+
     if is_live and settings.DEBUG:
         yield Problem(
             "E038",
@@ -60,6 +68,7 @@ def _secrets(application: Application) -> Iterator[Problem]:
             "data.",
             "Set DEBUG = False, or use the application's test credentials.",
         )
+
     if is_live and application.encryption_keys[0].reveal() == settings.SECRET_KEY:
         yield Problem(
             "W026",
@@ -78,6 +87,7 @@ def _addresses(application: Application) -> Iterator[Problem]:
             "/oauth2/auth and /oauth2/token itself.",
             f"Set AUTH_URL = {application.auth_url.removesuffix('/oauth2')!r}.",
         )
+
     for name in ADDRESSES:
         parts = urlsplit(getattr(application, name.lower()) or "")
         if parts.scheme == "http" and not is_loopback(parts.hostname):
@@ -87,6 +97,7 @@ def _addresses(application: Application) -> Iterator[Problem]:
                 "and tokens travel unencrypted.",
                 "Use https, unless nobody else can read that network.",
             )
+
     # Other people may own hosts of a wildcard domain.
     is_open = any(host == "*" or host.startswith(".") for host in settings.ALLOWED_HOSTS)
     if is_open and application.redirect_uri is None:
@@ -115,13 +126,14 @@ def _signatures(site: IdentityPolicy, application: Application) -> Iterator[Prob
 
 
 def _without_types(wanted: Signature) -> Signature:
-    parameters = [each.replace(annotation=Parameter.empty) for each in wanted.parameters.values()]
-    return Signature(parameters)
+    named = wanted.parameters.values()
+    return Signature([parameter.replace(annotation=Parameter.empty) for parameter in named])
 
 
 def _takes(own: Callable[..., object], wanted: Signature) -> bool:
     """Whether ``own``, a bound method, can be called with the arguments of ``wanted``."""
-    positional, named = [], {}
+    positional: list[str] = []
+    named: dict[str, str] = {}
     for parameter in [*wanted.parameters.values()][1:]:
         if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD:
             positional.append(parameter.name)
@@ -137,7 +149,9 @@ def _takes(own: Callable[..., object], wanted: Signature) -> bool:
 def _left(site: IdentityPolicy, where: str) -> Iterator[Problem]:
     """What an erasure leaves: fields of the user, and former versions."""
     model = get_user_model()
-    names = anonymisation.cannot_blank(model) if site.erasure == "anonymise" else []
+    names: list[str] = []
+    if site.erasure == "anonymise":
+        names = anonymisation.cannot_blank(model)
     if names:
         yield Problem(
             "W032",
@@ -146,7 +160,9 @@ def _left(site: IdentityPolicy, where: str) -> Iterator[Problem]:
             "If they say something about the person, let them be empty (null=True), or empty them "
             f"in erase_user() {where}",
         )
-    if keepers := histories.keepers_of(model):
+
+    keepers = histories.keepers_of(model)
+    if keepers:
         yield Problem(
             "W033",
             "These can keep former versions of any row, and an erasure leaves those of "

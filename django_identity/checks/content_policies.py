@@ -48,9 +48,9 @@ def _form_actions() -> Iterator[tuple[str, list[str]]]:
         if sources:
             yield "SECURE_CSP", sources
     if OF_DJANGO_CSP in settings.MIDDLEWARE:
-        given = getattr(settings, "CONTENT_SECURITY_POLICY", None) or {}
-        value = given.get("DIRECTIVES", {}).get("form-action")
-        if value is not None and not _is_left_out(given.get("EXCLUDE_URL_PREFIXES")):
+        policy = getattr(settings, "CONTENT_SECURITY_POLICY", None) or {}
+        value = policy.get("DIRECTIVES", {}).get("form-action")
+        if value is not None and not _is_left_out(policy.get("EXCLUDE_URL_PREFIXES")):
             yield "CONTENT_SECURITY_POLICY", _listed(value)
 
 
@@ -73,7 +73,7 @@ def _is_left_out(prefixes: Iterable[str] | None) -> bool:
 
 
 def _allows(source: str, service: SplitResult) -> bool:
-    """Whether ``source`` matches the service's origin. One that is not understood may do so."""
+    """Whether ``source`` may match the service's origin. If it is not understood, it may."""
     # A scheme also allows its secure form (§6.7.2.8).
     schemes = (service.scheme, service.scheme.replace("https", "http"))
     if source.endswith(":"):

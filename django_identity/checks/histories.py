@@ -1,4 +1,4 @@
-"""Which models can keep former versions of an account. The models tell, whichever app has them."""
+"""Models that can keep former versions of an account, recognised by their fields."""
 
 from collections.abc import Iterator
 from typing import TypeAlias
@@ -9,7 +9,7 @@ from django.db import models
 
 from django_identity import anonymisation
 
-TEXTS = (models.TextField, models.JSONField)
+FREE_TEXTS = (models.TextField, models.JSONField)
 # Every site has those of Django. What they hold, the log of the admin, stands in the documentation.
 NOT_ASKED = ("django.contrib.", "django_identity.")
 Model: TypeAlias = type[models.Model]
@@ -48,5 +48,5 @@ def _holds_text_about_any(model: Model) -> bool:
     has_text = False
     for field in options.concrete_fields:
         refers |= field.related_model is ContentType
-        has_text |= isinstance(field, TEXTS) and field.name not in keys
+        has_text |= isinstance(field, FREE_TEXTS) and field.name not in keys
     return refers and has_text

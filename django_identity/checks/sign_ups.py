@@ -17,28 +17,27 @@ from django_identity.conf.rules import Problem
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
 
-SOMEBODY = Profile(
+FULL_PROFILE = Profile(
     id="somebody", email="somebody@example.org", first_name="Some", last_name="Body", country="NG"
 )
 #: Without ``profile:read`` the service says no more.
-NOBODY = Profile(id="somebody")
+BARE_PROFILE = Profile(id="somebody")
 
 
 def problems_of(site: IdentityPolicy, application: Application) -> Iterator[Problem]:
     """What a new user must have, and the policy's own default does not give."""
     where = f"in the policy of the application {application.alias!r}."
-    profile = SOMEBODY if "profile:read" in application.scopes else NOBODY
-    given = site.new_user_fields(profile=profile, kyc=None)
+    profile = FULL_PROFILE if "profile:read" in application.scopes else BARE_PROFILE
+    values = site.new_user_fields(profile=profile, kyc=None)
     model = get_user_model()
     # ``migrate`` runs the checks too, when there may be no tables.
     querying = {field.name for field in model._meta.fields if _may_query(field)}
-    unknown = querying - given.keys()
-    user = model(**given, **dict.fromkeys(unknown))
+    unknown = querying - values.keys()
+    user = model(**values, **dict.fromkeys(unknown))
     hint = f"Write new_user_fields() {where}"
-    try:
-        user.clean_fields(exclude=["password", *unknown])
-    except ValidationError as invalid:
-        names = ", ".join(sorted(invalid.message_dict))
+
+    names = ", ".join(_invalid(user, unknown))
+    if names:
         yield Problem(
             "E041",
             f"A sign-up does not fill these fields of {user._meta.label} validly: {names}. Every "
@@ -54,7 +53,7 @@ def problems_of(site: IdentityPolicy, application: Application) -> Iterator[Prob
             f"Let them be NULL (null=True), add profile:read to SCOPES, or write "
             f"new_user_fields() {where}",
         )
-    names = ", ".join(_demanded_besides({*given, *policy.PROFILE_FIELDS}))
+    names = ", ".join(_demanded_besides({*values, *policy.PROFILE_FIELDS}))
     if names:
         yield Problem(
             "E074",
@@ -62,6 +61,15 @@ def problems_of(site: IdentityPolicy, application: Application) -> Iterator[Prob
             "Every new person would be refused.",
             hint,
         )
+
+
+def _invalid(user: AbstractBaseUser, unknown: set[str]) -> list[str]:
+    """The names of the fields whose own validation refuses their values."""
+    try:
+        user.clean_fields(exclude=["password", *unknown])
+    except ValidationError as error:
+        return sorted(error.message_dict)
+    return []
 
 
 def _may_query(field: Field[Any, Any]) -> bool:
@@ -82,8 +90,8 @@ def _same_for_everybody(user: AbstractBaseUser) -> Iterator[str]:
             yield field.name
 
 
-def _demanded_besides(given: set[str]) -> Iterator[str]:
-    """The names of the parameters of ``create_user`` that have no default."""
+def _demanded_besides(filled: set[str]) -> Iterator[str]:
+    """The parameters of ``create_user`` without a default that a sign-up does not fill."""
     manager = get_user_model()._default_manager
     create_user = getattr(manager, "create_user", None)
     if create_user is None:
@@ -92,5 +100,5 @@ def _demanded_besides(given: set[str]) -> Iterator[str]:
     for name, parameter in signature(create_user).parameters.items():
         is_named = parameter.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
         is_demanded = is_named and parameter.default is Parameter.empty
-        if is_demanded and name not in given | {"password"}:
+        if is_demanded and name not in filled | {"password"}:
             yield name

@@ -13,6 +13,7 @@ from django.utils import translation
 from django_identity import charset, conf, database
 from django_identity.backends import BACKEND_PATH
 from django_identity.conf.rules import Problem
+from django_identity.secrets import Secret
 from django_identity.service.http import environment_problem
 
 NOT_FOR_SITES = ("django_identity.sandbox.", "django_identity.testing.")
@@ -51,7 +52,7 @@ def sandbox_problems() -> Iterator[Problem]:
 
 def environment_problems() -> Iterator[Problem]:
     """Test people beside real ones. Anybody can make a test person with any address at all."""
-    environments = {each.environment for each in conf.applications()}
+    environments = {application.environment for application in conf.applications()}
     if len(environments) > 1:
         yield Problem(
             "E068",
@@ -62,25 +63,30 @@ def environment_problems() -> Iterator[Problem]:
 
 
 def problems() -> Iterator[Problem]:
-    live = [each for each in conf.applications() if each.environment == "live"]
     yield from _pages()
     yield from _tenants()
     yield from _databases()
-    if live:
+    if any(application.environment == "live" for application in conf.applications()):
         yield from sandbox_problems()
-        yield from _live(live)
-    if problem := environment_problem():
+        yield from _cookies()
+        yield from _webhook_secrets()
+
+    error = environment_problem()
+    if error:
         yield Problem(
             "E014",
-            f"The environment's certificate authority or proxy cannot be used ({problem}): every "
+            f"The environment's certificate authority or proxy cannot be used ({error}): every "
             "call of the service would fail.",
             "SSL_CERT_FILE is a file of PEM certificates; HTTPS_PROXY has the form "
             "http://[user:password@]host:port.",
         )
+
     if not settings.USE_TZ:
-        said = "USE_TZ is off: the times of claims and revocations could not be compared."
-        hint = "Set USE_TZ = True. Only the TIME_ZONE of pages is a matter of taste."
-        yield Problem("E039", said, hint)
+        yield Problem(
+            "E039",
+            "USE_TZ is off: the times of claims and revocations could not be compared.",
+            "Set USE_TZ = True. Only the TIME_ZONE of pages is a matter of taste.",
+        )
 
 
 def database_problems() -> Iterator[Problem]:
@@ -96,15 +102,19 @@ def database_problems() -> Iterator[Problem]:
         )
 
 
-def _live(live: list[conf.Application]) -> Iterator[Problem]:
+def _cookies() -> Iterator[Problem]:
     """Without ``Secure`` a browser also sends the cookie over plain http."""
     for setting in ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE"):
         if not getattr(settings, setting):
             hint = f"Set {setting} = True, and serve the site only over https."
             yield Problem("E011", f"{setting} is not set, and an application is live.", hint)
-    of_live = {secret for each in live for secret in each.webhook_secrets}
-    others = [each for each in conf.applications() if each.environment != "live"]
-    if of_live & {secret for each in others for secret in each.webhook_secrets}:
+
+
+def _webhook_secrets() -> Iterator[Problem]:
+    secrets: dict[str, set[Secret]] = {"live": set(), "test": set()}
+    for application in conf.applications():
+        secrets[application.environment].update(application.webhook_secrets)
+    if secrets["live"] & secrets["test"]:
         yield Problem(
             "E036",
             "A test application and a live one have the same webhook secret: an event of the test "
@@ -134,13 +144,15 @@ def _pages() -> Iterator[Problem]:
     try:
         resolve_url(getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None) or "/")
     except NoReverseMatch:
-        said = "IDENTITY_LOCAL_SIGN_IN_URL is neither an address nor a URL name."
-        hint = "Set it to the site's own sign-in page, or to None if there is no such page."
-        yield Problem("E012", said, hint)
+        yield Problem(
+            "E012",
+            "IDENTITY_LOCAL_SIGN_IN_URL is neither an address nor a URL name.",
+            "Set it to the site's own sign-in page, or to None if there is no such page.",
+        )
 
 
 def _languages() -> Iterator[Problem]:
-    """What is registered at the service is one address, and the service has no language."""
+    """The service stores one callback and one webhook address, without a language."""
     for page in ("callback", "webhook"):
         addresses = _addresses(page)
         if len(addresses) > 1:
@@ -168,16 +180,15 @@ def _addresses(page: str) -> set[str]:
 
 def _tenants() -> Iterator[Problem]:
     """With django-tenants, which has a schema for each tenant."""
-    ours = apps.get_app_config("django_identity")
-    names = {ours.name, f"{type(ours).__module__}.{type(ours).__name__}"}
+    config = apps.get_app_config("django_identity")
+    names = {config.name, f"{type(config).__module__}.{type(config).__name__}"}
     public = getattr(settings, "PUBLIC_SCHEMA_NAME", "public")
-    of_types = [
-        name
-        for kind, given in getattr(settings, "TENANT_TYPES", {}).items()
-        if kind != public
-        for name in given.get("APPS", ())
-    ]
-    if not names.isdisjoint([*getattr(settings, "TENANT_APPS", ()), *of_types]):
+
+    of_tenants = [*getattr(settings, "TENANT_APPS", ())]
+    for kind, tenant_type in getattr(settings, "TENANT_TYPES", {}).items():
+        if kind != public:
+            of_tenants += tenant_type.get("APPS", ())
+    if not names.isdisjoint(of_tenants):
         yield Problem(
             "W070",
             "Each tenant has tables of this package: an event reaches the tenant of its address "

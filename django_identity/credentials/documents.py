@@ -46,7 +46,7 @@ def open_document(document: str, *, keys: Sequence[Mapping[str, Any]], content_t
     content = _opened(document, keys, kind)
     detail = "no key opens it"
     if content is not None:
-        is_of_kind = TYPES.get(kind)
+        is_of_kind = CONTENT_CHECKS.get(kind)
         if is_of_kind and len(content) <= LARGEST and is_of_kind(content):
             return content
         detail = "not of its type and size"
@@ -118,7 +118,7 @@ def _is_json(content: bytes) -> bool:
 
 
 # By ``media_type``. Never one that a browser would run, such as HTML and SVG.
-TYPES: Final[Mapping[str, Callable[[bytes], bool]]] = {
+CONTENT_CHECKS: Final[Mapping[str, Callable[[bytes], bool]]] = {
     "json": _is_json,
     "pdf": lambda content: content.startswith(b"%PDF-"),
     "image/jpeg": lambda content: content.startswith(b"\xff\xd8\xff"),

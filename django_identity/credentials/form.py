@@ -24,6 +24,7 @@ def take_apart(credential: str) -> tuple[bytes, list[bytes], list[bytes]]:
     """
     if len(credential) > MAX_CHARACTERS:
         raise CredentialRejected(RejectionReason.LIMITS)
+
     # A character outside ASCII becomes "?", which the check of the characters refuses too.
     text = credential.encode("ascii", "replace")
     disclosures = text.split(b"~")
@@ -31,6 +32,7 @@ def take_apart(credential: str) -> tuple[bytes, list[bytes], list[bytes]]:
     segments = token.split(b".")
     if len(disclosures) > MAX_DISCLOSURES + 1 or len(segments[0]) > MAX_HEADER_CHARACTERS:
         raise CredentialRejected(RejectionReason.LIMITS)
+
     if text.translate(None, _CHARACTERS):
         raise CredentialRejected(RejectionReason.FORMAT_CHARSET)
     # The last part, behind the last "~", is taken off here and must be empty.
@@ -40,6 +42,7 @@ def take_apart(credential: str) -> tuple[bytes, list[bytes], list[bytes]]:
         raise CredentialRejected(RejectionReason.FORMAT_SEGMENTS)
     if not all(disclosures) or text.find(b".", len(token)) != -1:
         raise CredentialRejected(RejectionReason.FORMAT_DISCLOSURE)
+
     for part in segments + disclosures:
         if part[-1] not in base64url.LAST_OCTETS[len(part) & 3]:
             raise CredentialRejected(RejectionReason.ENCODING)
@@ -57,6 +60,7 @@ def read_kid(segment: bytes) -> str:
         header = strict_json.read_object(base64url.decode(segment))
     except strict_json.NotStrictJSON:
         raise CredentialRejected(RejectionReason.HEADER_JSON) from None
+
     # "none", or an HMAC with the public key as its secret, would be anybody's signature.
     if header.get("alg") != "ES256":
         raise CredentialRejected(RejectionReason.HEADER_ALG)
@@ -68,6 +72,7 @@ def read_kid(segment: bytes) -> str:
         raise CredentialRejected(RejectionReason.HEADER_CRIT)
     if not _KEY_SOURCES.isdisjoint(header):
         raise CredentialRejected(RejectionReason.HEADER_KEY_SOURCE)
+
     kid = header.get("kid")
     if not isinstance(kid, str):
         raise CredentialRejected(RejectionReason.HEADER_KID)

@@ -11,7 +11,7 @@ MAX_CHARACTERS: Final = 16 * 1024
 # The service's keys sign credentials too, so the type must show that this is not a credential
 # (RFC 8725 §3.11).
 ACCESS_TOKENS: Final = frozenset({"at+jwt", "application/at+jwt"})
-TYPES: Final = ACCESS_TOKENS | {"JWT"}
+TOKEN_TYPES: Final = ACCESS_TOKENS | {"JWT"}
 # PyJWT takes a list in which our id is one of several: ``subject_of`` compares instead.
 OPTIONS: Final[jwt.types.Options] = {"require": ["iss", "aud", "sub", "exp"], "verify_aud": False}
 
@@ -34,7 +34,7 @@ def subject_of(
         header = jwt.get_unverified_header(token)
         key = keys.get(header.get("kid", ""))
         kind = header.get("typ", "JWT")
-        if key is None or kind not in TYPES:
+        if key is None or kind not in TOKEN_TYPES:
             return None
         claims = jwt.decode(
             token, key, algorithms=["ES256"], issuer=issuer, leeway=leeway, options=OPTIONS

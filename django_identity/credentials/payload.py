@@ -48,7 +48,10 @@ def require_parties(
             raise CredentialRejected(RejectionReason[f"PAYLOAD_{name.upper()}"])
     sub = payload.get("sub")
     # PostgreSQL cannot store NUL in text.
-    if type(sub) is not str or not sub or "\0" in sub or (subject is not None and sub != subject):
+    if type(sub) is not str or not sub or "\0" in sub:
+        raise CredentialRejected(RejectionReason.PAYLOAD_SUB)
+    # Another person's credential must not open this person's gates.
+    if subject is not None and sub != subject:
         raise CredentialRejected(RejectionReason.PAYLOAD_SUB)
 
 

@@ -59,6 +59,7 @@ def verify(
         raise ValueError("leeway must be a finite number of seconds, not negative")
     if now is not None and now.utcoffset() is None:
         raise ValueError("now must be an aware datetime")
+
     seconds = time.time()
     if now is not None:
         seconds = now.timestamp()
@@ -67,6 +68,7 @@ def verify(
         return _verified(credential, keys, expected, subject, seconds, leeway)
     except CredentialRejected as rejected:
         reason = rejected.reason
+
     # Raise a new error: the frames of the first one hold the credential in their variables.
     del credential, subject
     raise CredentialRejected(reason)
@@ -88,7 +90,12 @@ def _verified(
     require_listed(disclosures, listed_digests(payload))
     claims = read_claims(disclosures, payload)
     return VerifiedCredential(
-        payload["sub"], payload["environment"], kid, claims, payload["exp"], payload.get("iat")
+        subject=payload["sub"],
+        environment=payload["environment"],
+        kid=kid,
+        claims=claims,
+        exp=payload["exp"],
+        iat=payload.get("iat"),
     )
 
 

@@ -25,7 +25,7 @@ VERSION = 1
 
 
 class NotAMap(ValueError):
-    """The file is none that this version has written of this site."""
+    """This version has not written the file, or not for this site."""
 
 
 class Verdict(StrEnum):
@@ -61,7 +61,7 @@ def changes(before: Sequence[Address], now: Sequence[Address]) -> Iterator[Chang
 
 
 class _Map:
-    """The addresses of a map by what one looks for."""
+    """The addresses of a map, by URL and by view."""
 
     def __init__(self, addresses: Iterable[Address]) -> None:
         # Of several views at one address Django calls the first.
@@ -128,10 +128,10 @@ def _pairs(address: Address, present: _Map, former: _Map) -> Iterator[_Pair]:
 
 
 def _demand(reading: Reading, method: str) -> Demand:
-    """What the view asked for, so that a request of ``method`` may ask for no less now.
+    """What a view asked for, which a request of ``method`` must at least meet now.
 
-    A method that the view had no handler for is compared with the least of those that it had; a
-    view that has become a function, and answers them all, with all of them.
+    If the view had no handler for the method, the least of what its handlers asked for counts. If
+    the view has become a function, which answers every method, all of it counts.
     """
     if not reading.methods or method in reading.methods:
         return reading.demand(method)

@@ -222,9 +222,11 @@ def _explain(request: HttpRequest, closed: Closed, *, way_in: str, next_url: str
         "way_in": way_in,
         "next": next_url,
     }
+
     is_scope = isinstance(closed.requirement, RequiredScope)
     if is_scope and closed.asked in application.later_scopes:
         context["scope"] = closed.asked
+
     template = "django_identity/gate_closed.html"
     response = page(request, application, template, context, status=403, is_closed=True)
     response["Cache-Control"] = NEVER_CACHED

@@ -135,9 +135,10 @@ def _first_closed(
     request: HttpRequest,
     user: object,
 ) -> ClosedGate | None:
-    """The first gate that is closed to ``user``, the view's, or to ``request.user``.
+    """The first gate that is closed to ``user`` or to ``request.user``.
 
-    A middleware may have replaced one of ``request.user`` and ``request.auser`` alone.
+    ``user`` is what the view sees. A middleware may have replaced only ``request.user``, or only
+    ``request.auser``; a gate must hold for both.
     """
     people = [user]
     if user != request.user:

@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, get_args
 
 from django_identity.conf import DEFAULT_ALIAS
-from django_identity.gates.gate import describe as describe_requirement
+from django_identity.gates.gate import describe_requirement
 from django_identity.requirements import RequiredClaim, Requirement
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Code that is not ours, of which the name is all that is known: ``module:name``."""
+    """A decision of the site's own code. Only its name is known: ``module:name``."""
 
     name: str
 
@@ -41,7 +41,7 @@ class Some:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Whoever does not pass ``part``."""
+    """Everybody who does not pass ``part``."""
 
     part: Demand
 
@@ -74,37 +74,38 @@ def _combined(kind: type[Every | Some], demands: Iterable[Demand]) -> Demand:
 
 
 def implies(now: Demand, before: Demand) -> bool:
-    """Whether whoever passes ``now`` passes ``before`` too: ``now`` asks for no less."""
-    return now == before or _contradict((Answer(now, is_yes=True), Answer(before, is_yes=False)))
+    """Whether everybody who passes ``now`` passes ``before`` too: ``now`` asks for no less."""
+    exception = (Assumption(now, passes=True), Assumption(before, passes=False))
+    return now == before or _contradict(exception)
 
 
-class Answer(NamedTuple):
-    """Whether somebody passes ``demand``."""
+class Assumption(NamedTuple):
+    """That somebody passes ``demand``, or does not."""
 
     demand: Demand
-    is_yes: bool
+    passes: bool
 
 
-def _contradict(answers: tuple[Answer, ...]) -> bool:
-    """Whether nobody can give all of ``answers``.
+def _contradict(assumptions: tuple[Assumption, ...]) -> bool:
+    """Whether ``assumptions`` are true of nobody.
 
     This is the method of analytic tableaux: each step takes one combination apart, without changing
     the result, until there are requirements alone.
     """
     passed: list[Requirement | Foreign] = []
     failed: list[Requirement | Foreign] = []
-    for place, (demand, is_yes) in enumerate(answers):
-        rest = answers[:place] + answers[place + 1 :]
+    for place, (demand, passes) in enumerate(assumptions):
+        rest = assumptions[:place] + assumptions[place + 1 :]
         match demand:
             case Not(part=part):
-                return _contradict((*rest, Answer(part, not is_yes)))
+                return _contradict((*rest, Assumption(part, not passes)))
             case Every(parts=parts) | Some(parts=parts):
-                of_parts = tuple(Answer(part, is_yes) for part in parts)
-                # Who passes every part gives all these answers, and so does who passes none.
-                if isinstance(demand, Every) == is_yes:
+                of_parts = tuple(Assumption(part, passes) for part in parts)
+                # All of it is true of who passes every part, and of who passes not even some part.
+                if isinstance(demand, Every) == passes:
                     return _contradict(rest + of_parts)
-                return all(_contradict((*rest, answer)) for answer in of_parts)
-            case _ if is_yes:
+                return all(_contradict((*rest, of_part)) for of_part in of_parts)
+            case _ if passes:
                 passed.append(demand)
             case _:
                 failed.append(demand)

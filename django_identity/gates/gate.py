@@ -69,7 +69,7 @@ class Gate:
         return any(isinstance(required, RecentSignIn) for required in self.requirements)
 
     def __str__(self) -> str:
-        return ", ".join(map(describe, self.requirements))
+        return ", ".join(map(describe_requirement, self.requirements))
 
 
 class Missing(NamedTuple):
@@ -140,7 +140,7 @@ def claims_of_all(
     return {key: standing.proven_claims() for key, standing in standings.items()}
 
 
-def describe(requirement: Requirement) -> str:
+def describe_requirement(requirement: Requirement) -> str:
     """For lists of gates, in which a scope and a claim may have the same name."""
     if isinstance(requirement, RequiredScope):
         return f"scope {requirement}"

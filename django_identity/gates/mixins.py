@@ -61,6 +61,7 @@ class GateMixin(View):
     def _gate(self, layer: Any, name: str) -> Gate:
         application = getattr(layer, "identity_application", self.identity_application)
         value = vars(layer)[name]
+
         claims: Iterable[str] = ()
         others: dict[str, Any] = {}
         try:

@@ -1,6 +1,6 @@
 """What stands before one view: decorators, mixins, permissions, and the gates of its handlers.
 
-What the site's own code decides is a demand of its own, by the name of that code. Django REST
+What the site's own code decides is a demand too, with the name of that code. Django REST
 framework's classes are known by their names, because a site may run without it.
 """
 
@@ -35,7 +35,7 @@ class Guard:
 
     @property
     def passed_by(self) -> Demand:
-        """What shows the view. An answer of the site's own may show what the view would."""
+        """What lets somebody see the view. A callable ``on_closed`` may show the same content."""
         if self.closed in ANSWERS:
             return self.demand
         return some([self.demand, Foreign(f"{self.closed}()")])
@@ -49,7 +49,7 @@ class Reading:
     methods: tuple[str, ...] = ()
 
     def demand(self, method: str) -> Demand:
-        """What a request of ``method`` meets; of an empty text, what every request meets."""
+        """What a request of ``method`` must meet. An empty text: what every request must meet."""
         return every(guard.passed_by for guard in self.guards if guard.method in ("", method))
 
 
@@ -125,17 +125,19 @@ def _mixins(as_view: _AsView) -> Iterator[Guard]:
     """A ``dispatch`` of the site's own may answer before it calls a mixin further down."""
     if not issubclass(as_view.view_class, mixins.GateMixin):
         return
-    own = before = ""
-    for above in as_view.view_class.__mro__:
-        dispatch = vars(above).get("dispatch")
+    last_own = ""
+    above_a_mixin = ""
+    for base in as_view.view_class.__mro__:
+        dispatch = vars(base).get("dispatch")
         if dispatch is None:
             continue
-        if above.__module__ == mixins.__name__:
-            before = own
+        if base.__module__ == mixins.__name__:
+            above_a_mixin = last_own
         elif not any(_gates_on([dispatch])) and not _is_of_framework(dispatch):
-            own = f"{_name_of(above)}.dispatch()"
+            last_own = f"{_name_of(base)}.dispatch()"
+
     for gate in as_view.view_class(**as_view.initkwargs).gates():
-        yield _guard(gate, unless=before)
+        yield _guard(gate, unless=above_a_mixin)
 
 
 # Permissions of Django REST framework
@@ -143,10 +145,11 @@ def _mixins(as_view: _AsView) -> Iterator[Guard]:
 
 def _permissions(as_view: _AsView) -> Iterator[Guard]:
     for name in ("get_permissions", "check_permissions"):
-        decides = _own(as_view.view_class, name)
-        if decides:
-            yield Guard(Foreign(decides), "forbid")
+        own_method = _own(as_view.view_class, name)
+        if own_method:
+            yield Guard(Foreign(own_method), "forbid")
             return
+
     before = _own(as_view.view_class, "dispatch") or _own(as_view.view_class, "initial")
     classes = getattr(as_view.view_class, "permission_classes", ())
     for permission in as_view.initkwargs.get("permission_classes", classes):
@@ -184,7 +187,10 @@ def _demand_of(permission: Any, gates: list[Gate]) -> Demand:
 
 
 def _layers_of(view: Any) -> Iterator[Any]:
-    """``view``, then what it wraps, then what that wraps. A wrapper may be in a circle."""
+    """``view`` and the functions inside it, from the outermost to the innermost.
+
+    Two wrappers may name each other, so each layer is passed once.
+    """
     passed: set[int] = set()
     while view is not None and id(view) not in passed:
         yield view
@@ -193,7 +199,7 @@ def _layers_of(view: Any) -> Iterator[Any]:
 
 
 def _inside(layer: Any) -> Any:
-    """What ``layer`` calls, as far as one can see."""
+    """The function that ``layer`` wraps, or None if nobody can tell."""
     if isinstance(layer, partial):
         return layer.func
     if isinstance(layer, MethodType):

@@ -69,7 +69,7 @@ def addresses() -> Iterator[Address]:
 
 
 def with_answers(found: Sequence[Address]) -> list[Address]:
-    """``found``, each with the earlier one that answers it, by the URLconf as it is now."""
+    """``found``, each with the earlier address that answers in its place, if there is one."""
     if len(found) > MOST_COMPARED:
         return [replace(address, answered_by=UNKNOWN) for address in found]
     return [replace(address, answered_by=_answered_by(address)) for address in found]

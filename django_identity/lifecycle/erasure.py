@@ -20,7 +20,7 @@ from django_identity import conf, database, policy, signals
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import attempts, audit, dossier, votes, withdrawal
 from django_identity.lifecycle.attempts import Stop
-from django_identity.logs import LogEvent, log, log_trouble
+from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,
     ErasureReceipt,
@@ -204,8 +204,7 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
 
 def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     """Store and log the class of ``error``, and the models whose rows protect the account's."""
-    in_the_way = getattr(error, "protected_objects", ()) or getattr(error, "restricted_objects", ())
-    models = ",".join(sorted({row._meta.label for row in in_the_way})) or None
+    models = models_in_the_way(error)
     kind = f"{type(error).__name__}: {models}" if models else type(error).__name__
     due_at = attempts.next_attempt(receipt.attempts)
     pending = ErasureReceipt.objects.filter(pk=receipt.pk, erased_at=None)

@@ -5,8 +5,8 @@ transaction writes it empty and revoked, and commits. The second one locks it, s
 applies the events that came since the sign-in or code began, and grants. A known identity needs
 only the second. The site's policy is asked in each step, with the claims that open gates then: in
 the first with those that the credential proves, in the second with what is stored after the events.
-If the second step is refused, what the first one made is deleted; if the process dies in between,
-the next full sign-in fills it.
+If the second step is refused, ``unfinished`` takes back what the first one made; if the process
+dies in between, the next full sign-in fills it, or upkeep takes it back.
 """
 
 from copy import copy
@@ -25,12 +25,12 @@ from django_identity.lifecycle import (
     notices,
     questions,
     sessions,
+    unfinished,
     withdrawal,
 )
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.lifecycle.decisions import Allow, Question, decide, first_question
 from django_identity.lifecycle.questions import Proven
-from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, digest
 
 TRIES = 5
@@ -109,7 +109,7 @@ def _link(request: LinkRequest) -> Linked:
                 raise exceptions.StorageUnavailable("another request has changed the identity")
             return _grant(request, identity, allowed, is_new=True)
     except Exception:
-        _take_back(empty)
+        unfinished.take_back(empty)
         raise
 
 
@@ -150,20 +150,6 @@ def _active(user_id: Any) -> AbstractBaseUser:
     if user is None or not user.is_active:
         raise exceptions.LinkingRefused(code="user_inactive")
     return user
-
-
-def _take_back(empty: LinkedIdentity) -> None:
-    """Delete what the first step made, unless a sign-in has filled it or an erasure will do it."""
-    try:
-        with database.atomic():
-            held = LinkedIdentity.objects.locked_beside(empty)
-            if held is None or not held.was_never_granted:
-                return
-            withdrawal.delete(held)
-            if empty.account_made:
-                database.all_users().get(pk=empty.user_id).delete()
-    except Exception as error:  # noqa: BLE001  the refusal is raised; an emptied link opens nothing
-        log_trouble(LogEvent.SIGN_IN_FAILED, error, application=empty.application)
 
 
 # The second step

@@ -104,5 +104,8 @@ def end_all(user: AbstractBaseUser, *, application: str) -> None:
     locked them. ``application``: the alias under which it happened.
     """
     theirs = LinkedIdentity.objects.filter(user_id=user.pk)
-    theirs.change(session_epoch=F("session_epoch") + 1)
+    # By their keys: MySQL locks the entries of the index that it searches, too, and that may be
+    # another one than in the statement that has locked the rows.
+    keys = list(theirs.values_list("pk", flat=True))
+    LinkedIdentity.objects.filter(pk__in=keys).change(session_epoch=F("session_epoch") + 1)
     signals.announce(signals.sessions_ended, LinkedIdentity, user=user, application=application)

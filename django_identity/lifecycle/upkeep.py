@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from django_identity import background, conf, database, exceptions
 from django_identity.conf import Application
-from django_identity.lifecycle import erasure, follow_up, refetch, runs
+from django_identity.lifecycle import erasure, follow_up, refetch, runs, unfinished
 from django_identity.lifecycle.attempts import Stop
 from django_identity.logs import LogEvent, log_failure, log_trouble
 from django_identity.models import (
@@ -34,7 +34,7 @@ from django_identity.models import (
     StoredClaim,
     WebhookEvent,
 )
-from django_identity.models.querysets import under
+from django_identity.models.querysets import number_of, under
 from django_identity.service import backoff
 
 # A message's rows, too. With few rows each, the messages of a minute suffice for many threads.
@@ -152,7 +152,8 @@ def _hand_out(site: Application) -> bool:
 
 
 def tend(*, stop: Stop = lambda: False) -> int:
-    """Erasures, then events with their handlers, then old data."""
+    """What was left unfinished, erasures, then events with their handlers, then old data."""
+    unfinished.take_back_old(stop=stop)
     erasure.retry_pending(stop=stop)
     events = 0 if stop() else follow_up.retry_pending(stop=stop)
     if not stop():
@@ -215,7 +216,8 @@ def refetch_these(ids: Iterable[int]) -> Generator[Refetched]:
 
 
 def count_due() -> int:
-    return sum(due(site).count() for site in conf.applications())
+    """How many identities are due, as far as they are counted."""
+    return sum(number_of(due(site)) for site in conf.applications())
 
 
 def is_held_up() -> bool:
@@ -309,7 +311,8 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
 def purge() -> None:
     """Delete old events, sign-ins and redemptions that are over, and claims that are not kept.
 
-    Events of an alias that is not set up any more are kept as long as the default application's.
+    The claims once an hour: a shorter list of them is rare, and every claim is read. Events of an
+    alias that is not set up any more are kept as long as the default application's.
     """
     now, sites = timezone.now(), {site.alias: site for site in conf.applications()}
     strays = WebhookEvent.objects.exclude(application__in=sites)
@@ -320,7 +323,7 @@ def purge() -> None:
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
     for site in sites.values():
-        if site.keep_claims is not None:
+        if site.keep_claims is not None and runs.begin_dropping(site):
             held = StoredClaim.objects.filter(identity__application=site.alias)
             _delete(held.exclude(claim_type__in=site.keep_claims))
 

@@ -175,6 +175,7 @@ class Migration(migrations.Migration):
                 ('served_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
                 ('results', models.JSONField(blank=True, default=dict)),
                 ('paused_until', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
+                ('claims_dropped_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
             ],
             options={
                 'default_permissions': (),
@@ -225,7 +226,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='linkedidentity',
+            index=models.Index(fields=['revoked_at', 'consent', 'created_at'], name='identity_unfinished'),
+        ),
+        migrations.AddIndex(
+            model_name='linkedidentity',
             index=models.Index(fields=['created_at'], name='identity_created'),
+        ),
+        migrations.AddIndex(
+            model_name='linkedidentity',
+            index=models.Index(fields=['refetch_failures', 'last_error'], name='identity_failing'),
         ),
         migrations.AddConstraint(
             model_name='linkedidentity',

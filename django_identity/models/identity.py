@@ -100,7 +100,13 @@ class LinkedIdentity(Record):
                 fields=["environment", "consent", "kyc_status", "kyc_level"], name="identity_facets"
             ),
             models.Index(fields=["credential_expires_at"], name="identity_expiry"),
+            # What was never granted: upkeep looks for it each minute.
+            models.Index(
+                fields=["revoked_at", "consent", "created_at"], name="identity_unfinished"
+            ),
             models.Index(fields=["created_at"], name="identity_created"),
+            # Few rows fail. MariaDB has no index for these alone.
+            models.Index(fields=["refetch_failures", "last_error"], name="identity_failing"),
         ]
         default_permissions = ("view",)
         permissions: ClassVar = [

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from django_identity.models import LinkedIdentity, WebhookEvent
     from django_identity.service.webhooks import Event
 
+#: A larger number of rows tells an operator nothing more, and would take longer to count.
+MOST_COUNTED = 100_000
+
 
 def digest(*parts: str) -> str:
     """SHA-256 (hex) over ``parts`` with their lengths: equal only if all parts are equal.
@@ -48,6 +51,11 @@ def under(applications: Iterable[Application]) -> models.Q:
     return condition
 
 
+def number_of(rows: models.QuerySet[Any]) -> int:
+    """How many they are, at most ``MOST_COUNTED``."""
+    return rows[:MOST_COUNTED].count()
+
+
 class Changes:
     """The changes of identities by this process: what was read before the newest is out of date."""
 
@@ -69,26 +77,36 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return self.filter(subject_digest=digest(alias, environment, subject))
 
     def locked(self, subject_digest: str) -> LinkedIdentity | None:
-        """The identity of the subject, locked until the end of the transaction."""
-        found = self.select_for_update().filter(subject_digest=subject_digest)
-        return next(iter(found), None) if subject_digest else None
+        """The identity of the subject, locked with all others of its user; None if there is none.
+
+        Whatever ends a session writes all of them. There is one order of locks: the identities by
+        their keys, the user, the event. Two requests that took them in another one would deadlock.
+        """
+        if not subject_digest:
+            return None
+        owner = self.model.objects.filter(subject_digest=subject_digest).values("user_id")
+        for row in self.lock_those_of(owner[:1]):
+            if row.subject_digest == subject_digest:
+                return row
+        return None
 
     def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
         """The same with the row of its user, which the statement locks after it."""
         return self.select_related("user").locked(subject_digest)
 
-    def lock_those_of(self, user_id: Any) -> list[LinkedIdentity]:
-        """All identities of the user, locked until the end of the transaction.
+    def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
+        """The row of ``identity``, locked as ``locked`` does, or None if it is gone."""
+        for row in self.lock_those_of(identity.user_id):
+            if row.pk == identity.pk:
+                return row
+        return None
 
-        In the order of their keys, before the user and before any event: two requests that took
-        them in another order would deadlock.
+    def lock_those_of(self, user_id: Any) -> list[LinkedIdentity]:
+        """All identities of the user, locked in the order of their keys until the transaction ends.
+
+        ``user_id``: a key, or a query for one.
         """
         return list(self.select_for_update().filter(user_id=user_id).order_by("pk"))
-
-    def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
-        """The row of ``identity``, locked with all others of its user, or None if it is gone."""
-        theirs = self.lock_those_of(identity.user_id)
-        return next((row for row in theirs if row.pk == identity.pk), None)
 
     def unchanged(self, identity: LinkedIdentity) -> LinkedIdentityQuerySet:
         """The row of ``identity``, if nobody has changed it since it was read."""

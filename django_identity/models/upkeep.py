@@ -23,6 +23,8 @@ class UpkeepRun(Record):
     results = models.JSONField(default=dict, blank=True)
     # The service asked for the pause (429), or an operator. Until then nothing is re-fetched.
     paused_until = models.DateTimeField(default=NEVER)
+    # When it was last looked for claims that ``KEEP_CLAIMS`` drops.
+    claims_dropped_at = models.DateTimeField(default=NEVER)
 
     class Meta:
         # On PostgreSQL a unique column would get a second index, for LIKE.

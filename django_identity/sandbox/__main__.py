@@ -72,25 +72,31 @@ def _serve(arguments: Sequence[str] | None) -> None:
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
+
     options = _parse(arguments)
     listening = _bind(options)
     origin = options.origin or server.origin_of(listening)
     is_local = all(map(callers.is_loopback, (options.host, callers.name_of(origin))))
     if not is_local and not options.control_token:
         raise Unstartable(_OPEN)
+
+    # A sandbox for other machines has no site, unless it is named.
+    sites = options.site
+    if not sites and not is_local:
+        sites = None
     with tempfile.TemporaryDirectory(prefix=f"{PROGRAM}-", ignore_cleanup_errors=True) as folder:
         database = options.database or Path(folder) / "sandbox.sqlite3"
         try:
             server.start_django(
-                sites=options.site if options.site or is_local else None,
+                sites=sites,
                 origin=origin,
                 database=str(database),
                 portal_token=options.portal_token,
                 control_token=options.control_token,
             )
         except DatabaseError as error:  # a table or a column is missing
-            told = f"{database} was made by another version of the sandbox; remove it."
-            raise Unstartable(told) from error
+            reason = f"{database} was made by another version of the sandbox; remove it."
+            raise Unstartable(reason) from error
         if options.verbose:
             logging.getLogger("django_identity.sandbox.requests").setLevel(logging.DEBUG)
         server.start(listening)
@@ -104,13 +110,18 @@ def _serve(arguments: Sequence[str] | None) -> None:
 
 def _bind(options: argparse.Namespace) -> server.SandboxServer:
     """Open the port, with the certificate if there is one."""
-    host, port = options.host, options.port
     try:
-        listening = server.bind(host, port)
+        listening = server.bind(options.host, options.port)
     except OSError as error:
-        about = {"why": error.strerror, "other": port % HIGHEST_PORT + 1, "program": PROGRAM}
-        told = _IN_USE.format(host=host, port=port, site=sandbox.SITES[0], **about)
-        raise Unstartable(told) from error
+        reason = _IN_USE.format(
+            host=options.host,
+            port=options.port,
+            why=error.strerror,
+            other=options.port % HIGHEST_PORT + 1,
+            program=PROGRAM,
+            site=sandbox.SITES[0],
+        )
+        raise Unstartable(reason) from error
     try:
         if options.tls_cert:
             listening.tls = server.tls_context(options.tls_cert, options.tls_key)
@@ -132,25 +143,29 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     where.add_argument("--origin", default="", help="origin to advertise, if not http://HOST:PORT")
     where.add_argument("--tls-cert", metavar="FILE", type=Path, help="serve https by these files")
     where.add_argument("--tls-key", metavar="FILE", type=Path, help="the key, if not in the same")
+
     site = parser.add_argument_group("site and data")
-    told = f"where the local site runs, if not at {' or '.join(sandbox.SITES)}; may be repeated"
-    site.add_argument("--site", metavar="URL", action="append", type=_site, default=[], help=told)
+    text = f"where the local site runs, if not at {' or '.join(sandbox.SITES)}; may be repeated"
+    site.add_argument("--site", metavar="URL", action="append", type=_site, default=[], help=text)
     site.add_argument("--database", type=Path, help="SQLite file to keep; else all is forgotten")
     site.add_argument("--verbose", action="store_true", help="log each request's method and path")
+
     tokens = parser.add_argument_group("tokens")
-    told = f"what other machines send to control the sandbox; default: ${CONTROL_TOKEN_VARIABLE}"
-    given = os.environ.get(CONTROL_TOKEN_VARIABLE, "")
-    tokens.add_argument("--control-token", metavar="TOKEN", default=given, help=told)
-    told = f"the developer portal's session token; default: ${PORTAL_TOKEN_VARIABLE}, or a new one"
-    given = os.environ.get(PORTAL_TOKEN_VARIABLE, "") or secrets.token_urlsafe(32)
-    tokens.add_argument("--portal-token", metavar="TOKEN", default=given, help=told)
+    text = f"what other machines send to control the sandbox; default: ${CONTROL_TOKEN_VARIABLE}"
+    token = os.environ.get(CONTROL_TOKEN_VARIABLE, "")
+    tokens.add_argument("--control-token", metavar="TOKEN", default=token, help=text)
+    text = f"the developer portal's session token; default: ${PORTAL_TOKEN_VARIABLE}, or a new one"
+    token = os.environ.get(PORTAL_TOKEN_VARIABLE, "") or secrets.token_urlsafe(32)
+    tokens.add_argument("--portal-token", metavar="TOKEN", default=token, help=text)
+
     readings = parser.add_argument_group("switches, where the specification has several readings")
     for name, switch in switches.ALL.items():
-        how: dict[str, Any] = {"choices": switch.metadata["values"]}
+        kind: dict[str, Any] = {"choices": switch.metadata["values"]}
         if isinstance(switch.default, bool):
-            how = {"action": argparse.BooleanOptionalAction}
-        flag, text = "--" + name.replace("_", "-"), switch.metadata["help"]
-        readings.add_argument(flag, default=switch.default, help=text, **how)
+            kind = {"action": argparse.BooleanOptionalAction}
+        flag = "--" + name.replace("_", "-")
+        readings.add_argument(flag, default=switch.default, help=switch.metadata["help"], **kind)
+
     options = parser.parse_args(arguments)
     if options.tls_key and not options.tls_cert:
         parser.error("--tls-key needs --tls-cert")

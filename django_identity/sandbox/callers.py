@@ -46,8 +46,10 @@ def operators_only(page: Page) -> Page:
     def view(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         if is_operator(request):
             return page(request, *args, **kwargs)
-        query = urlencode({"next": request.get_full_path() if request.method == "GET" else ""})
-        return redirect(f"{resolve_url('operator')}?{query}")
+        address = ""
+        if request.method == "GET":
+            address = request.get_full_path()
+        return redirect(f"{resolve_url('operator')}?{urlencode({'next': address})}")
 
     return view
 
@@ -62,7 +64,9 @@ def remember(request: HttpRequest, response: HttpResponse) -> None:
 def bearer(request: HttpRequest) -> str:
     """Return the request's Bearer token, or nothing."""
     scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
+    if scheme.lower() != "bearer":
+        return ""
+    return token.strip()
 
 
 def is_control_token(text: str) -> bool:

@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from django_identity.sandbox import clock
 from django_identity.sandbox.errors import Invalid
@@ -54,9 +55,8 @@ def listed(user: User) -> list[Claim]:
 
 def active(user: User) -> list[Claim]:
     """Return the claims of ``user`` that are neither revoked nor past their own expiry."""
-    now = clock.now()
-    standing = Claim.objects.filter(user=user, revoked=False)
-    return [each for each in standing if each.expires_at is None or each.expires_at > now]
+    unexpired = Q(expires_at=None) | Q(expires_at__gt=clock.now())
+    return list(Claim.objects.filter(unexpired, user=user, revoked=False))
 
 
 @transaction.atomic
@@ -80,6 +80,7 @@ def _proofs(user: User, at: datetime) -> dict[str, tuple[str, Any, datetime | No
         "issued_at": clock.timestamp(at),
         "expires_at": clock.timestamp(at + YEARLY),
     }
+
     proofs = {
         "kyc_verified": (KYC_VENDOR, kyc_value, at + YEARLY),
         AGE_OVER_18: (SERVICE_NAME, True, None),
@@ -95,6 +96,7 @@ def _issue(user: User, claim_type: str) -> Claim:
     """Store and announce one claim with a salted digest of its content as proof."""
     now = clock.now()
     provider, value, expires_at = _proofs(user, now)[claim_type]
+
     content = json.dumps([secrets.token_hex(16), user.subject, claim_type, provider, value])
     stored = {
         "provider": provider,
@@ -104,6 +106,7 @@ def _issue(user: User, claim_type: str) -> Claim:
         "expires_at": expires_at,
         "revoked": False,
     }
+
     claim, _ = Claim.objects.update_or_create(user=user, claim_type=claim_type, defaults=stored)
     announce(EventType.CLAIM_ISSUED, user, claim_type=claim_type, provider=provider)
     return claim
@@ -111,12 +114,14 @@ def _issue(user: User, claim_type: str) -> Claim:
 
 def _revoke(active_claims: Iterable[Claim]) -> bool:
     """Mark each claim as revoked and announce it; return whether there was one."""
-    for claim in (found := list(active_claims)):
+    has_revoked = False
+    for claim in active_claims:
         claim.revoked = True
         claim.save(update_fields=["revoked"])
         about = {"claim_type": claim.claim_type, "provider": claim.provider}
         announce(EventType.CLAIM_REVOKED, claim.user, None, **about)
-    return bool(found)
+        has_revoked = True
+    return has_revoked
 
 
 def is_adult(date_of_birth: date, today: date) -> bool:

@@ -27,12 +27,13 @@ def authenticate(request: HttpRequest) -> Authenticated:
     Raises:
         Refused: they are missing or wrong.
     """
-    pair = basic_credentials(request.headers.get("Authorization", ""))
-    if pair is None or (client := known(*pair)) is None:
+    client_id, secret = basic_credentials(request.headers.get("Authorization", "")) or ("", "")
+    client = known(client_id, secret)
+    if client is None:
         message = "The client id or secret is wrong."
         raise envelope.Refused(401, envelope.UNAUTHORIZED, message, challenge=CHALLENGE)
     request_log.note(request, None, client)
-    return Authenticated(client, pair[1])
+    return Authenticated(client, secret)
 
 
 def is_basic(header: str) -> bool:
@@ -57,4 +58,6 @@ def basic_credentials(header: str) -> tuple[str, str] | None:
 def known(client_id: str, secret: str) -> Client | None:
     """Return the credential set with this id, if the secret is its own."""
     client = Client.objects.select_related("registered").filter(client_id=client_id).first()
-    return client if client and check_password(secret, client.client_secret) else None
+    if client and check_password(secret, client.client_secret):
+        return client
+    return None

@@ -50,7 +50,17 @@ def advance(seconds: float) -> None:
 
 def set_to(moment: datetime | None) -> None:
     """Set the clock to ``moment`` (aware), from where it continues; None: real time."""
-    differ((moment - datetime.now(UTC)).total_seconds() if moment else 0.0)
+    seconds = 0.0
+    if moment is not None:
+        seconds = (moment - datetime.now(UTC)).total_seconds()
+    differ(seconds)
+
+
+def timestamp_if_any(moment: datetime | None) -> str | None:
+    """Return the timestamp of ``moment``, or None if there is none."""
+    if moment is None:
+        return None
+    return timestamp(moment)
 
 
 def timestamp(moment: datetime) -> str:

@@ -84,24 +84,28 @@ def _refused(code: str) -> Refused:
     if code in {KYC_LEVEL_REQUIRED, POA_REQUIRED}:
         kyc_url = settings.SANDBOX_ORIGIN + reverse("verify")
         beside = {"kyc_required": True, "kyc_url": kyc_url}
-    status = 403 if beside or code == envelope.ENVIRONMENT_MISMATCH else 400
+    status = 400
+    if beside or code == envelope.ENVIRONMENT_MISMATCH:
+        status = 403
     return Refused(status, code, _MESSAGES[code], **beside)
 
 
 def _read(members: Mapping[str, Any]) -> tuple[str, list[str]]:
     """Return code and scopes. What cannot be read is refused before any code is looked at."""
-    code, scopes = members.get("connect_code"), members.get("scopes")
+    code = members.get("connect_code")
     if code in (None, ""):
         is_required = switches.current().missing_connect_code == "required"
-        is_retired = is_required or RETIRED_MEMBER in members
-        raise _refused(CONNECT_CODE_REQUIRED if is_retired else INVALID_CONNECT_CODE)
-    if not isinstance(code, str):
+        if is_required or RETIRED_MEMBER in members:
+            raise _refused(CONNECT_CODE_REQUIRED)
+    if not isinstance(code, str) or not code:
         raise _refused(INVALID_CONNECT_CODE)
-    is_list = isinstance(scopes, list) and all(isinstance(each, str) for each in scopes)
+
+    scopes = members.get("scopes")
+    is_list = isinstance(scopes, list) and all(isinstance(scope, str) for scope in scopes)
     if not scopes or not is_list:
         raise Invalid("scopes must be an array of strings, and not empty.")
-    if (callback_url := members.get("callback_url")) is not None:
-        envelope.http_address("callback_url", callback_url)
+    if members.get("callback_url") is not None:
+        envelope.http_address("callback_url", members["callback_url"])
     return code, list(dict.fromkeys(scopes))
 
 
@@ -113,17 +117,18 @@ def _redeem(asking: Authenticated, code: str, scopes: Sequence[str]) -> tuple[Us
     """
     with transaction.atomic():
         spent = _spend(code, asking)
-        refusal = _refusal(spent.user, asking, scopes) if spent else INVALID_CONNECT_CODE
-        if spent and not refusal:
-            given = Consent.objects.filter(user=spent.user, client=asking.client, revoked_at=None)
-            standing = [scope for consent in given for scope in consent.scopes]
-            consents.grant(spent.user, asking.client, dict.fromkeys([*standing, *scopes]))
-            consents.tell(spent.user, asking.client, scopes)
-            return spent.user, _result(spent.user, asking, scopes)
-        if spent:
-            spent.refusal = refusal
-            spent.save(update_fields=["refusal"])
-    raise _refused(refusal)  # after the commit, so that the code stays spent
+        if spent is None:
+            raise _refused(INVALID_CONNECT_CODE)
+        user = spent.user
+        spent.refusal = _refusal(user, asking, scopes)
+        if not spent.refusal:
+            consent = Consent.objects.filter(user=user, client=asking.client, revoked_at=None)
+            standing = consent.values_list("scopes", flat=True).first() or []
+            consents.grant(user, asking.client, dict.fromkeys([*standing, *scopes]))
+            consents.tell(user, asking.client, scopes)
+            return user, _result(user, asking, scopes)
+        spent.save(update_fields=["refusal"])
+    raise _refused(spent.refusal)  # after the commit, so that the code stays spent
 
 
 def _spend(code: str, asking: Authenticated) -> ConnectCode | None:
@@ -159,11 +164,14 @@ def _result(user: User, asking: Authenticated, scopes: Sequence[str]) -> dict[st
         data["profile"] = {name: getattr(user, name) for name in shared.PROFILE_BASIC}
     if KYC_STATUS in scopes:
         data["kyc"] = shared.kyc(user)
+
+    if switches.current().connect_nested:
+        data = {"data": data}
     result = {
         "status": "approved",
         "request_id": f"req_{uuid.uuid4().hex}",
         "user_id": user.subject,
-        **({"data": data} if switches.current().connect_nested else data),
+        **data,
         "issued_at": clock.timestamp(clock.now()),
     }
     return result | {"signature": _signature(result, asking.secret)}

@@ -45,8 +45,11 @@ _DETAILS = {
 
 def described(scopes: Sequence[str]) -> list[ScopeWording]:
     """Return in words what ``scopes`` hand over, member by member."""
-    details = {**{each: shared.in_words(each, granted=scopes) for each in scopes}, **_DETAILS}
-    return [ScopeWording(each, _TITLES.get(each, each), details[each]) for each in scopes]
+    wordings: list[ScopeWording] = []
+    for scope in scopes:
+        detail = _DETAILS.get(scope) or shared.in_words(scope, granted=scopes)
+        wordings.append(ScopeWording(scope, _TITLES.get(scope, scope), detail))
+    return wordings
 
 
 @transaction.atomic
@@ -55,9 +58,13 @@ def grant(user: User, client: Client, scopes: Iterable[str]) -> Consent:
 
     Codes and tokens of an earlier consent end if they reach further.
     """
-    given: dict[str, Any] = {"scopes": list(scopes), "granted_at": clock.now(), "revoked_at": None}
-    _narrow(user, client, given["scopes"])
-    consent, _ = Consent.objects.update_or_create(user=user, client=client, defaults=given)
+    scopes = list(scopes)
+    _narrow(user, client, scopes)
+    consent, _ = Consent.objects.update_or_create(
+        user=user,
+        client=client,
+        defaults={"scopes": scopes, "granted_at": clock.now(), "revoked_at": None},
+    )
     announce(EventType.CONSENT_GRANTED, user, client, scopes=consent.scopes)
     return consent
 
@@ -66,8 +73,8 @@ def _narrow(user: User, client: Client, scopes: Sequence[str]) -> None:
     """End the codes and tokens with any other scope than ``scopes``."""
 
     def wider(rows: Any) -> list[int]:
-        theirs = rows.filter(application=client)
-        return [row.pk for row in theirs if not set(row.scope.split()) <= set(scopes)]
+        of_client = rows.filter(application=client)
+        return [row.pk for row in of_client if not set(row.scope.split()) <= set(scopes)]
 
     tokens = wider(user.sandbox_accesstoken)
     user.sandbox_refreshtoken.filter(access_token__in=tokens).delete()

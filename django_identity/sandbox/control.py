@@ -79,10 +79,13 @@ def control(method: str, route: str, passed_to: View | type | None = None) -> Ca
     """Register a view for a method and an address below /sandbox/."""
 
     def register(view: V) -> V:
-        takes = [*inspect.signature(view).parameters.values()]
-        members = {each.name: each for each in takes if each.kind is each.KEYWORD_ONLY}
-        rest = inspect.signature(passed_to).parameters if passed_to else {}
-        _views.setdefault(route, {})[method] = (view, {**rest, **members})
+        members: dict[str, inspect.Parameter] = {}
+        if passed_to is not None:
+            members |= inspect.signature(passed_to).parameters
+        for name, parameter in inspect.signature(view).parameters.items():
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                members[name] = parameter
+        _views.setdefault(route, {})[method] = (view, members)
         return view
 
     return register
@@ -90,7 +93,8 @@ def control(method: str, route: str, passed_to: View | type | None = None) -> Ca
 
 def urlpatterns() -> list[URLPattern]:
     """Return the addresses, the longest first: a user id may hold slashes."""
-    return [path(each, _answer(_views[each])) for each in sorted(_views, key=len, reverse=True)]
+    routes = sorted(_views, key=len, reverse=True)
+    return [path(route, _answer(_views[route])) for route in routes]
 
 
 def _answer(views: Mapping[str, tuple[View, dict[str, inspect.Parameter]]]) -> Any:
@@ -98,8 +102,12 @@ def _answer(views: Mapping[str, tuple[View, dict[str, inspect.Parameter]]]) -> A
     def answer(request: HttpRequest, **parts: object) -> HttpResponse:
         if not callers.may_control(request):
             return _refuse(403, "FORBIDDEN", _FORBIDDEN)
-        method = "GET" if request.method == "HEAD" else request.method
-        view, members = views.get(method or "", (None, {}))
+
+        method = request.method or ""
+        if method == "HEAD":
+            method = "GET"
+        view, members = views.get(method, (None, {}))
+
         if view is None:
             return _refuse(405, envelope.METHOD_NOT_ALLOWED, f"Use {' or '.join(views)}.")
         try:
@@ -123,10 +131,10 @@ def _read(sent: Members, members: Mapping[str, inspect.Parameter]) -> Members:
     """Return the members of a body if each is in the table, and none is missing."""
     for name in sent.keys() - members.keys():
         raise Invalid(f"{name} is no member; it takes {', '.join(members) or 'none'}.")
-    for name, each in members.items():
-        if each.default is each.empty and name not in sent:
+    for name, parameter in members.items():
+        if parameter.default is parameter.empty and name not in sent:
             raise Invalid(f"{name} is missing.")
-    return {name: _value(name, each, members[name].annotation) for name, each in sent.items()}
+    return {name: _value(name, value, members[name].annotation) for name, value in sent.items()}
 
 
 def _value(name: str, value: Any, kind: Any) -> Any:
@@ -136,37 +144,43 @@ def _value(name: str, value: Any, kind: Any) -> Any:
     if kind in (date, datetime):
         return _moment(name, value, kind)
     if isinstance(kind, type) and issubclass(kind, Enum):
-        words = [each.value for each in kind]
+        words = [member.value for member in kind]
         if value not in words:
             raise Invalid(f"{name} is one of {', '.join(words)}.")
         return kind(value)
-    expected, told = _KINDS[kind]
-    is_flag = isinstance(value, bool) and kind is not bool
-    is_right = isinstance(value, expected) and not is_flag
-    if isinstance(value, int) and kind in (int, int | None):
+
+    expected, description = _KINDS[kind]
+    is_right = isinstance(value, expected)
+    # True and False are whole numbers in Python.
+    if isinstance(value, bool):
+        is_right = kind is bool
+    elif isinstance(value, int) and kind is not float:
         is_right = is_right and 0 <= value <= LARGEST
-    if not is_right or (kind == list[str] and not all(isinstance(each, str) for each in value)):
-        raise Invalid(f"{name} must be {told}.")
+    elif isinstance(value, list):
+        is_right = is_right and all(isinstance(text, str) for text in value)
+    if not is_right:
+        raise Invalid(f"{name} must be {description}.")
     return value
 
 
 def _moment(name: str, value: Any, kind: Any) -> Any:
     """Return a day, or a moment with its offset."""
-    like = "1990-01-31" if kind is date else "2030-01-31T12:00:00Z"
+    examples = {date: "1990-01-31", datetime: "2030-01-31T12:00:00Z"}
     try:
-        read = kind.fromisoformat(value)
-        if kind is datetime and read.tzinfo is None:
+        moment = kind.fromisoformat(value)
+        if kind is datetime and moment.tzinfo is None:
             raise ValueError("No offset.")
     except (TypeError, ValueError) as error:
-        raise Invalid(f"{name} must be like {like}.") from error
-    return read
+        raise Invalid(f"{name} must be like {examples[kind]}.") from error
+    return moment
 
 
 def _user(user_id: str) -> User:
     """Return the person, or raise ``ObjectDoesNotExist``."""
-    if found := User.objects.filter(subject=user_id).first():
-        return found
-    raise ObjectDoesNotExist("There is no such user.")
+    user = User.objects.filter(subject=user_id).first()
+    if user is None:
+        raise ObjectDoesNotExist("There is no such user.")
+    return user
 
 
 def _client(client_id: str) -> Client:
@@ -187,14 +201,15 @@ def register_application(
     for mode, secret in client_secrets.items():
         if mode not in Environment.values or not isinstance(secret, str):
             raise Invalid("client_secrets has strings for test and live.")
-    made, issued = applications.register(name, redirect_uris, client_secrets)
-    return show_application(made.app_id) | {mode: asdict(each) for mode, each in issued.items()}
+    application, issued = applications.register(name, redirect_uris, client_secrets)
+    secrets = {mode: asdict(new_client) for mode, new_client in issued.items()}
+    return show_application(application.app_id) | secrets
 
 
 @control("GET", "applications")
 def list_applications() -> JSON:
     """List them without secrets."""
-    return [show_application(each.app_id) for each in Application.objects.all()]
+    return [show_application(application.app_id) for application in Application.objects.all()]
 
 
 @control("GET", "applications/<uuid:app_id>")
@@ -263,13 +278,14 @@ def decide(*, url: str, user_id: str, deny: bool = False, decline: list[str] = N
     ``decline``: scopes of documents that the person leaves out of an approval. What the consent
     screen would refuse on a page of its own is refused here.
     """
-    parts, user = urlsplit(url), _user(user_id)
-    if parts.path != reverse("authorize"):
-        raise Invalid(f"url: {parts.path} is not the authorization endpoint.")
+    address = urlsplit(url).path
+    user = _user(user_id)
+    if address != reverse("authorize"):
+        raise Invalid(f"url: {address} is not the authorization endpoint.")
     if not user.is_active:
         raise Invalid("user_id: the account is closed, as its person asked for deletion.")
-    form = {"deny" if deny else "allow": "1", "decline": decline}
-    request = RequestFactory().post(url, form)
+    button = "deny" if deny else "allow"
+    request = RequestFactory().post(url, {button: "1", "decline": decline})
     request.user = user
     answer = AuthorizationPage.as_view()(request)
     if answer.status_code != 302:
@@ -305,15 +321,17 @@ def show_user(user_id: str) -> Members:
         "proof_of_address": user.address_proved_at is not None,
         "deletion_requested": not user.is_active,
         "claims": {claim.claim_type: _claim(claim) for claim in claims.listed(user)},
-        "consents": {each.client.client_id: each.scopes for each in consents.granted(user)},
-        "connect_codes": [_code(each) for each in user.connectcode_set.all()],
-        "notices": [each.scopes for each in user.notice_set.all()],
-        "emails": [each for each in consents.emails if each["to"] == [user.email]],
+        "consents": {
+            granted.client.client_id: granted.scopes for granted in consents.granted(user)
+        },
+        "connect_codes": [_code(code) for code in user.connectcode_set.all()],
+        "notices": [notice.scopes for notice in user.notice_set.all()],
+        "emails": [email for email in consents.emails if email["to"] == [user.email]],
     }
 
 
 def _claim(claim: Claim) -> Members:
-    expires_at = claim.expires_at.isoformat() if claim.expires_at else None
+    expires_at = _isoformat(claim.expires_at)
     return {"value": claim.value, "revoked": claim.revoked, "expires_at": expires_at}
 
 
@@ -322,7 +340,7 @@ def _code(code: ConnectCode) -> Members:
         "code": code.code,
         "state": code.state,
         "expires_at": clock.timestamp(code.expires_at),
-        "used_by": code.used_by.client_id if code.used_by else None,
+        "used_by": getattr(code.used_by, "client_id", None),
         "refusal": code.refusal or None,
     }
 
@@ -379,7 +397,9 @@ def change_claim(
     if value is not ABSENT:
         claim.value = value
     if expires_at is not ABSENT:
-        claim.expires_at = _moment("expires_at", expires_at, datetime) if expires_at else None
+        claim.expires_at = None
+        if expires_at:
+            claim.expires_at = _moment("expires_at", expires_at, datetime)
     claim.save()
     return {"claim_type": claim_type} | _claim(claim)
 
@@ -387,7 +407,8 @@ def change_claim(
 @control("POST", "users/<path:user_id>/consents/<str:client_id>/grant")
 def grant_consent(user_id: str, client_id: str, *, scopes: list[str] = PROFILE) -> JSON:
     """Record an approval, with no screen."""
-    user, client = _user(user_id), _client(client_id)
+    user = _user(user_id)
+    client = _client(client_id)
     if client.environment != user.environment:
         raise Invalid("The person and the application are of different environments.")
     served = get_scopes_backend().get_available_scopes(application=client)
@@ -428,8 +449,9 @@ def send_event(
     client = _client(client_id)
     if not client.webhook_url:
         raise Invalid("client_id: the application has no webhook address.")
-    event_id, at = event_id or events.new_event_id(), timestamp or events.timestamp(clock.now())
-    text = events.body(event_type, event_id, at, user_id, data)
+    event_id = event_id or events.new_event_id()
+    timestamp = timestamp or events.timestamp(clock.now())
+    text = events.body(event_type, event_id, timestamp, user_id, data)
     try:
         with transaction.atomic():
             queued = deliveries.queue(client, event_id, event_type, user_id, text)
@@ -441,7 +463,7 @@ def send_event(
 @control("GET", "deliveries")
 def list_deliveries() -> JSON:
     """List all of them with their attempts, in the order they were made."""
-    return [_delivery(each) for each in Delivery.objects.select_related("client")]
+    return [_delivery(delivery) for delivery in Delivery.objects.select_related("client")]
 
 
 @control("DELETE", "deliveries")
@@ -454,8 +476,10 @@ def forget_deliveries() -> JSON:
 @control("POST", "deliveries/<int:delivery_id>/send")
 def send_delivery_again(delivery_id: int) -> JSON:
     """Do what the button "Send again" does."""
-    deliveries.send_again(Delivery.objects.get(pk=delivery_id))
-    return _delivery(Delivery.objects.get(pk=delivery_id))
+    delivery = Delivery.objects.get(pk=delivery_id)
+    deliveries.send_again(delivery)
+    delivery.refresh_from_db()
+    return _delivery(delivery)
 
 
 @control("POST", "deliveries/hold")
@@ -468,21 +492,29 @@ def hold_deliveries(*, client_id: str) -> JSON:
 @control("POST", "deliveries/release")
 def release_deliveries(*, client_id: str, backwards: bool = False) -> JSON:
     """Send what was held, in the order of its causes or backwards."""
-    return {
-        "held": False,
-        "released": deliveries.release(_client(client_id), backwards=backwards),
-    }
+    released = deliveries.release(_client(client_id), backwards=backwards)
+    return {"held": False, "released": released}
 
 
 def _delivery(delivery: Delivery) -> Members:
-    following = delivery.next_attempt_at
-    names = ("event_id", "event_type", "user_id", "body", "state", "attempts")
     return {
         "id": delivery.pk,
         "client_id": delivery.client.client_id,
-        "created_at": delivery.created_at.isoformat(),
-        "next_attempt_at": following.isoformat() if following else None,
-    } | {name: getattr(delivery, name) for name in names}
+        "event_id": delivery.event_id,
+        "event_type": delivery.event_type,
+        "user_id": delivery.user_id,
+        "body": delivery.body,
+        "state": delivery.state,
+        "attempts": delivery.attempts,
+        "created_at": _isoformat(delivery.created_at),
+        "next_attempt_at": _isoformat(delivery.next_attempt_at),
+    }
+
+
+def _isoformat(moment: datetime | None) -> str | None:
+    if moment is None:
+        return None
+    return moment.isoformat()
 
 
 # What lives in the process: clock, keys, switches, faults, requests
@@ -512,14 +544,16 @@ def move_clock(
 
     ``offset``: seconds by which the clock is ahead of real time; a negative number: behind.
     """
-    if sum(each is not ABSENT for each in (advance, offset, set)) + reset != 1:
+    if [advance, offset, set].count(ABSENT) != 2 + reset:
         raise Invalid("Send one of advance, offset, set and reset.")
     if advance is not ABSENT:
         clock.advance(advance)
     elif offset is not ABSENT:
         clock.differ(offset)
+    elif reset:
+        clock.set_to(None)
     else:
-        clock.set_to(None if reset else set)
+        clock.set_to(set)
     deliveries.wake()
     return show_clock()
 

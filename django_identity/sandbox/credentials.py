@@ -49,10 +49,12 @@ def issue(user: User, claims: Iterable[Claim], *, audience: str) -> str:
     }
     if switches.current().claims_iat:
         payload["iat"] = issued_at
+
     disclosed = {SDObj(claim.claim_type): _disclosed(claim) for claim in claims}
     if not disclosed:  # the library leaves an empty list of digests out
         content = json_encode({**payload, "_sd": [], "_sd_alg": "sha-256"})
         return keys.sign(content, typ=CREDENTIAL_FORMAT) + "~"
+
     key = keys.current()
     header = {"typ": CREDENTIAL_FORMAT, "kid": key.kid}
     issuer = SDJWTIssuer(
@@ -66,14 +68,16 @@ def _disclosed(claim: Claim) -> Any:
     """Return the value in the form that the specification shows for ``kyc_verified``, or bare."""
     if isinstance(claim.value, dict) or switches.current().claim_values == "bare":
         return claim.value
-    is_plain = isinstance(claim.value, bool)
-    return {
-        "verified": claim.value if is_plain else True,
-        **({} if is_plain else {_NOUNS.get(claim.claim_type, "value"): claim.value}),
+    value = {
+        "verified": True,
         "provider": claim.provider,
         "issued_at": clock.timestamp(claim.issued_at),
-        "expires_at": clock.timestamp(claim.expires_at) if claim.expires_at else None,
+        "expires_at": clock.timestamp_if_any(claim.expires_at),
     }
+    noun = _NOUNS.get(claim.claim_type, "value")
+    if isinstance(claim.value, bool):
+        noun = "verified"
+    return value | {noun: claim.value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +168,15 @@ def verify_claims(request: HttpRequest) -> HttpResponse:
         found = inspect(credential)
     except Invalid:
         return envelope.success({"valid": False, "reason": "malformed", "claims": {}})
+
     faults = found.findings | {
         "environment": found.payload.get("environment") != asking.client.environment,
         "audience": found.payload.get("aud") != asking.client.client_id,
     }
-    reason = next((each for each in _FAULTS if faults[each]), None)
-    claims = {} if reason else found.claims
-    return envelope.success({"valid": reason is None, "reason": reason, "claims": claims})
+    for reason in _FAULTS:
+        if faults[reason]:
+            return envelope.success({"valid": False, "reason": reason, "claims": {}})
+    return envelope.success({"valid": True, "reason": None, "claims": found.claims})
 
 
 def _is_signed(credential: str) -> bool:

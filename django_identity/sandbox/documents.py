@@ -44,6 +44,7 @@ def public_key(jwk: object) -> dict[str, Any]:
     kid = jwk.get("kid")
     if not isinstance(kid, str) or not 0 < len(kid) <= LONGEST_KID:
         raise Invalid("document_key: the key needs a kid, by which you find its private part.")
+
     algorithm = jwk.get("alg")
     if not isinstance(algorithm, str) or jwk.get("kty") != ALGORITHMS.get(algorithm, ""):
         raise Invalid(f"document_key: alg is one of {', '.join(ALGORITHMS)}, and kty fits it.")
@@ -53,6 +54,7 @@ def public_key(jwk: object) -> dict[str, Any]:
         encrypt(b"", parts)  # the library checks a key when it is used
     except (JWException, ValueError, TypeError) as error:
         raise Invalid("document_key: the key is not a valid JWK.") from error
+
     if key.has_private:
         raise Invalid(
             "document_key: this is your private key. Keep it, and register its public part."

@@ -63,7 +63,9 @@ def endpoint(method: str) -> Callable[[Endpoint], Endpoint]:
 
 def _answered(method: str) -> tuple[str, ...]:
     """The methods that an address for ``method`` answers."""
-    return ("GET", "HEAD") if method == "GET" else (method,)
+    if method == "GET":
+        return "GET", "HEAD"
+    return (method,)
 
 
 def success(content: Mapping[str, Any], *, status: int = 200) -> JsonResponse:
@@ -79,10 +81,13 @@ def error(
     The message is optional; ``beside`` becomes top-level members, ``challenge`` the header
     ``WWW-Authenticate``.
     """
-    said = {"message": message} if switches.current().optional_members else {}
-    content = {"success": False, "error": {"code": code, **said}, **beside}
-    headers = {"WWW-Authenticate": challenge} if challenge else {}
-    return JsonResponse(content, status=status, headers=headers)
+    error = {"code": code}
+    if switches.current().optional_members:
+        error["message"] = message
+    response = JsonResponse({"success": False, "error": error, **beside}, status=status)
+    if challenge:
+        response["WWW-Authenticate"] = challenge
+    return response
 
 
 def method_not_allowed(allowed: str) -> JsonResponse:
@@ -104,7 +109,7 @@ def http_address(name: str, url: object) -> str:
         Invalid: it is none, or has no host.
     """
     try:
-        parts = urlsplit(url if isinstance(url, str) else "")
+        parts = urlsplit(str(url))
         is_usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
     except ValueError:
         is_usable = False
@@ -133,7 +138,9 @@ def members_of(request: HttpRequest, *, labelled: bool = True) -> dict[str, Any]
     if labelled and request.content_type != "application/json":
         raise Invalid("The Content-Type of the body is application/json.")
     try:
-        text = request.body or ("" if labelled else "{}")
+        text = request.body
+        if not text and not labelled:
+            text = b"{}"
         members = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError, RequestDataTooBig, UnreadablePostError) as failed:
         raise Invalid("The body is not JSON.") from failed

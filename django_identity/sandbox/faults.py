@@ -103,22 +103,25 @@ def take(request: HttpRequest, endpoint: str) -> Fault | None:
         for place, fault in enumerate(_ordered):
             is_meant = fault.endpoint in ("", endpoint)
             if is_meant and request.path_info.startswith(fault.path):
-                left = None if fault.times is None else fault.times - 1
-                _ordered[place : place + 1] = [] if left == 0 else [replace(fault, times=left)]
+                if fault.times == 1:
+                    del _ordered[place]
+                elif fault.times is not None:
+                    _ordered[place] = replace(fault, times=fault.times - 1)
                 return fault
     return None
 
 
 def misbehave(fault: Fault, request: HttpRequest, get_response: GetResponse) -> HttpResponseBase:
     """Return the answer to ``request`` with ``fault`` applied."""
-    kind, connection = fault.kind, request.META[CONNECTION]
+    connection = request.META[CONNECTION]
     answer: HttpResponseBase = HttpResponse()
-    if kind is FaultKind.DELAY and fault.when is FaultMoment.BEFORE:
+    if fault.kind is FaultKind.DELAY and fault.when is FaultMoment.BEFORE:
         time.sleep(fault.seconds)
         return get_response(request)
-    if kind is FaultKind.DROP_MIDWAY or fault.when is FaultMoment.AFTER:
+    if fault.kind is FaultKind.DROP_MIDWAY or fault.when is FaultMoment.AFTER:
         answer = get_response(request)
-    match kind:
+
+    match fault.kind:
         case FaultKind.DELAY:
             time.sleep(fault.seconds)
             return answer
@@ -131,12 +134,12 @@ def misbehave(fault: Fault, request: HttpRequest, get_response: GetResponse) -> 
             limited["Retry-After"] = str(fault.retry_after)
             return limited
         case FaultKind.MALFORMED:
-            return _given(fault, fault.body or _TRUNCATED_JSON, status=200)
+            return _ordered_answer(fault, fault.body or _TRUNCATED_JSON, status=200)
         case FaultKind.STATUS:
-            return _given(fault, fault.body, status=fault.status)
+            return _ordered_answer(fault, fault.body, status=fault.status)
 
 
-def _given(fault: Fault, body: str, *, status: int) -> HttpResponse:
+def _ordered_answer(fault: Fault, body: str, *, status: int) -> HttpResponse:
     """Build an answer with the ordered body, status and headers; JSON by default."""
     response = HttpResponse(body, status=status, content_type="application/json")
     for name, value in fault.headers.items():
@@ -147,7 +150,7 @@ def _given(fault: Fault, body: str, *, status: int) -> HttpResponse:
 
 def _half_of(answer: HttpResponseBase, connection: socket.socket) -> StreamingHttpResponse:
     """Return the real answer's status and headers with half of its body; then break off."""
-    body = answer.content if isinstance(answer, HttpResponse) else b""
+    body = getattr(answer, "content", b"")
     content = itertools.chain([body[: len(body) // 2]], _nothing(connection))
     response = StreamingHttpResponse(content, status=answer.status_code)
     for name, value in answer.items():

@@ -26,7 +26,8 @@ class SandboxMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request."""
-        path, started = request.path_info, datetime.now(UTC)
+        path = request.path_info
+        started = datetime.now(UTC)
         if path == "/" or path.startswith(_OWN_PREFIXES):
             return _with_headers(self._answer(request))
         endpoint = _endpoint_name(path)

@@ -102,7 +102,9 @@ class User(AbstractBaseUser):
     @property
     def kyc_level(self) -> KycLevel:
         """``level_2`` once verified; the specification names no level below ``level_1``."""
-        return KycLevel.LEVEL_2 if self.is_verified else KycLevel.LEVEL_1
+        if self.is_verified:
+            return KycLevel.LEVEL_2
+        return KycLevel.LEVEL_1
 
     @property
     def is_active(self) -> bool:  # type: ignore[override]  # a constant in the base class
@@ -244,7 +246,9 @@ class ConnectCode(Row):
         """``valid``, ``used`` or ``expired``, by the sandbox's clock (spec: States)."""
         if self.used_at is not None:
             return "used"
-        return "valid" if self.expires_at > clock.now() else "expired"
+        if self.expires_at > clock.now():
+            return "valid"
+        return "expired"
 
 
 class Notice(Row):

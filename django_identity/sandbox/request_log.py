@@ -51,7 +51,7 @@ _received: deque[ReceivedRequest] = deque(maxlen=KEPT_REQUESTS)
 
 def received() -> list[dict[str, object]]:
     """Return the requests as the control API shows them, in the order they were answered."""
-    return [asdict(each) for each in newest(KEPT_REQUESTS)]
+    return list(map(asdict, newest(KEPT_REQUESTS)))
 
 
 def newest(count: int) -> list[ReceivedRequest]:
@@ -68,14 +68,16 @@ def forget() -> None:
 
 def note(request: HttpRequest, user: Any, client: Any) -> None:
     """Remember whom ``request`` concerns, for its line in the log."""
-    request.META["sandbox.concerns"] = (user.subject if user else "", client.client_id)
+    request.META["sandbox.concerns"] = (getattr(user, "subject", ""), client.client_id)
 
 
 def add(request: HttpRequest, response: HttpResponseBase, endpoint: str, started: datetime) -> None:
     """Log a request with the status of its answer."""
-    fault, now = getattr(response, "fault", ""), datetime.now(UTC)
+    now = datetime.now(UTC)
+    fault = getattr(response, "fault", "")
     signed_in = getattr(getattr(request, "user", None), "subject", "")
     user_id, client_id = request.META.get("sandbox.concerns", (signed_in, ""))
+
     entry = ReceivedRequest(
         method=request.method or "",
         path=request.path_info,
@@ -102,18 +104,22 @@ def digest(secret: str) -> str:
 def _masked_authorization(header: str) -> str:
     """Keep the scheme and the digest of the rest."""
     scheme, _space, secret = header.partition(" ")
-    return f"{scheme} {digest(secret)}" if secret else scheme and digest(scheme)
+    if not scheme:
+        return ""
+    # A header of one word may be a bare secret.
+    if not secret:
+        return digest(scheme)
+    return f"{scheme} {digest(secret)}"
 
 
 def _masked_form(request: HttpRequest, endpoint: str) -> Mapping[str, object]:
     """Keep the fields of a token or Connect request, the secret ones as digests."""
-    members: Mapping[str, object] = {}
+    members: dict[str, object] = {}
     if endpoint == "token":
-        members = request.POST.dict()
+        members |= request.POST.dict()
     elif endpoint == "connect":
         with suppress(Invalid):
-            members = envelope.members_of(request, labelled=False)
-    return {
-        name: digest(str(value)) if name in _SECRET_FIELDS else value
-        for name, value in members.items()
-    }
+            members |= envelope.members_of(request, labelled=False)
+    for name in _SECRET_FIELDS & members.keys():
+        members[name] = digest(str(members[name]))
+    return members

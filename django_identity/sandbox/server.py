@@ -88,10 +88,12 @@ def bind(host: str, port: int) -> SandboxServer:
 def origin_of(server: SandboxServer) -> str:
     """Return the origin under which this machine reaches ``server``."""
     scheme = "https" if server.tls else "http"
-    host, port = str(server.server_address[0]), server.server_address[1]
+    host = str(server.server_address[0])
     if host in EVERY_INTERFACE:
         host = "127.0.0.1"
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    if ":" in host:
+        host = f"[{host}]"
+    return f"{scheme}://{host}:{server.server_address[1]}"
 
 
 def tls_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
@@ -100,12 +102,12 @@ def tls_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
     Raises:
         OSError: the files cannot be read, or do not belong together.
     """
-    for path in filter(None, (certificate, key)):
+    for path in (certificate, key or certificate):
         path.open("rb").close()  # its error names the file; OpenSSL's does not
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
-    made.load_cert_chain(certificate, key)
-    return made
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key)
+    return context
 
 
 def start_django(*, sites: Sequence[str] | None, **settings: str) -> None:
@@ -160,11 +162,11 @@ def _create_schema() -> None:
     Running every migration of Django and django-oauth-toolkit takes seconds, and the sandbox has no
     past to migrate from.
     """
-    present, models = set(connection.introspection.table_names()), registry.get_models()
-    if not present:
-        with connection.schema_editor() as editor:
-            for model in models:
-                editor.create_model(model)
+    models = registry.get_models()
+    if connection.introspection.table_names():
+        for model in models:
+            model._default_manager.first()
         return
-    for model in models:
-        model._default_manager.first()
+    with connection.schema_editor() as editor:
+        for model in models:
+            editor.create_model(model)

@@ -41,33 +41,40 @@ def profile(user: User, scopes: Sequence[str]) -> dict[str, Any]:
 
 def kyc(user: User, scope: str = "kyc:status") -> dict[str, Any]:
     """Return whether, when and by whom ``user`` was verified (spec: KYC status)."""
-    verified_at = user.kyc_verified_at
     values = {
         "user_id": user.subject,
         "kyc_level": user.kyc_level,
         "status": user.kyc_status,
-        "verified_at": clock.timestamp(verified_at) if verified_at else None,
-        "provider": None if user.kyc_status == KycStatus.UNVERIFIED else KYC_VENDOR,
+        "verified_at": clock.timestamp_if_any(user.kyc_verified_at),
+        "provider": KYC_VENDOR,
     }
+    if user.kyc_status == KycStatus.UNVERIFIED:
+        values["provider"] = None
     return {name: values[name] for name in members(scope, ())}
 
 
 def members(scope: str, granted: Sequence[str]) -> list[str]:
     """Return the members that ``scope`` hands over, where ``granted`` are all scopes."""
     switched = switches.current()
-    with_optional = switched.optional_members
     is_all = switched.profile_members == "all"
-    match scope:
-        case "profile:read":
-            photo = ["photo_url"] if with_optional else []
-            level = ["kyc_level"] if with_optional and (is_all or "kyc:read" in granted) else []
-            return [*PROFILE, *photo, *level, *(["risk_score"] if is_all else [])]
-        case "profile:basic":
-            return [*PROFILE_BASIC]
-        case "kyc:read" | "kyc:status":
-            named = ["user_id"] if scope == "kyc:read" and switched.kyc_user_id else []
-            return [*named, *KYC, *(KYC_OPTIONAL if with_optional else ())]
-    return []
+    names: list[str] = []
+    if scope == "profile:basic":
+        names += PROFILE_BASIC
+    elif scope == "profile:read":
+        names += PROFILE
+        if switched.optional_members:
+            names.append("photo_url")
+        if switched.optional_members and (is_all or "kyc:read" in granted):
+            names.append("kyc_level")
+        if is_all:
+            names.append("risk_score")
+    elif scope in {"kyc:read", "kyc:status"}:
+        if scope == "kyc:read" and switched.kyc_user_id:
+            names.append("user_id")
+        names += KYC
+        if switched.optional_members:
+            names += KYC_OPTIONAL
+    return names
 
 
 def in_words(scope: str, granted: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ control API. The defaults are the specification's own words; where it is silent,
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from django_identity.sandbox.errors import Invalid
@@ -79,7 +79,7 @@ class Switches:
     connect_signature: str = _choice("what the `signature` of a redemption is", "hmac", "jws")
 
 
-ALL = {each.name: each for each in fields(Switches)}
+ALL = {switch.name: switch for switch in fields(Switches)}
 _current = Switches()
 
 
@@ -105,4 +105,4 @@ def change(values: Mapping[str, object]) -> Switches:
 
 def reset() -> None:
     """Give every switch its default."""
-    change({name: each.default for name, each in ALL.items()})
+    change(asdict(Switches()))

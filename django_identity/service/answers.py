@@ -16,7 +16,7 @@ from django_identity.service.members import (
     LONGEST_CODE,
     LONGEST_NAME,
     LONGEST_SUBJECT,
-    SUBJECTS,
+    SUBJECT_MEMBERS,
     Members,
     is_subject,
     safe_url,
@@ -78,13 +78,13 @@ class TokenAnswer:
 
     @classmethod
     def parse_refreshed(cls, body: Mapping[str, Any]) -> Self:
-        """As ``parse``, of the answer to a refresh: a usable pair is enough.
+        """Like ``parse``, for the answer to a refresh: a usable pair of tokens is enough.
 
         The refresh token that was sent is spent by now, so a new pair that was refused for another
         odd member would be lost. Such a member is left out.
         """
         odd = ["token_type"]
-        odd += [name for name in SUBJECTS if not is_subject(body.get(name))]
+        odd += [name for name in SUBJECT_MEMBERS if not is_subject(body.get(name))]
         if not _is_scope(body.get("scope")):
             odd.append("scope")
         return cls.parse({**body, **dict.fromkeys(odd)})
@@ -95,7 +95,7 @@ def _is_scope(value: object) -> bool:
 
 
 def _lifetime(expires_in: object) -> float:
-    """Seconds: zero for a past one, an hour for no number."""
+    """The lifetime in seconds. A negative one is zero; what is no number is an hour."""
     seconds = _number(expires_in)
     if seconds is None:
         return USUAL_LIFETIME
@@ -103,7 +103,7 @@ def _lifetime(expires_in: object) -> float:
 
 
 def _number(value: object) -> float | None:
-    """A number, or a text that is one."""
+    """The number that ``value`` is, or that its text spells, else None."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -119,8 +119,8 @@ def _number(value: object) -> float | None:
 class Profile:
     """The profile of a person. The site's policy gets it; the package does not store it.
 
-    ``risk_score``: the number, also of a text that is one, else None. ``by_code``: only a Connect
-    code says whose profile it is, and the code may be another person's.
+    ``risk_score``: None if the service sends no number. ``by_code``: only a Connect code says whose
+    profile it is, and the code may be another person's.
     """
 
     id: str
@@ -226,7 +226,7 @@ class Document:
     """A document. Its ``repr`` shows nothing, and it cannot be pickled into a cache.
 
     ``content``: in the answer a compact JWE, or empty where only metadata was asked for.
-    ``content_type``: what the content says to be.
+    ``content_type``: the type that the answer names.
     """
 
     document_type: str

@@ -13,13 +13,13 @@ from django_identity.secrets import Secret
 from django_identity.service import answers, refusals
 from django_identity.service.connect import ConnectAnswer
 from django_identity.service.http import Answer, Call, exchange
-from django_identity.service.members import SUBJECTS, Members
+from django_identity.service.members import SUBJECT_MEMBERS, Members
 
 LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0
 USER_PATH = "/users/{subject}/{endpoint}"
 # A profile names its person by another member than the other answers.
-PROFILE_SUBJECT = ("id",)
+PROFILE_SUBJECT_MEMBERS = ("id",)
 # The path segment for the access token's user. The spec does not show it.
 TOKENS_USER = "me"
 # A service that does not know this path segment answers with one of these.
@@ -171,8 +171,8 @@ class ServiceClient:
     ) -> dict[str, Any]:
         """The ``data`` of the success envelope, from ``path`` below the base address.
 
-        It is asked for with ``token``, or without one with the client's credentials. ``more``: of
-        the ``Call``.
+        The request has ``token``, or the client's credentials if there is none. ``more``: further
+        members of the ``Call``.
         """
         proof = self._basic_credentials()
         if token is not None:
@@ -216,7 +216,7 @@ class ServiceClient:
             raise
 
         # Another person's data must never open this person's gates.
-        names = PROFILE_SUBJECT if endpoint == "profile" else SUBJECTS
+        names = PROFILE_SUBJECT_MEMBERS if endpoint == "profile" else SUBJECT_MEMBERS
         named = Members(body, endpoint).named_subject(names)
         if subject is not None and named not in (None, subject):
             raise exceptions.SubjectMismatch("about another subject", endpoint=endpoint)

@@ -18,8 +18,8 @@ from django_identity.service.members import LONGEST_SUBJECT, Members
 
 LONGEST_PASTE = 1000
 LONGEST_SIGNATURE = 8192
-PROFILE_SCOPE = "profile:basic"
-KYC_SCOPE = "kyc:status"
+PROFILE_BASIC = "profile:basic"
+KYC_STATUS = "kyc:status"
 # A code must stand alone: ``CNX-ABCD-12345`` contains no code.
 WRITTEN_OUT = re.compile(r"\bCNX ?- ?([A-Z0-9]{4}) ?- ?([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII)
 LOOSE = re.compile(r"\bCNX[ -]*([A-Z0-9]{4})[ -]*([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII)
@@ -70,12 +70,12 @@ class ConnectAnswer:
         subject = members.subject("user_id")
 
         named = {"id": subject}
-        if PROFILE_SCOPE in asked:
+        if PROFILE_BASIC in asked:
             named |= _shared(members, "profile") or {}
         profile = replace(Profile.parse(named), by_code=True)
 
         kyc = None
-        shared_kyc = _shared(members, "kyc") if KYC_SCOPE in asked else None
+        shared_kyc = _shared(members, "kyc") if KYC_STATUS in asked else None
         if shared_kyc is not None:
             kyc = KycStatus.parse(shared_kyc)
 
@@ -99,7 +99,7 @@ class ConnectAnswer:
 def _shared(members: Members, name: str) -> Any:
     """The member ``profile`` or ``kyc``, in the result's member ``data`` or in the result itself.
 
-    The spec's "data.profile" can mean both. Null: there is nothing to share.
+    The spec's "data.profile" can mean both. If it is null, the person shares nothing of it.
     """
     shared: list[Any] = []
     for place in (members.body.get("data"), members.body):

@@ -37,7 +37,7 @@ NO_COOKIES = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 FAILURES = (httpx.TransportError, httpx.InvalidURL, OSError, UnicodeError)
 UNCONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 # The connection ended before the whole answer was there.
-BROKEN = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
+CONNECTION_ENDED = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
 
 _in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
 
@@ -107,7 +107,7 @@ def exchange(application: Application, call: Call) -> Answer:
 
 
 def _answer(call: Call, *, ends_at: float) -> Answer:
-    """The answer, of a read also at a second attempt if its connection breaks.
+    """The answer to ``call``. A read whose connection breaks is sent a second time.
 
     The service may end a kept connection at the moment at which a request goes out on it. Reads are
     idempotent, so they may be sent again (RFC 9112 §9.3.1). The second attempt gets a connection of
@@ -117,7 +117,7 @@ def _answer(call: Call, *, ends_at: float) -> Answer:
         return _exchange(call, ends_at=ends_at, is_new=True)
     try:
         return _exchange(call, ends_at=ends_at, is_new=False)
-    except BROKEN:
+    except CONNECTION_ENDED:
         if time.monotonic() > ends_at:
             raise
     return _exchange(call, ends_at=ends_at, is_new=True)
@@ -164,7 +164,7 @@ def _body(response: httpx.Response, call: Call, *, ends_at: float) -> bytes:
 
 
 def _no_answer(call: Call, error: Exception) -> exceptions.ServiceUnavailable:
-    """It has only the name of a class, because the text of ``error`` may quote the request."""
+    """The error for ``call``, with the class of ``error``: its text may quote the request."""
     name = type(_of_system(error) or error).__name__
     failed = exceptions.ServiceUnavailable(f"no answer ({name})", endpoint=call.endpoint)
     if isinstance(error, httpx.TimeoutException):

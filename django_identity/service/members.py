@@ -17,7 +17,7 @@ LONGEST_SUBJECT = 255
 LONGEST_NAME = 128
 LONGEST_CODE = 64
 LONGEST_URL = 2000
-SUBJECTS = ("user_id", "sub")
+SUBJECT_MEMBERS = ("user_id", "sub")
 # Scheme, host and port without a user name, then the characters of RFC 3986: all visible ASCII.
 URL = re.compile(
     r"(https?)://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?:[/?#][!#-&(-;=?-\[\]_a-z~]*)?",
@@ -124,7 +124,7 @@ class Members:
             raise self.wrong("a subject that is not a usable text")
         return value
 
-    def named_subject(self, names: Collection[str] = SUBJECTS) -> str | None:
+    def named_subject(self, names: Collection[str] = SUBJECT_MEMBERS) -> str | None:
         """The subject that the answer names, if any. Raises ``SubjectMismatch`` if it names two."""
         named = {self.subject(name) for name in names if self.body.get(name) is not None}
         if len(named) > 1:

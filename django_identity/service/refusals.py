@@ -41,7 +41,7 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> dict[
     or an empty body tells nothing about a token or a person, so it counts as an outage.
     """
     if answer.status == 429:
-        seconds = pause(answer.headers)
+        seconds = seconds_to_wait(answer.headers)
         raise exceptions.RateLimited("too many calls", endpoint=endpoint, pause=seconds)
     try:
         members = read_object(answer.body)
@@ -77,10 +77,12 @@ def _kind_of(
         return None
     if kind is not None:
         return kind
+
     if status >= 500 or endpoint == "token":
         return None
     if endpoint == "connect" and _asks_for_verification(members):
         return exceptions.VerificationPolicyNotMet
+
     if status != 401:
         return exceptions.ServiceRefusal
     if endpoint in OF_APPLICATION:
@@ -110,7 +112,7 @@ def code_of(body: Mapping[str, Any]) -> str:
     return code
 
 
-def pause(headers: Mapping[str, str]) -> float:
+def seconds_to_wait(headers: Mapping[str, str]) -> float:
     """The seconds of a ``Retry-After`` header (RFC 9110 §10.2.3), or zero without the header."""
     retry_after = headers.get("retry-after", "")
     if retry_after.isascii() and retry_after.isdigit():

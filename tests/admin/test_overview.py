@@ -1,5 +1,6 @@
 """The overview's figures and what needs attention."""
 
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.lifecycle import runs
-from django_identity.lifecycle.operators.overview import Overview, overview_of
+from django_identity.lifecycle.operators.overview import Overview, kept, overview_of
 from django_identity.models import Consent, ErasureReceipt, EventOutcome, LinkedIdentity
 from tests.factories import make_claim, make_event, make_grant, make_identity, make_user
 
@@ -58,6 +59,26 @@ def test_figures_are_kept_for_a_minute_and_rows_are_not() -> None:
     assert not seen().figures.by_consent
     cache.clear()
     assert seen().figures.by_consent.total() == 1
+
+
+@pytest.mark.parametrize(("takes", "kept_for"), [(0.0, 60), (0.8, 80)])
+def test_what_takes_long_to_count_is_kept_longer(
+    monkeypatch: pytest.MonkeyPatch, takes: float, kept_for: int
+) -> None:
+    """A hundred times as long as it took, so counting takes a hundredth of the time at most."""
+    counted = []
+
+    def count() -> str:
+        time.sleep(takes)
+        counted.append(takes)
+        return "figures"
+
+    began = time.time()
+    for passed, times in ((0, 1), (kept_for - 5, 1), (kept_for + 30, 2)):
+        with monkeypatch.context() as later:
+            later.setattr(time, "time", lambda passed=passed: began + passed)
+            assert kept("figures", count) == "figures"
+        assert len(counted) == times
 
 
 @pytest.mark.urls("tests.urls")

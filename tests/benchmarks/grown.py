@@ -5,8 +5,9 @@
 
 ``ROWS`` in the environment: the people of the large one, by default a million; ten million need 25
 GB, an hour, and a role that may switch foreign keys off. Each has an identity, a grant, a claim and
-an account; a fifth have an event, and 2,000 are due. A figure is the median over so many people,
-each of them touched for the first time. What grows are counts alone.
+an account; a fifth have an event. 2,000 are due, 2,000 fail, and 2,000 have lost their grant. A
+figure is the median over so many people, each of them touched for the first time. What grows is the
+overview alone, which counts everybody.
 """
 
 import os
@@ -86,12 +87,13 @@ def columns_of(rows: int) -> dict[Any, dict[str, str]]:
         "subject_digest": DIGEST,
         "signed_in_at": "now() - interval '1 day'",
         "scopes": """'["profile:read", "kyc:read", "claims:read"]'::jsonb""",
+        "refetch_failures": f"CASE WHEN n % {rows // DUE} = 1 THEN 3 ELSE 0 END",
         "refetch_due_at": f"CASE WHEN n % {rows // DUE} = 0 THEN {lately} ELSE {later} END",
     }
     columns[TokenGrant] |= {
         "access_token": "repeat(md5(n::text), 8)",
         "refresh_token": "repeat(md5(n::text), 8)",
-        "needs_reauthorization": "n % 1000 = 0",
+        "needs_reauthorization": f"n % {rows // DUE} = 2",
         "access_expires_at": "now() - interval '2 days'",
     }
     columns[StoredClaim] = {

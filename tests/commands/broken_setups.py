@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.utils.http import http_date
 
 from django_identity import background
+from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
     AuthorizationRequest,
     ErasureReceipt,
@@ -446,9 +447,10 @@ def erasures_that_left_something(site: Site) -> None:
 
 def lost_grants(site: Site) -> None:
     """One can come back; the other's consent is over."""
-    for consent in ("granted", "revoked"):
-        linked = make_identity(make_user(consent), subject=consent, consent=consent)
+    for number in range(2):
+        linked = make_identity(make_user(f"user-{number}"), subject=f"subject-{number}")
         make_grant(linked, needs_reauthorization=True)
+    interventions.revoke([linked])
 
 
 def failing_sign_ins(site: Site) -> None:

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle.operators.doctor import Level, diagnose
+from django_identity.lifecycle.operators.doctor import Level, diagnose, figures, record_checks
 from django_identity.models import ErasureReceipt, TokenGrant
 from tests.commands import broken_setups as broken
 from tests.commands.broken_setups import BreakIt, Site
@@ -237,6 +237,31 @@ def test_the_number_of_queries_is_bounded(site: Site) -> None:
     for n in range(1, 20):
         go_wrong(n)
     assert queries() == few <= 40
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="the others scan small tables")
+def test_an_index_serves_every_question_about_people(site: Site) -> None:
+    """So the doctor takes no longer because a site has more people who are well."""
+    with CaptureQueriesContext(connection) as captured:
+        list(diagnose(probe=False))
+        figures()
+    asked = [each["sql"] for each in captured if " WHERE " in each["sql"]]
+    about_people = [sql for sql in asked if 'FROM "django_identity_linkedidentity"' in sql]
+    assert about_people
+    for sql in about_people:
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
+            assert "SCAN django_identity_linkedidentity" not in str(cursor.fetchall()), sql
+
+
+def test_only_so_many_failing_rows_are_counted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an outage of a large site all of them fail."""
+    monkeypatch.setattr(record_checks, "MOST_COUNTED", 3)
+    for number in range(5):
+        reason = {"refetch_failures": 7, "last_error": "service_timeout"}
+        make_identity(make_user(f"user-{number}"), subject=f"s-{number}", **reason)
+    said = [finding.message for finding in diagnose() if finding.check == "refetches"]
+    assert said == ["3 failed 5 times in a row or more", "3 failing: service_timeout"]
 
 
 def test_one_lost_grant_in_a_hundred_is_nobodys_fault(site: Site) -> None:

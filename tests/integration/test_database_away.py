@@ -1,5 +1,6 @@
 """A real PostgreSQL that goes away in the middle of refreshes and comes back: no token is lost."""
 
+import asyncio
 import threading
 import time
 from collections import Counter
@@ -8,19 +9,31 @@ from contextlib import suppress
 
 import psycopg
 import pytest
-from django.db import DatabaseError, InterfaceError, connection
+from asgiref.sync import async_to_sync, sync_to_async
+from django.contrib.auth import login
+from django.contrib.sessions.backends.db import SessionStore
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    close_old_connections,
+    connection,
+)
+from django.test import RequestFactory
 from django.utils import timezone
 
+from django_identity.backends import BACKEND_PATH
 from django_identity.lifecycle import upkeep
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.databases import on_postgresql
-from tests.factories import make_identity, make_user, unsealed
+from tests.factories import make_claim, make_identity, make_user, unsealed
 from tests.fake_service import FakeService
 from tests.integration.backlog import make_backlog
 from tests.integration.stand_in import StandIn
 from tests.lifecycle.held import expired, stored
 from tests.sandbox.receiver import until
+from tests.snippets import module_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), on_postgresql]
 
@@ -99,3 +112,27 @@ def cut_amid_refreshes(service: StandIn, cut: Cut) -> None:
     """While the service has refresh tokens in its hands; returns when the database is back."""
     until(lambda: len(service.seen) >= 2)
     cut(AWAY_SECONDS).join()
+
+
+def test_a_stream_ends_and_the_next_one_asks_again(cut: Cut) -> None:
+    """As ``docs/beside.md`` writes one: a question that cannot be answered sends nothing more."""
+    stream = module_of("stream")
+    request = RequestFactory().get("/prices/")
+    request.session = SessionStore()
+    user = make_user()
+    make_claim(make_identity(user))
+    login(request, user, backend=BACKEND_PATH)
+
+    async def read() -> None:
+        lines = stream.lines_for(request)
+        assert await anext(lines) == "data: 7.50\n\n"
+        coming_back = await sync_to_async(cut)(4 * stream.SECONDS)
+        with pytest.raises((OperationalError, InterfaceError)):
+            await anext(lines)
+        with pytest.raises(StopAsyncIteration):
+            await anext(lines)
+        await asyncio.to_thread(coming_back.join)
+        await sync_to_async(close_old_connections)()
+        assert await anext(stream.lines_for(request)) == "data: 7.50\n\n"
+
+    async_to_sync(read)()

@@ -13,6 +13,7 @@ from django_identity import conf
 from django_identity.gates import claim_required, claims_of
 from django_identity.lifecycle import upkeep
 from django_identity.models import LinkedIdentity, StoredClaim
+from django_identity.testing.clock import moved_clock
 from tests.factories import again, make_claim, make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in
@@ -82,6 +83,21 @@ def test_a_shorter_list_drops_at_the_next_upkeep(service: FakeService, settings:
     keep(settings, service, "age_over_18")
     call_command("identity_upkeep")
     assert [row.claim_type for row in StoredClaim.objects.all()] == ["age_over_18"]
+
+
+def test_what_a_shorter_list_drops_is_looked_for_once_an_hour(
+    service: FakeService, settings: Any
+) -> None:
+    """It reads all claims, and few lists ever get shorter. Of two runs at once one does it."""
+    identity = make_identity(make_user())
+    keep(settings, service, "age_over_18")
+    with moved_clock() as clock:
+        for minutes, left in ((0, 0), (59, 1), (2, 0)):
+            make_claim(identity, "country_resident", {"country": "NG"})
+            clock.advance(minutes=minutes)
+            call_command("identity_upkeep")
+            assert StoredClaim.objects.count() == left
+            StoredClaim.objects.all().delete()
 
 
 def test_a_gate_for_a_dropped_claim_is_an_error(browser: Client) -> None:

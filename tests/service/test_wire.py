@@ -273,7 +273,7 @@ def test_a_token_error_is_read_in_either_shape(
 )  # fmt: skip
 def test_a_pause_is_an_hour_at_most(header: str, seconds: float) -> None:
     """In seconds or as a date; anything else is no pause."""
-    assert refusals.pause({"retry-after": header}) == seconds
+    assert refusals.seconds_to_wait({"retry-after": header}) == seconds
 
 
 @pytest.mark.django_db(transaction=True)

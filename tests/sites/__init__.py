@@ -4,6 +4,7 @@
 - ``test_walk``: the walk; every site takes every step
 - ``running``, ``browser``: the test's end: the processes, and a person with a browser
 - ``serve``: the site's process
+- ``drilled``: a shop that breaks one promise at a time, which ``test_drill`` drills
 - ``plain``: the site on which the others are built
 
 To add a site, make a folder with ``settings.py`` (it imports all of ``plain.settings`` and changes

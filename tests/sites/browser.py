@@ -1,6 +1,8 @@
 """A person with a browser: what strict cookies, policies and prefixes do to them."""
 
 import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from html import unescape
 from typing import Self
 from urllib.parse import urljoin
@@ -35,12 +37,20 @@ class Browser(browser.Browser):
         """What a script of the page gets: no redirect is followed, and JSON is wanted."""
         return self._client.get(self._site.address + path, headers={"Accept": "application/json"})
 
-    def submit(self, *, holding: str, **typed: str) -> httpx.Response:
-        """Submit the form with this field."""
+    def send(self, path: str, headers: Mapping[str, str]) -> httpx.Response:
+        """What a script of the page gets for an empty POST."""
+        return self._client.post(self._site.address + path, headers=headers)
+
+    def stream(self, path: str) -> AbstractContextManager[httpx.Response]:
+        """A response that the page reads as it comes."""
+        return self._client.stream("GET", self._site.address + path)
+
+    def submit(self, *, holding: str = "", to: str = "", **typed: str) -> httpx.Response:
+        """Submit the form with this field, or with this address."""
         policy = self.page.headers.get("Content-Security-Policy", "")
         directives = [each.strip() for each in policy.split(";")]
         self._form_action = "".join(each for each in directives if each.startswith("form-action"))
-        super().submit(holding=holding, **typed)
+        super().submit(holding=holding, to=to, **typed)
         return self.page
 
     def approve(self, person: SandboxPerson) -> httpx.Response:

@@ -37,6 +37,7 @@ SITES = (
     Site(name="subpath", public="https://shop.example/portal", server="asgi"),
     Site(name="custom_user", names_are_addresses=True),
     Site(name="beside_allauth"),
+    Site(name="beside_others", server="asgi"),
     Site(name="strict", has_admin=False),
     # Test beside live, as on a development machine.
     Site(

@@ -47,6 +47,17 @@ def test_a_secondary_address(
         browser.submit(holding="csrfmiddlewaretoken")
 
 
+def test_the_button_on_allauths_page_leads_on(
+    site: RunningSite, browser: Browser, person: SandboxPerson
+) -> None:
+    """To the page for which the person had to sign in, query and all."""
+    assert "/accounts/login/" in str(browser.open("/members/?tab=2").url)
+    browser.submit(to="/identity/login/")
+    arrived = browser.approve(person)
+    assert arrived.url.raw_path == b"/members/?tab=2"
+    assert arrived.json()["claims"]["age_over_18"] is True
+
+
 def test_an_erasure_takes_allauths_rows(
     site: RunningSite, browser: Browser, person: SandboxPerson
 ) -> None:

@@ -66,10 +66,12 @@ def _request(received: ReceivedRequest) -> Entry:
         outcome = str(received.status)
         is_good = received.status < 300
         is_failed = received.status >= 400
+
     if received.fault:
         outcome += f" ({received.fault})"
         is_good = False
         is_failed = True
+
     return Entry(
         kind="request",
         at=datetime.fromisoformat(received.time),

@@ -88,13 +88,13 @@ class SwitchesForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.initial = asdict(all_switches.current())
         for name, switch in all_switches.ALL.items():
-            told = _CODE.sub(r"<code>\1</code>", escape(switch.metadata["help"]))
-            about: dict[str, Any] = {"label": name, "help_text": mark_safe(told)}  # noqa: S308
+            text = _CODE.sub(r"<code>\1</code>", escape(switch.metadata["help"]))
+            about: dict[str, Any] = {"label": name, "help_text": mark_safe(text)}  # noqa: S308
             values = switch.metadata["values"]
             if True in values:
                 self.fields[name] = forms.BooleanField(required=False, **about)
             else:
-                choices = [(each, each) for each in values]
+                choices = [(value, value) for value in values]
                 self.fields[name] = forms.ChoiceField(choices=choices, **about)
 
     def switches(self) -> Iterator[tuple[forms.BoundField, bool]]:
@@ -203,18 +203,21 @@ def switches(request: HttpRequest) -> HttpResponse:
 @callers.operators_only
 def do(request: HttpRequest) -> HttpResponse:
     """Do what a button says, and go back to the console."""
-    form_class, act, told = _ACTIONS.get(request.POST.get("do", ""), (forms.Form, None, ""))
+    form_class, act, success = _ACTIONS.get(request.POST.get("do", ""), (forms.Form, None, ""))
     form = form_class(request.POST)
     if act is None or not form.is_valid():
         messages.error(request, "There is no such person, thing or action.")
         return redirect("home")
+
     person = form.cleaned_data.get("person")
     try:
         act(*form.cleaned_data.values())
     except Invalid as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, f"{person.full_name}: {told}" if person else told)
+        if person is not None:
+            success = f"{person.full_name}: {success}"
+        messages.success(request, success)
     deliveries.wake()
     return redirect("home")
 

@@ -29,12 +29,10 @@ def register(
     A secret that ``secrets`` does not give, or gives empty, is made up.
     """
     application = Application.objects.create(name=name)
-    issued = {
-        mode: _issue(
-            application, mode, redirect_uris, generate_client_id(), (secrets or {}).get(mode)
-        )
-        for mode in Environment.values[::-1]
-    }
+    issued: dict[str, NewClient] = {}
+    for mode in Environment.values[::-1]:
+        secret = (secrets or {}).get(mode)
+        issued[mode] = _issue(application, mode, redirect_uris, generate_client_id(), secret)
     return application, issued
 
 
@@ -53,16 +51,15 @@ def register_local_site(sites: Sequence[str]) -> None:
         application = Application.objects.create(name="Local site")
         _issue(application, Environment.TEST, (), sandbox.CLIENT_ID, sandbox.CLIENT_SECRET)
         _issue(application, Environment.LIVE, (), generate_client_id())
+
     addresses = [site.rstrip("/") for site in sites or sandbox.SITES]
-    known.update(redirect_uris=" ".join(each + sandbox.CALLBACK_PATH for each in addresses))
+    known.update(redirect_uris=" ".join(address + sandbox.CALLBACK_PATH for address in addresses))
+
+    webhook, *copies = [address + sandbox.WEBHOOK_PATH for address in addresses]
     # The usual addresses are one site, which needs each event once.
-    others = addresses[1:] if sites else []
-    register_webhook(
-        known.get(),
-        addresses[0] + sandbox.WEBHOOK_PATH,
-        secret=sandbox.WEBHOOK_SECRET,
-        copies=[each + sandbox.WEBHOOK_PATH for each in others],
-    )
+    if not sites:
+        copies = []
+    register_webhook(known.get(), webhook, secret=sandbox.WEBHOOK_SECRET, copies=copies)
 
 
 def rotate_client_secret(client: Client) -> NewClient:
@@ -108,7 +105,9 @@ def change_document_key(application: Application, key: object) -> None:
     Raises:
         Invalid: nothing was changed.
     """
-    application.document_key = None if key is None else documents.public_key(key)
+    if key is not None:
+        key = documents.public_key(key)
+    application.document_key = key
     application.save(update_fields=["document_key"])
 
 

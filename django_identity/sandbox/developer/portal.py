@@ -43,7 +43,8 @@ def _sent(request: HttpRequest) -> dict[str, Any]:
 @envelope.endpoint("POST")
 def rotate_secret(request: HttpRequest, app_id: str) -> HttpResponse:
     """Issue a new client secret for one mode; the old one is void at once."""
-    mode, application = _sent(request).get("mode"), _application(app_id)
+    mode = _sent(request).get("mode")
+    application = _application(app_id)
     if mode not in Environment.values:
         raise Invalid("mode is test or live.")
     client = Client.objects.get(registered=application, environment=mode)
@@ -60,8 +61,8 @@ def test_users(request: HttpRequest) -> HttpResponse:
     if not isinstance(app_id, str):
         raise Invalid("appId must be a string.")
     _application(app_id)
-    made = accounts.create_user()
-    content = {"userId": made.user.subject, "email": made.user.email, "password": made.password}
+    new = accounts.create_user()
+    content = {"userId": new.user.subject, "email": new.user.email, "password": new.password}
     return envelope.success(content, status=201)
 
 
@@ -87,10 +88,11 @@ def portal(request: HttpRequest) -> HttpResponse:
             messages.error(request, f"{error} Nothing was changed.")
         else:
             messages.success(request, "This is shown once." if shown else "Saved.")
-    listed = Application.objects.order_by("-pk").prefetch_related("client_set")
+
+    newest = Application.objects.order_by("-pk").prefetch_related("client_set")
     context = {
         "shown": shown,
-        "applications": [(each, json.dumps(each.document_key)) for each in listed],
+        "applications": [(listed, json.dumps(listed.document_key)) for listed in newest],
         "token": settings.SANDBOX_PORTAL_TOKEN,
         "api": f"{settings.SANDBOX_ORIGIN}/api/v1",
     }
@@ -113,21 +115,24 @@ def _register(request: HttpRequest) -> Shown:
     if not name:
         raise Invalid("An application needs a name.")
     _, issued = applications.register(name, _redirect_addresses(request))
-    return [
-        (f"{mode.capitalize()} client {what}", value)
-        for mode, each in issued.items()
-        for what, value in (("id", each.client_id), ("secret", each.client_secret))
-    ]
+    shown: Shown = []
+    for mode, new_client in issued.items():
+        shown.append((f"{mode.capitalize()} client id", new_client.client_id))
+        shown.append((f"{mode.capitalize()} client secret", new_client.client_secret))
+    return shown
 
 
 def _change_addresses(request: HttpRequest) -> Shown:
     """Save the redirect addresses and the webhook's; its first one makes the secret that signs."""
-    client, addresses = _client(request), _redirect_addresses(request)
-    is_first = not client.webhook_secret
+    client = _client(request)
+    addresses = _redirect_addresses(request)
+    had_secret = client.webhook_secret != ""
     applications.register_webhook(client, request.POST.get("url", "").strip())
     client.redirect_uris = " ".join(addresses)
     client.save(update_fields=["redirect_uris"])
-    return [("Webhook secret", client.webhook_secret)] if is_first and client.webhook_url else []
+    if had_secret or not client.webhook_url:
+        return []
+    return [("Webhook secret", client.webhook_secret)]
 
 
 def _rotate_client_secret(request: HttpRequest) -> Shown:
@@ -150,9 +155,9 @@ def _change_tier(request: HttpRequest) -> Shown:
 
 
 def _make_test_user(request: HttpRequest) -> Shown:
-    made = accounts.create_user()
-    user = made.user
-    return [("User id", user.subject), ("E-mail address", user.email), ("Password", made.password)]
+    new = accounts.create_user()
+    user = new.user
+    return [("User id", user.subject), ("E-mail address", user.email), ("Password", new.password)]
 
 
 def _client(request: HttpRequest) -> Client:

@@ -57,10 +57,12 @@ def queue(client: Client, event_id: str, event_type: str, user_id: str, body: st
         changed_at=now,
         next_attempt_at=now,
     )
+
     if client.webhook_held:
         registered.state = DeliveryState.HELD
         registered.next_attempt_at = None
     registered.save()
+
     for address in client.webhook_copies.splitlines():
         copied = copy(registered)
         copied.pk = None

@@ -86,11 +86,9 @@ def announce(
     """
     if kind is not EventType.KYC_VERIFIED and not switches.current().event_details:
         about = {}
-    clients = [application]
-    if application is None:
-        clients = _concerned(person, kind)
+    clients = [application] if application else _concerned(person, kind)
     for client in clients:
-        if client and client.webhook_url:
+        if client.webhook_url:
             event_id = new_event_id()
             text = body(kind, event_id, timestamp(clock.now()), person.subject, about)
             deliveries.queue(client, event_id, kind, person.subject, text)

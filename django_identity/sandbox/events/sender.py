@@ -86,6 +86,7 @@ class Sender(threading.Thread):
             "User-Agent": "Sandbox-Identity-Webhooks",
             SIGNATURE_HEADER: sign(body, delivery.client.webhook_secret),
         }
+
         status = None
         excerpt = ""
         problem = ""
@@ -107,5 +108,6 @@ class Sender(threading.Thread):
             problem = "The application has no webhook address any more."
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             problem = f"{type(error).__name__}: {error}"
+
         milliseconds = round((time.monotonic() - started) * 1000, 1)
         return Attempt(sent_at.isoformat(), url, headers, status, excerpt, problem, milliseconds)

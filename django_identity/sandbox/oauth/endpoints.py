@@ -47,9 +47,11 @@ class AuthorizationPage(BaseAuthorizationView):
         except OAuthToolkitError as error:
             return self._refuse(error)
         client = Client.objects.get(client_id=credentials["client_id"])
-        user, here = signed_in_user(request), request.get_full_path()
+        user = signed_in_user(request)
+        here = request.get_full_path()
         if user.environment != client.environment:
             return self._refuse_environment(client)
+
         if not user.is_verified and not was_skipped(request, here):
             return redirect(f"{resolve_url('verify')}?{urlencode({'next': here})}")
         request_log.note(request, user, client)
@@ -115,13 +117,15 @@ class TokenEndpoint(TokenView):
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """Answer a token request; name a mix of environments as what it is."""
         if request.GET or request.content_type != "application/x-www-form-urlencoded":
-            told = "Send the parameters in a form-encoded body, and nowhere else."
-            refusal = {"error": "invalid_request", "error_description": told}
+            message = "Send the parameters in a form-encoded body, and nowhere else."
+            refusal = {"error": "invalid_request", "error_description": message}
             return _in_form(JsonResponse(refusal, status=400))
-        grant, named = rules.presented(request), request.POST.get("client_id", "")
-        client = Client.objects.filter(client_id=named).first()
+
+        grant = rules.presented(request)
+        client = Client.objects.filter(client_id=request.POST.get("client_id", "")).first()
         if grant is not None:
             request_log.note(request, grant.user, grant.application)
+
         response: HttpResponse = self.authorization_flow_token_response(request)
         response["Content-Type"] = "application/json"
         if response.status_code == 401:
@@ -144,10 +148,13 @@ def _in_form(response: HttpResponse) -> HttpResponse:
     """
     if response.status_code < 400 or switches.current().token_errors == "oauth":
         return response
-    said = json.loads(response.content)
-    code, message = said["error"].upper(), said.get("error_description", "")
-    challenge = response.get("WWW-Authenticate", "")
-    return envelope.error(response.status_code, code, message, challenge=challenge)
+    refusal = json.loads(response.content)
+    return envelope.error(
+        response.status_code,
+        refusal["error"].upper(),
+        refusal.get("error_description", ""),
+        challenge=response.get("WWW-Authenticate", ""),
+    )
 
 
 def _to_application(address: str) -> HttpResponse:

@@ -94,6 +94,7 @@ def create_user(
         credential_seconds=credential_seconds,
         shows_email=shows_email,
     )
+
     user.set_password(password)
     user.save(force_insert=True)
     return NewUser(user, password)
@@ -105,14 +106,17 @@ def move_in() -> None:
     if User.objects.filter(is_cast=True).exists():
         return
     for number, (name, member) in enumerate(CAST.items(), start=1):
-        email, subject = f"{name}@sandbox.example", f"00000000-0000-4000-8000-{number:012}"
-        made = create_user(email=email, password=PASSWORD, subject=subject, **asdict(member))
-        made.user.is_cast = True
-        made.user.save()
-        if bvn := BVN_OF.get(name, verification.BVN_VERIFIED):
-            verification.verify(made.user, bvn)
+        email = f"{name}@sandbox.example"
+        subject = f"00000000-0000-4000-8000-{number:012}"
+        new = create_user(email=email, password=PASSWORD, subject=subject, **asdict(member))
+        user = new.user
+        user.is_cast = True
+        user.save()
+        bvn = BVN_OF.get(name, verification.BVN_VERIFIED)
+        if bvn is not None:
+            verification.verify(user, bvn)
         if name not in WITHOUT_PROOF:
-            verification.prove_address(made.user)
+            verification.prove_address(user)
 
 
 def offered() -> list[User]:
@@ -122,10 +126,12 @@ def offered() -> list[User]:
 
 def described(user: User) -> str:
     """Say in words which case ``user`` is now, such as "verified, 18 or older, Nigeria"."""
-    parts = ["not verified yet" if user.kyc_status == KycStatus.UNVERIFIED else user.kyc_status]
+    parts = [user.kyc_status]
+    if user.kyc_status == KycStatus.UNVERIFIED:
+        parts = ["not verified yet"]
     if user.is_verified:
-        proven = any(claim.claim_type == claims.AGE_OVER_18 for claim in claims.active(user))
-        parts.append("18 or older" if proven else "no proof of being 18")
+        types = [claim.claim_type for claim in claims.active(user)]
+        parts.append("18 or older" if claims.AGE_OVER_18 in types else "no proof of being 18")
     parts.append(country_name(user.country))
     if user.is_verified and user.address_proved_at is None:
         parts.append("no proof of address")

@@ -54,7 +54,8 @@ def kyc(request: HttpRequest, user_id: str) -> HttpResponse:
 def claims_list(request: HttpRequest, user_id: str) -> HttpResponse:
     """Return the claims, and the credential that proves the active ones."""
     token = reading(request, user_id, "claims:read")
-    user, audience = token.user, token.application.client_id
+    user = token.user
+    audience = token.application.client_id
     _require_verification(user)
     return envelope.success(
         {
@@ -74,7 +75,7 @@ def _claim_element(claim: Claim) -> dict[str, Any]:
         element["revoked"] = claim.revoked
     if switched.optional_members:
         element["proof_hash"] = claim.proof_hash
-        element["expires_at"] = clock.timestamp(claim.expires_at) if claim.expires_at else None
+        element["expires_at"] = clock.timestamp_if_any(claim.expires_at)
     return element
 
 
@@ -86,7 +87,8 @@ def _require_verification(user: User) -> None:
 
 def _unauthorized(request: HttpRequest) -> Refused:
     """Build the answer to a request without a valid token (RFC 6750, section 3)."""
-    message, challenge = "Send a Bearer access token.", 'Bearer realm="api"'
+    message = "Send a Bearer access token."
+    challenge = 'Bearer realm="api"'
     if "Authorization" in request.headers:
         message = "The access token is unknown, expired or revoked."
         challenge += ', error="invalid_token"'

@@ -36,12 +36,13 @@ class SignInForm(forms.Form):
         """Refuse a wrong pair without saying which half is wrong."""
         values = self.cleaned_data
         if "email" in values and "password" in values:
-            email, password = values["email"].lower(), values["password"]
+            email = values["email"].lower()
+            password = values["password"]
             user = authenticate(self.request, username=email, password=password)
             known_to_all = password == PASSWORD and not callers.is_operator(self.request)
             if not isinstance(user, User) or known_to_all:
-                told = "That e-mail address and password do not match an account."
-                raise forms.ValidationError(told)
+                message = "That e-mail address and password do not match an account."
+                raise forms.ValidationError(message)
             self.user = user
         return values
 
@@ -55,8 +56,7 @@ class ConfirmPasswordForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.user = user
         if user.is_cast:
-            told = f"The password of every test person is {PASSWORD}."
-            self.fields["password"].help_text = told
+            self.fields["password"].help_text = f"The password of every test person is {PASSWORD}."
 
     def clean_password(self) -> str:
         """Refuse any password but the person's own."""

@@ -31,7 +31,9 @@ def next_address(request: HttpRequest) -> str:
     """Return the address the person came from, if it is one of ours; else nothing."""
     address = request.POST.get("next") or request.GET.get("next") or ""
     allowed = url_has_allowed_host_and_scheme(address, allowed_hosts={request.get_host()})
-    return address if allowed else ""
+    if not allowed:
+        return ""
+    return address
 
 
 def _onward(request: HttpRequest) -> HttpResponse:
@@ -53,6 +55,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         login(request, form.user)
         return _onward(request)
+
     is_operator = callers.is_operator(request)
     context = {
         "form": form,
@@ -69,12 +72,12 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 def continue_as(request: HttpRequest) -> HttpResponse:
     """Sign in as one of the cast, without a password."""
     subject = request.POST.get("person", "")
-    user = next((each for each in accounts.offered() if each.subject == subject), None)
-    if user is None:
-        messages.error(request, "That test person is gone. Choose another one.")
-        return _to_sign_in(next_address(request))
-    login(request, user)
-    return _onward(request)
+    for user in accounts.offered():
+        if user.subject == subject:
+            login(request, user)
+            return _onward(request)
+    messages.error(request, "That test person is gone. Choose another one.")
+    return _to_sign_in(next_address(request))
 
 
 @require_POST
@@ -82,7 +85,9 @@ def sign_out(request: HttpRequest) -> HttpResponse:
     """End the session; with ``next``, ask for another account on the way there."""
     destination = next_address(request)
     logout(request)
-    return _to_sign_in(destination) if destination else redirect("sign_in")
+    if not destination:
+        return redirect("sign_in")
+    return _to_sign_in(destination)
 
 
 @login_required
@@ -92,7 +97,8 @@ def verify(request: HttpRequest) -> HttpResponse:
     if "skip" in request.POST:
         request.session[_SKIPPED_FOR] = next_address(request)
         return _onward(request)
-    user, form = signed_in_user(request), BvnForm(request.POST or None)
+    user = signed_in_user(request)
+    form = BvnForm(request.POST or None)
     outcome = None
     if form.is_valid():
         outcome = verification.verify(user, form.cleaned_data["bvn"])
@@ -128,9 +134,11 @@ def account(request: HttpRequest) -> HttpResponse:
         "person": user,
         "country": accounts.country_name(user.country),
         "codes": user.connectcode_set.select_related("used_by")[:SHOWN],
-        "notices": [(each, consents.described(each.scopes)) for each in notices],
+        "notices": [(notice, consents.described(notice.scopes)) for notice in notices],
         "claims": [(claim, claims.TITLES[claim.claim_type]) for claim in claims.listed(user)],
-        "consents": [(each, consents.described(each.scopes)) for each in consents.granted(user)],
+        "consents": [
+            (consent, consents.described(consent.scopes)) for consent in consents.granted(user)
+        ],
     }
     return render(request, "sandbox/account.html", context)
 
@@ -172,8 +180,8 @@ def delete(request: HttpRequest) -> HttpResponse:
     """Ask whether it is meant; then ask every application to delete the person's data."""
     user = signed_in_user(request)
     if request.method == "GET":
-        given = Consent.objects.filter(user=user).select_related("client").order_by("pk")
-        context = {"person": user, "applications": [each.client for each in given]}
+        ever_granted = Consent.objects.filter(user=user).select_related("client").order_by("pk")
+        context = {"person": user, "applications": [consent.client for consent in ever_granted]}
         return render(request, "sandbox/delete.html", context)
     consents.request_deletion(user)
     logout(request)

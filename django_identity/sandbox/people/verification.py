@@ -60,18 +60,27 @@ def invalidate(user: User) -> None:
 
 def prove_address(user: User, *, proved: bool = True) -> None:
     """Record that ``user`` has proved where they live, or take that back."""
-    user.address_proved_at = clock.now() if proved else None
+    user.address_proved_at = None
+    if proved:
+        user.address_proved_at = clock.now()
     user.save(update_fields=["address_proved_at"])
 
 
 def _record(user: User, status: KycStatus) -> None:
     """Store where ``user`` stands now."""
     user.kyc_status = status
-    user.kyc_verified_at = clock.now() if status is KycStatus.VERIFIED else None
+    user.kyc_verified_at = None
+    if status is KycStatus.VERIFIED:
+        user.kyc_verified_at = clock.now()
     user.save(update_fields=["kyc_status", "kyc_verified_at"])
 
 
 def _announce(kind: EventType, user: User) -> None:
     """Announce the outcome (spec: Events, payload of kyc.verified)."""
-    level, status = str(user.kyc_level), str(user.kyc_status)
-    announce(kind, user, kyc_level=level, status=status, provider=claims.KYC_VENDOR)
+    announce(
+        kind,
+        user,
+        kyc_level=str(user.kyc_level),
+        status=str(user.kyc_status),
+        provider=claims.KYC_VENDOR,
+    )

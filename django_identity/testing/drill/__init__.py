@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from django_identity.gates import site_map
 from django_identity.testing.drill import findings
-from django_identity.testing.drill.doors import doors_of
+from django_identity.testing.drill.doors import HAS_PARAMETERS, doors_of
 from django_identity.testing.drill.report import Report
 from django_identity.testing.drill.walk import SignInFailed, Visitor
 from django_identity.testing.drill.world import Refused, own_world
@@ -32,6 +32,7 @@ def drill(
     found = site_map.with_answers(list(site_map.addresses()))
     found = [address for address in found if address.url not in excluded]
     report = Report(untried=dict.fromkeys(excluded, "excluded"))
+    open_pages = [each.url for each in found if _is_open_page(each)]
     doors = list(doors_of(found, report, examples=examples))
     for door in doors:
         report.untried[door.path] = f"nobody here has {', '.join(map(str, door.asked))}"
@@ -46,7 +47,7 @@ def drill(
             call_command("loaddata", *fixtures, verbosity=0)
         for number, (first, last) in enumerate(tqdm(NAMES, desc="people", disable=None)):
             country = values[number % len(values)] if values else "NG"
-            where = (sandbox, doors, report)
+            where = (sandbox, doors, open_pages, report)
             parting = Visitor(*where, first_name=first[::-1], last_name=last[::-1], verified=True)
             person = Visitor(
                 *where,
@@ -62,3 +63,8 @@ def drill(
             except SignInFailed as failed:
                 report.find(f"a sign-in fails: {failed}")
     return report
+
+
+def _is_open_page(address: site_map.Address) -> bool:
+    is_other = address.reading.guards or address.error or address.include
+    return not is_other and not HAS_PARAMETERS.search(address.url)

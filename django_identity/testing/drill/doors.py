@@ -20,6 +20,8 @@ from django_identity.views.pages import address_of
 
 OPEN = "open"
 CLOSED = "closed"
+# A regex, too, for which nobody can tell an address.
+HAS_PARAMETERS = re.compile(r"[<(^]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def doors_of(
         if not address.gates:
             continue
         paths = [path for path in examples if f"/{resolve(path).route}" == address.url]
-        if not re.search(r"[<(^]", address.url):
+        if not HAS_PARAMETERS.search(address.url):
             paths.append(address.url)
         if not paths or address.answered_by:
             report.untried[address.url] = f"answered by {address.answered_by or 'no --address'}"

@@ -6,7 +6,6 @@ from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import get_user
 from django.utils.cache import get_max_age
 from django.utils.module_loading import import_string
 
@@ -38,32 +37,38 @@ def cached(path: str, response: Any) -> str:
     if "private" in said or "no-store" in said or response.status_code != 200:
         return ""
     names = [name for name in settings.MIDDLEWARE if "UpdateCache" in name]
-    cause = names or [f"Cache-Control: {said}"]
-    return f"`{path}` stays in a cache for {get_max_age(response)} s: `{cause[0]}`"
+    cause = f"`{names[0]}`" if names else "nothing says that it is private"
+    return f"`{path}` stays in a cache for {get_max_age(response) or '?'} s: {cause}"
 
 
-def who_is_there(response: Any) -> str:
-    """Why ``request.user`` is somebody else than has to be."""
-    if response.wsgi_request.user != get_user(response.wsgi_request):
-        own = [name for name in settings.MIDDLEWARE if not name.startswith(FRAMEWORKS)]
-        return f"`request.user` is not the session's; perhaps by {', '.join(own)}"
-    return f"{settings.SESSION_ENGINE}, or the site's own code"
-
-
-def cause_of_open(door: Door, response: Any) -> str:
-    if getattr(response.wsgi_request, "_cache_update_cache", None) is False:
+def cause_of(door: Door | None, response: Any, *, is_over: bool) -> str:
+    """Why an address is open or closed that has to be otherwise. ``is_over``: so is the session."""
+    request = response.wsgi_request
+    if getattr(request, "_cache_update_cache", None) is False:
         return "a cache answers"
-    if door.own_code:
+    is_somebody = request.user.is_authenticated
+    if request.user != getattr(request, "_cached_user", None):
+        own = [name for name in settings.MIDDLEWARE if not name.startswith(FRAMEWORKS)]
+        return f"`request.user` is not the session's, perhaps by {', '.join(own)}"
+    if is_over and is_somebody:
+        return f"the session is not over, by {settings.SESSION_ENGINE} or another back end"
+    if door and door.own_code:
         return f"`{door.own_code}` answers before the gate"
-    return "its view answers, and no gate does"
+    return "the site's own code answers before the gate"
 
 
 def trouble_in(response: Any) -> str:
     """Why a page is not what it has to be: the exception and its place, or an error's code."""
     failure = getattr(response, "exc_info", None)
     if failure:
-        place = traceback.extract_tb(failure[2])[-1]
-        return f"{failure[0].__name__} in {place.filename}, line {place.lineno}"
+        return described(failure[1])
     with suppress(KeyError, TypeError):
         return f"`{response.context['error'].code}`"
     return f"status {response.status_code}"
+
+
+def described(error: BaseException) -> str:
+    """An error of the site's code with its place."""
+    trace = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in trace if "site-packages" not in frame.filename] or trace
+    return f"{type(error).__name__} in {own[-1].filename}, line {own[-1].lineno}: {error}"

@@ -2,12 +2,6 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
-
-from django.db.models import QuerySet
-
-#: A larger number of rows tells an operator nothing more, and would take longer to count.
-MOST_COUNTED = 100_000
 
 
 class Level(StrEnum):
@@ -26,8 +20,3 @@ class Finding:
     level: Level
     message: str
     remedy: str = ""
-
-
-def number_of(rows: QuerySet[Any]) -> int:
-    """How many they are, at most ``MOST_COUNTED``."""
-    return rows[:MOST_COUNTED].count()

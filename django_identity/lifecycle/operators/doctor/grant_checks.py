@@ -10,8 +10,9 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import conf, vault
 from django_identity.conf import Application
 from django_identity.exceptions import SealedValueUnreadable
-from django_identity.lifecycle.operators.doctor.finding import Finding, Level, number_of
-from django_identity.models import Consent, TokenGrant
+from django_identity.lifecycle.operators.doctor.finding import Finding, Level
+from django_identity.models import TokenGrant
+from django_identity.models.querysets import number_of
 
 OPENED = 20
 LATELY = timedelta(days=1)
@@ -82,8 +83,8 @@ def lost_lately(now: datetime) -> QuerySet[TokenGrant]:
 
 
 def _dead() -> QuerySet[TokenGrant]:
-    granted = TokenGrant.objects.filter(identity__consent=Consent.GRANTED)
-    return granted.filter(needs_reauthorization=True)
+    """Not by their identities: without a consent there is no grant."""
+    return TokenGrant.objects.filter(needs_reauthorization=True)
 
 
 def _alive(*, most: int) -> int:

@@ -9,13 +9,10 @@ from django.utils import timezone
 from django_identity import background, conf
 from django_identity.conf import Application
 from django_identity.lifecycle import runs
-from django_identity.lifecycle.operators.doctor.finding import (
-    Finding,
-    Level,
-    number_of,
-)
+from django_identity.lifecycle.operators.doctor.finding import Finding, Level
 from django_identity.lifecycle.upkeep import FAILURES, due
 from django_identity.models import LinkedIdentity, UpkeepRun, WebhookEvent
+from django_identity.models.querysets import number_of
 
 RUN_IT = (
     "Run a worker with beat, or identity_upkeep every minute. If they run: the worker must know the"

@@ -1,0 +1,103 @@
+"""Events at the same moment about one person: each is applied by its first delivery."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from django_identity.lifecycle import erasure, withdrawal
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, WebhookEvent
+from tests.concurrency import at_once
+from tests.deliveries import event_body, post
+from tests.factories import make_claim, make_grant, make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PEOPLE = 15
+ALIASES = ("default", "second", "third")
+Call = Callable[[], int]
+
+
+@pytest.fixture(autouse=True)
+def _applications(settings: Any) -> None:
+    own = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = dict.fromkeys(ALIASES, own)
+
+
+def person(number: int) -> list[LinkedIdentity]:
+    """An account with an identity under each application, the oldest under the last one."""
+    user = make_user(f"person-{number}")
+    identities = []
+    for alias in reversed(ALIASES):
+        identity = make_identity(
+            user,
+            subject=f"{alias}-{number}",
+            application=alias,
+            account_made=False,
+            scopes=["kyc:read", "claims:read"],
+        )
+        make_claim(identity)
+        make_grant(identity)
+        identities.append(identity)
+    return identities
+
+
+def delivered(event_type: str, identity: LinkedIdentity) -> Call:
+    body = event_body(event_type, subject=identity.subject)
+    return lambda: post(body, application=identity.application).status_code
+
+
+@pytest.mark.parametrize(
+    "event_types",
+    [
+        ("consent.revoked", "consent.revoked", "consent.revoked"),
+        ("consent.revoked", "data.deletion_requested", "kyc.rejected"),
+    ],
+    ids=str,
+)
+def test_revocations_under_all_applications_of_one_account(event_types: tuple[str, ...]) -> None:
+    """Each ends all sessions of the account, and so writes the identities of the others."""
+    statuses: list[int] = []
+    for number in range(PEOPLE):
+        pairs = zip(event_types, person(number), strict=True)
+        statuses += at_once(delivered(event_type, identity) for event_type, identity in pairs)
+    assert statuses == [200] * (PEOPLE * len(ALIASES))
+    assert {each.outcome for each in WebhookEvent.objects.all()} == {"applied"}
+    revoked = LinkedIdentity.objects.filter(consent=Consent.REVOKED).count()
+    assert revoked == PEOPLE * sum(each != "kyc.rejected" for each in event_types)
+
+
+def disconnected(identity: LinkedIdentity) -> int:
+    return 200 if withdrawal.disconnect(identity) else 404
+
+
+def erased(identity: LinkedIdentity) -> int:
+    receipt = erasure.erase_account(identity.user)
+    return 200 if receipt.pk else 500
+
+
+@pytest.mark.parametrize("other", [disconnected, erased])
+def test_a_revocation_beside_the_persons_own_wish(other: Callable[[LinkedIdentity], int]) -> None:
+    statuses: list[int] = []
+    for number in range(PEOPLE):
+        first, second, third = person(number)
+        calls = [
+            delivered("consent.revoked", first),
+            partial(other, second),
+            delivered("claim.revoked", third),
+        ]
+        statuses += at_once(calls)
+    assert statuses == [200] * (PEOPLE * len(ALIASES))
+
+
+def test_an_event_and_its_repeats_at_once() -> None:
+    """One of them applies it."""
+    for number in range(PEOPLE):
+        identity = person(number)[0]
+        body = event_body("data.deletion_requested", subject=identity.subject)
+        call = partial(post, body, application=identity.application)
+        assert {each.status_code for each in at_once([call] * 4)} == {200}
+    assert ErasureReceipt.objects.count() == PEOPLE
+    assert WebhookEvent.objects.filter(received_at__lte=timezone.now()).count() == PEOPLE

@@ -1,0 +1,1 @@
+"""A small site that keeps its promises, and breaks the one that ``$SITE_BREAKS`` names."""

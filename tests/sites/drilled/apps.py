@@ -1,0 +1,71 @@
+"""The receivers and handlers of the shop, those of a broken one among them."""
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.db.models.signals import post_save
+
+from django_identity import signals
+from django_identity.handlers import on_event
+
+#: The accounts by their keys, as a receiver that undoes an erasure remembers them.
+remembered: dict[Any, str] = {}
+
+
+def sell(*, user: Any, created: bool, **_: object) -> None:
+    from tests.sites.drilled.models import Letter, Order  # noqa: PLC0415  the models are ready now
+
+    Order.objects.create(user=user, name=user.first_name)
+    Letter.objects.get_or_create(email=user.email or f"nobody-{user.pk}@shop.example")
+
+
+def keep_history(*, instance: Any, **_: object) -> None:
+    from tests.sites.drilled.models import History  # noqa: PLC0415
+
+    History.objects.create(name=instance.first_name)
+
+
+def print_card(*, user: Any, **_: object) -> None:
+    default_storage.save(f"cards/{user.pk}.txt", ContentFile(user.first_name))
+
+
+def remember(*, instance: Any, **_: object) -> None:
+    if instance.first_name:
+        remembered[instance.pk] = instance.first_name
+
+
+def recreate(**_: object) -> None:
+    for key, name in remembered.items():
+        get_user_model().objects.create_user(f"back-{key}", first_name=name)
+    remembered.clear()
+
+
+def store(event: Any) -> None:
+    from tests.sites.drilled.models import EventLog  # noqa: PLC0415
+
+    EventLog.objects.create(payload=event.payload)
+
+
+class DrilledConfig(AppConfig):
+    name = "tests.sites.drilled"
+    label = "shop"
+
+    def ready(self) -> None:
+        user = get_user_model()
+        signals.identity_linked.connect(sell)
+        match settings.SITE_BREAKS:
+            case "history":
+                post_save.connect(keep_history, user)
+            case "file":
+                signals.identity_linked.connect(print_card)
+            case "recreated":
+                post_save.connect(remember, user)
+                signals.data_erased.connect(recreate)
+            case "payload":
+                on_event("kyc.verified")(store)
+            case "raising":
+                signals.identity_linked.connect(lambda **_: 1 / 0, weak=False)

@@ -1,0 +1,33 @@
+"""What a broken shop does to its requests and responses."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth import SESSION_KEY, get_user_model
+from django.http import HttpRequest, HttpResponse
+
+GetResponse = Callable[[HttpRequest], HttpResponse]
+
+
+def quick(get_response: GetResponse) -> GetResponse:
+    """Every page may stay in a cache."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        response["Cache-Control"] = "max-age=600"
+        return response
+
+    return answer
+
+
+def replaced_user(get_response: GetResponse) -> GetResponse:
+    """The user of the session's key, whatever has ended the session."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        key: Any = request.session.get(SESSION_KEY)
+        if key is not None:
+            user = get_user_model().objects.filter(pk=key).first()
+            request.user = user or request.user
+        return get_response(request)
+
+    return answer

@@ -1,0 +1,25 @@
+"""What the shop stores of a person, beside the account."""
+
+# ruff: noqa: DJ008  nobody looks at them
+
+from django.conf import settings
+from django.db import models
+
+
+class Order(models.Model):
+    """It outlives the account, for the books."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
+    name = models.CharField(max_length=200)
+
+
+class History(models.Model):
+    name = models.CharField(max_length=200)
+
+
+class Letter(models.Model):
+    email = models.CharField(max_length=200, unique=True)
+
+
+class EventLog(models.Model):
+    payload = models.JSONField(null=True)

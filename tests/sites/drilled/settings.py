@@ -1,0 +1,29 @@
+"""The small shop. ``$SITE_BREAKS``: the promise that it breaks, or nothing."""
+
+import os
+
+from tests.sites.plain.settings import *  # noqa: F403  it is the plain site but for what follows
+from tests.sites.plain.settings import APPLICATION, INSTALLED_APPS, MIDDLEWARE
+
+SITE_BREAKS = os.environ.get("SITE_BREAKS", "")
+ROOT_URLCONF = "tests.sites.drilled.urls"
+INSTALLED_APPS = [
+    *(app for app in INSTALLED_APPS if app != "django.contrib.admin"),
+    "tests.sites.drilled",
+]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+LOGIN_REDIRECT_URL = "home"
+IDENTITY_LOCAL_SIGN_IN_URL = None
+APPLICATION = {**APPLICATION, "POLICY": "tests.sites.drilled.policy.ShopPolicy"}
+DJANGO_IDENTITY = {"default": APPLICATION}
+if SITE_BREAKS == "cached":
+    MIDDLEWARE = [
+        "django.middleware.cache.UpdateCacheMiddleware",
+        "tests.sites.drilled.middleware.quick",
+        *MIDDLEWARE,
+        "django.middleware.cache.FetchFromCacheMiddleware",
+    ]
+if SITE_BREAKS == "user":
+    MIDDLEWARE = [*MIDDLEWARE, "tests.sites.drilled.middleware.replaced_user"]
+if SITE_BREAKS == "session":
+    SESSION_ENGINE = "tests.sites.drilled.sessions"

@@ -1,0 +1,183 @@
+"""Tokens, django-ninja and a stream: the snippets of ``docs/beside.md`` on a running site."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from django_identity.testing.sandbox import SandboxPerson
+from tests.sites.browser import Browser
+from tests.sites.running import RunningSite
+from tests.sites.table import MEMBER, steps_of
+
+pytestmark = steps_of("beside_others")
+#: In which a stream must have ended: its pause, and a slow machine.
+SOON = 20.0
+
+
+class App:
+    """A front end that keeps the person's tokens. It has no cookie."""
+
+    def __init__(self, site: RunningSite, client: httpx.Client, tokens: dict[str, str]) -> None:
+        self._address = site.address
+        self._client = client
+        self._tokens = tokens
+        self._headers = {"Authorization": f"Bearer {tokens['access']}"}
+
+    def ask(self, path: str) -> httpx.Response:
+        return self._client.get(self._address + path, headers=self._headers)
+
+    def begin(self) -> httpx.Response:
+        """Begin to renew, by the token alone."""
+        address = f"{self._address}/identity/api/login"
+        return self._client.post(address, json={"next": "/"}, headers=self._headers)
+
+    def refresh(self) -> httpx.Response:
+        kept = {"refresh": self._tokens["refresh"]}
+        return self._client.post(f"{self._address}/tokens/refresh/", json=kept)
+
+
+@contextmanager
+def exchanging(site: RunningSite, browser: Browser) -> Iterator[App]:
+    """Exchange the session of ``browser`` for tokens."""
+    token = browser.open("/identity/api/me").json()["csrf_token"]
+    answer = browser.send("/tokens/", {"X-CSRFToken": token})
+    assert answer.status_code == 200
+    with site.new_client() as client:
+        yield App(site, client, answer.json())
+
+
+@pytest.fixture
+def app(site: RunningSite, browser: Browser, person: SandboxPerson) -> Iterator[App]:
+    browser.sign_in(person)
+    with exchanging(site, browser) as signed_in:
+        yield signed_in
+
+
+def test_a_session_is_exchanged_for_tokens(app: App, browser: Browser) -> None:
+    """A page of another site could not, and a token alone begins no renewal."""
+    assert app.ask("/by-token/wine").json() == {"drink": "wine"}
+    assert app.refresh().status_code == 200
+    assert browser.send("/tokens/", {}).status_code == 403
+    refused = app.begin()
+    assert (refused.status_code, refused.json()["code"]) == (403, "session_needed")
+
+
+@pytest.mark.parametrize("ending", ["revoked", "everywhere"])
+def test_no_token_is_refreshed_after_the_sessions_ended(
+    app: App, site: RunningSite, browser: Browser, person: SandboxPerson, ending: str
+) -> None:
+    """By a revocation, or "sign out everywhere"; another person's tokens go on."""
+    with Browser(site) as other:
+        other.sign_in(site.sandbox.create_person())
+        with exchanging(site, other) as bystander:
+            if ending == "revoked":
+                site.sandbox.revoke_consent(person)
+                site.settle()
+            else:
+                browser.open("/identity/account/")
+                browser.submit(holding="everywhere", everywhere="1")
+            assert app.refresh().status_code == 401
+            assert bystander.refresh().status_code == 200
+    # A gate asks about the person, and not about the token.
+    closed = app.ask("/by-token/wine")
+    assert closed.status_code == (403 if ending == "revoked" else 200)
+
+
+def test_a_gate_around_an_operation_of_ninja(
+    site: RunningSite, browser: Browser, person: SandboxPerson
+) -> None:
+    """Nobody: 401. Somebody without the proof: 403 as a problem. Open: the operation's answer."""
+    nobody = browser.fetch("/ninja/wine")
+    assert (nobody.status_code, nobody.json()["code"]) == (401, "not_signed_in")
+    browser.sign_in_locally(MEMBER)
+    lacking = browser.fetch("/ninja/wine")
+    assert (lacking.status_code, lacking.json()["code"]) == (403, "claim_missing")
+    assert lacking.headers["Content-Type"] == "application/problem+json"
+    with Browser(site) as adult:
+        adult.sign_in(person)
+        opened = adult.fetch("/ninja/wine")
+        assert opened.json() == {"drink": "wine"}
+        assert "private" in opened.headers["Cache-Control"]
+        assert adult.fetch("/ninja/offers/NG").json()["claims"]["age_over_18"] is True
+        elsewhere = adult.fetch("/ninja/offers/PT").json()
+        assert (elsewhere["code"], elsewhere["missing"]) == (
+            "claim_missing",
+            "country_resident=PT",
+        )
+        assert adult.fetch("/ninja/offers/a=b").status_code == 422
+
+
+class Stream:
+    """Somebody reads a stream. ``ended_after()``: how long it goes on from now."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.lines: list[str] = []
+        self.is_broken_off = False
+        self._has_begun = threading.Event()
+        self._thread = threading.Thread(target=self._read, args=(browser,), daemon=True)
+        self._thread.start()
+        assert self._has_begun.wait(SOON)
+
+    def ended_after(self) -> float:
+        began = time.monotonic()
+        self._thread.join(SOON)
+        assert not self._thread.is_alive()
+        return time.monotonic() - began
+
+    def _read(self, browser: Browser) -> None:
+        try:
+            with browser.stream("/prices/") as response:
+                for line in response.iter_lines():
+                    self.lines.append(line)
+                    self._has_begun.set()
+        except httpx.TransportError:
+            self.is_broken_off = True
+
+
+def test_a_stream_ends_with_the_claim(
+    site: RunningSite, browser: Browser, person: SandboxPerson
+) -> None:
+    """And cannot be begun again: a browser's ``EventSource`` gives up at a 403."""
+    browser.sign_in(person)
+    stream = Stream(browser)
+    assert stream.lines[0] == "data: 7.50"
+    site.sandbox.revoke_claim(person, "age_over_18")
+    site.settle()
+    assert stream.ended_after() < 5
+    assert browser.fetch("/prices/").status_code == 403
+
+
+def test_a_stream_ends_with_the_session(
+    site: RunningSite, browser: Browser, person: SandboxPerson
+) -> None:
+    """With "sign out everywhere" from another browser."""
+    browser.sign_in(person)
+    stream = Stream(browser)
+    with Browser(site) as other:
+        other.sign_in(person)
+        other.open("/identity/account/")
+        other.submit(holding="everywhere", everywhere="1")
+    assert stream.ended_after() < 5
+
+
+def test_a_stream_ends_if_the_database_goes_away(
+    site: RunningSite, browser: Browser, person: SandboxPerson
+) -> None:
+    """A question that cannot be answered opens nothing; the next stream asks again."""
+    browser.sign_in(person)
+    stream = Stream(browser)
+    file = Path(site.environ["SITE_FOLDER"], "site.sqlite3")
+    away = file.with_suffix(".away")
+    file.rename(away)
+    try:
+        assert stream.ended_after() < 5
+        assert stream.is_broken_off
+    finally:
+        away.rename(file)
+    assert browser.fetch("/ninja/wine").status_code == 200
+    assert Stream(browser).lines[0] == "data: 7.50"
