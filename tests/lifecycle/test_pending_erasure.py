@@ -285,6 +285,23 @@ def test_the_doctor_lists_what_sql_left() -> None:
     assert "not linked" not in doctor()
 
 
+@pytest.mark.parametrize("ask", ASKED)
+def test_an_operator_sees_whom_a_pending_erasure_is_about(
+    failing: Callable[[], None], ask: Asked
+) -> None:
+    """The subject that the service named, or all identities of the account; then nobody."""
+    user = make_user()
+    identity = make_identity(user)
+    make_identity(user, subject="subject-2", application="second", account_made=False)
+    ask(identity)
+    concerned = interventions.concerned_by(ErasureReceipt.objects.get())
+    subjects = list(concerned.values_list("subject", flat=True))
+    both = ["subject-1", "subject-2"]
+    assert subjects == (both if ask is asked_by_the_person else ["subject-1"])
+    failing()
+    assert not interventions.concerned_by(done()).exists()
+
+
 def test_the_command_says_that_the_account_was_gone(
     failing: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
