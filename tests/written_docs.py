@@ -170,7 +170,7 @@ def _arguments_of(node: Function, function: Any, *, annotated: bool) -> Iterator
 
 
 def _value(default: Any) -> str:
-    is_plain = default is None or isinstance(default, str | int | float | tuple)
+    is_plain = default is None or isinstance(default, str | int | float | tuple | dict)
     return repr(default).replace("'", '"') if is_plain else "..."
 
 
