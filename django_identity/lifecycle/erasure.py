@@ -6,6 +6,7 @@ command: the subject, wherever it is linked. ``dossier.PLACES`` has the tables, 
 ``erase_user`` treats the account.
 """
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -52,7 +53,7 @@ def erase_account(user: AbstractBaseUser, *, application: conf.Application) -> E
     and the erasure is retried. Raises ``StorageUnavailable`` if the database failed.
     """
     receipt = ErasureReceipt(application=application.alias, user_id=user.pk)
-    return _erase_now(receipt, _identities_of(user.pk))
+    return _erase_now(receipt, lambda: list(_identities_of(user.pk).select_for_update()))
 
 
 @sensitive_variables()
@@ -66,8 +67,13 @@ def erase_subject(
     named = LinkedIdentity.objects.of_subject(alias, environment, subject)
     if not named.exists():
         return _erase_unlinked(alias, environment, subject, with_audit=with_audit)
+
+    def locked() -> list[LinkedIdentity]:
+        identity = LinkedIdentity.objects.locked(digest(alias, environment, subject))
+        return [] if identity is None else [identity]
+
     receipt = ErasureReceipt(application=alias)
-    return _erase_now(receipt, named, with_audit=with_audit)
+    return _erase_now(receipt, locked, with_audit=with_audit)
 
 
 @sensitive_variables()
@@ -94,15 +100,21 @@ def _erase_unlinked(
 
 @sensitive_variables()
 def _erase_now(
-    receipt: ErasureReceipt, identities: QuerySet[LinkedIdentity], *, with_audit: bool = False
+    receipt: ErasureReceipt,
+    locked: Callable[[], list[LinkedIdentity]],
+    *,
+    with_audit: bool = False,
 ) -> ErasureReceipt:
-    """Revoke and commit; then make the first attempt. No request waits for an audit."""
+    """Revoke and commit; then make the first attempt. No request waits for an audit.
+
+    ``locked``: the identities to revoke, locked in the order of all locks.
+    """
     now, is_of_account = timezone.now(), receipt.user_id is not None
     by = RevokedBy.PERSON if is_of_account else RevokedBy.SITE
     receipt.requested_at = receipt.next_attempt_at = now
     try:
         with database.atomic():
-            for identity in identities.select_for_update():
+            for identity in locked():
                 withdrawal.empty(identity, at=now, by=by)
                 receipt.identity = None if is_of_account else identity
             receipt.save()
