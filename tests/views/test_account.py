@@ -356,3 +356,17 @@ def test_a_site_may_switch_the_erasure_off(
     assert "Erase my data" not in account(client)
     client.post(reverse("identity:erase"))
     assert LinkedIdentity.objects.exists()
+
+
+def test_the_page_says_that_both_environments_are_disconnected(
+    client: Client, ada: User, settings: Any
+) -> None:
+    """A site that has gone live may hold a test link and a live one of a person."""
+    both = "a live one and one with test data. Both will be deleted"
+    make_identity(ada, account_made=False)
+    address = reverse("identity:disconnect")
+    assert both not in client.get(address).content.decode()
+    make_identity(ada, environment="live", account_made=False)
+    assert both in client.get(address).content.decode()
+    client.post(address)
+    assert not ada.linked_identities.exists()
