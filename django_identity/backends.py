@@ -14,6 +14,7 @@ from django.contrib.auth.backends import BaseBackend, ModelBackend
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
+from django.middleware.csrf import CSRF_SESSION_KEY
 from django.utils.crypto import constant_time_compare
 
 from django_identity import database
@@ -21,6 +22,16 @@ from django_identity.lifecycle import sessions, shortfalls, standing, withdrawal
 from django_identity.models import Consent, LinkedIdentity, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
+#: Of a session that ended: whose it was, how long the cookie lives, and what forms are checked by.
+KEPT_KEYS = frozenset(
+    {
+        auth.SESSION_KEY,
+        auth.BACKEND_SESSION_KEY,
+        auth.HASH_SESSION_KEY,
+        CSRF_SESSION_KEY,
+        "_session_expiry",
+    }
+)
 
 
 class IdentityBackend(ModelBackend):
@@ -130,6 +141,18 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
     if revoked is not None or (is_gone and not identities.exists()):
         return "erased", None
     return "", None
+
+
+def drop_ended_session(request: HttpRequest) -> None:
+    """Delete what an identity session holds that has ended, but for what says why it ended.
+
+    Django deletes a session whose hash does not fit. It keeps one without a user, and whoever uses
+    the browser next would read the data of the person.
+    """
+    if not rests_on_identity(request) or request.user.is_authenticated:
+        return
+    for name in request.session.keys() - KEPT_KEYS:
+        del request.session[name]
 
 
 def end_unlinked_session(request: HttpRequest) -> bool:

@@ -30,8 +30,8 @@ class ErasureReceiptAdmin(RecordAdmin):
     list_display = ("__str__", "where", "requested_at", "erased", "attempts")
     list_filter = (filters.APPLICATION, filters.ERASURE, "requested_at")
     fields = (
-        "application", "requested_at", "erased", "attempts", "next_attempt_at",
-        "error", "covered", "account_kept", "left",
+        "application", "of_account", "requested_at", "erased", "attempts", "next_attempt_at",
+        "error", "covered", "account_kept", "account_was_gone", "left",
     )  # fmt: skip
     readonly_fields = ("erased", "error", "covered", "left")
     actions = ("try_now",)

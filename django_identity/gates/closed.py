@@ -17,6 +17,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 
 from django_identity import conf
+from django_identity.backends import drop_ended_session
 from django_identity.exceptions import Recovery
 from django_identity.lifecycle.shortfalls import Shortfall
 from django_identity.requirements import RecentSignIn, RequiredScope, Requirement
@@ -113,6 +114,8 @@ def closed_response(
     It may read from the database. An async view awaits ``sync_to_async(closed_response)(…)``.
     """
     require_answer(on_closed)
+    if closed.code == NOT_SIGNED_IN:
+        drop_ended_session(request)
     if callable(on_closed):
         return keep_private(on_closed(request, closed))
     if on_closed == "problem":

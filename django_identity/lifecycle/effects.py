@@ -122,9 +122,9 @@ def recorded(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
 def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     """End the consent at once."""
     if identity.connect_only or identity.consent == Consent.GRANTED:
-        withdrawal.revoke(identity, at=event.occurred_at, by=RevokedBy.PERSON)
-        if identity.connect_only:
-            # The link is deleted, so the event is about nobody who is linked.
+        is_deleted = withdrawal.revoke(identity, at=event.occurred_at, by=RevokedBy.PERSON)
+        if is_deleted:
+            # The event is about nobody who is linked.
             event.set_columns(withdrawal.EMPTIED)
     elif identity.revoked_at is not None and identity.revoked_at < event.occurred_at:
         identity.revoked_at = event.occurred_at
@@ -143,13 +143,7 @@ def data_deletion_requested(identity: LinkedIdentity, event: WebhookEvent) -> Ev
     is_too_old = event.occurred_at < event.received_at - kept_for
     if is_too_old and event.occurred_at < identity.created_at:
         return EventOutcome.SUPERSEDED
-    withdrawal.empty(identity, at=event.occurred_at, by=RevokedBy.PERSON)
-    ErasureReceipt.objects.create(
-        application=event.application,
-        identity=identity,
-        requested_at=event.occurred_at,
-        next_attempt_at=timezone.now(),
-    )
+    withdrawal.request_erasure(identity, at=event.occurred_at, by=RevokedBy.PERSON)
     signals.announce(signals.consent_revoked, LinkedIdentity, identity=identity)
     return EventOutcome.APPLIED
 

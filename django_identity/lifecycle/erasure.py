@@ -6,53 +6,122 @@ command: the subject, wherever it is linked. ``dossier.PLACES`` has the tables, 
 ``erase_user`` treats the account.
 """
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import DatabaseError, InterfaceError
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, policy, signals
 from django_identity.exceptions import StorageUnavailable
-from django_identity.lifecycle import attempts, audit, dossier, withdrawal
+from django_identity.lifecycle import attempts, audit, dossier, votes, withdrawal
 from django_identity.lifecycle.attempts import Stop
 from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,
     ErasureReceipt,
     LinkedIdentity,
-    LinkedVia,
     RevokedBy,
     digest,
 )
 from django_identity.policy import IdentityPolicy
 
+#: The columns of a receipt that is done.
+POINTS_AT_NOBODY: Mapping[str, Any] = {
+    "identity_id": None,
+    "user_id": None,
+    "next_attempt_at": None,
+    "error": "",
+}
 
-class AccountStillThere(RuntimeError):
-    """The policy deletes accounts, but the row still exists: ``delete`` only hides it."""
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a pending receipt erases, locked, and the policies that decide about it.
 
-def may_erase_themselves(user: AbstractBaseUser, *, application: conf.Application) -> bool:
-    """Whether the person may erase their account: not with links by code alone.
-
-    A code may be another person's, so it gives no say about the account's data at the service.
+    ``user``: None if the site has deleted the account. ``kept``: why the account stays, if so.
     """
-    if not policy.load(application.policy).people_may_erase:
-        return False
-    return LinkedIdentity.objects.filter(user_id=user.pk, linked_via=LinkedVia.OAUTH).exists()
+
+    user: AbstractBaseUser | None
+    identities: list[LinkedIdentity]
+    policies: list[IdentityPolicy]
+    kept: str
 
 
-def erase_account(user: AbstractBaseUser, *, application: conf.Application) -> ErasureReceipt:
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What an erasure of an account would do now.
+
+    ``account_kept``: why the account stays, or an empty text. ``is_deleted``: its row goes; else it
+    is emptied and closed. ``is_made``: it came with an identity. ``counts``: records by table.
+    """
+
+    account_kept: str
+    is_deleted: bool
+    is_made: bool
+    counts: Mapping[str, int]
+
+    @property
+    def why_kept(self) -> str:
+        """The reason in words, for operators."""
+        return str(AccountKept(self.account_kept).label) if self.account_kept else ""
+
+
+def forecast(user: AbstractBaseUser) -> Forecast:
+    """What ``erase_account`` would do. The policies decide again when it is done."""
+    theirs = list(_identities_of(user.pk))
+    policies = votes.policies_of(votes.aliases_of(theirs))
+    is_made = any(each.account_made for each in theirs)
+    kept = _decided(policies, user, is_made=is_made)
+    digests = tuple(each.subject_digest for each in theirs)
+    person = dossier.Person(digests, user.pk, account_stays=bool(kept))
+    return Forecast(
+        account_kept=kept,
+        is_deleted=votes.delete_account(policies),
+        is_made=is_made,
+        counts=dossier.count(person),
+    )
+
+
+def may_erase_themselves(user: AbstractBaseUser) -> bool:
+    """Whether the person may erase their account: if all its policies allow it.
+
+    Not with links by code alone. A code may be another person's, so it gives no say about the
+    account's data at the service.
+    """
+    aliases = votes.aliases_of(_identities_of(user.pk))
+    return bool(aliases) and votes.allow_erasure(votes.policies_of(aliases))
+
+
+def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
     """Erase the account of ``user`` with all its identities, for the person or an operator.
 
     If the site's own erasure code raised an error, the receipt is pending (``erased_at`` is None)
     and the erasure is retried. Raises ``StorageUnavailable`` if the database failed.
     """
-    receipt = ErasureReceipt(application=application.alias, user_id=user.pk)
-    return _erase_now(receipt, _identities_of(user.pk))
+    now = timezone.now()
+    try:
+        with database.atomic():
+            theirs = LinkedIdentity.objects.lock_those_of(user.pk)
+            for identity in theirs:
+                withdrawal.empty(identity, at=now, by=RevokedBy.PERSON)
+            aliases = votes.aliases_of(theirs) or [conf.DEFAULT_ALIAS]
+            receipt = ErasureReceipt.objects.create(
+                application=aliases[0],
+                of_account=True,
+                user_id=user.pk,
+                account_made=any(each.account_made for each in theirs),
+                requested_at=now,
+                next_attempt_at=now,
+            )
+        return _attempted(receipt, votes.policies_of(aliases))
+    except (DatabaseError, InterfaceError) as error:
+        # The database's message, and Django's report of it, could contain the person's data.
+        raise StorageUnavailable(type(error).__name__) from None
 
 
 @sensitive_variables()
@@ -61,13 +130,22 @@ def erase_subject(
 ) -> ErasureReceipt:
     """Erase the subject wherever it is linked, as the service's deletion event does.
 
-    Raises ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
+    If it is not linked, the events that are left about it are emptied. Raises
+    ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
     """
-    named = LinkedIdentity.objects.of_subject(alias, environment, subject)
-    if not named.exists():
-        return _erase_unlinked(alias, environment, subject, with_audit=with_audit)
-    receipt = ErasureReceipt(application=alias)
-    return _erase_now(receipt, named, with_audit=with_audit)
+    try:
+        with database.atomic():
+            named = LinkedIdentity.objects.of_subject(alias, environment, subject).first()
+            identity = named and LinkedIdentity.objects.locked_beside(named)
+            if identity is not None:
+                now = timezone.now()
+                receipt = withdrawal.request_erasure(identity, at=now, by=RevokedBy.SITE)
+                policies = votes.policies_of(_aliases_for(receipt, identity.user_id))
+        if identity is None:
+            return _erase_unlinked(alias, environment, subject, with_audit=with_audit)
+        return _attempted(receipt, policies, with_audit=with_audit)
+    except (DatabaseError, InterfaceError) as error:
+        raise StorageUnavailable(type(error).__name__) from None
 
 
 @sensitive_variables()
@@ -76,42 +154,24 @@ def _erase_unlinked(
 ) -> ErasureReceipt:
     """Empty the events that are left about a subject who is not linked, and look for more."""
     subject_digest = digest(alias, environment, subject)
-    try:
-        with database.atomic():
-            receipt = withdrawal.erase_unlinked(alias, subject_digest, requested_at=timezone.now())
-            receipt.save()
-            signals.announce(
-                signals.data_erased, ErasureReceipt, application=alias, receipt=receipt
-            )
-        if with_audit or _policy_of(alias).audit_erasures:
-            known = audit.Known(frozenset({subject, subject_digest}))
-            receipt.audit = asdict(audit.search(known))
-            receipt.save(update_fields=["audit"])
-    except (DatabaseError, InterfaceError) as error:
-        raise StorageUnavailable(type(error).__name__) from None
+    with database.atomic():
+        receipt = withdrawal.erase_unlinked(alias, subject_digest, requested_at=timezone.now())
+        receipt.save()
+        signals.announce(signals.data_erased, ErasureReceipt, application=alias, receipt=receipt)
+    if with_audit or votes.ask_for_audit(votes.policies_of([alias])):
+        known = audit.Known(frozenset({subject, subject_digest}))
+        receipt.audit = asdict(audit.search(known))
+        receipt.save(update_fields=["audit"])
     return receipt
 
 
-@sensitive_variables()
-def _erase_now(
-    receipt: ErasureReceipt, identities: QuerySet[LinkedIdentity], *, with_audit: bool = False
+def _attempted(
+    receipt: ErasureReceipt, policies: list[IdentityPolicy], *, with_audit: bool = False
 ) -> ErasureReceipt:
-    """Revoke and commit; then make the first attempt. No request waits for an audit."""
-    now, is_of_account = timezone.now(), receipt.user_id is not None
-    by = RevokedBy.PERSON if is_of_account else RevokedBy.SITE
-    receipt.requested_at = receipt.next_attempt_at = now
-    try:
-        with database.atomic():
-            for identity in identities.select_for_update():
-                withdrawal.empty(identity, at=now, by=by)
-                receipt.identity = None if is_of_account else identity
-            receipt.save()
-        if with_audit or not _policy_of(receipt.application).audit_erasures:
-            attempt(receipt.pk, with_audit=with_audit)
-            receipt.refresh_from_db()
-    except (DatabaseError, InterfaceError) as error:
-        # The database's message, and Django's report of it, would contain the subject.
-        raise StorageUnavailable(type(error).__name__) from None
+    """The receipt after the first attempt. No request waits for an audit: then a worker tries."""
+    if with_audit or not votes.ask_for_audit(policies):
+        attempt(receipt.pk, with_audit=with_audit)
+        receipt.refresh_from_db()
     return receipt
 
 
@@ -132,14 +192,13 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
     if receipt is None:
         return False
     try:
-        known = _erase(receipt_id)
+        sought = _erase(receipt_id, with_audit=with_audit)
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         _note_failure(receipt, error)
         return False
     log(LogEvent.ERASED, application=receipt.application, row=receipt_id)
-    wants_audit = with_audit or _policy_of(receipt.application).audit_erasures
-    if wants_audit and known is not None:
-        ErasureReceipt.objects.filter(pk=receipt_id).update(audit=asdict(audit.search(known)))
+    if sought is not None:
+        ErasureReceipt.objects.filter(pk=receipt_id).update(audit=asdict(audit.search(sought)))
     return True
 
 
@@ -155,41 +214,54 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
 
 
 @sensitive_variables()
-def _erase(receipt_id: int) -> audit.Known | None:
+def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
     """Erase in one transaction, and close the receipt.
 
-    Returns what was known of the person, or None if another worker has erased them.
+    Returns what to search for, or None if no audit is wanted or another worker has erased them.
     """
     with database.atomic():
-        pending = ErasureReceipt.objects.get(pk=receipt_id)
-        site = _policy_of(pending.application)
-        user, identities, kept = _locked(pending, site)
+        chosen = _locked(ErasureReceipt.objects.get(pk=receipt_id))
         receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
         if receipt.erased_at is not None:
             return None
-        known = audit.known_of_identities(identities)
-        digests = tuple(each.subject_digest for each in identities)
+        fulfilled = _fulfilled(receipt, chosen)
+        user, kept = chosen.user, chosen.kept
+        known = audit.known_of_identities(chosen.identities)
+        digests = tuple(each.subject_digest for each in chosen.identities)
         user_id = user.pk if user else None
         # The site's own rows may point at the identities, so they go before the account.
         counts = dossier.erase(dossier.Person(digests, user_id, account_stays=bool(kept)))
         if user is not None and not kept:
             known |= audit.known_of_account(user)
-            kept = _erase_account(site, user)
-        receipt.account_kept = kept
-        receipt.identity = receipt.user = receipt.next_attempt_at = None
-        receipt.erased_at, receipt.error = timezone.now(), ""
+            is_erased = votes.erase_user(chosen.policies, user)
+            kept = "" if is_erased else AccountKept.POLICY
+        done = {**POINTS_AT_NOBODY, "account_kept": kept, "erased_at": timezone.now()}
+        ErasureReceipt.objects.filter(pk__in=fulfilled).update(**done)
+        receipt.set_columns(done)
+        receipt.account_was_gone = user is None and not kept
         receipt.counts = {**counts, "user": int(user is not None and not kept)}
         receipt.save()
         signals.announce(
             signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
         )
-    return known
+    wants_audit = with_audit or votes.ask_for_audit(chosen.policies)
+    return known if wants_audit else None
 
 
-def _locked(
-    receipt: ErasureReceipt, site: IdentityPolicy
-) -> tuple[AbstractBaseUser | None, list[LinkedIdentity], str]:
-    """What the pending receipt erases: the user, the identities, and why the account stays, if so.
+def _fulfilled(receipt: ErasureReceipt, chosen: Chosen) -> list[int]:
+    """Other pending requests that this erasure fulfils: for the same identity or account.
+
+    Tried later, they would find an account that is gone, as if the site had deleted it.
+    """
+    same = Q(identity_id__in=[each.pk for each in chosen.identities])
+    if chosen.user is not None and not chosen.kept:
+        same |= Q(user_id=chosen.user.pk)
+    others = ErasureReceipt.objects.filter(same, erased_at=None).exclude(pk=receipt.pk)
+    return list(others.values_list("pk", flat=True))
+
+
+def _locked(receipt: ErasureReceipt) -> Chosen:
+    """What the pending receipt erases.
 
     All is locked, the identities first. Then nobody links another identity to the account until the
     erasure has committed. One that was linked while this waited for the account is in the second
@@ -198,37 +270,42 @@ def _locked(
     user_id = receipt.user_id
     if user_id is None and receipt.identity is not None:
         user_id = receipt.identity.user_id
-    list(_identities_of(user_id).select_for_update())
+    LinkedIdentity.objects.lock_those_of(user_id)
     user = database.all_users().select_for_update().filter(pk=user_id).first()
-    theirs = list(_identities_of(user_id).select_for_update())
+    theirs = LinkedIdentity.objects.lock_those_of(user_id)
     asked = theirs
-    if receipt.user_id is None:
+    if not receipt.of_account:
         asked = [each for each in theirs if each.pk == receipt.identity_id]
-    is_made = any(each.account_made for each in asked)
-    if user is None or not site.keeps_account(user, made_for_identity=is_made):
-        return user, theirs, ""
+    policies = votes.policies_of(_aliases_for(receipt, user_id))
+    kept = _why_kept(receipt, user, policies)
+    return Chosen(user, asked if kept else theirs, policies, kept)
+
+
+def _why_kept(
+    receipt: ErasureReceipt, user: AbstractBaseUser | None, policies: list[IdentityPolicy]
+) -> str:
+    """Why the account stays, or an empty text. It may be decided since the request."""
+    if user is None or receipt.account_kept:
+        return receipt.account_kept
+    return _decided(policies, user, is_made=receipt.account_made)
+
+
+def _decided(policies: list[IdentityPolicy], user: AbstractBaseUser, *, is_made: bool) -> str:
+    """Why the policies keep the account, or an empty text."""
+    if not votes.keep_account(policies, user, is_made=is_made):
+        return ""
     if policy.is_privileged(user):
-        return user, asked, AccountKept.PRIVILEGED
-    return user, asked, AccountKept.POLICY if is_made else AccountKept.OLDER
+        return AccountKept.PRIVILEGED
+    return AccountKept.POLICY if is_made else AccountKept.OLDER
 
 
-def _policy_of(alias: str) -> IdentityPolicy:
-    return policy.load(withdrawal.application_of(alias).policy)
+def _aliases_for(receipt: ErasureReceipt, user_id: Any) -> list[str]:
+    """The applications whose policies decide.
+
+    The receipt's own is among them even if the site has deleted the identity meanwhile.
+    """
+    return [receipt.application, *votes.aliases_of(_identities_of(user_id))]
 
 
 def _identities_of(user_id: Any) -> QuerySet[LinkedIdentity]:
     return LinkedIdentity.objects.filter(user_id=user_id).order_by("pk")
-
-
-def _erase_account(site: IdentityPolicy, user: AbstractBaseUser) -> str:
-    """Let the policy erase the account. Returns why it stays, or an empty text if it is erased."""
-    user_id = user.pk
-    site.erase_user(user)
-    left = database.all_users().filter(pk=user_id).first()
-    if left is None:
-        return ""
-    if site.erasure == "delete":
-        raise AccountStillThere
-    # An account that was emptied but cannot be disabled is as erased as it can be.
-    can_be_disabled = "is_active" in {field.name for field in left._meta.concrete_fields}
-    return AccountKept.POLICY if left.is_active and can_be_disabled else ""

@@ -90,11 +90,18 @@ def mark_of(identity: LinkedIdentity | None) -> str:
     return f"{identity.pk}.{identity.session_epoch}"
 
 
+def sign_out_everywhere(user: AbstractBaseUser, *, application: str) -> None:
+    """End every session of ``user``, who asks for it."""
+    with database.atomic():
+        LinkedIdentity.objects.lock_those_of(user.pk)
+        end_all(user, application=application)
+
+
 def end_all(user: AbstractBaseUser, *, application: str) -> None:
     """End every session of ``user`` that began with the identity sign-in, and say so.
 
-    The epoch of every identity rises: a session may rest on any of them later. ``application``: the
-    alias under which it happened.
+    The epoch of every identity rises: a session may rest on any of them later. The caller has
+    locked them. ``application``: the alias under which it happened.
     """
     theirs = LinkedIdentity.objects.filter(user_id=user.pk)
     # By their keys: MySQL locks the entries of the index that it searches, too, and that may be

@@ -43,8 +43,8 @@ def take_back(empty: LinkedIdentity) -> None:
     """
     try:
         with database.atomic():
-            held = LinkedIdentity.objects.locked(empty.subject_digest)
-            if held is None or held.pk != empty.pk or not held.was_never_granted:
+            held = LinkedIdentity.objects.locked_beside(empty)
+            if held is None or not held.was_never_granted:
                 return
             withdrawal.delete(held)
             if empty.account_made:

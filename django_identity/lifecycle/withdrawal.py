@@ -18,6 +18,7 @@ from django_identity.conf import Application
 from django_identity.event_types import ERASING
 from django_identity.lifecycle import notices, sessions
 from django_identity.models import (
+    AccountKept,
     Consent,
     ErasureReceipt,
     LinkedIdentity,
@@ -60,16 +61,20 @@ NO_VALUE: Mapping[str, Any] = {
 EMPTIED: Mapping[str, Any] = {"payload": None, "subject": "", "event_id": "", "error": ""}
 
 
-def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
-    """End the consent at once. A link by code is deleted, because it may be another person's.
+def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> bool:
+    """End the consent at once. Returns whether the link is deleted.
 
-    The row of an ``oauth`` identity stays, without data: by it the owner comes back.
+    A link by code is, because it may be another person's. The row of an ``oauth`` identity stays,
+    without data: by it the owner comes back. While an erasure is pending any row stays: by it the
+    erasure finds what it has to erase.
     """
-    if identity.connect_only:
+    is_deleted = identity.connect_only and not is_being_erased(identity)
+    if is_deleted:
         delete(identity)
     else:
         empty(identity, at=at, by=by)
     signals.announce(signals.consent_revoked, LinkedIdentity, identity=identity)
+    return is_deleted
 
 
 def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
@@ -82,6 +87,24 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     newest = max(at, identity.revoked_at or at)
     identity.consent, identity.revoked_at, identity.revoked_by = Consent.REVOKED, newest, by
     identity.save()
+
+
+def request_erasure(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> ErasureReceipt:
+    """End the consent at once, and note that the subject is to be erased. Returns the receipt.
+
+    The receipt remembers what decides about the account, because the site may delete the identity
+    before the erasure. A code may be another person's: asked by it alone, the account stays.
+    """
+    empty(identity, at=at, by=by)
+    return ErasureReceipt.objects.create(
+        application=identity.application,
+        identity=identity,
+        user_id=None if identity.connect_only else identity.user_id,
+        account_made=identity.account_made,
+        account_kept=AccountKept.OLDER if identity.connect_only else "",
+        requested_at=at,
+        next_attempt_at=timezone.now(),
+    )
 
 
 def take_claims_back(identity: LinkedIdentity) -> None:
@@ -169,7 +192,7 @@ def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool] | None:
     """What follows if ``user`` leaves the application ``alias`` now. None if nothing is linked.
 
     ``is_only_way_in``: the account has no other way in, so it waits. ``signs_in``: the identity
-    signs in now, and afterwards does not.
+    signs in now, and afterwards does not. ``has_both``: one identity is of test and one is live.
     """
     identities = list(LinkedIdentity.objects.filter(user_id=user.pk, application=alias))
     if not identities:
@@ -177,6 +200,7 @@ def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool] | None:
     return {
         "is_only_way_in": not all(map(may_disconnect, identities)),
         "signs_in": not all(each.connect_only for each in identities),
+        "has_both": len(identities) > 1,
     }
 
 
@@ -233,5 +257,10 @@ def is_being_erased(identity: LinkedIdentity) -> bool:
     """
     if identity.consent == Consent.GRANTED and len(conf.aliases()) == 1:
         return False
-    of_it = Q(identity_id=identity.pk) | Q(user_id=identity.user_id)
-    return ErasureReceipt.objects.filter(of_it, erased_at=None).exists()
+    is_about_it = asks_to_erase(identity.pk, user_id=identity.user_id)
+    return ErasureReceipt.objects.filter(is_about_it, erased_at=None).exists()
+
+
+def asks_to_erase(identity_id: Any, *, user_id: Any) -> Q:
+    """The condition that a pending receipt is about the identity, or about its account alone."""
+    return Q(identity_id=identity_id) | Q(user_id=user_id, identity=None)

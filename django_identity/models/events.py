@@ -145,7 +145,8 @@ class ErasureReceipt(Record):
     """A record, without personal data, that an erasure was requested and done.
 
     While it is pending it points at what is to be erased: the ``identity`` of a request that came
-    from the service, or the ``user`` of a request at the site, with all of the user's identities.
+    from the service, with the account; or the ``user`` alone of a request at the site, with all of
+    the user's identities. The site may delete either first.
     """
 
     application = models.CharField(_("application"), max_length=64)
@@ -159,6 +160,10 @@ class ErasureReceipt(Record):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, blank=True, null=True, related_name="+"
     )
+    # Whether the account is asked for, with all its identities, or one subject.
+    of_account = models.BooleanField(_("of the whole account"), default=False)
+    # Whether the account came with an identity that is asked for.
+    account_made = models.BooleanField(_("account made for it"), default=False)
     requested_at = models.DateTimeField(_("requested"))
     # Empty while it is pending.
     erased_at = models.DateTimeField(_("erased"), blank=True, null=True)
@@ -167,6 +172,8 @@ class ErasureReceipt(Record):
     account_kept = models.CharField(
         _("account kept"), max_length=16, choices=AccountKept, blank=True
     )
+    # Whether the site had deleted the account, so that ``erase_user`` of the policy did not run.
+    account_was_gone = models.BooleanField(_("account deleted before"), default=False)
     # What was found afterwards, by model and field.
     audit = models.JSONField(_("audit"), blank=True, null=True)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)

@@ -89,25 +89,32 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
             found = self.select_for_update().filter(subject_digest=subject_digest)
             return next(iter(found), None)
         owner = self.model.objects.filter(subject_digest=subject_digest).values("user_id")
-        for row in self._locked_of(owner[:1]):
+        for row in self.lock_those_of(owner[:1]):
             if row.subject_digest == subject_digest:
                 return row
         return None
 
+    def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
+        """The same with the row of its user, which the statement locks after it."""
+        return self.select_related("user").locked(subject_digest)
+
     def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
-        """The row of ``identity``, locked as ``locked`` does, or None if it is gone."""
-        for row in self._locked_of(identity.user_id):
+        """The row of ``identity``, locked as ``locked`` does, or None if it is gone.
+
+        An operator may have moved it to another account since ``identity`` was read.
+        """
+        owner = self.model.objects.filter(pk=identity.pk).values("user_id")
+        for row in self.lock_those_of(owner[:1]):
             if row.pk == identity.pk:
                 return row
         return None
 
-    def _locked_of(self, owner: Any) -> list[LinkedIdentity]:
-        """All identities of the user, locked in the order of their keys."""
-        return list(self.select_for_update().filter(user_id=owner).order_by("pk"))
+    def lock_those_of(self, user_id: Any) -> list[LinkedIdentity]:
+        """All identities of the user, locked in the order of their keys until the transaction ends.
 
-    def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
-        """The same with the row of its user, which the statement locks after it."""
-        return self.select_related("user").locked(subject_digest)
+        ``user_id``: a key, or a query for one.
+        """
+        return list(self.select_for_update().filter(user_id=user_id).order_by("pk"))
 
     def unchanged(self, identity: LinkedIdentity) -> LinkedIdentityQuerySet:
         """The row of ``identity``, if nobody has changed it since it was read."""

@@ -31,7 +31,7 @@ def account(request: HttpRequest, application: Application, user: Person) -> Htt
         "shortfall": shortfall,
         "advice": advice.advice_on(shortfall, request, application),
         "activity": timeline.activity_of(held.identity) if held.identity else (),
-        "may_erase": erasure.may_erase_themselves(user, application=application),
+        "may_erase": erasure.may_erase_themselves(user),
     }
     return page(request, application, "django_identity/account.html", context)
 
@@ -46,7 +46,7 @@ def sign_out(request: HttpRequest, application: Application) -> HttpResponseBase
         return redirect(address_of("account", application))
     user = flow.signed_in_user(request)
     if "everywhere" in request.POST and user is not None:
-        sessions.end_all(user, application=application.alias)
+        sessions.sign_out_everywhere(user, application=application.alias)
     logout(request)
     tell(request, _("You are signed out."))
     return redirect(settings.LOGOUT_REDIRECT_URL or get_script_prefix())
@@ -65,11 +65,12 @@ def download(request: HttpRequest, application: Application, user: Person) -> Ht
 @flow.own_page("GET", "HEAD", "POST", failed=LogEvent.ERASURE_FAILED)
 def erase(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
     """GET says what goes. POST erases the person, and shows the receipt."""
-    if not erasure.may_erase_themselves(user, application=application):
+    if not erasure.may_erase_themselves(user):
         return redirect(address_of("account", application))
     if request.method != "POST":
-        return page(request, application, "django_identity/erase.html")
-    receipt = erasure.erase_account(user, application=application)
+        context = {"forecast": erasure.forecast(user)}
+        return page(request, application, "django_identity/erase.html", context)
+    receipt = erasure.erase_account(user)
     if not receipt.account_kept:
         logout(request)
     return page(request, application, "django_identity/erased.html", {"receipt": receipt})
@@ -98,6 +99,6 @@ def disconnect(request: HttpRequest, application: Application, user: Person) -> 
     context = {
         "parting": parting,
         "set_password_url": resolve_url(site.set_password_url) if site.set_password_url else "",
-        "may_erase": erasure.may_erase_themselves(user, application=application),
+        "may_erase": erasure.may_erase_themselves(user),
     }
     return page(request, application, "django_identity/disconnect.html", context)

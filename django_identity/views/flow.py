@@ -21,6 +21,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf, database, policy
+from django_identity.backends import drop_ended_session
 from django_identity.exceptions import FlowError, IdentityError, Recovery, new_reference
 from django_identity.logs import LogEvent, log_failure, log_trouble
 from django_identity.views.pages import NEVER_CACHED, address_of, error_page, path_of
@@ -146,9 +147,15 @@ def application_of(request: HttpRequest, alias: str) -> conf.Application:
 
 
 def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
-    """The signed-in user, or None. Another principal with the number of a user is no user."""
+    """The signed-in user, or None. Another principal with the number of a user is no user.
+
+    A session that has ended loses its data here.
+    """
     user = request.user
-    return user if isinstance(user, get_user_model()) and user.is_authenticated else None
+    if isinstance(user, get_user_model()) and user.is_authenticated:
+        return user
+    drop_ended_session(request)
+    return None
 
 
 def safe_next(given: str) -> str:

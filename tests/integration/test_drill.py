@@ -37,12 +37,11 @@ def test_the_example_project_is_clean(tmp_path: Path) -> None:
 
     seen = json.loads(evidence.read_text("utf-8"))
     assert seen["label"] == "v1"
-    assert {(row["address"], row["step"]) for row in seen["rows"]} == {
+    assert {(visit["address"], visit["step"]) for visit in seen["visits"]} == {
         (address, step) for address in GATED for step in STEPS
     }
-    assert all(row["is_right"] for row in seen["rows"])
-    opened = {row["address"] for row in seen["rows"] if row["status"] == 200}
-    assert opened == GATED
+    assert {visit["outcome"] for visit in seen["visits"]} == {"ok"}
+    assert {visit["address"] for visit in seen["visits"] if visit["status"] == 200} == GATED
 
 
 def test_what_is_not_tried_is_said(tmp_path: Path) -> None:

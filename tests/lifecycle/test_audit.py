@@ -15,7 +15,6 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.core.cache import caches
 from django.core.management import CommandError, call_command
 
-from django_identity import conf
 from django_identity.lifecycle import audit, erasure
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
@@ -236,7 +235,7 @@ def test_the_policy_wants_each_erasure_audited(leaky: None) -> None:
     """No request waits for it: upkeep erases, and then looks. The log says no value."""
     user = make_user(ADDRESS)
     make_identity(user, subject=SUBJECT)
-    receipt = erasure.erase_account(user, application=conf.application())
+    receipt = erasure.erase_account(user)
     assert (receipt.erased_at, receipt.audit) == (None, None)
     assert not LinkedIdentity.objects.filter(consent="granted").exists()
     assert erasure.retry_pending() == 1
@@ -249,7 +248,7 @@ def test_the_policy_wants_each_erasure_audited(leaky: None) -> None:
 def test_without_the_policy_nothing_is_read() -> None:
     user = make_user(ADDRESS)
     make_identity(user)
-    assert erasure.erase_account(user, application=conf.application()).audit is None
+    assert erasure.erase_account(user).audit is None
 
 
 def test_the_command_exits_with_1_if_something_is_left(leaky: None) -> None:
@@ -299,7 +298,7 @@ def test_a_sites_own_test() -> None:
     make_identity(user, subject=SUBJECT)
     with pytest.raises(AssertionError, match=r"User\.username"):
         assert_erased(user, person)
-    erasure.erase_account(user, application=conf.application())
+    erasure.erase_account(user)
     assert_erased(user, person, "anything else", unread=NOT_HERE)
     Copy(data={"to": "ZOE@sandbox.example"}).save_base(force_insert=True)
     with pytest.raises(AssertionError, match=r"leaky\.Copy\.data \(1\)$"):

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.lifecycle import erasure, withdrawal
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, WebhookEvent
 from tests.concurrency import at_once
@@ -75,8 +74,7 @@ def disconnected(identity: LinkedIdentity) -> int:
 
 
 def erased(identity: LinkedIdentity) -> int:
-    user = identity.user
-    receipt = erasure.erase_account(user, application=conf.application(identity.application))
+    receipt = erasure.erase_account(identity.user)
     return 200 if receipt.pk else 500
 
 

@@ -433,7 +433,8 @@ def test_a_deletion_revokes_at_once_and_asks_for_the_erasure() -> None:
     deliver("data.deletion_requested")
     assert not standing_of(identity.user).is_linked
     receipt = ErasureReceipt.objects.get()
-    assert (receipt.identity_id, receipt.user_id, receipt.erased_at) == (identity.pk, None, None)
+    assert (receipt.identity_id, receipt.erased_at) == (identity.pk, None)
+    assert (receipt.user_id, receipt.account_made) == (identity.user_id, True)
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,21 @@ from django.test import Client
 from django.urls import reverse
 
 from django_identity import signals
+from django_identity.backends import BACKEND_PATH
 from django_identity.lifecycle import connect, dossier, erasure, withdrawal
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent, digest
 from tests.deliveries import SECRET, deliver
-from tests.factories import make_event, make_identity, make_identity_by_code, make_user
+from tests.factories import (
+    LONG_AGO,
+    make_event,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
 from tests.fake_service import FakeService
 from tests.sign_in import is_signed_in, sign_in
+from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -164,6 +172,57 @@ def test_nothing_has_happened_if_the_sites_transaction_rolls_back(
     assert told == []
 
 
+KINDS: dict[str, dict[str, Any]] = {
+    "made by it": {},
+    "older": {"account_made": False},
+    "by code": {"linked_via": "connect", "account_made": False},
+    "revoked": {"consent": "revoked", "revoked_at": LONG_AGO},
+}
+PEOPLE: dict[str, dict[str, Any]] = {
+    "a password": {},
+    "no password": {},
+    "staff": {"is_staff": True},
+}
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", [site_closes_the_account, operator_erases])
+def test_it_goes_with_any_link_of_anybody(
+    way: Callable[[User, LinkedIdentity], None], kind: str, who: str, told: Told
+) -> None:
+    user = make_user(**PEOPLE[who])
+    if who == "no password":
+        user.set_unusable_password()
+        user.save()
+    key = user.pk
+    identity = make_identity(user, **KINDS[kind])
+    make_event(identity, "kyc.verified")
+    way(user, identity)
+    assert content() == []
+    assert ("identity_unlinked", key, "default") in told
+    assert ("sessions_ended", key, "default") in told
+
+
+@pytest.mark.parametrize("way", [site_deletes_the_identity, person_disconnects])
+def test_the_session_of_a_password_goes_on(
+    way: Callable[[User, LinkedIdentity], None], service: FakeService
+) -> None:
+    """In another browser, and in the one whose session began with the identity before."""
+    user = make_user()
+    identity = make_identity(user, account_made=False)
+    by_identity, by_password, both = Client(), Client(), Client()
+    by_identity.force_login(user, backend=BACKEND_PATH)
+    by_password.force_login(user, backend=LOCAL)
+    both.force_login(user, backend=BACKEND_PATH)
+    both.force_login(user, backend=LOCAL)
+    assert is_signed_in(by_identity)
+    way(user, identity)
+    assert not is_signed_in(by_identity)
+    assert is_signed_in(by_password)
+    assert is_signed_in(both)
+
+
 @pytest.mark.parametrize("way", [site_deletes_the_identity, site_deletes_by_a_query])
 def test_sessions_end_with_an_identity_that_the_site_deletes(
     service: FakeService, settings: Any, way: Callable[[User, LinkedIdentity], None]
@@ -206,6 +265,22 @@ def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(told: Told
     stale.delete()
     assert content() == before
     assert told == []
+
+
+@pytest.mark.parametrize("way", [site_deletes_the_identity, person_disconnects, operator_erases])
+def test_a_row_that_was_moved_goes_with_its_events(
+    way: Callable[[User, LinkedIdentity], None], told: Told
+) -> None:
+    """An operator has moved it to the person's other account, after the site read it."""
+    user = make_user()
+    stale = make_identity(user, account_made=False)
+    make_event(stale, "kyc.verified")
+    other = make_user("other")
+    LinkedIdentity.objects.update(user=other)
+    way(other, stale if way is not operator_erases else LinkedIdentity.objects.get())
+    assert content() == []
+    assert ("sessions_ended", other.pk, "default") in told
+    assert user.pk not in {each[1] for each in told}
 
 
 def test_whoever_redeems_the_code_later_sees_no_event_of_before() -> None:

@@ -238,7 +238,7 @@ def test_a_type_may_be_named_as_the_policy_text_does(register: Register) -> None
 
 
 def erase(identity: LinkedIdentity) -> None:
-    erasure.erase_account(identity.user, application=conf.application())
+    erasure.erase_account(identity.user)
 
 
 @pytest.mark.parametrize("leave", [erase, withdrawal.disconnect])

@@ -229,6 +229,71 @@ def test_a_session_that_ended_does_not_go_on_without_identity(site: FakeService)
     assert not is_signed_in(browser)
 
 
+# What an ended session holds
+
+
+@pytest.mark.parametrize(
+    ("address", "accepts"),
+    [
+        ("/identity/login/", "text/html"),
+        ("/identity/account/", "text/html"),
+        ("/identity/api/me", "application/json"),
+        ("/gated/", "text/html"),
+        ("/gated/", "application/json"),
+    ],
+)
+@pytest.mark.parametrize("how", ["revoked", "erased", "deleted by the site"])
+def test_nobody_reads_the_data_of_a_session_that_ended(
+    site: FakeService, how: str, address: str, accepts: str
+) -> None:
+    """The next person at this browser. The page still says why the session ended."""
+    user = make_user()
+    make_identity(user)
+    browser = session_of(user)
+    keep(browser, basket="a secret of hers")
+    assert is_signed_in(browser)
+    if how == "deleted by the site":
+        user.delete()
+    else:
+        deliver("consent.revoked" if how == "revoked" else "data.deletion_requested")
+    browser.get(address, headers={"accept": accepts})
+    assert "basket" not in browser.session
+    page = browser.get(reverse("identity:login")).content.decode()
+    said = "you took back your consent" if how == "revoked" else "your data here is erased"
+    assert said in page
+
+
+def test_the_form_of_an_ended_session_works(site: FakeService, settings: Any) -> None:
+    """Its token is in the session, in some sites."""
+    settings.CSRF_USE_SESSIONS = True
+    user = make_user()
+    make_identity(user)
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(User.objects.get(), backend=BACKEND_PATH)
+    browser.get(reverse("identity:login"))
+    deliver("consent.revoked")
+    page = browser.get(reverse("identity:login"))
+    token = str(page.context["csrf_token"])
+    answer = browser.post(reverse("identity:login"), {"csrfmiddlewaretoken": token})
+    assert answer.status_code == 302
+    assert answer["Location"].startswith(site.settings()["AUTH_URL"])
+
+
+def test_a_session_that_goes_on_keeps_its_data(site: FakeService) -> None:
+    """Of an identity, and of a password whose owner's consent ended."""
+    user = make_user()
+    make_identity(user)
+    by_password = Client()
+    by_password.force_login(user, backend=LOCAL)
+    for browser in (session_of(user), by_password):
+        keep(browser, basket="kept")
+        browser.get(reverse("identity:account"))
+        assert browser.session["basket"] == "kept"
+    deliver("consent.revoked")
+    by_password.get(reverse("identity:account"))
+    assert by_password.session["basket"] == "kept"
+
+
 # A session goes on when an older link is renewed or confirmed
 
 #: How the older of two links is before its owner, who came by the newer one, comes back with it.

@@ -4,38 +4,64 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from example_project.demo.processes import ROOT
+from tests.sandbox.receiver import until
 
 #: What ``$SITE_BREAKS`` breaks -> what is found.
 FOUND = {
-    "cached": r"`/bar/` stays in a cache for 600 s: `.*UpdateCacheMiddleware`",
+    "cached": r"`/bar/` stays in a cache for 600 s: .*UpdateCacheMiddleware",
     "history": r"`shop.History.name` still has something of an erased person",
     "deleted": r"`shop.Order.name` still has something of an erased person",
-    "subclass": r"`/export/` is open: `Export.dispatch\(\)` answers before the gate",
-    "user": r"`/bar/` is open: `request.user` .*tests.sites.drilled.middleware.replaced_user",
+    "subclass": r"`/export/` is open: Export.dispatch\(\) answers before the gate",
+    "user": r"somebody is signed in, step “ended”: `request.user` .*middleware.replaced_user",
     "recreated": r"an account is made again after an erasure, by a receiver of a signal",
     "template": r"`/wine/` is hidden by a template alone: its view has no gate",
     "file": r"the file `cards/2.txt` is still there when its person is erased",
     "unique": r"an erasure waits: .*policy.py, line \d+: UNIQUE .*: shop_letter.email",
     "payload": r"`shop.EventLog.payload` still has something of an erased person",
-    "session": r"`/bar/` is open: the session is not over, by tests.sites.drilled.sessions",
+    "session": r"somebody is signed in, step “ended”: tests.sites.drilled.sessions",
     "name": r"`auth.User.first_name` still has something of an erased person",
     "beside": r"`/export/` is open beside `/vault/`: the view tests.sites.drilled.urls.vault",
 }
 
 
-def drilled(breaks: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The drill of the shop that breaks this promise."""
-    env = {
+REFUSED = {
+    "database": "CommandError: The back end of a database makes no test database",
+    "credentials": "CommandError: The site keeps its own credentials",
+    "unfilled": "E041) A sign-up does not fill these fields of custom_user.User validly: country",
+    "extra": 'CommandError: The drill needs the sandbox: pip install "django-identity[sandbox]"',
+}
+NOT_TRIED = {
+    "gateless": ["gates: no address has one that can be tried"],
+    "scopeless": [
+        "/bar/: nobody here has age_over_18",
+        "/wine/: nobody here has age_over_18",
+        "/vault/: nobody here has level_2",
+    ],
+}
+# Of the walk: cookies, a path, requests in a transaction, logins everywhere, two applications.
+KINDS = ("beside_allauth", "custom_user", "frontend", "strict", "subpath", "two_applications")
+
+
+def drilled(
+    breaks: str, *arguments: str, site: str = "drilled", **env: str
+) -> subprocess.CompletedProcess[str]:
+    """The drill of the shop that breaks this promise, or of another site."""
+    env |= {
         **os.environ,
-        "DJANGO_SETTINGS_MODULE": "tests.sites.drilled.settings",
+        "DJANGO_SETTINGS_MODULE": f"tests.sites.{site}.settings",
         "SITE_BREAKS": breaks,
     }
     command = [sys.executable, "-m", "django", "identity_drill", *arguments]
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300)
+
+
+def found_in(said: subprocess.CompletedProcess[str], word: str = "found") -> list[str]:
+    return re.findall(rf"^{word}: (.*)$", said.stdout, re.MULTILINE)
 
 
 @pytest.mark.parametrize("breaks", ["", "raising"])
@@ -49,6 +75,58 @@ def test_a_shop_that_keeps_its_promises_is_clean(breaks: str) -> None:
 def test_a_broken_promise_is_found(breaks: str) -> None:
     """Exit 1, and nothing but what is broken."""
     said = drilled(breaks)
-    found = re.findall(r"^found: (.*)$", said.stdout, re.MULTILINE)
+    found = found_in(said)
     assert said.returncode == 1, said.stdout + said.stderr
     assert any(re.match(FOUND[breaks], sentence) for sentence in found), found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_site_of_another_kind_is_clean(kind: str) -> None:
+    """Where people have e-mail addresses for names, one without is refused, and that is said."""
+    said = drilled("", site=kind)
+    refused = ["a person without an e-mail address: the sign-in is refused, user_fields_refused"]
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert found_in(said, "not tried") == (refused if kind == "custom_user" else [])
+
+
+@pytest.mark.parametrize("breaks", REFUSED)
+def test_where_it_cannot_run_it_says_why(breaks: str, tmp_path: Path) -> None:
+    """And leaves the site's own database as it is."""
+    database = tmp_path / "site.sqlite3"
+    database.write_bytes(b"of the site")
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['oauth2_provider'] = None")
+    path = {"PYTHONPATH": f"{tmp_path}:{ROOT}"} if breaks == "extra" else {}
+    said = drilled(breaks, SITE_FOLDER=str(tmp_path), **path)
+    assert said.returncode == 1
+    assert REFUSED[breaks] in said.stderr
+    assert "Traceback" not in said.stderr
+    assert database.read_bytes() == b"of the site"
+
+
+@pytest.mark.parametrize("breaks", NOT_TRIED)
+def test_what_was_not_tried_is_said(breaks: str) -> None:
+    """A site without gates, and one that asks nobody for what its gates ask."""
+    said = drilled(breaks, "--address", "/nowhere/", "--fail-on-untried")
+    assert said.returncode == 1
+    assert found_in(said) == []
+    assert found_in(said, "not tried") == ["/nowhere/: no gated address has it", *NOT_TRIED[breaks]]
+
+
+def test_what_it_started_ends_with_it(tmp_path: Path) -> None:
+    """A deployment's stop, when the sandbox runs: exit 130, and nothing stays."""
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.sites.drilled.settings"}
+    command = [sys.executable, "-m", "django", "identity_drill"]
+    env["TMPDIR"] = str(tmp_path)
+    with subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True) as drill:
+        until(lambda: children_of(drill.pid) != [] and any(tmp_path.glob("identity-sandbox-*/*")))
+        [sandbox] = children_of(drill.pid)
+        drill.terminate()
+        _, error = drill.communicate(timeout=60)
+    assert drill.returncode == 130
+    assert "CommandError: Stopped." in error.splitlines()
+    assert not Path(f"/proc/{sandbox}").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def children_of(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

@@ -336,7 +336,11 @@ def test_people_erase_themselves(client: Client, ada: User, made: bool) -> None:
     hold_everything(ada)
     LinkedIdentity.objects.update(account_made=made)
     question = client.get(reverse("identity:erase")).content.decode()
-    assert "Your account here is closed or deleted, too." in question
+    closes = "Your account here will be emptied and closed, too.</strong>"
+    stays = "Your account here stays.</strong>"
+    assert (closes in question, stays in question) == (made, not made)
+    assert ("It came with the connection." in question) is made
+    assert ("It is older than the connection." in question) is not made
     assert LinkedIdentity.objects.exists()
     page = client.post(reverse("identity:erase")).content.decode()
     receipt = ErasureReceipt.objects.earliest("pk")
@@ -356,3 +360,17 @@ def test_a_site_may_switch_the_erasure_off(
     assert "Erase my data" not in account(client)
     client.post(reverse("identity:erase"))
     assert LinkedIdentity.objects.exists()
+
+
+def test_the_page_says_that_both_environments_are_disconnected(
+    client: Client, ada: User, settings: Any
+) -> None:
+    """A site that has gone live may hold a test link and a live one of a person."""
+    both = "a live one and one with test data. Both will be deleted"
+    make_identity(ada, account_made=False)
+    address = reverse("identity:disconnect")
+    assert both not in client.get(address).content.decode()
+    make_identity(ada, environment="live", account_made=False)
+    assert both in client.get(address).content.decode()
+    client.post(address)
+    assert not ada.linked_identities.exists()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import database
@@ -72,11 +72,15 @@ def try_erasures(pending: Iterable[ErasureReceipt]) -> int:
 
 
 def concerned_by(receipt: ErasureReceipt) -> QuerySet[LinkedIdentity]:
-    """The identities that a pending erasure is about. None if it is done."""
-    if receipt.erased_at is not None:
-        return LinkedIdentity.objects.none()
-    of_it = Q(pk__in=[receipt.identity_id]) | Q(user_id__in=[receipt.user_id])
-    return LinkedIdentity.objects.filter(of_it).select_related("user").order_by("pk")
+    """The identities that a pending erasure is about. None if it is done.
+
+    Of a request about one subject the account's other identities go only with the account.
+    """
+    if receipt.identity_id is not None:
+        asked = LinkedIdentity.objects.filter(pk=receipt.identity_id)
+    else:
+        asked = LinkedIdentity.objects.filter(user_id__in=[receipt.user_id])
+    return asked.select_related("user").order_by("pk")
 
 
 def erase(identity: LinkedIdentity) -> ErasureReceipt:
@@ -85,5 +89,4 @@ def erase(identity: LinkedIdentity) -> ErasureReceipt:
     If the site's own erasure code failed, the receipt is pending (``erased_at`` is None). An
     identity of an application that the settings no longer have is erased too.
     """
-    application = withdrawal.application_of(identity.application)
-    return erasure.erase_account(identity.user, application=application)
+    return erasure.erase_account(identity.user)

@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from django.core.cache import cache
-from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, Count, Exists, OuterRef, QuerySet, Value, When
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from django_identity.conf import Application
-from django_identity.lifecycle import runs, upkeep
+from django_identity.lifecycle import runs, upkeep, withdrawal
 from django_identity.models import (
     ErasureReceipt,
     EventOutcome,
@@ -98,7 +98,7 @@ def kept(key: str, count: Callable[[], T]) -> T:
 def with_erasures(identities: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdentity]:
     """``identities`` with ``has_pending_erasure``: of the identity, or of the whole account."""
     pending = ErasureReceipt.objects.filter(erased_at=None)
-    of_row = Q(identity_id=OuterRef("pk")) | Q(user_id=OuterRef("user_id"))
+    of_row = withdrawal.asks_to_erase(OuterRef("pk"), user_id=OuterRef("user_id"))
     return identities.annotate(has_pending_erasure=Exists(pending.filter(of_row)))
 
 

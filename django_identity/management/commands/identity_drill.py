@@ -2,6 +2,7 @@
 
 import json
 import platform
+import signal
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +14,7 @@ from django.utils import timezone
 
 from django_identity.management.command import INTERRUPTED, IdentityCommand
 from django_identity.testing.drill import Refused, drill
+from django_identity.testing.sandbox import SandboxError
 
 LISTS = {
     "--address": "A path of an address with parameters, as often as wanted.",
@@ -37,13 +39,15 @@ class Command(IdentityCommand):
 
     def handle(self, **options: Any) -> None:
         self.stdout.write(self.help)
+        # Whatever ends it, what it has started ends too.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             report = drill(
                 examples=options["address"],
                 excluded=options["exclude"],
                 fixtures=options["fixture"],
             )
-        except Refused as refused:
+        except (Refused, SandboxError) as refused:
             raise CommandError(str(refused)) from None
         except KeyboardInterrupt:
             raise CommandError("Stopped.", returncode=INTERRUPTED) from None

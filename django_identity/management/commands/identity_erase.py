@@ -47,6 +47,8 @@ class Command(IdentityCommand):
             )
         counts = ", ".join(f"{count} {name}" for name, count in receipt.counts.items() if count)
         self.stdout.write(f"Erased; receipt {receipt.pk}: {counts or 'nothing was held'}")
+        if receipt.account_was_gone:
+            self.stdout.write("The account was deleted before: erase_user did not run.")
         if receipt.account_kept:
             self.stdout.write(f"The account stays: {receipt.get_account_kept_display()}")
         if receipt.audit is not None:

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.shortcuts import resolve_url
 from django.test import Client
-from django.urls import resolve
+from django.urls import Resolver404, resolve
 
 from django_identity import conf
+from django_identity.gates import Gate
 from django_identity.gates.closed import ANSWERS
 from django_identity.gates.demands import describe
 from django_identity.gates.site_map import Address
@@ -20,22 +22,26 @@ from django_identity.views.pages import address_of
 
 OPEN = "open"
 CLOSED = "closed"
-# A regex, too, for which nobody can tell an address.
-HAS_PARAMETERS = re.compile(r"[<(^]")
+# Those of a regex, too, for which nobody can tell an address.
+PARAMETERS = re.compile(r"[<(^]")
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """``asked``: all that its gates ask for. ``own_code``: what may answer in their place.
+    """``own_code``: the site's own, which may answer before a gate or in its place.
 
     ``has_own_page``: what answers for a closed gate may look like an open one.
     """
 
     path: str
     method: str
-    asked: frozenset[Requirement]
+    gates: Sequence[Gate]
     own_code: str
     has_own_page: bool
+
+    @property
+    def asked(self) -> list[Requirement]:
+        return [each for gate in self.gates for each in gate.requirements]
 
     def open(self, browser: Client) -> Any:
         """The response. What takes only a POST gets one."""
@@ -48,37 +54,39 @@ class Door:
 def doors_of(
     found: Sequence[Address], report: Report, *, examples: Collection[str]
 ) -> Iterator[Door]:
-    """The doors that can be tried. ``report`` gets the others. Raises ``Resolver404``."""
+    """The doors that can be tried. ``report`` gets the others."""
+    routes: dict[str, str] = {}
+    for path in examples:
+        report.untried[path] = "no gated address has it"
+        with suppress(Resolver404):
+            routes[path] = f"/{resolve(path).route}"
     for address in found:
-        if address.error:
-            report.untried[address.url] = address.error
-        if not address.gates:
-            continue
-        paths = [path for path in examples if f"/{resolve(path).route}" == address.url]
-        if not HAS_PARAMETERS.search(address.url):
+        paths = [path for path, route in routes.items() if route == address.url]
+        if not PARAMETERS.search(address.url):
             paths.append(address.url)
-        if not paths or address.answered_by:
-            report.untried[address.url] = f"answered by {address.answered_by or 'no --address'}"
-            continue
-        for method in {guard.method or "get" for guard in address.reading.guards}:
-            text = describe(address.reading.demand(method))
-            if "~" in text or ("|" in text and "()" not in text):
-                report.untried[f"{method} {address.url}"] = f"other rules open it, too: {text}"
-                continue
+        if address.error:
+            report.untried[address.url] = f"its view cannot be read: {address.error}"
+        elif address.gates and address.answered_by:
+            report.untried[address.url] = f"{address.answered_by} answers"
+        elif address.gates and not paths:
+            report.untried[address.url] = "no --address"
+        else:
             for path in paths:
-                yield _door(address, path, method, own_code=text)
+                yield from _doors_at(path, address, report)
 
 
-def _door(address: Address, path: str, method: str, *, own_code: str) -> Door:
-    guards = [each for each in address.reading.guards if each.method in ("", method)]
-    gates = [gate for guard in guards for gate in guard.gates]
-    return Door(
-        path,
-        method,
-        frozenset(each for gate in gates for each in gate.requirements),
-        own_code=", ".join(re.findall(r"[\w.]+\(\)", own_code)),
-        has_own_page=any(guard.closed not in ANSWERS for guard in guards),
-    )
+def _doors_at(path: str, address: Address, report: Report) -> Iterator[Door]:
+    """One for each method that has a gate."""
+    for method in {guard.method or "get" for guard in address.reading.guards}:
+        guards = [each for each in address.reading.guards if each.method in ("", method)]
+        demand = describe(address.reading.demand(method))
+        own_code = ", ".join(re.findall(r"[\w.]+\(\)", demand))
+        if "~" in demand or ("|" in demand and not own_code):
+            report.untried[path] = f"somebody else's permissions open it, too: {demand}"
+            continue
+        gates = [gate for guard in guards for gate in guard.gates]
+        has_own_page = any(guard.closed not in ANSWERS for guard in guards)
+        yield Door(path, method, gates, own_code, has_own_page)
 
 
 def outcome_of(response: Any) -> str:

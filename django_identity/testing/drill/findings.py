@@ -22,13 +22,12 @@ def beside(found: Sequence[Address]) -> Iterator[str]:
     for address in found:
         if address.reading.guards or address.view.startswith(FRAMEWORKS):
             continue
-        view: Any = None
+        kind: Any = None
         with suppress(ImportError):
-            view = import_string(address.view)
-        for base in getattr(view, "__mro__", [view]):
-            name = f"{getattr(base, '__module__', '')}.{getattr(base, '__qualname__', '')}"
-            if name in gated:
-                yield f"`{address.url}` is open beside `{gated[name]}`: the view {name}, no gate"
+            kind = import_string(address.view)
+        bases = [f"{each.__module__}.{each.__qualname__}" for each in getattr(kind, "__mro__", ())]
+        for name in {address.view, *bases} & gated.keys():
+            yield f"`{address.url}` is open beside `{gated[name]}`: the view {name}, no gate"
 
 
 def cached(path: str, response: Any) -> str:
@@ -36,25 +35,29 @@ def cached(path: str, response: Any) -> str:
     said = response.headers.get("Cache-Control", "")
     if "private" in said or "no-store" in said or response.status_code != 200:
         return ""
+    age = get_max_age(response)
+    time = "" if age is None else f" for {age} s"
     names = [name for name in settings.MIDDLEWARE if "UpdateCache" in name]
-    cause = f"`{names[0]}`" if names else "nothing says that it is private"
-    return f"`{path}` stays in a cache for {get_max_age(response) or '?'} s: {cause}"
+    cause = names[0] if names else "nothing says that it is private"
+    return f"`{path}` stays in a cache{time}: {cause}"
 
 
-def cause_of(door: Door | None, response: Any, *, is_over: bool) -> str:
-    """Why an address is open or closed that has to be otherwise. ``is_over``: so is the session."""
-    request = response.wsgi_request
-    if getattr(request, "_cache_update_cache", None) is False:
+def cause_of(door: Door, response: Any) -> str:
+    """Why a door is open that has to be closed, or the other way round."""
+    if getattr(response.wsgi_request, "_cache_update_cache", None) is False:
         return "a cache answers"
-    is_somebody = request.user.is_authenticated
-    if request.user != getattr(request, "_cached_user", None):
-        own = [name for name in settings.MIDDLEWARE if not name.startswith(FRAMEWORKS)]
-        return f"`request.user` is not the session's, perhaps by {', '.join(own)}"
-    if is_over and is_somebody:
-        return f"the session is not over, by {settings.SESSION_ENGINE} or another back end"
-    if door and door.own_code:
-        return f"`{door.own_code}` answers before the gate"
-    return "the site's own code answers before the gate"
+    return replaced_user(response) or f"{door.own_code or 'the site'} answers before the gate"
+
+
+def replaced_user(response: Any) -> str:
+    """Which middleware may have put somebody else into ``request.user``. Empty if none has."""
+    user = response.wsgi_request.user
+    # Django's own is lazy, and remembers whom the session names.
+    is_of_session = user == getattr(response.wsgi_request, "_cached_user", None)
+    if is_of_session or not user.is_authenticated:
+        return ""
+    own = [name for name in settings.MIDDLEWARE if not name.startswith(FRAMEWORKS)]
+    return f"`request.user` is not the session's, perhaps by {', '.join(own)}"
 
 
 def trouble_in(response: Any) -> str:
@@ -63,12 +66,13 @@ def trouble_in(response: Any) -> str:
     if failure:
         return described(failure[1])
     with suppress(KeyError, TypeError):
-        return f"`{response.context['error'].code}`"
+        return f"{response.context['error'].code}"
     return f"status {response.status_code}"
 
 
 def described(error: BaseException) -> str:
     """An error of the site's code with its place."""
     trace = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in trace if "site-packages" not in frame.filename] or trace
-    return f"{type(error).__name__} in {own[-1].filename}, line {own[-1].lineno}: {error}"
+    own = [frame for frame in trace if "site-packages" not in frame.filename]
+    place = (own or trace)[-1]
+    return f"{type(error).__name__} in {place.filename}, line {place.lineno}: {error}"

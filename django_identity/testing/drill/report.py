@@ -1,8 +1,14 @@
-"""What the drill has seen: a row for each visit, findings, and what it has not seen."""
+"""What the drill has seen, found, and not tried."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
+
+# What is said of a visit. The table has the last of them by the alphabet: the worst.
+NOBODY_CAN_TELL = "-"
+RIGHT = "ok"
+WRONG = "wrong"
 
 
 class Step(StrEnum):
@@ -19,22 +25,11 @@ class Step(StrEnum):
     ERASED = "erased"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One visit. ``is_right``: None where nobody can tell."""
-
-    address: str
-    step: Step
-    person: str
-    status: int
-    is_right: bool | None
-
-
 @dataclass(slots=True)
 class Report:
     """``findings``: each sentence once. ``untried``: an address, a place or a step -> why."""
 
-    rows: list[Row] = field(default_factory=list)
+    visits: list[dict[str, Any]] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     untried: dict[str, str] = field(default_factory=dict)
 
@@ -42,24 +37,16 @@ class Report:
         if sentence not in self.findings:
             self.findings.append(sentence)
 
-    def note(self, address: str, step: Step, person: str, status: int, wrong: str | None) -> None:
-        """Note a visit. ``wrong``: an empty text for nothing, None if nobody can tell."""
-        if wrong:
-            self.find(wrong)
-        is_right = None if wrong is None else not wrong
-        self.rows.append(Row(address, step, person, status, is_right))
-
     def table(self) -> Iterator[str]:
         """A line for each address, with a word for each step."""
-        addresses = dict.fromkeys(row.address for row in self.rows)
+        words: dict[Any, str] = {}
+        for visit in self.visits:
+            place = (visit["address"], visit["step"])
+            words[place] = max(words.get(place, ""), visit["outcome"])
+
+        addresses = dict.fromkeys(address for address, _step in words)
         width = max(map(len, addresses), default=0)
         yield "  ".join([" " * width, *Step])
         for address in addresses:
-            words = [self._word(address, step).ljust(len(step)) for step in Step]
-            yield "  ".join([address.ljust(width), *words])
-
-    def _word(self, address: str, step: Step) -> str:
-        seen = {row.is_right for row in self.rows if (row.address, row.step) == (address, step)}
-        if False in seen:
-            return "WRONG"
-        return "ok" if True in seen else "-"
+            cells = [words.get((address, step), "").ljust(len(step)) for step in Step]
+            yield "  ".join([address.ljust(width), *cells])

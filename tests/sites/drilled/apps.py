@@ -7,11 +7,13 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
+from django.core.signals import setting_changed
 from django.db.models.signals import post_save
 
 from django_identity import signals
 from django_identity.handlers import on_event
 
+OWN = settings.DJANGO_IDENTITY
 #: The accounts by their keys, as a receiver that undoes an erasure remembers them.
 remembered: dict[Any, str] = {}
 
@@ -50,6 +52,12 @@ def store(event: Any) -> None:
     EventLog.objects.create(payload=event.payload)
 
 
+def keep_settings(*, setting: str, **_: object) -> None:
+    """The site's own, whatever a test wants."""
+    if setting == "DJANGO_IDENTITY":
+        settings.DJANGO_IDENTITY = OWN
+
+
 class DrilledConfig(AppConfig):
     name = "tests.sites.drilled"
     label = "shop"
@@ -67,5 +75,7 @@ class DrilledConfig(AppConfig):
                 signals.data_erased.connect(recreate)
             case "payload":
                 on_event("kyc.verified")(store)
+            case "credentials":
+                setting_changed.connect(keep_settings)
             case "raising":
                 signals.identity_linked.connect(lambda **_: 1 / 0, weak=False)

@@ -3,7 +3,7 @@
 import os
 
 from tests.sites.plain.settings import *  # noqa: F403  it is the plain site but for what follows
-from tests.sites.plain.settings import APPLICATION, INSTALLED_APPS, MIDDLEWARE
+from tests.sites.plain.settings import APPLICATION, DATABASES, INSTALLED_APPS, MIDDLEWARE
 
 SITE_BREAKS = os.environ.get("SITE_BREAKS", "")
 ROOT_URLCONF = "tests.sites.drilled.urls"
@@ -14,6 +14,8 @@ INSTALLED_APPS = [
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LOGIN_REDIRECT_URL = "home"
 IDENTITY_LOCAL_SIGN_IN_URL = None
+if SITE_BREAKS == "scopeless":
+    APPLICATION = {**APPLICATION, "SCOPES": ["profile:read"]}
 APPLICATION = {**APPLICATION, "POLICY": "tests.sites.drilled.policy.ShopPolicy"}
 DJANGO_IDENTITY = {"default": APPLICATION}
 if SITE_BREAKS == "cached":
@@ -27,3 +29,8 @@ if SITE_BREAKS == "user":
     MIDDLEWARE = [*MIDDLEWARE, "tests.sites.drilled.middleware.replaced_user"]
 if SITE_BREAKS == "session":
     SESSION_ENGINE = "tests.sites.drilled.sessions"
+if SITE_BREAKS == "database":
+    DATABASES["default"]["ENGINE"] = "tests.sites.drilled.unmade"
+if SITE_BREAKS == "unfilled":
+    INSTALLED_APPS = [*INSTALLED_APPS, "tests.sites.custom_user"]
+    AUTH_USER_MODEL = "custom_user.User"

@@ -46,6 +46,8 @@ urlpatterns = [
     path("vault/", kyc_level_required("level_2")(vault)),
     path("identity/", include("django_identity.urls")),
 ]
+if BREAKS == "gateless":
+    urlpatterns = [urlpatterns[0], urlpatterns[-1]]
 if BREAKS == "subclass":
     urlpatterns.append(path("export/", Export.as_view()))
 if BREAKS == "beside":

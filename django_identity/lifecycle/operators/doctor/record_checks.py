@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Max, Min, QuerySet
+from django.db.models import Count, Exists, Max, Min, OuterRef, QuerySet
 from django.utils import timezone
 
 from django_identity import conf
@@ -33,6 +33,9 @@ SILENT_DAYS = 7
 NAMELESS_DAYS = 30
 MANY_FAILURES = 5
 MOST_REASONS = 5
+# Of all events it would take as long as there are events.
+MOST_EVENTS = 10_000
+LISTED_FOR = timedelta(days=30)
 # The failures of a sign-in that the site's settings cause.
 OF_SETTINGS = (
     "client_rejected",
@@ -119,6 +122,7 @@ def _events() -> Iterator[Finding]:
         said = f"{count} event(s) failed"
         yield Finding("events", Level.PROBLEM, said, "Mend the handler; identity_replay.")
     yield from _nameless()
+    yield from _left_events()
 
 
 def _nameless() -> Iterator[Finding]:
@@ -134,13 +138,29 @@ def _nameless() -> Iterator[Finding]:
         yield Finding("events", Level.PROBLEM, said, NAME_THE_MEMBER)
 
 
+def _left_events() -> Iterator[Finding]:
+    """Content of events that went without their identity. Only SQL beside Django leaves it."""
+    newest = WebhookEvent.objects.aggregate(pk=Max("pk"))["pk"] or 0
+    looked_at = WebhookEvent.objects.filter(pk__gt=newest - MOST_EVENTS).exclude(subject="")
+    linked = LinkedIdentity.objects.filter(subject_digest=OuterRef("subject_digest"))
+    if count := number_of(looked_at.filter(~Exists(linked))):
+        said = f"{count} event(s) with content of somebody who is not linked"
+        remedy = "SQL beside Django deleted the identity. identity_erase SUBJECT empties them."
+        yield Finding("events", Level.PROBLEM, said, remedy)
+
+
 def _erasures() -> Iterator[Finding]:
     now = timezone.now()
     audited = ErasureReceipt.objects.filter(audit__isnull=False).exclude(audit__hits={})
-    if count := number_of(audited.filter(erased_at__gte=now - timedelta(days=30))):
+    if count := number_of(audited.filter(erased_at__gte=now - LISTED_FOR)):
         said = f"{count} erasure(s) left something of the person"
         remedy = "The receipt in the admin names model and field: extend the policy's erase_user."
         yield Finding("audits", Level.WARNING, said, remedy)
+    gone = ErasureReceipt.objects.filter(account_was_gone=True, erased_at__gte=now - LISTED_FOR)
+    if count := number_of(gone):
+        said = f"{count} account(s) that the site deleted before: erase_user did not run"
+        remedy = "Look for what erase_user would have erased in your own tables."
+        yield Finding("erasures", Level.WARNING, said, remedy)
     pending = ErasureReceipt.objects.filter(erased_at=None, requested_at__lt=now - runs.LATE)
     if count := number_of(pending):
         remedy = "The receipt in the admin has the error, and a button that tries again."

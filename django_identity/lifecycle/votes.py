@@ -1,0 +1,86 @@
+"""The policies that decide together about one account.
+
+A person may have linked an account under several applications, each with a policy of its own. An
+address, a request or a code of somebody else must not choose among them.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+
+from django_identity import conf, database, policy
+from django_identity.models import LinkedIdentity, LinkedVia
+from django_identity.policy import IdentityPolicy
+
+
+class AccountStillThere(RuntimeError):
+    """The policy deletes accounts, but the row still exists: ``delete`` only hides it."""
+
+
+def policies_of(aliases: Iterable[str]) -> list[IdentityPolicy]:
+    """The policies of these applications, each once, in the order of the settings.
+
+    Aliases that are gone have none. If no other is left, it is the default application's.
+    """
+    named = set(aliases)
+    configured = [alias for alias in conf.aliases() if alias in named]
+    found = []
+    for alias in configured or [conf.DEFAULT_ALIAS]:
+        site = policy.load(conf.application(alias).policy)
+        if site not in found:
+            found.append(site)
+    return found
+
+
+def aliases_of(identities: Iterable[LinkedIdentity]) -> list[str]:
+    """The applications under which a full sign-in linked the account, the oldest link first.
+
+    A code may be another person's, so it gives no say about the account.
+    """
+    return [each.application for each in identities if each.linked_via == LinkedVia.OAUTH]
+
+
+def allow_erasure(policies: Iterable[IdentityPolicy]) -> bool:
+    """Whether all let people erase themselves."""
+    return all(site.people_may_erase for site in policies)
+
+
+def ask_for_audit(policies: Iterable[IdentityPolicy]) -> bool:
+    """Whether any wants a search for what an erasure left."""
+    return any(site.audit_erasures for site in policies)
+
+
+def keep_account(
+    policies: Iterable[IdentityPolicy], user: AbstractBaseUser, *, is_made: bool
+) -> bool:
+    """Whether any keeps the account. ``is_made``: the account came with an identity."""
+    return any(site.keeps_account(user, made_for_identity=is_made) for site in policies)
+
+
+def delete_account(policies: Iterable[IdentityPolicy]) -> bool:
+    """Whether any deletes the account's row, where none keeps the account."""
+    return any(_deletes(site) for site in policies)
+
+
+def erase_user(policies: Iterable[IdentityPolicy], user: AbstractBaseUser) -> bool:
+    """Let each policy erase the account, those that delete it last. Returns whether it is erased.
+
+    None runs after the row is gone. Raises ``AccountStillThere``.
+    """
+    key = user.pk
+    left: Any = user
+    for site in sorted(policies, key=_deletes):
+        site.erase_user(left)
+        left = database.all_users().filter(pk=key).first()
+        if left is None:
+            return True
+        if _deletes(site):
+            raise AccountStillThere
+    # An account that was emptied but cannot be disabled is as erased as it can be.
+    can_be_disabled = "is_active" in {field.name for field in left._meta.concrete_fields}
+    return not (left.is_active and can_be_disabled)
+
+
+def _deletes(site: IdentityPolicy) -> bool:
+    return site.erasure == "delete"

@@ -1,0 +1,1 @@
+"""A database back end that makes no test database, as a managed one cannot."""
