@@ -50,7 +50,8 @@ def _known(name: str, title: Words, column: str, labels: Mapping[str, Words]) ->
 
 
 def _freshness() -> list[Choice]:
-    now, ends = timezone.now(), "credential_expires_at"
+    now = timezone.now()
+    ends = "credential_expires_at"
     return [
         ("long", _("valid for more than 6 h"), Q(**{f"{ends}__gt": now + SOON})),
         ("soon", _("runs out within 6 h"), Q(**{f"{ends}__gt": now, f"{ends}__lte": now + SOON})),

@@ -62,7 +62,8 @@ class LinkedIdentityAdmin(IdentityActions):
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        identity, may_see = context["original"], self.may_see_people(request)
+        identity = context["original"]
+        may_see = self.may_see_people(request)
         grants = TokenGrant.objects.defer("access_token", "refresh_token")
         grant = grants.filter(identity=identity).first()
         context |= {

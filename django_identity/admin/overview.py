@@ -62,7 +62,8 @@ class OverviewAdmin(RecordAdmin):
         """The page of the application in ``?of=``, by default the first one."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        known, asked = conf.aliases(), request.GET.get("of", "")
+        known = conf.aliases()
+        asked = request.GET.get("of", "")
         application = conf.application(asked if asked in known else known[0])
         seen = overview_of(application)
         context = self.context(
@@ -79,7 +80,8 @@ class OverviewAdmin(RecordAdmin):
 
 
 def _charts(figures: Figures) -> list[Chart]:
-    names, none = dict(Consent.choices), _("no KYC level")
+    names = dict(Consent.choices)
+    none = _("no KYC level")
     consents = [
         (f"{names.get(consent, consent)} · {level or none}", count)
         for (consent, level), count in figures.by_consent.most_common()

@@ -155,7 +155,8 @@ class CallbackView(_Endpoint):
     @sensitive_variables()
     def post(self, request: Request, **_alias: str) -> Response:
         query = {"code": [], "error": []} | {name: [text] for name, text in self.asked().items()}
-        returned, browser_key = sign_in.Callback.parse(**query), browser_key_of(request)
+        returned = sign_in.Callback.parse(**query)
+        browser_key = browser_key_of(request)
         completed = sign_in.complete(
             self.application, returned, browser_key=browser_key, user=self.user
         )

@@ -112,7 +112,8 @@ class WebhookEvent(Record):
 
         Of the data it is the members that the spec names, or all if the type has a handler.
         """
-        self.event_id, self.subject = event.event_id, event.subject
+        self.event_id = event.event_id
+        self.subject = event.subject
         if handlers_of(event.event_type):
             self.payload = event.content
         elif event.event_type in KINDS:

@@ -90,7 +90,8 @@ def is_signed(body: bytes, *, signature: str, secrets: Iterable[Secret]) -> bool
 
     All secrets are tried in any case, so that the time does not disclose which one fits.
     """
-    given, fits = signature.encode("utf-8", "surrogatepass"), False
+    given = signature.encode("utf-8", "surrogatepass")
+    fits = False
     for secret in secrets:
         expected = hmac.new(secret.reveal().encode(), body, hashlib.sha256).hexdigest().encode()
         fits |= hmac.compare_digest(expected, given)

@@ -41,7 +41,8 @@ def deliver_event(
         "timestamp": (at or timezone.now()).isoformat(),
         "data": {"user_id": _subject_of(person), **data},
     }
-    body, secret = json.dumps(members).encode(), registered.webhook_secrets[0].reveal()
+    body = json.dumps(members).encode()
+    secret = registered.webhook_secrets[0].reveal()
     signature = hmac.new(secret.encode(), body, hashlib.sha256)
     response = Client().post(
         path_here(address_of("webhook", registered)),

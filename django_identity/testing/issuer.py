@@ -46,7 +46,8 @@ class Issuer:
 
         ``payload``: members with other values, for credentials that the site must refuse.
         """
-        registered, now = conf.application(application), timezone.now()
+        registered = conf.application(application)
+        now = timezone.now()
         key_sets.trust(registered, self.keys)
         disclosures = [
             base64url_encode(json.dumps([secrets.token_urlsafe(16), name, value]).encode()).decode()
@@ -83,7 +84,8 @@ class Issuer:
 
     def give(self, identity: LinkedIdentity, credential: str) -> None:
         """Store what ``credential`` proves, as after a re-fetch. Raises ``CredentialRejected``."""
-        registered, subject = conf.application(identity.application), identity.subject
+        registered = conf.application(identity.application)
+        subject = identity.subject
         proof = key_sets.verify_credential(registered, credential, subject=subject, keys=self.keys)
         identity.set_columns(proven.columns_of(proof))
         with database.atomic():

@@ -110,7 +110,8 @@ def identity_webhooks(
     identity_sandbox: RunningSandbox, identity_application: conf.Application, live_server: Any
 ) -> Iterator[Callable[[], None]]:
     """The sandbox sends its events to the live server. ``identity_webhooks()`` waits for them."""
-    client_id, secret = identity_application.client_id, identity_application.webhook_secrets[0]
+    client_id = identity_application.client_id
+    secret = identity_application.webhook_secrets[0]
     address = live_server.url + address_of("webhook", identity_application)
     registered = identity_sandbox.control("GET", "applications")
     app_id = next(each["app_id"] for each in registered if client_id in each["clients"].values())

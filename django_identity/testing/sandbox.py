@@ -142,7 +142,8 @@ def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
     with process:
         try:
             said = _read_announcement(process)
-            api, server = said["API base"], said["Authorization server"]
+            api = said["API base"]
+            server = said["Authorization server"]
             yield RunningSandbox(api, server, said["Portal session token"])
         finally:
             process.terminate()

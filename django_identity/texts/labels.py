@@ -138,7 +138,8 @@ def show_value(value: str) -> Text:
 
 def country_name(code: str) -> str:
     """The name of the country in the person's language, or ``code`` if it has no name."""
-    language, names = (get_language() or "en").lower(), _countries()
+    language = (get_language() or "en").lower()
+    names = _countries()
     known = names.get(language) or names.get(language.partition("-")[0]) or names["en"]
     return known.get(code, code)
 

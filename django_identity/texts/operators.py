@@ -19,7 +19,8 @@ from django_identity.texts.advice import distance, span
 Words = str | Promise
 
 # A subject is recognised by its beginning and its end.
-BEGINNING, END = 6, 4
+BEGINNING = 6
+END = 4
 # The user names of accounts that the package makes.
 GENERATED = re.compile(r"identity-[0-9a-f]{32}")
 
@@ -30,7 +31,8 @@ def person_name(user: AbstractBaseUser, may_see: bool) -> str:
     A generated user name is replaced by the e-mail address. Without ``may_see`` (the permission to
     see users) no e-mail address is shown.
     """
-    name, email = user.get_username(), email_of(user)
+    name = user.get_username()
+    email = email_of(user)
     if GENERATED.fullmatch(name) and may_see and email:
         return email
     is_shown = not GENERATED.fullmatch(name) and (may_see or "@" not in name)

@@ -196,7 +196,8 @@ def failure(
 ) -> HttpResponse:
     """Log the error and show the page with the error and the next step."""
     log_failure(event, error, application=application.alias)
-    restart_url, own = _restart_url(request, error, application), None
+    restart_url = _restart_url(request, error, application)
+    own = None
     if error.recovery == Recovery.SIGN_IN_TO_LINK:
         own = local_sign_in_url(coming_back_to=restart_url)
     context = {"restart_url": restart_url, "local_sign_in_url": own}

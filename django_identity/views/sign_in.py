@@ -42,7 +42,8 @@ def login(request: HttpRequest, application: conf.Application) -> HttpResponseBa
     """GET shows the button and the requested scopes. POST starts the sign-in."""
     if request.method != "POST":
         return _button_page(request, application)
-    next_url, more = flow.safe_next(request.POST.get("next", "")), request.POST.get("scope", "")
+    next_url = flow.safe_next(request.POST.get("next", ""))
+    more = request.POST.get("scope", "")
     address, browser_key = begin_sign_in(request, application, next_url=next_url, more=more)
     response = HttpResponseRedirect(address)
     set_browser_cookie(response, browser_key, request=request)
@@ -60,7 +61,8 @@ def callback(request: HttpRequest, application: conf.Application) -> HttpRespons
     is_strict = str(settings.SESSION_COOKIE_SAMESITE).lower() == "strict"
     if is_strict and HOP_MARK not in request.GET:
         return _hop(request, application)
-    user, browser_key = flow.signed_in_user(request), browser_key_of(request)
+    user = flow.signed_in_user(request)
+    browser_key = browser_key_of(request)
     completed = sign_in.complete(application, returned, browser_key=browser_key, user=user)
     if (linked := completed.linked) is not None:
         note_arrival(request, linked)
