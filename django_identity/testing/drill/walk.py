@@ -40,8 +40,8 @@ GIVES = (EventType.KYC_VERIFIED, EventType.CLAIM_ISSUED, EventType.CONSENT_GRANT
 SIGNED_OUT = (Step.NOBODY, Step.ENDED, Step.ERASED)
 
 
-class SignInFailed(Exception):
-    """The site refused a sign-in, or could not complete it. The message is the reason."""
+class StepFailed(Exception):
+    """The site refused a sign-in, or could not complete it. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,16 @@ class Visitor:
         return database.all_users().get(pk=self.identities.latest("pk").user_id)
 
     def sign_in(self) -> None:
-        """Sign in under every application. Raises ``SignInFailed``."""
+        """Sign in under every application. Raises ``StepFailed``."""
         for application in conf.applications():
-            leaving = pages.begin(self.browser, application)
+            try:
+                leaving = pages.begin(self.browser, application)
+            except KeyError:
+                raise StepFailed("the login page does not lead to the service") from None
             returning = self.scene.sandbox.approve(leaving, self.person)
             arrived = pages.come_back(self.browser, returning)
             if arrived.status_code != 302:
-                raise SignInFailed(findings.trouble_in(arrived))
+                raise StepFailed(f"the sign-in fails, {findings.trouble_in(arrived)}")
 
     def hear(self, event_type: EventType, **said: Any) -> None:
         """Let the site get a signed event about the person."""
@@ -201,7 +204,7 @@ class Visitor:
         self.browser = other
         self.visit(Step.OTHER_WAY)
         self.browser = new_browser()
-        with suppress(SignInFailed):
+        with suppress(StepFailed):
             self.sign_in()
         if self.browser.session.get(SESSION_KEY) == str(user.pk):
             self.report.find("an identity that was disconnected signs in to the account again")
