@@ -56,7 +56,9 @@ def converted(text: str, charset: str) -> str:
         codec = codecs.lookup(charset.replace("win", "cp"))
     except LookupError:
         codec = codecs.lookup("ascii")
-    return codec.decode(codec.encode(text, "replace")[0])[0]
+    stored, _length = codec.encode(text, "replace")
+    shown, _length = codec.decode(stored)
+    return shown
 
 
 @cache

@@ -70,7 +70,8 @@ def log_trouble(event: LogEvent, error: Exception, /, **facts: Any) -> None:
 
     The line has the class of the error but not its message, which may contain personal data.
     """
-    log(event, **{"level": logging.ERROR, "error": type(error).__name__, **facts})
+    facts.setdefault("level", logging.ERROR)
+    log(event, error=type(error).__name__, **facts)
 
 
 def models_in_the_way(error: Exception) -> str | None:

@@ -22,6 +22,7 @@ Context = tuple[str, ...]
 
 def seal(secret: Secret, *, keys: tuple[Secret, ...], context: Context) -> str:
     """Encrypt ``secret`` under the first of ``keys``. To unseal it, pass the same ``context``."""
+    # In one expression: no frame of an error may hold the text.
     return _ring(keys).encrypt(f"{json.dumps(context)}\n{secret.reveal()}".encode()).decode()
 
 

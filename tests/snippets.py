@@ -1,6 +1,6 @@
 """The code of the documentation, run as it stands there.
 
-A block below the comment ``<!-- run: NAME -->`` in ``docs/beside.md`` has that name.
+A block below the comment ``<!-- run: NAME -->`` has that name.
 """
 
 import re
@@ -8,18 +8,23 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-PAGE = Path(__file__).parents[1] / "docs" / "beside.md"
+DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^<!-- run: (\w+) -->\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def text_of(name: str) -> str:
+def blocks_of(page: str) -> dict[str, str]:
+    """Each named block of the page."""
+    return dict(BLOCK.findall((DOCS / page).read_text("utf-8")))
+
+
+def text_of(name: str, *, page: str = "beside.md") -> str:
     """The block with this name."""
-    return dict(BLOCK.findall(PAGE.read_text("utf-8")))[name]
+    return blocks_of(page)[name]
 
 
 @cache
-def module_of(name: str) -> ModuleType:
+def module_of(name: str, *, page: str = "beside.md") -> ModuleType:
     """What the block defines, as a module of its own. A receiver in it connects once."""
-    module = ModuleType(f"docs_beside_{name}")
-    exec(compile(text_of(name), f"{PAGE.name}: {name}", "exec"), vars(module))
+    module = ModuleType(f"docs_{page.removesuffix('.md')}_{name}")
+    exec(compile(text_of(name, page=page), f"{page}: {name}", "exec"), vars(module))
     return module

@@ -121,6 +121,18 @@ def test_every_mistake_has_a_check(changes: dict[str, Any], expected: str) -> No
         assert check_ids() == {f"django_identity.{expected}"}
 
 
+def test_a_scope_of_documents_is_named_with_its_list() -> None:
+    """What is asked for later is no less asked for; the hint has what to set."""
+    for scopes in ("SCOPES", "LATER_SCOPES"):
+        asked = {"SCOPES": ["profile:read"], scopes: ["profile:read", "documents:read"]}
+        with configured(**asked):
+            found = {each.id: each for each in run_checks(tags=[Tags.security])}
+        for number, needed in (("E065", "DOCUMENT_PATHS"), ("E066", "DOCUMENT_KEYS")):
+            mistake = found[f"django_identity.{number}"]
+            assert f"{scopes} has documents:read" in mistake.msg
+            assert f"Set {needed}" in str(mistake.hint)
+
+
 def test_document_keys_need_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without joserfc no document would open; with it the keys are fine."""
     with configured(DOCUMENT_KEYS=[KEY]):

@@ -23,6 +23,7 @@ from django_identity.logs import LogEvent
 from django_identity.policy import IdentityPolicy
 from django_identity.testing import plugin
 from tests.test_public_api import NAMES
+from tests.written_docs import written
 
 ROOT = Path(__file__).parents[1]
 PAGES = {page: page.read_text("utf-8") for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))}
@@ -46,7 +47,9 @@ NAMED = {
         for each in (*urls.urlpatterns, *api_urls.urlpatterns)
         if isinstance(each, URLPattern) and each.name
     },
-    "public names": {f"{module}.{name}" for module in NAMES for name in NAMES[module].split()},
+    "public names": {
+        f"from {module} import {name}" for module in NAMES for name in NAMES[module].split()
+    },
     "models": {
         model.__name__
         for model in apps.get_app_config("django_identity").get_models()
@@ -109,6 +112,12 @@ def test_each_statement_of_the_interface_names_a_test_of_each_half() -> None:
     for number, *halves in rows:
         assert all(TEST.search(half) or half == "not ours" for half in halves), number
     assert not [found for found in TEST.findall(page) if found[1] not in names_in(found[0])]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_is_read_from_the_code_is_written_down(page: Path) -> None:
+    """Else run ``python -m tests.written_docs``."""
+    assert PAGES[page] == written(PAGES[page])
 
 
 def names_in(file: str) -> set[str]:

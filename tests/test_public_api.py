@@ -46,6 +46,7 @@ NAMES = {
     "django_identity.backends": "IdentityBackend",
     "django_identity.lifecycle.sign_in": "begin complete",
     "django_identity.lifecycle.connect": "redeem",
+    "django_identity.lifecycle.erasure": "erase_account",
     "django_identity.lifecycle.events": "receive",
     "django_identity.lifecycle.standing": "standing_of",
     "django_identity.lifecycle.tokens": "access_token_for",
@@ -55,6 +56,7 @@ NAMES = {
         "WebhookEvent"
     ),
     "django_identity.sandbox": "sandbox_application",
+    "django_identity.testing": "assert_erased",
     "django_identity.testing.build": "build_identity",
     "django_identity.testing.clock": "Clock moved_clock",
     "django_identity.testing.drill": "drill",

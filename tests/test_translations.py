@@ -4,6 +4,7 @@ import gettext
 import re
 from collections import Counter
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
 
@@ -12,8 +13,13 @@ from babel.messages import Catalog, Message
 from babel.messages.pofile import read_po
 from django.test import Client, override_settings
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import override
 
 import django_identity
+from django_identity.requirements import CLAIMS
+from django_identity.texts.advice import distance
+from django_identity.texts.labels import needed
 from tests.fake_service import serving
 
 LANGUAGES = ("fr", "pt", "pt_BR", "es", "ar")
@@ -96,7 +102,7 @@ def test_the_compiled_catalogue_is_the_written_one(locale: Path, language: str) 
         ("fr", "Vous irez sur votre service"),
         ("pt", "Irá para o seu serviço de identidade"),
         ("pt-br", "Você vai para seu serviço de identidade"),
-        ("es", "Irá a la página de inicio de sesión"),
+        ("es", "Irá a su servicio de identidad, iniciará sesión allí"),
         ("ar", "ستنتقلون إلى خدمة هويتكم"),
     ],
 )
@@ -112,3 +118,34 @@ def test_a_page_speaks_the_language(client: Client, language: str, sentence: str
 
     assert f'<html lang="{language}" dir="{direction}">' in page
     assert sentence in page
+
+
+@pytest.mark.parametrize(
+    ("hours", "words"),
+    [
+        (1, "قبل ساعة"),
+        (2, "قبل ساعتين"),
+        (3, "قبل 3\xa0ساعات"),  # noqa: RUF001  Arabic letters
+        (24, "قبل يوم"),
+    ],
+)
+def test_no_number_stands_beside_the_dual(hours: int, words: str) -> None:
+    """Arabic has a form for two of a thing, which says the number."""
+    with override("ar"):
+        assert distance(timezone.now() - timedelta(hours=hours, minutes=1)) == words
+
+
+@pytest.mark.parametrize("language", ["fr", "pt", "pt-br", "es", "ar"])
+def test_a_heading_has_one_colon(language: str) -> None:
+    """What is asked for stands in a heading that has a colon already."""
+    with override(language):
+        for asked in (*CLAIMS, "country_resident=PT", "country_resident=A|B|C|D|E|F|G", "level_2"):
+            assert ":" not in str(needed(asked)), asked
+
+
+def test_french_has_no_plain_space_before_its_signs() -> None:
+    """A line does not begin with a colon."""
+    for locale in CATALOGUES:
+        for message in messages_of(locale, "fr").values():
+            for form in forms(message.string):
+                assert not re.search(r" [:;?!»]|« ", form), form

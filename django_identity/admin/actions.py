@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity.admin.listing import RecordAdmin
 from django_identity.error_table import hint_of
+from django_identity.lifecycle import erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 
@@ -113,6 +114,8 @@ class IdentityActions(RecordAdmin):
         if count > 1:
             button = f"{button} ({count})"
         context = self.context(request, title, action=action, chosen=chosen, button=button)
+        if action == "erase":
+            context["forecast"] = erasure.forecast(chosen[0].user)
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)
 
 

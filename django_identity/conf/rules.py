@@ -293,12 +293,25 @@ def _address_problems(where: str, application: Application) -> Iterator[Problem]
 
 def _document_problems(where: str, application: Application) -> Iterator[Problem]:
     """A person must not consent to what the site then cannot read."""
-    scopes = DOCUMENT_SCOPES & {*application.scopes, *application.later_scopes}
-    for scope in sorted(scopes - application.document_paths.keys()):
-        hint = "Set the path that the service named at the approval, or leave the scope out."
-        problem = f"{where}: SCOPES has {scope}, and DOCUMENT_PATHS has no path for it."
+    lists = {"LATER_SCOPES": application.later_scopes, "SCOPES": application.scopes}
+    asked_in = {scope: name for name, scopes in lists.items() for scope in scopes}
+    for scope in sorted(DOCUMENT_SCOPES & asked_in.keys() - application.document_paths.keys()):
+        hint = (
+            f"Set DOCUMENT_PATHS, with the path that the service named for {scope} when it "
+            f"approved the application, or take the scope out of {asked_in[scope]}."
+        )
+        problem = (
+            f"{where}: {asked_in[scope]} has {scope}, and DOCUMENT_PATHS has no path for it: "
+            "people would consent to what the site cannot read."
+        )
         yield Problem("E065", problem, hint, fatal=False)
-    if "documents:read" in scopes and not application.document_keys:
-        hint = "Set DOCUMENT_KEYS, or leave the scope out."
-        problem = f"{where}: SCOPES has documents:read, and no key would open a document."
+    if "documents:read" in asked_in and not application.document_keys:
+        hint = (
+            "Set DOCUMENT_KEYS to the private key whose public part the service has, or take the "
+            f"scope out of {asked_in['documents:read']}. documents:metadata needs no key."
+        )
+        problem = (
+            f"{where}: {asked_in['documents:read']} has documents:read, and DOCUMENT_KEYS has no "
+            "key: no document would open."
+        )
         yield Problem("E066", problem, hint, fatal=False)

@@ -19,7 +19,9 @@ One character more than whole groups spells no octet. Two more end in 4 zero bit
 
 def is_valid(text: bytes) -> bool:
     """Whether ``text``, which is not empty, can be decoded: of the alphabet, and canonical."""
-    return not text.translate(None, ALPHABET) and text[-1] in LAST_OCTETS[len(text) & 3]
+    if text.translate(None, ALPHABET):
+        return False
+    return text[-1] in LAST_OCTETS[len(text) & 3]
 
 
 def decode(text: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """Signed tokens that may name the subject: ID tokens and JWT access tokens."""
 
-from typing import Final
+from typing import Any, Final
 
 import jwt
 from django.views.decorators.debug import sensitive_variables
@@ -42,14 +42,16 @@ def subject_of(
     except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError):
         return None
 
-    # A token for another application, which that one could hand in here, names nobody.
-    aud = claims["aud"]
-    if kind not in ACCESS_TOKENS:
-        is_for_us = aud in (audience, [audience])
-    elif aud == issuer:
-        is_for_us = claims.get("client_id") == audience
-    else:
-        is_for_us = aud == audience
-    if not is_for_us:
+    # Another application could hand in the token that it was given for a person.
+    if not _is_for(audience, claims, issuer=issuer, is_access_token=kind in ACCESS_TOKENS):
         return None
     return str(claims["sub"])
+
+
+def _is_for(audience: str, claims: dict[str, Any], *, issuer: str, is_access_token: bool) -> bool:
+    aud = claims["aud"]
+    if not is_access_token:
+        return aud in (audience, [audience])
+    if aud == issuer:
+        return claims.get("client_id") == audience
+    return bool(aud == audience)

@@ -57,12 +57,7 @@ def verify(
         raise TypeError("credential must be a str")
     if not 0 <= leeway < inf:
         raise ValueError("leeway must be a finite number of seconds, not negative")
-    if now is not None and now.utcoffset() is None:
-        raise ValueError("now must be an aware datetime")
-
-    seconds = time.time()
-    if now is not None:
-        seconds = now.timestamp()
+    seconds = _seconds(now)
     expected = {"iss": issuer, "aud": audience, "environment": environment}
     try:
         return _verified(credential, keys, expected, subject, seconds, leeway)
@@ -72,6 +67,15 @@ def verify(
     # Raise a new error: the frames of the first one hold the credential in their variables.
     del credential, subject
     raise CredentialRejected(reason)
+
+
+def _seconds(now: datetime | None) -> float:
+    """Seconds since the epoch, by default those of the current time."""
+    if now is None:
+        return time.time()
+    if now.utcoffset() is None:
+        raise ValueError("now must be an aware datetime")
+    return now.timestamp()
 
 
 def _verified(

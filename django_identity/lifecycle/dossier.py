@@ -166,6 +166,12 @@ def erase(person: Person) -> dict[str, int]:
     return counts
 
 
+def count(person: Person) -> dict[str, int]:
+    """Table -> the number of records about the person, of those that have some."""
+    counts = {place.table: place.rows(person).count() for place in PLACES}
+    return {table: number for table, number in counts.items() if number}
+
+
 def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
     """The data about ``user`` for the account page, with their identity under ``application``."""
     rows = LinkedIdentity.objects.filter(user_id=user.pk)

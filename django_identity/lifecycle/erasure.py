@@ -52,6 +52,41 @@ class Chosen:
     kept: str
 
 
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What an erasure of an account would do now.
+
+    ``account_kept``: why the account stays, or an empty text. ``is_deleted``: its row goes; else it
+    is emptied and closed. ``is_made``: it came with an identity. ``counts``: records by table.
+    """
+
+    account_kept: str
+    is_deleted: bool
+    is_made: bool
+    counts: Mapping[str, int]
+
+    @property
+    def why_kept(self) -> str:
+        """The reason in words, for operators."""
+        return str(AccountKept(self.account_kept).label) if self.account_kept else ""
+
+
+def forecast(user: AbstractBaseUser) -> Forecast:
+    """What ``erase_account`` would do. The policies decide again when it is done."""
+    theirs = list(_identities_of(user.pk))
+    policies = votes.policies_of(votes.aliases_of(theirs))
+    is_made = any(each.account_made for each in theirs)
+    kept = _decided(policies, user, is_made=is_made)
+    digests = tuple(each.subject_digest for each in theirs)
+    person = dossier.Person(digests, user.pk, account_stays=bool(kept))
+    return Forecast(
+        account_kept=kept,
+        is_deleted=votes.delete_account(policies),
+        is_made=is_made,
+        counts=dossier.count(person),
+    )
+
+
 def may_erase_themselves(user: AbstractBaseUser) -> bool:
     """Whether the person may erase their account: if all its policies allow it.
 
@@ -252,7 +287,11 @@ def _why_kept(
     """Why the account stays, or an empty text. It may be decided since the request."""
     if user is None or receipt.account_kept:
         return receipt.account_kept
-    is_made = receipt.account_made
+    return _decided(policies, user, is_made=receipt.account_made)
+
+
+def _decided(policies: list[IdentityPolicy], user: AbstractBaseUser, *, is_made: bool) -> str:
+    """Why the policies keep the account, or an empty text."""
     if not votes.keep_account(policies, user, is_made=is_made):
         return ""
     if policy.is_privileged(user):

@@ -58,6 +58,11 @@ def keep_account(
     return any(site.keeps_account(user, made_for_identity=is_made) for site in policies)
 
 
+def delete_account(policies: Iterable[IdentityPolicy]) -> bool:
+    """Whether any deletes the account's row, where none keeps the account."""
+    return any(_deletes(site) for site in policies)
+
+
 def erase_user(policies: Iterable[IdentityPolicy], user: AbstractBaseUser) -> bool:
     """Let each policy erase the account, those that delete it last. Returns whether it is erased.
 

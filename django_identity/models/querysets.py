@@ -95,8 +95,12 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return self.select_related("user").locked(subject_digest)
 
     def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
-        """The row of ``identity``, locked as ``locked`` does, or None if it is gone."""
-        for row in self.lock_those_of(identity.user_id):
+        """The row of ``identity``, locked as ``locked`` does, or None if it is gone.
+
+        An operator may have moved it to another account since ``identity`` was read.
+        """
+        owner = self.model.objects.filter(pk=identity.pk).values("user_id")
+        for row in self.lock_those_of(owner[:1]):
             if row.pk == identity.pk:
                 return row
         return None

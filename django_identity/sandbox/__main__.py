@@ -81,24 +81,10 @@ def _serve(arguments: Sequence[str] | None) -> None:
         raise Unstartable(_OPEN)
 
     # A sandbox for other machines has no site, unless it is named.
-    sites = options.site
-    if not sites and not is_local:
-        sites = None
+    has_site = options.site or is_local
     with tempfile.TemporaryDirectory(prefix=f"{PROGRAM}-", ignore_cleanup_errors=True) as folder:
         database = options.database or Path(folder) / "sandbox.sqlite3"
-        try:
-            server.start_django(
-                sites=sites,
-                origin=origin,
-                database=str(database),
-                portal_token=options.portal_token,
-                control_token=options.control_token,
-            )
-        except DatabaseError as error:  # a table or a column is missing
-            reason = f"{database} was made by another version of the sandbox; remove it."
-            raise Unstartable(reason) from error
-        if options.verbose:
-            logging.getLogger("django_identity.sandbox.requests").setLevel(logging.DEBUG)
+        _start_django(options, origin, database, sites=options.site if has_site else None)
         server.start(listening)
         sender = server.start_sender()
         sys.stdout.write(_READY.format(origin=origin, portal_token=options.portal_token))
@@ -106,6 +92,24 @@ def _serve(arguments: Sequence[str] | None) -> None:
         stopping.wait()
         sender.stop()
         server.stop(listening)
+
+
+def _start_django(
+    options: argparse.Namespace, origin: str, database: Path, *, sites: list[str] | None
+) -> None:
+    try:
+        server.start_django(
+            sites=sites,
+            origin=origin,
+            database=str(database),
+            portal_token=options.portal_token,
+            control_token=options.control_token,
+        )
+    except DatabaseError as error:  # a table or a column is missing
+        reason = f"{database} was made by another version of the sandbox; remove it."
+        raise Unstartable(reason) from error
+    if options.verbose:
+        logging.getLogger("django_identity.sandbox.requests").setLevel(logging.DEBUG)
 
 
 def _bind(options: argparse.Namespace) -> server.SandboxServer:
@@ -137,6 +141,16 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         usage="%(prog)s [options]",
         description="Serve the identity verification service on this machine, for tests and demos.",
     )
+    _add_options(parser)
+    _add_switches(parser)
+    options = parser.parse_args(arguments)
+    if options.tls_key and not options.tls_cert:
+        parser.error("--tls-key needs --tls-cert")
+    switches.change({name: getattr(options, name) for name in switches.ALL})
+    return options
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("address")
     where.add_argument("--host", default="127.0.0.1", help="address to listen on")
     where.add_argument("--port", type=_port, default=9400, help="port; 0 takes a free one")
@@ -158,6 +172,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     token = os.environ.get(PORTAL_TOKEN_VARIABLE, "") or secrets.token_urlsafe(32)
     tokens.add_argument("--portal-token", metavar="TOKEN", default=token, help=text)
 
+
+def _add_switches(parser: argparse.ArgumentParser) -> None:
     readings = parser.add_argument_group("switches, where the specification has several readings")
     for name, switch in switches.ALL.items():
         kind: dict[str, Any] = {"choices": switch.metadata["values"]}
@@ -165,12 +181,6 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
             kind = {"action": argparse.BooleanOptionalAction}
         flag = "--" + name.replace("_", "-")
         readings.add_argument(flag, default=switch.default, help=switch.metadata["help"], **kind)
-
-    options = parser.parse_args(arguments)
-    if options.tls_key and not options.tls_cert:
-        parser.error("--tls-key needs --tls-cert")
-    switches.change({name: getattr(options, name) for name in switches.ALL})
-    return options
 
 
 def _port(text: str) -> int:

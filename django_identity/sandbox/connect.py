@@ -61,11 +61,11 @@ _MESSAGES = {
 def make_code(user: User) -> ConnectCode:
     """Create a code for ``user``. Earlier codes stay valid."""
     letters = string.ascii_uppercase + string.digits
-    one, two = ("".join(secrets.choice(letters) for _ in range(4)) for _ in range(2))
+    chosen = "".join(secrets.choice(letters) for _ in range(8))
     now = clock.now()
     ends = now + CONNECT_CODE_LIFETIME
     return ConnectCode.objects.create(
-        user=user, code=f"CNX-{one}-{two}", created_at=now, expires_at=ends
+        user=user, code=f"CNX-{chosen[:4]}-{chosen[4:]}", created_at=now, expires_at=ends
     )
 
 

@@ -82,17 +82,14 @@ def _disclosed(claim: Claim) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
-    """One disclosure as it was transmitted, with its content and its digest."""
+    """One disclosure as it was transmitted, its content with line breaks, and its digest."""
 
     text: str
-    content: Any
+    readable: str
+    name: str
+    value: Any
     digest: str
     is_listed: bool
-
-    @property
-    def readable(self) -> str:
-        """The content with line breaks."""
-        return json.dumps(self.content, indent=2, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +110,12 @@ class Inspection:
     def readable_parts(self) -> list[tuple[str, str]]:
         """Header and payload with line breaks."""
         parts = {"Header": self.header, "Payload": self.payload}
-        return [(name, json.dumps(each, indent=2)) for name, each in parts.items()]
+        return [(name, json.dumps(members, indent=2)) for name, members in parts.items()]
 
     @property
     def unlisted(self) -> list[str]:
         """The names of the claims whose digest the payload does not list."""
-        return [str(each.content[1]) for each in self.disclosures if not each.is_listed]
+        return [disclosure.name for disclosure in self.disclosures if not disclosure.is_listed]
 
     @property
     def expires_at(self) -> datetime:
@@ -144,14 +141,15 @@ def inspect(credential: str) -> Inspection:
         is_signed = _is_signed(text)
     except (*_UNREADABLE, OverflowError, OSError) as error:
         raise Invalid(str(error)) from error
-    claims = {each.content[1]: each.content[2] for each in disclosures}
-    theirs = Claim.objects.filter(user__subject=payload.get("sub"), claim_type__in=claims)
-    revoked = sorted(theirs.filter(revoked=True).values_list("claim_type", flat=True))
+
+    claims = {disclosure.name: disclosure.value for disclosure in disclosures}
+    of_person = Claim.objects.filter(user__subject=payload.get("sub"), claim_type__in=claims)
+    revoked = sorted(of_person.filter(revoked=True).values_list("claim_type", flat=True))
     findings = {
         "signature": not is_signed,
         "issuer": payload.get("iss") != settings.SANDBOX_ORIGIN,
         "expired": payload["exp"] <= clock.now().timestamp(),
-        "disclosure": not all(each.is_listed for each in disclosures),
+        "disclosure": not all(disclosure.is_listed for disclosure in disclosures),
         "revoked": bool(revoked),
     }
     return Inspection(header, payload, disclosures, findings, revoked, claims)
@@ -198,12 +196,13 @@ def _issuer_key(_issuer: str, header: dict[str, Any]) -> JWK:
 
 def _disclosure(text: str, listed: list[str]) -> Disclosure:
     content = _decoded(text)
-    _salt, name, _value = content
+    _salt, name, value = content
     if not isinstance(name, str):
         raise TypeError("The name of a claim is no text.")
     hashed = hashlib.sha256(text.encode("ascii")).digest()
     digest = base64.urlsafe_b64encode(hashed).decode().rstrip("=")
-    return Disclosure(text, content, digest, digest in listed)
+    readable = json.dumps(content, indent=2, ensure_ascii=False)
+    return Disclosure(text, readable, name, value, digest, digest in listed)
 
 
 def _decoded(text: str) -> Any:

@@ -81,10 +81,10 @@ def error(
     The message is optional; ``beside`` becomes top-level members, ``challenge`` the header
     ``WWW-Authenticate``.
     """
-    error = {"code": code}
+    described = {"code": code}
     if switches.current().optional_members:
-        error["message"] = message
-    response = JsonResponse({"success": False, "error": error, **beside}, status=status)
+        described["message"] = message
+    response = JsonResponse({"success": False, "error": described, **beside}, status=status)
     if challenge:
         response["WWW-Authenticate"] = challenge
     return response

@@ -49,7 +49,6 @@ class Switches:
         default=True,
     )
     kyc_user_id: bool = _flag("name the person in the KYC answer", default=False)
-    unverified: str = _choice("what /kyc and /claims answer for an unverified person", "200", "404")
     claim_values: str = _choice(
         "the form of claim values other than that of kyc_verified", "object", "bare"
     )

@@ -100,7 +100,9 @@ class Members:
 
     def name(self, name: str) -> str:
         """A person's name on one line, without control and direction characters."""
-        return " ".join(DIRECTION.sub("", CONTROL.sub(" ", self.exact(name))).split())
+        text = CONTROL.sub(" ", self.exact(name))
+        text = DIRECTION.sub("", text)
+        return " ".join(text.split())
 
     def token(self, name: str) -> Secret:
         value = self.body.get(name)

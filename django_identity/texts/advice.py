@@ -6,6 +6,7 @@ reason, ``when``, ``day`` and ``held``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,8 +19,8 @@ from django.shortcuts import resolve_url
 from django.urls import get_script_prefix
 from django.utils import formats, timezone
 from django.utils.text import capfirst
-from django.utils.timesince import timesince, timeuntil
-from django.utils.translation import gettext
+from django.utils.timesince import timesince
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import policy
@@ -50,6 +51,9 @@ class Advice(NamedTuple):
     first: Text = ""
     back: Text = ""
 
+
+#: The number before a word that says it already.
+ALONE = re.compile(r"^[12]\xa0")
 
 _AGAIN = _("Check again with %(service)s")
 _VERIFY = _("Get verified")
@@ -171,8 +175,17 @@ def distance(moment: datetime | None) -> str:
     if abs((moment - now).total_seconds()) < 60:
         return gettext("just now")
     if moment > now:
-        return gettext("in %(span)s") % {"span": timeuntil(moment, now, depth=1)}
-    return gettext("%(span)s ago") % {"span": timesince(moment, now, depth=1)}
+        return gettext("in %(span)s") % {"span": span(now, moment)}
+    return gettext("%(span)s ago") % {"span": span(moment, now)}
+
+
+def span(begins: datetime, ends: datetime) -> str:
+    """The time between two moments: "5 hours", "3 days"."""
+    text = timesince(begins, ends, depth=1)
+    if (get_language() or "").startswith("ar"):
+        # Arabic has forms for one and for two of a thing: no number stands beside them.
+        return ALONE.sub("", text)
+    return text
 
 
 def in_full(moment: datetime) -> str:

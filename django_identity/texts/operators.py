@@ -9,18 +9,17 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.timesince import timeuntil
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.models import Environment, ErasureReceipt, LinkedIdentity, WebhookEvent
-from django_identity.texts.advice import distance
+from django_identity.texts.advice import distance, span
 
 Words = str | Promise
 
 # A subject is recognised by its beginning and its end.
-BEGINNING, END = 8, 4
+BEGINNING, END = 6, 4
 # The user names of accounts that the package makes.
 GENERATED = re.compile(r"identity-[0-9a-f]{32}")
 
@@ -62,7 +61,7 @@ def validity(until: datetime | None) -> str:
     now = timezone.now()
     if until <= now:
         return gettext("ran out %(when)s") % {"when": distance(until)}
-    return gettext("valid for %(span)s") % {"span": timeuntil(until, now, depth=1)}
+    return gettext("valid for %(span)s") % {"span": span(now, until)}
 
 
 def due(at: datetime | None) -> str:

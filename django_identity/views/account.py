@@ -68,7 +68,8 @@ def erase(request: HttpRequest, application: Application, user: Person) -> HttpR
     if not erasure.may_erase_themselves(user):
         return redirect(address_of("account", application))
     if request.method != "POST":
-        return page(request, application, "django_identity/erase.html")
+        context = {"forecast": erasure.forecast(user)}
+        return page(request, application, "django_identity/erase.html", context)
     receipt = erasure.erase_account(user)
     if not receipt.account_kept:
         logout(request)

@@ -12,8 +12,11 @@ from tests.example_project.site import Site
 
 Way = Callable[[Page], None]
 
-MISSING = "/identity/login/?missing=country_resident="
+LOGIN = "/identity/login/?missing="
+MISSING = f"{LOGIN}country_resident="
 EVERY_LOOK = tuple(Look(width, scheme) for scheme in ("light", "dark") for width in (320, 1280))
+#: On a phone whose text is twice as large, and on a desk in the dark.
+MAGNIFIED = (Look(320, text="200%"), Look(1280, "dark"))
 EXTREMES = (EVERY_LOOK[0], EVERY_LOOK[-1])
 
 
@@ -108,6 +111,7 @@ PAGES = (
     Exhibit("account-run-out", at("/identity/account/"), "run_out", looks=EXTREMES),
     Exhibit("account-revoked", at("/identity/account/"), "revoked", looks=EXTREMES),
     Exhibit("account-withdrawn", at("/identity/account/"), "withdrawn", looks=EXTREMES),
+    Exhibit("account-rejected", at("/identity/account/"), "rejected", looks=MAGNIFIED),
     Exhibit("account-by-code", at("/identity/account/"), "by_code"),
     Exhibit("account-unlinked", at("/identity/account/"), "unlinked"),
     Exhibit("connect", at("/identity/connect/"), "unlinked"),
@@ -122,6 +126,8 @@ PAGES = (
     ),
     Exhibit("gate-withdrawn", at("/residents/"), "withdrawn", looks=EXTREMES),
     Exhibit("gate-never-proven", at("/residents/"), "unverified", looks=EXTREMES),
+    Exhibit("gate-not-confirmed", at(f"{LOGIN}age_over_18"), "child", looks=MAGNIFIED),
+    Exhibit("gate-rejected", at("/residents/"), "rejected", looks=MAGNIFIED),
     Exhibit("gate-run-out", at("/residents/"), "run_out"),
     Exhibit("gate-revoked", at("/residents/"), "revoked", looks=EXTREMES),
     Exhibit("gate-other-value", at("/residents/"), "abroad", looks=EXTREMES),

@@ -131,7 +131,7 @@ def test_a_strangers_code(demo: Demo) -> None:
     victim.get_by_role("heading", name="Undone").wait_for()
     looks_well(victim, "foreign-code-4-undone", EXTREMES)
     sign_in(stranger)
-    stranger.get_by_text("What Ajo Circle has confirmed").wait_for()
+    stranger.get_by_role("heading", name="Your proofs").wait_for()
     account(victim).get_by_text("Your account is not connected").wait_for()
 
 

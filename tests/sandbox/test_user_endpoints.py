@@ -116,16 +116,11 @@ def test_head_is_answered_as_get(application: Application, person: Person, path:
     assert (head.content, bool(got.content)) == (b"", True)
 
 
-@pytest.mark.parametrize("status", [200, 404])
-def test_an_unverified_person(sandbox: Sandbox, application: Application, status: int) -> None:
-    """Has a status and no claims; by a switch the answer is that there is nothing."""
-    sandbox.switch(unverified=str(status))
+def test_an_unverified_person(sandbox: Sandbox, application: Application) -> None:
+    """Has a status and no claims."""
     nobody = Person(sandbox)
     tokens = nobody.tokens_for(application)
     kyc, claims = (nobody.read(tokens, each) for each in ("kyc", "claims"))
-    if status == 404:
-        assert refusal(kyc) == refusal(claims) == (404, "NOT_FOUND")
-        return
     left = {"verified_at": None, "provider": None}
     assert kyc.json()["data"] == {"kyc_level": "level_1", "status": "unverified", **left}
     assert claims.json()["data"]["claims"] == []

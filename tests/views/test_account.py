@@ -336,7 +336,11 @@ def test_people_erase_themselves(client: Client, ada: User, made: bool) -> None:
     hold_everything(ada)
     LinkedIdentity.objects.update(account_made=made)
     question = client.get(reverse("identity:erase")).content.decode()
-    assert "Your account here is closed or deleted, too." in question
+    closes = "Your account here will be emptied and closed, too.</strong>"
+    stays = "Your account here stays.</strong>"
+    assert (closes in question, stays in question) == (made, not made)
+    assert ("It came with the connection." in question) is made
+    assert ("It is older than the connection." in question) is not made
     assert LinkedIdentity.objects.exists()
     page = client.post(reverse("identity:erase")).content.decode()
     receipt = ErasureReceipt.objects.earliest("pk")

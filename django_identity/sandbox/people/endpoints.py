@@ -15,7 +15,7 @@ from django_identity.sandbox import (
     switches,
 )
 from django_identity.sandbox.envelope import Refused
-from django_identity.sandbox.models import AccessToken, Claim, Client, KycStatus, User
+from django_identity.sandbox.models import AccessToken, Claim, Client, User
 
 
 def reading(request: HttpRequest, user_id: str, scope: str) -> AccessToken:
@@ -46,7 +46,6 @@ def profile(request: HttpRequest, user_id: str) -> HttpResponse:
 def kyc(request: HttpRequest, user_id: str) -> HttpResponse:
     """Return whether, when and by whom the person was verified."""
     user = reading(request, user_id, "kyc:read").user
-    _require_verification(user)
     return envelope.success(shared.kyc(user, "kyc:read"))
 
 
@@ -56,7 +55,6 @@ def claims_list(request: HttpRequest, user_id: str) -> HttpResponse:
     token = reading(request, user_id, "claims:read")
     user = token.user
     audience = token.application.client_id
-    _require_verification(user)
     return envelope.success(
         {
             "user_id": user.subject,
@@ -77,12 +75,6 @@ def _claim_element(claim: Claim) -> dict[str, Any]:
         element["proof_hash"] = claim.proof_hash
         element["expires_at"] = clock.timestamp_if_any(claim.expires_at)
     return element
-
-
-def _require_verification(user: User) -> None:
-    """Refuse what only a verification brings, if the switch says so."""
-    if switches.current().unverified == "404" and user.kyc_status == KycStatus.UNVERIFIED:
-        raise Refused(404, envelope.NOT_FOUND, "The person has not been verified.")
 
 
 def _unauthorized(request: HttpRequest) -> Refused:

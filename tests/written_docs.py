@@ -1,0 +1,203 @@
+"""Writes the parts of ``docs/`` that are read from the code: ``python -m tests.written_docs``.
+
+A part stands between ``<!-- written: KIND … -->`` and ``<!-- end -->``, and ``tests/test_docs.py``
+compares. Signatures are read from the source, so that every Python writes the same.
+"""
+
+import ast
+import inspect
+import os
+import re
+import textwrap
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import django
+
+FOLDER = Path(__file__).parents[1] / "docs"
+PART = re.compile(r"^<!-- written: (.+?) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+# In a docstring: code in two backticks, and a block of code below two colons.
+INLINE = re.compile(r"``(.+?)``")
+INDENTED = re.compile(r"::\n\n((?:    .*\n+)+)")
+# A comment that describes the name below it.
+DESCRIBED = re.compile(r"((?:^ *#: .*\n)+)^ *(\w+).* = .*$", re.MULTILINE)
+PLACES = {"service": "the service", "site": "the site", "name": "…"}
+WIDTH = 100
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def written(page: str) -> str:
+    """The text of a page, with each of its parts as it has to be."""
+
+    def anew(found: re.Match[str]) -> str:
+        kind, *arguments = found[1].split()
+        return f"<!-- written: {found[1]} -->\n\n{KINDS[kind](*arguments)}\n\n<!-- end -->"
+
+    return PART.sub(anew, page)
+
+
+def reference(module: str, *names: str) -> str:
+    """How each name of the module is called, what it does, and its public members."""
+    return "\n\n".join(_entry(module, name, with_members=True) for name in names)
+
+
+def words(module: str, *names: str) -> str:
+    """What each name of the module is."""
+    return "\n\n".join(_entry(module, name, with_members=False) for name in names)
+
+
+def signals(module: str) -> str:
+    """The names that have a comment above them."""
+    source = inspect.getsource(import_module(module))
+    return "\n".join(f"- `{name}`: {text}" for name, text in _described(source))
+
+
+def errors() -> str:
+    """The table of errors."""
+    rows = ["| code | status | recovery | what the person reads | hint |", "|---|---|---|---|---|"]
+    for code, row in import_module("django_identity.error_table").ERRORS.items():
+        sentence = str(row.sentence) % PLACES
+        rows.append(f"| `{code}` | {row.status} | `{row.recovery}` | {sentence} | {row.hint} |")
+    return "\n".join(rows)
+
+
+def tree() -> str:
+    """The tree of errors, as ``exceptions`` draws it."""
+    drawn = str(import_module("django_identity.exceptions").__doc__)
+    lines = [line for line in drawn.splitlines() if re.match(r"    \S|    [│├└]", line)]
+    text = textwrap.dedent("\n".join(lines))
+    return f"```text\n{text}\n```"
+
+
+KINDS = {each.__name__: each for each in (reference, words, signals, errors, tree)}
+
+
+def _entry(module: str, name: str, *, with_members: bool) -> str:
+    named: Any = getattr(import_module(module), name)
+    [node] = ast.parse(textwrap.dedent(inspect.getsource(named))).body
+    shown = [f"from {module} import {name}"]
+    members: list[str] = []
+    if isinstance(node, Function):
+        shown += ["", "", _declaration(node, named)]
+    elif isinstance(node, ast.ClassDef) and with_members:
+        body = [textwrap.indent(each, "    ") for each in _body_of(node, named)]
+        shown += ["", "", f"class {name}:", *body] if body else []
+        members = list(_members_of(node, named))
+    code = "\n".join(shown)
+    parts = [f"### {name}", f"```python\n{code}\n```", _text_of(named), "\n".join(members)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _body_of(node: ast.ClassDef, named: Any) -> Iterator[str]:
+    """The fields of a data class, the members of an enumeration, or ``__init__``."""
+    for each in node.body:
+        if isinstance(each, ast.AnnAssign) and node.decorator_list:
+            yield _unparsed(ast.AnnAssign(each.target, each.annotation, None, each.simple))
+        elif isinstance(each, ast.Assign) and hasattr(named, "__members__"):
+            yield _unparsed(each)
+        elif isinstance(each, Function) and each.name == "__init__":
+            yield _declaration(each, named.__init__)
+
+
+def _members_of(node: ast.ClassDef, named: Any) -> Iterator[str]:
+    for name, text in _described(inspect.getsource(named)):
+        yield f"- `{name}`: {text}"
+    for each in node.body:
+        text = isinstance(each, Function) and ast.get_docstring(each)
+        if not text or each.name.startswith("_"):
+            continue
+        called = each.name
+        function = getattr(named, each.name)
+        if callable(function):
+            called += f"({', '.join(_arguments_of(each, function, annotated=False))})"
+        told = _in_markdown(text).replace("\n\n", "\n").replace("\n", "\n  ")
+        yield f"- `{called}`: {told}"
+
+
+def _described(source: str) -> Iterator[tuple[str, str]]:
+    """Each name with the comment above it."""
+    for comment, name in DESCRIBED.findall(source):
+        lines = [line.strip().removeprefix("#: ") for line in comment.splitlines()]
+        yield name, _in_markdown(" ".join(lines))
+
+
+def _declaration(node: Function, function: Any) -> str:
+    """The function without its body, in one line if it fits."""
+    start = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+    end = f" -> {_unparsed(node.returns)}: ..." if node.returns else ": ..."
+    arguments = list(_arguments_of(node, function, annotated=True))
+    if node.name == "__init__":
+        arguments.insert(0, "self")
+    line = f"{start} {node.name}({', '.join(arguments)}){end}"
+    if len(line) <= WIDTH - 4:
+        return line
+    below = "".join(f"    {argument},\n" for argument in arguments)
+    return f"{start} {node.name}(\n{below}){end}"
+
+
+def _arguments_of(node: Function, function: Any, *, annotated: bool) -> Iterator[str]:
+    """Each parameter as it is written, with the value of its default."""
+    given = inspect.signature(inspect.unwrap(function)).parameters
+    stars = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}
+    listed = node.args
+    before = ""
+    for each in (
+        *listed.posonlyargs,
+        *listed.args,
+        listed.vararg,
+        *listed.kwonlyargs,
+        listed.kwarg,
+    ):
+        if each is None or each.arg in ("self", "cls"):
+            continue
+        parameter = given[each.arg]
+        kind = parameter.kind.name
+        if kind == "KEYWORD_ONLY" and before not in ("KEYWORD_ONLY", "VAR_POSITIONAL"):
+            yield "*"
+        if before == "POSITIONAL_ONLY" != kind:
+            yield "/"
+        before = kind
+        text = f"{stars.get(kind, '')}{each.arg}"
+        equals = "="
+        if annotated and each.annotation is not None:
+            text += f": {_unparsed(each.annotation)}"
+            equals = " = "
+        if parameter.default is not parameter.empty:
+            text += equals + _value(parameter.default)
+        yield text
+
+
+def _value(default: Any) -> str:
+    is_plain = default is None or isinstance(default, str | int | float | tuple | dict)
+    return repr(default).replace("'", '"') if is_plain else "..."
+
+
+def _unparsed(node: ast.AST) -> str:
+    return ast.unparse(ast.fix_missing_locations(node)).replace("'", '"')
+
+
+def _text_of(named: Any) -> str:
+    return _in_markdown(inspect.getdoc(named) or "")
+
+
+def _in_markdown(text: str) -> str:
+    with_blocks = INDENTED.sub(_block, f"{text}\n")
+    return INLINE.sub(r"`\1`", with_blocks).strip()
+
+
+def _block(found: re.Match[str]) -> str:
+    return f":\n\n```python\n{textwrap.dedent(found[1]).strip()}\n```\n\n"
+
+
+def main() -> None:
+    for page in sorted(FOLDER.glob("*.md")):
+        text = page.read_text("utf-8")
+        page.write_text(written(text), "utf-8")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    django.setup()
+    main()
