@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.db import models
 from django.db.models import F
 
-from django_identity import database
+from django_identity import conf, database
 from django_identity.conf import Application
 
 if TYPE_CHECKING:
@@ -84,6 +84,10 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         """
         if not subject_digest:
             return None
+        if len(conf.aliases()) == 1:
+            # Then no event and no sign-in is about another identity of the user.
+            found = self.select_for_update().filter(subject_digest=subject_digest)
+            return next(iter(found), None)
         owner = self.model.objects.filter(subject_digest=subject_digest).values("user_id")
         for row in self.lock_those_of(owner[:1]):
             if row.subject_digest == subject_digest:
