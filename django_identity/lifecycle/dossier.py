@@ -210,7 +210,8 @@ def _newest_about(person: Person) -> Iterator[HeldKind]:
         newest = newest.order_by("-pk")[:MOST_SHOWN]
         records = tuple(_record(row, columns) for row in newest)
         count = len(records) if len(records) < MOST_SHOWN else rows.count()
-        title, purpose = labels.table_name(place.table), labels.PURPOSES[place.table]
+        title = labels.table_name(place.table)
+        purpose = labels.PURPOSES[place.table]
         yield HeldKind(title, purpose, count, records)
 
 

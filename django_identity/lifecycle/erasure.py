@@ -225,7 +225,8 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         if receipt.erased_at is not None:
             return None
         fulfilled = _fulfilled(receipt, chosen)
-        user, kept = chosen.user, chosen.kept
+        user = chosen.user
+        kept = chosen.kept
         known = audit.known_of_identities(chosen.identities)
         digests = tuple(each.subject_digest for each in chosen.identities)
         user_id = user.pk if user else None

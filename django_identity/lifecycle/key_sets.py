@@ -31,7 +31,8 @@ from django_identity.service.members import is_subject
 OLDEST = 300.0
 # Seconds by which the service's clock may be ahead in what its keys have signed.
 CLOCK_LEEWAY = CLOCK_SKEW.total_seconds()
-MOST_TRIES, COOLDOWN = 2, 30.0
+MOST_TRIES = 2
+COOLDOWN = 30.0
 
 
 @dataclass(slots=True)
@@ -139,7 +140,8 @@ def current(application: Application) -> KeySet:
 def trust(application: Application, keys: KeySet) -> None:
     """Take ``keys`` for the service's, as if this process had just fetched them. For tests."""
     origin = _origin_of(application)
-    origin.keys, origin.began = keys, time.monotonic()
+    origin.keys = keys
+    origin.began = time.monotonic()
 
 
 def forget() -> None:
@@ -170,7 +172,8 @@ def _newer_than(old: KeySet | None, application: Application) -> KeySet:
             keys = KeySet.from_text(ServiceClient(application).key_set().body)
         except exceptions.ServiceError as error:
             raise exceptions.KeysUnavailable(error.code, endpoint="jwks") from error
-        origin.keys, origin.began = keys, began
+        origin.keys = keys
+        origin.began = began
         return keys
 
 

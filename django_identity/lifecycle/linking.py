@@ -271,7 +271,8 @@ def _announce(
     request: LinkRequest, linked: Linked, was: LinkedIdentity, *, former_address: str
 ) -> None:
     """The signals and the notices of a link, after the commit."""
-    identity, user = linked.identity, linked.user
+    identity = linked.identity
+    user = linked.user
     if was.was_never_granted:
         made = {"user": user, "created": identity.account_made}
         signals.announce(signals.identity_linked, LinkedIdentity, identity=identity, **made)

@@ -23,7 +23,8 @@ from django_identity.service.answers import ClaimsAnswer
 LEVEL_CHECKED_EVERY = timedelta(hours=24)
 #: The service takes no calls of upkeep, or rejects the application itself.
 NOT_NOW = (exceptions.RateLimited, exceptions.ClientRejected)
-DUE_AT_SHARE, DUE_SPREAD = 0.75, 0.10
+DUE_AT_SHARE = 0.75
+DUE_SPREAD = 0.10
 # Without claims a re-fetch is due for the level alone, and not before the level is.
 LONGEST_LEVEL_LIFE = LEVEL_CHECKED_EVERY / (DUE_AT_SHARE - DUE_SPREAD)
 # An answer from a cache may expire at once. It must not cause calls without a pause.
@@ -88,9 +89,12 @@ def fetch(identity: LinkedIdentity) -> Fetched:
 
 def _read_level(reader: Reader) -> tuple[dict[str, Any], exceptions.ServiceError | None]:
     """The columns of the level if it is due, and a failure that concerns the level alone."""
-    identity, client, asked_at = reader.identity, reader.client, timezone.now()
+    identity = reader.identity
+    client = reader.client
+    asked_at = timezone.now()
     if not _is_level_due(reader):
         return {}, None
+
     try:
         answer = reader.read(lambda token: client.kyc(identity.subject, access_token=token))
     except exceptions.ServiceError as error:
@@ -116,7 +120,10 @@ def _is_level_due(reader: Reader) -> bool:
 
 def _read_claims(reader: Reader) -> Found:
     """The answer and its verified credential. An answer that fails a check may only revoke."""
-    application, identity, client = reader.application, reader.identity, reader.client
+    application = reader.application
+    identity = reader.identity
+    client = reader.client
+
     # Before any token is spent: without keys no answer can be verified.
     key_sets.current(application)
     answer = reader.read(lambda token: client.claims(identity.subject, access_token=token))

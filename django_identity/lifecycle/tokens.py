@@ -32,7 +32,8 @@ from django_identity.service.answers import TokenAnswer
 
 REFRESH_TOKEN_LIFETIME = timedelta(days=30)
 # A token is not used in its last seconds, because clocks differ and a call takes time.
-LONGEST_MARGIN, MARGIN_SHARE = 60.0, 0.1
+LONGEST_MARGIN = 60.0
+MARGIN_SHARE = 0.1
 # Longer than any refresh. An expired lease means that the worker has died.
 LEASE = timedelta(minutes=5)
 # For so many seconds storing is tried again while the database is away.
@@ -83,7 +84,8 @@ class Reader:
                 if self._refreshed is not None:
                     end_grant(self.identity, self._refreshed, reason=refused.code)
                     raise exceptions.ReauthorizationNeeded(f"fresh: {refused.code}") from refused
-                self.rejected, self._token = self._token, None
+                self.rejected = self._token
+                self._token = None
 
     def token(self) -> Secret:
         """The stored access token, or a new one by a refresh of this or another caller."""

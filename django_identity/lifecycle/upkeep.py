@@ -155,7 +155,9 @@ def tend(*, stop: Stop = lambda: False) -> int:
     """What was left unfinished, erasures, then events with their handlers, then old data."""
     unfinished.take_back_old(stop=stop)
     erasure.retry_pending(stop=stop)
-    events = 0 if stop() else follow_up.retry_pending(stop=stop)
+    events = 0
+    if not stop():
+        events = follow_up.retry_pending(stop=stop)
     if not stop():
         purge()
     return events
@@ -314,7 +316,8 @@ def purge() -> None:
     The claims once an hour: a shorter list of them is rare, and every claim is read. Events of an
     alias that is not set up any more are kept as long as the default application's.
     """
-    now, sites = timezone.now(), {site.alias: site for site in conf.applications()}
+    now = timezone.now()
+    sites = {site.alias: site for site in conf.applications()}
     strays = WebhookEvent.objects.exclude(application__in=sites)
     kept = [(WebhookEvent.objects.filter(application=alias), alias) for alias in sites]
     for events, alias in (*kept, (strays, conf.DEFAULT_ALIAS)):
@@ -324,8 +327,8 @@ def purge() -> None:
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
     for site in sites.values():
         if site.keep_claims is not None and runs.begin_dropping(site):
-            held = StoredClaim.objects.filter(identity__application=site.alias)
-            _delete(held.exclude(claim_type__in=site.keep_claims))
+            stored = StoredClaim.objects.filter(identity__application=site.alias)
+            _delete(stored.exclude(claim_type__in=site.keep_claims))
 
 
 def _delete(rows: QuerySet[Any]) -> None:
