@@ -34,7 +34,9 @@ class AllauthPolicy(IdentityPolicy):
             ways.append(rows_of["socialaccount"])
         if "mfa" in rows_of and getattr(settings, "MFA_PASSKEY_LOGIN_ENABLED", False):
             ways.append(rows_of["mfa"].filter(type="webauthn"))
-        if "account" in rows_of and getattr(settings, "ACCOUNT_LOGIN_BY_CODE_ENABLED", False):
+        if "account" in rows_of and getattr(
+            settings, "ACCOUNT_LOGIN_BY_CODE_ENABLED", False
+        ):
             ways.append(rows_of["account"].filter(verified=True))
         return any(rows.exists() for rows in ways)
 

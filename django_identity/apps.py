@@ -24,7 +24,9 @@ class IdentityConfig(AppConfig):
         )
         for model in self._identity_models():
             pre_delete.connect(
-                withdrawal.forget, sender=model, dispatch_uid="django_identity.withdrawal.forget"
+                withdrawal.forget,
+                sender=model,
+                dispatch_uid="django_identity.withdrawal.forget",
             )
         checks.register_all()
 
@@ -32,4 +34,6 @@ class IdentityConfig(AppConfig):
         """The model of identities, and the site's proxies of it: a proxy sends its own signals."""
         identities = self.get_model("LinkedIdentity")
         installed = apps.get_models()
-        return [model for model in installed if model._meta.concrete_model is identities]
+        return [
+            model for model in installed if model._meta.concrete_model is identities
+        ]

@@ -130,7 +130,9 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
     """
     if request.user.is_authenticated or not rests_on_identity(request):
         return "", None
-    user_id = auth.get_user_model()._meta.pk.to_python(request.session[auth.SESSION_KEY])
+    user_id = auth.get_user_model()._meta.pk.to_python(
+        request.session[auth.SESSION_KEY]
+    )
     identities = LinkedIdentity.objects.filter(user_id=user_id).order_by("-revoked_at")
     revoked = identities.filter(consent=Consent.REVOKED).first()
     if revoked is not None and not withdrawal.is_being_erased(revoked):
@@ -179,7 +181,11 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
         return
 
     if is_bound:
-        del user.identity_stamp, user.get_session_auth_hash, user.get_session_auth_fallback_hash
+        del (
+            user.identity_stamp,
+            user.get_session_auth_hash,
+            user.get_session_auth_fallback_hash,
+        )
     else:
         identities = sessions.identities_of(user.pk)
         identity = sessions.signing_in(identities)

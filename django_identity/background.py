@@ -127,7 +127,11 @@ def _connection(app: Celery) -> Connection:
 
 def run_here() -> None:
     """Run every task where it is published from now on, and reach no broker."""
-    for name in ("CELERY_BROKER_URL", "CELERY_BROKER_WRITE_URL", "CELERY_BROKER_READ_URL"):
+    for name in (
+        "CELERY_BROKER_URL",
+        "CELERY_BROKER_WRITE_URL",
+        "CELERY_BROKER_READ_URL",
+    ):
         os.environ.pop(name, None)
     for app in _apps:
         app.conf.update(broker_url="memory://", task_always_eager=True)

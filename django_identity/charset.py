@@ -94,7 +94,10 @@ def _of_mysql() -> list[str]:
         tables,
     )
     of_new_tables = _column("SELECT @@character_set_database")
-    names = [*_column("SELECT @@character_set_connection"), *(of_columns or of_new_tables)]
+    names = [
+        *_column("SELECT @@character_set_connection"),
+        *(of_columns or of_new_tables),
+    ]
     # Before MySQL 8 and MariaDB 10.6 "utf8" was this one's name.
     return [BASIC_PLANE if name == "utf8" else name for name in names]
 

@@ -10,7 +10,14 @@ from typing import Any, TypeVar
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
-from django.db import InterfaceError, OperationalError, connections, models, router, transaction
+from django.db import (
+    InterfaceError,
+    OperationalError,
+    connections,
+    models,
+    router,
+    transaction,
+)
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.transaction import Atomic
 

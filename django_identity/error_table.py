@@ -54,7 +54,9 @@ _UNREACHABLE = _("%(service)s cannot be reached at the moment.")
 _SERVICE_REFUSED = _("%(service)s refused. Please start again.")
 _REFUSED_US = _("The service refused the call. The person may have to consent again.")
 _NO_USE = _("The service's answer lacks what this app needs. The log names the call.")
-_CONSENT_AGAIN = _("The grant is dead. The person has to consent again at their next visit.")
+_CONSENT_AGAIN = _(
+    "The grant is dead. The person has to consent again at their next visit."
+)
 
 
 def _again(sentence: Text) -> Row:

@@ -61,14 +61,18 @@ class Kind:
 
 
 KINDS: Mapping[str, Kind] = {
-    EventType.KYC_VERIFIED: Kind(effect=Effect.STATE_LEVEL, says_level=True, makes_due=True),
+    EventType.KYC_VERIFIED: Kind(
+        effect=Effect.STATE_LEVEL, says_level=True, makes_due=True
+    ),
     EventType.KYC_REJECTED: Kind(
         effect=Effect.STATE_LEVEL,
         takes_away=True,
         says_level=True,
         makes_due=True,
     ),
-    EventType.CLAIM_ISSUED: Kind(effect=Effect.REFETCH, names_claim=True, makes_due=True),
+    EventType.CLAIM_ISSUED: Kind(
+        effect=Effect.REFETCH, names_claim=True, makes_due=True
+    ),
     EventType.CLAIM_REVOKED: Kind(
         effect=Effect.REVOKE_CLAIM,
         takes_away=True,
@@ -79,8 +83,12 @@ KINDS: Mapping[str, Kind] = {
         wakes_worker=False,
     ),
     EventType.CONSENT_GRANTED: Kind(effect=Effect.RECORD),
-    EventType.CONSENT_REVOKED: Kind(effect=Effect.END_CONSENT, takes_away=True, wakes_worker=False),
-    EventType.DATA_DELETION_REQUESTED: Kind(effect=Effect.ERASE, takes_away=True, always=True),
+    EventType.CONSENT_REVOKED: Kind(
+        effect=Effect.END_CONSENT, takes_away=True, wakes_worker=False
+    ),
+    EventType.DATA_DELETION_REQUESTED: Kind(
+        effect=Effect.ERASE, takes_away=True, always=True
+    ),
 }
 #: A type that the specification does not have. Only the site's handlers do something with it.
 UNKNOWN = Kind(effect=Effect.RECORD)

@@ -81,7 +81,9 @@ class IdentityError(Exception):
     next_url: str = ""
     request_id: str = ""
 
-    def __init__(self, detail: str = "", *, code: str = "", retry_after: float = 0) -> None:
+    def __init__(
+        self, detail: str = "", *, code: str = "", retry_after: float = 0
+    ) -> None:
         if code:
             self.code = code
         super().__init__(detail or self.code)
@@ -153,7 +155,9 @@ class ServiceUnavailable(ServiceError):
     code = "service_unavailable"
 
     @classmethod
-    def of_status(cls, status: int, detail: str = "", *, endpoint: str) -> ServiceUnavailable:
+    def of_status(
+        cls, status: int, detail: str = "", *, endpoint: str
+    ) -> ServiceUnavailable:
         """The error for an answer with this status, of which nothing else can be used."""
         error = cls(f"HTTP {status} {detail}".strip(), endpoint=endpoint)
         error.status = status
@@ -176,8 +180,12 @@ class RateLimited(ServiceError):
 
     code = "rate_limited"
 
-    def __init__(self, detail: str = "", *, endpoint: str = "", pause: float = 0) -> None:
-        super().__init__(detail, endpoint=endpoint, retry_after=min(pause, LONGEST_WAIT))
+    def __init__(
+        self, detail: str = "", *, endpoint: str = "", pause: float = 0
+    ) -> None:
+        super().__init__(
+            detail, endpoint=endpoint, retry_after=min(pause, LONGEST_WAIT)
+        )
         self.pause = pause
 
 
@@ -199,7 +207,9 @@ class ServiceRefusal(ServiceError):
     ) -> None:
         self.service_code = shaped_code(service_code)
         self.status = status
-        described = detail or f"refused with {self.service_code or 'no code'} (HTTP {status})"
+        described = (
+            detail or f"refused with {self.service_code or 'no code'} (HTTP {status})"
+        )
         super().__init__(described, **more)
 
 

@@ -42,7 +42,11 @@ class LogEvent(StrEnum):
 
 
 def log(
-    event: LogEvent, *, level: int = logging.INFO, application: str = "-", **facts: object
+    event: LogEvent,
+    *,
+    level: int = logging.INFO,
+    application: str = "-",
+    **facts: object,
 ) -> None:
     """Log one line with the ``facts`` that are not None.
 
@@ -76,5 +80,7 @@ def log_trouble(event: LogEvent, error: Exception, /, **facts: Any) -> None:
 
 def models_in_the_way(error: Exception) -> str | None:
     """The models whose rows protect what was to be deleted, or None if that is not the error."""
-    rows = getattr(error, "protected_objects", ()) or getattr(error, "restricted_objects", ())
+    rows = getattr(error, "protected_objects", ()) or getattr(
+        error, "restricted_objects", ()
+    )
     return ",".join(sorted({row._meta.label for row in rows})) or None

@@ -65,11 +65,15 @@ class IdentityPolicy:
     # they brought is stored. They are empty for a Connect code. A person who is new here is asked
     # about twice: before anything is written, and once more when all is stored.
 
-    def may_sign_up(self, *, profile: Profile, kyc: KycStatus | None, claims: Claims) -> bool:
+    def may_sign_up(
+        self, *, profile: Profile, kyc: KycStatus | None, claims: Claims
+    ) -> bool:
         """Whether a person without an account gets one."""
         return True
 
-    def may_link(self, user: AbstractBaseUser, profile: Profile, *, claims: Claims) -> bool:
+    def may_link(
+        self, user: AbstractBaseUser, profile: Profile, *, claims: Claims
+    ) -> bool:
         """Whether to link this person's identity to the existing account of ``user``.
 
         By default a Connect code (``profile.by_code``) does not link staff: it may be another
@@ -89,7 +93,9 @@ class IdentityPolicy:
         """
         return user.has_usable_password()
 
-    def notice(self, user: AbstractBaseUser, *, change: str, **context: Any) -> EmailMessage | None:
+    def notice(
+        self, user: AbstractBaseUser, *, change: str, **context: Any
+    ) -> EmailMessage | None:
         """The e-mail to ``user`` about a change of their connection, or None to send none.
 
         ``change``: ``"linked"`` (with ``identity``, and ``person``, the masked name of whose it
@@ -105,9 +111,13 @@ class IdentityPolicy:
         name = f"django_identity/{'link' if change == 'linked' else 'change'}_notice"
         context |= {"user": user, "change": change}
         subject = " ".join(render_to_string(f"{name}_subject.txt", context).split())
-        return EmailMessage(subject, render_to_string(f"{name}.txt", context), to=[address])
+        return EmailMessage(
+            subject, render_to_string(f"{name}.txt", context), to=[address]
+        )
 
-    def new_user_fields(self, *, profile: Profile, kyc: KycStatus | None) -> Mapping[str, Any]:
+    def new_user_fields(
+        self, *, profile: Profile, kyc: KycStatus | None
+    ) -> Mapping[str, Any]:
         """The fields of a new user, from the profile, if the user model has them."""
         model = get_user_model()
         fields: dict[str, Any] = {model.USERNAME_FIELD: f"identity-{uuid.uuid4().hex}"}
@@ -118,7 +128,12 @@ class IdentityPolicy:
         return fields
 
     def changed_user_fields(
-        self, user: AbstractBaseUser, *, profile: Profile, kyc: KycStatus | None, claims: Claims
+        self,
+        user: AbstractBaseUser,
+        *,
+        profile: Profile,
+        kyc: KycStatus | None,
+        claims: Claims,
     ) -> Mapping[str, Any]:
         """The fields to overwrite when ``user`` signs in again. The default is none."""
         return {}
@@ -140,7 +155,9 @@ class IdentityPolicy:
         holder = users.filter(**{f"{field}__iexact": email}).first()
         if holder is None and apps.is_installed("allauth.account"):
             addresses = apps.get_model("account", "EmailAddress")._base_manager  # type: ignore[misc]  # allauth's
-            verified = addresses.using(database.alias()).filter(email__iexact=email, verified=True)
+            verified = addresses.using(database.alias()).filter(
+                email__iexact=email, verified=True
+            )
             return users.filter(pk__in=verified.values("user_id")).first()
         return holder
 
@@ -207,7 +224,9 @@ def load(dotted_path: str) -> IdentityPolicy:
     try:
         chosen = import_string(dotted_path)
     except ImportError as error:
-        raise ConfigurationError(f"POLICY {dotted_path!r} cannot be imported: {error}.") from error
+        raise ConfigurationError(
+            f"POLICY {dotted_path!r} cannot be imported: {error}."
+        ) from error
     if not (isinstance(chosen, type) and issubclass(chosen, IdentityPolicy)):
         raise ConfigurationError(f"POLICY {dotted_path!r} is not an IdentityPolicy.")
     return chosen()
@@ -221,12 +240,21 @@ def writable(fields: object, method: str) -> dict[str, Any]:
     """
     if not isinstance(fields, Mapping):
         returned = "None" if fields is None else type(fields).__name__
-        raise ConfigurationError(f"The policy's {method} returned {returned}, not a mapping.")
+        raise ConfigurationError(
+            f"The policy's {method} returned {returned}, not a mapping."
+        )
     primary_key = get_user_model()._meta.pk
-    forbidden = FIELDS_NEVER_WRITTEN | {"pk", "id", primary_key.name, primary_key.attname}
+    forbidden = FIELDS_NEVER_WRITTEN | {
+        "pk",
+        "id",
+        primary_key.name,
+        primary_key.attname,
+    }
     refused = sorted(forbidden & fields.keys())
     if refused:
-        raise ConfigurationError(f"An IdentityPolicy may not write {', '.join(refused)}.")
+        raise ConfigurationError(
+            f"An IdentityPolicy may not write {', '.join(refused)}."
+        )
     return dict(fields)
 
 
@@ -243,7 +271,9 @@ def contradicts_itself(claim_type: str, value: Mapping[str, Any]) -> bool:
 
 
 def is_privileged(user: AbstractBaseUser) -> bool:
-    return bool(getattr(user, "is_staff", False) or getattr(user, "is_superuser", False))
+    return bool(
+        getattr(user, "is_staff", False) or getattr(user, "is_superuser", False)
+    )
 
 
 def method_that_raised(error: Exception) -> str | None:

@@ -76,17 +76,23 @@ class RequiredClaim:
         for value in self.values:
             _require_text(value, str(self), EXAMPLE_CLAIM)
             if "=" in value or "|" in value:
-                raise NotARequirement(str(self), f"A value has no = and no |. {EXAMPLE_CLAIM}")
+                raise NotARequirement(
+                    str(self), f"A value has no = and no |. {EXAMPLE_CLAIM}"
+                )
 
         if "|" in self.claim_type:
             rule = f"Only the values of one claim are alternatives. {EXAMPLE_CLAIM}"
             raise NotARequirement(str(self), rule)
         if is_level(self.claim_type):
-            raise NotARequirement(str(self), "It is a KYC level: use kyc_level_required.")
+            raise NotARequirement(
+                str(self), "It is a KYC level: use kyc_level_required."
+            )
         if ":" in self.claim_type:
             raise NotARequirement(str(self), "It is a scope: use scope_required.")
         if self.claim_type == RECENT_SIGN_IN:
-            raise NotARequirement(str(self), "It is no claim: use recent_sign_in_required.")
+            raise NotARequirement(
+                str(self), "It is no claim: use recent_sign_in_required."
+            )
 
     @classmethod
     def parse(cls, text: object, application: str = DEFAULT_ALIAS) -> Self:
@@ -108,7 +114,11 @@ class RequiredClaim:
         Together the others allow all values that any of them allows. A claim that must be true and
         a claim with values never imply each other.
         """
-        alike = [claim for claim in _alike(self, others) if claim.claim_type == self.claim_type]
+        alike = [
+            claim
+            for claim in _alike(self, others)
+            if claim.claim_type == self.claim_type
+        ]
         if not self.values:
             return any(not claim.values for claim in alike)
         allowed = {value for claim in alike for value in claim.values}
@@ -157,7 +167,9 @@ class RequiredScope:
     def __post_init__(self) -> None:
         _require_text(self.scope, self.scope, EXAMPLE_SCOPE)
         if " " in self.scope:
-            raise NotARequirement(self.scope, f"Each scope has a gate of its own. {EXAMPLE_SCOPE}")
+            raise NotARequirement(
+                self.scope, f"Each scope has a gate of its own. {EXAMPLE_SCOPE}"
+            )
 
     def __str__(self) -> str:
         return self.scope
@@ -210,7 +222,10 @@ def _alike(required: Kind, others: Iterable[object]) -> list[Kind]:
     """Those of ``others`` that ask for the same kind of thing under the same application."""
     alike: list[Kind] = []
     for other in others:
-        if isinstance(other, type(required)) and other.application == required.application:
+        if (
+            isinstance(other, type(required))
+            and other.application == required.application
+        ):
             alike.append(other)
     return alike
 

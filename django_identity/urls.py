@@ -32,5 +32,7 @@ urlpatterns = [
 ]
 # Without names: pages and log lines have the address with the slash.
 urlpatterns += [
-    path(f"{page}{alias}", PAGES[page]) for page in REGISTERED for alias in ("", "/<slug:alias>")
+    path(f"{page}{alias}", PAGES[page])
+    for page in REGISTERED
+    for alias in ("", "/<slug:alias>")
 ]

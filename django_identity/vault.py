@@ -23,7 +23,11 @@ Context = tuple[str, ...]
 def seal(secret: Secret, *, keys: tuple[Secret, ...], context: Context) -> str:
     """Encrypt ``secret`` under the first of ``keys``. To unseal it, pass the same ``context``."""
     # In one expression: no frame of an error may hold the text.
-    return _ring(keys).encrypt(f"{json.dumps(context)}\n{secret.reveal()}".encode()).decode()
+    return (
+        _ring(keys)
+        .encrypt(f"{json.dumps(context)}\n{secret.reveal()}".encode())
+        .decode()
+    )
 
 
 def unseal(sealed: str, *, keys: tuple[Secret, ...], context: Context) -> Secret:
@@ -59,9 +63,13 @@ def _opened(sealed: str, keys: tuple[Secret, ...]) -> _Opened | None:
 
 @lru_cache(maxsize=64)
 def _ring(keys: tuple[Secret, ...]) -> MultiFernet:
-    return MultiFernet([Fernet(base64.urlsafe_b64encode(_derived(key))) for key in keys])
+    return MultiFernet(
+        [Fernet(base64.urlsafe_b64encode(_derived(key))) for key in keys]
+    )
 
 
 def _derived(key: Secret) -> bytes:
-    derivation = hkdf.HKDF(hashes.SHA256(), length=32, salt=None, info=b"django_identity.vault")
+    derivation = hkdf.HKDF(
+        hashes.SHA256(), length=32, salt=None, info=b"django_identity.vault"
+    )
     return derivation.derive(key.reveal().encode())

@@ -34,7 +34,9 @@ html_copy_source = False
 html_theme_options = {"source_edit_link": ""}
 
 #: Files beside the pages. The site offers them as downloads.
-FILES = re.compile(r"\]\((?=(?:interface|comparison|contributing|\.\./example_project/README)\.md)")
+FILES = re.compile(
+    r"\]\((?=(?:interface|comparison|contributing|\.\./example_project/README)\.md)"
+)
 
 
 def setup(app: Sphinx) -> None:

@@ -13,7 +13,9 @@ from django.conf import global_settings
 from django_identity.schedule import beat_schedule
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-SECRET_KEY = os.environ.get("SECRET_KEY", "the example project's key, of no use anywhere else")
+SECRET_KEY = os.environ.get(
+    "SECRET_KEY", "the example project's key, of no use anywhere else"
+)
 DEBUG = os.environ.get("DEBUG", "") == "1"
 ALLOWED_HOSTS = os.environ.get("ALLOWED_HOSTS", "127.0.0.1,localhost").split(",")
 
@@ -62,7 +64,9 @@ TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 SESSION_COOKIE_SAMESITE = os.environ.get("SESSION_COOKIE_SAMESITE", "Lax")
 
-DATABASES = {"default": dj_database_url.config(default=f"sqlite:///{BASE_DIR / 'demo.sqlite3'}")}
+DATABASES = {
+    "default": dj_database_url.config(default=f"sqlite:///{BASE_DIR / 'demo.sqlite3'}")
+}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = {"timeout": 20, "transaction_mode": "IMMEDIATE"}
 if "CACHE_URL" in os.environ:  # one that all processes share
@@ -74,7 +78,9 @@ if "CACHE_URL" in os.environ:  # one that all processes share
         }
     }
 CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL", "filesystem://")
-if CELERY_BROKER_URL == "filesystem://":  # no server: messages are files, for one machine
+if (
+    CELERY_BROKER_URL == "filesystem://"
+):  # no server: messages are files, for one machine
     BROKER_FOLDER = Path(os.environ.get("BROKER_FOLDER", BASE_DIR / ".demo" / "broker"))
     BROKER_FOLDER.mkdir(parents=True, exist_ok=True)
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, str | int] = {
@@ -97,7 +103,9 @@ AUTHENTICATION_BACKENDS = [
 ]
 LOGIN_URL = "identity:login"  # a page with the button, which leads on to `next`
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "home"
-IDENTITY_LOCAL_SIGN_IN_URL = "local-sign-in"  # for people whose address has an account already
+IDENTITY_LOCAL_SIGN_IN_URL = (
+    "local-sign-in"  # for people whose address has an account already
+)
 
 # Each key can be given as an IDENTITY_<KEY> variable; lists are comma separated, keys are JSON.
 SANDBOX = "http://127.0.0.1:9400"
@@ -111,7 +119,13 @@ IDENTITY_DEFAULTS = {
     "SERVICE_ACCOUNT_URL": f"{SANDBOX}/account/",
 }
 TEXTS = (*IDENTITY_DEFAULTS, "API_ORIGIN", "REDIRECT_URI", "SERVICE_NAME")
-LISTS = ("WEBHOOK_SECRETS", "SCOPES", "LATER_SCOPES", "CONNECT_SCOPES", "ENCRYPTION_KEYS")
+LISTS = (
+    "WEBHOOK_SECRETS",
+    "SCOPES",
+    "LATER_SCOPES",
+    "CONNECT_SCOPES",
+    "ENCRYPTION_KEYS",
+)
 NUMBERS = {"TIMEOUT": float}
 given = {
     key.removeprefix("IDENTITY_"): value for key, value in os.environ.items() if value

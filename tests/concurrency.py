@@ -57,7 +57,9 @@ def start(target: str, *arguments: object, threads: int = 1) -> Caller:
     On a database server only ``MOST_CONNECTIONS`` of them call at the same time.
     """
     heard, saying = FORKING.Pipe(duplex=False)
-    process = FORKING.Process(target=_run, args=(saying, shared(), target, threads, arguments))
+    process = FORKING.Process(
+        target=_run, args=(saying, shared(), target, threads, arguments)
+    )
     with saying:
         process.start()
     return Caller(process, heard)
@@ -70,7 +72,11 @@ def shared() -> dict[str, str]:
         "identity": settings.DJANGO_IDENTITY,
         "caches": settings.CACHES,
     }
-    return {**os.environ, "CROWD": json.dumps(given), "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    return {
+        **os.environ,
+        "CROWD": json.dumps(given),
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+    }
 
 
 def join() -> None:
@@ -79,7 +85,9 @@ def join() -> None:
     if not apps.ready:
         django.setup()
     connections.settings["default"].update(given["database"])
-    override_settings(DJANGO_IDENTITY=given["identity"], CACHES=given["caches"]).enable()
+    override_settings(
+        DJANGO_IDENTITY=given["identity"], CACHES=given["caches"]
+    ).enable()
 
 
 def outcomes(*callers: Caller, patience: float = PATIENCE) -> list[Any]:
@@ -105,7 +113,9 @@ def _run(
     join()
     module, _, name = target.partition(":")
     call = partial(getattr(import_module(module), name), *arguments)
-    workers = threads if connection.vendor == "sqlite" else min(threads, MOST_CONNECTIONS)
+    workers = (
+        threads if connection.vendor == "sqlite" else min(threads, MOST_CONNECTIONS)
+    )
     with ThreadPoolExecutor(workers) as pool:
         saying.send(list(pool.map(alone, [call] * threads)))
 

@@ -24,7 +24,9 @@ pytest_plugins = ["django_identity.testing.plugin"]
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # pytest makes every warning an error: in the processes that a test starts, deprecated calls are.
-os.environ["PYTHONWARNINGS"] = "error::DeprecationWarning,error::PendingDeprecationWarning"
+os.environ["PYTHONWARNINGS"] = (
+    "error::DeprecationWarning,error::PendingDeprecationWarning"
+)
 # Until the tests are collected there is no garbage to collect.
 gc.disable()
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,9 +65,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if "integration" in item.path.parts:
         item.add_marker("integration")
     if item.get_closest_marker("server") and "CELERY_BROKER_URL" not in os.environ:
-        item.add_marker(pytest.mark.skip(reason="needs servers: tox -e servers-postgresql"))
+        item.add_marker(
+            pytest.mark.skip(reason="needs servers: tox -e servers-postgresql")
+        )
     fixtures = getattr(item, "fixturenames", ())
-    if item.get_closest_marker("django_db") or not DATABASE_FIXTURES.isdisjoint(fixtures):
+    if item.get_closest_marker("django_db") or not DATABASE_FIXTURES.isdisjoint(
+        fixtures
+    ):
         item.add_marker("database")
 
 

@@ -6,11 +6,18 @@ from contextlib import contextmanager
 import pytest
 from django.db import connection
 
-on_postgresql = pytest.mark.skipif(connection.vendor != "postgresql", reason="PostgreSQL's own")
+on_postgresql = pytest.mark.skipif(
+    connection.vendor != "postgresql", reason="PostgreSQL's own"
+)
 
 
-on_servers = pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has no connection")
-OWN_NUMBER = {"postgresql": "SELECT pg_backend_pid()", "mysql": "SELECT CONNECTION_ID()"}
+on_servers = pytest.mark.skipif(
+    connection.vendor == "sqlite", reason="SQLite has no connection"
+)
+OWN_NUMBER = {
+    "postgresql": "SELECT pg_backend_pid()",
+    "mysql": "SELECT CONNECTION_ID()",
+}
 CUT = {"postgresql": "SELECT pg_terminate_backend(%s)", "mysql": "KILL %s"}
 
 READ_ONLY = {

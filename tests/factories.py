@@ -33,7 +33,9 @@ def again(user: User) -> User:
     return User.objects.get(pk=user.pk)
 
 
-def make_identity(user: User, *, subject: str = "subject-1", **fields: Any) -> LinkedIdentity:
+def make_identity(
+    user: User, *, subject: str = "subject-1", **fields: Any
+) -> LinkedIdentity:
     held = {
         "application": "default",
         "environment": "test",
@@ -64,10 +66,19 @@ def make_identity_by_code(user: User, **fields: Any) -> LinkedIdentity:
 
 
 def make_claim(
-    identity: LinkedIdentity, claim_type: str = "age_over_18", value: Any = True, **fields: Any
+    identity: LinkedIdentity,
+    claim_type: str = "age_over_18",
+    value: Any = True,
+    **fields: Any,
 ) -> StoredClaim:
-    held = {"provider": "KYC", "valid_until": timezone.now() + timedelta(hours=24), **fields}
-    return StoredClaim.objects.create(identity=identity, claim_type=claim_type, value=value, **held)
+    held = {
+        "provider": "KYC",
+        "valid_until": timezone.now() + timedelta(hours=24),
+        **fields,
+    }
+    return StoredClaim.objects.create(
+        identity=identity, claim_type=claim_type, value=value, **held
+    )
 
 
 def make_grant(
@@ -89,7 +100,9 @@ def make_grant(
     return TokenGrant.objects.create(identity=identity, **held)
 
 
-def make_event(identity: LinkedIdentity, event_type: str, **fields: Any) -> WebhookEvent:
+def make_event(
+    identity: LinkedIdentity, event_type: str, **fields: Any
+) -> WebhookEvent:
     """An event about ``identity``, applied a minute ago."""
     number = WebhookEvent.objects.count()
     a_minute_ago = timezone.now() - timedelta(minutes=1)
@@ -115,4 +128,6 @@ def sealed(identity: LinkedIdentity, column: str, text: str) -> str:
 
 def unsealed(identity: LinkedIdentity, column: str, text: str) -> str:
     keys = conf.application(identity.application).encryption_keys
-    return vault.unseal(text, keys=keys, context=identity.sealing_context(column)).reveal()
+    return vault.unseal(
+        text, keys=keys, context=identity.sealing_context(column)
+    ).reveal()

@@ -34,7 +34,12 @@ DOCUMENT_PATHS = {
 # A good answer gets there on the busiest machine; a bad one is waited for as long as it takes.
 PATIENCE, IMPATIENCE = 30.0, 1.0
 Answer = bytes | dict[str, Any] | Callable[[socket.socket], None]
-PROFILE = {"first_name": "Ada", "last_name": "Obi", "email": "ada@example.org", "country": "NG"}
+PROFILE = {
+    "first_name": "Ada",
+    "last_name": "Obi",
+    "email": "ada@example.org",
+    "country": "NG",
+}
 KYC = {
     "kyc_level": "level_2", "status": "verified", "provider": "KYC",
     "verified_at": "2026-11-01T10:00:00Z",
@@ -107,7 +112,9 @@ class FakeService:
         with suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
-                threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+                threading.Thread(
+                    target=self._answer, args=(connection,), daemon=True
+                ).start()
 
     def _answer(self, connection: socket.socket) -> None:
         try:
@@ -124,7 +131,9 @@ class FakeService:
                 if callable(given):
                     given(connection)
                 else:
-                    connection.sendall(given if isinstance(given, bytes) else answer(given))
+                    connection.sendall(
+                        given if isinstance(given, bytes) else answer(given)
+                    )
         finally:
             # An answer may have used the database, in this thread of its own.
             connections.close_all()
@@ -158,7 +167,12 @@ class FakeService:
         if name == "request":
             held = self.connect_result()
         elif name in ("profile", "me"):
-            held = {"id": self.subject, "kyc_level": "level_2", **PROFILE, **self.profile}
+            held = {
+                "id": self.subject,
+                "kyc_level": "level_2",
+                **PROFILE,
+                **self.profile,
+            }
         elif name == "kyc":
             held = KYC | self.kyc
         else:
@@ -193,7 +207,9 @@ class FakeService:
         return issuer.jwk("k1", self.key, use="sig")
 
     def credential(self) -> str:
-        disclosures = [issuer.disclose(name, value) for name, value in self.disclosed.items()]
+        disclosures = [
+            issuer.disclose(name, value) for name, value in self.disclosed.items()
+        ]
         now = int(time.time())
         payload = {
             "iss": self.origin, "aud": self.client_id, "sub": self.subject, "environment": "test",
@@ -207,7 +223,9 @@ class FakeService:
         now = int(time.time())
         payload = {"iss": self.origin, "aud": self.client_id, "sub": subject, "exp": now + 300,
                    "iat": now, **changes}  # fmt: skip
-        return self.signed({"alg": "ES256", "typ": "JWT", "kid": "k1", **(head or {})}, payload)
+        return self.signed(
+            {"alg": "ES256", "typ": "JWT", "kid": "k1", **(head or {})}, payload
+        )
 
     def signed(self, header: dict[str, Any], payload: dict[str, Any]) -> str:
         return issuer.token(header, payload, self.key)
@@ -224,18 +242,26 @@ def serving(**fields: Any) -> Iterator[FakeService]:
 
 def impatient(service: FakeService) -> override_settings:
     """The site gives up early, in tests of answers that never come."""
-    return override_settings(DJANGO_IDENTITY={"default": service.settings(TIMEOUT=IMPATIENCE)})
+    return override_settings(
+        DJANGO_IDENTITY={"default": service.settings(TIMEOUT=IMPATIENCE)}
+    )
 
 
 # Ways to misbehave
 
 
 def html(status: str = "200 OK") -> bytes:
-    return http(b"<html><b>oops</b></html>", status=status, headers="Content-Type: text/html\r\n")
+    return http(
+        b"<html><b>oops</b></html>",
+        status=status,
+        headers="Content-Type: text/html\r\n",
+    )
 
 
 def truncated(connection: socket.socket) -> None:
-    connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"access_token": "a')
+    connection.sendall(
+        b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"access_token": "a'
+    )
 
 
 def silent(connection: socket.socket) -> None:
@@ -263,4 +289,6 @@ def huge(connection: socket.socket) -> None:
 
 
 def redirect_to(origin: str, status: int) -> bytes:
-    return http(b"", status=f"{status} Moved", headers=f"Location: {origin}/oauth2/token\r\n")
+    return http(
+        b"", status=f"{status} Moved", headers=f"Location: {origin}/oauth2/token\r\n"
+    )

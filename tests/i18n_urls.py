@@ -18,5 +18,7 @@ class Conf:
 ours = path("identity/", include("django_identity.urls"))
 prefixed = Conf(*i18n_patterns(ours))
 prefixed_but_one = Conf(*i18n_patterns(ours, prefix_default_language=False))
-translated = Conf(path(format_lazy("{}/", gettext_lazy("Yes")), include("django_identity.urls")))
+translated = Conf(
+    path(format_lazy("{}/", gettext_lazy("Yes")), include("django_identity.urls"))
+)
 others = Conf(ours, *i18n_patterns(path("", urls.home)))

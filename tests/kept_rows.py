@@ -17,7 +17,9 @@ Rows = dict[type[Model], list[Model]]
 
 def keep_rows() -> None:
     """Call it once the tables are made and filled."""
-    kept: Rows = {model: list(model._default_manager.all()) for model in (ContentType, Permission)}
+    kept: Rows = {
+        model: list(model._default_manager.all()) for model in (ContentType, Permission)
+    }
 
     def empty(self: TransactionTestCase) -> None:
         for alias in self._databases_names(include_mirrors=False):
@@ -43,7 +45,9 @@ def _empty(connection: BaseDatabaseWrapper, kept: Rows) -> None:
 
 
 def _filled(connection: BaseDatabaseWrapper) -> list[str]:
-    tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
+    tables = connection.introspection.django_table_names(
+        only_existing=True, include_views=False
+    )
     query = " UNION ALL ".join(
         f"SELECT '{table}', EXISTS (SELECT 1 FROM {connection.ops.quote_name(table)})"
         for table in tables
@@ -54,5 +58,7 @@ def _filled(connection: BaseDatabaseWrapper) -> list[str]:
 
 
 def _is_changed(alias: str, model: type[Model], rows: list[Model]) -> bool:
-    found = model._default_manager.using(alias).aggregate(count=Count("pk"), last=Max("pk"))
+    found = model._default_manager.using(alias).aggregate(
+        count=Count("pk"), last=Max("pk")
+    )
     return found != {"count": len(rows), "last": max(row.pk for row in rows)}

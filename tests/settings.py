@@ -38,9 +38,13 @@ LOGIN_REDIRECT_URL = "/"
 IDENTITY_LOCAL_SIGN_IN_URL = "/accounts/login/"
 
 # A file, because threads that share an in-memory SQLite do not wait for each other's locks.
-SQLITE_FILE = Path(tempfile.gettempdir()) / f"django-identity-tests-{os.getpid()}.sqlite3"
+SQLITE_FILE = (
+    Path(tempfile.gettempdir()) / f"django-identity-tests-{os.getpid()}.sqlite3"
+)
 DATABASES = {
-    "default": dj_database_url.parse(os.environ.get("DATABASE_URL", f"sqlite:///{SQLITE_FILE}"))
+    "default": dj_database_url.parse(
+        os.environ.get("DATABASE_URL", f"sqlite:///{SQLITE_FILE}")
+    )
 }
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"] = {"NAME": str(SQLITE_FILE)}

@@ -84,7 +84,9 @@ class Tenant(AbstractBaseUser):
         constraints: ClassVar = [
             UniqueConstraint(Lower("email"), name="tenant_email"),
             UniqueConstraint(Coalesce("phone", Value("")), name="tenant_phone"),
-            UniqueConstraint(fields=["badge"], condition=Q(has_left=False), name="tenant_badge"),
+            UniqueConstraint(
+                fields=["badge"], condition=Q(has_left=False), name="tenant_badge"
+            ),
             UniqueConstraint(fields=["floor", "flat"], name="tenant_flat"),
         ]
 
@@ -122,7 +124,9 @@ def test_what_is_known_says_nothing() -> None:
     ada.refresh_from_db()
     left = [name for name, value in HERS.items() if getattr(ada, name) == value]
     assert left == []
-    assert {"ada", "ada@example.org"}.isdisjoint({ada.handle, ada.email, ada.nickname, ada.locker})
+    assert {"ada", "ada@example.org"}.isdisjoint(
+        {ada.handle, ada.email, ada.nickname, ada.locker}
+    )
     assert (ada.joined_at, ada.sees_all) == (joined_at, True)
     assert cannot_blank(Member) == ["citizen_number", "shoe_size", "card"]
     assert (ada.citizen_number, ada.shoe_size, ada.card) == (18151210, 37, CARD)
@@ -141,8 +145,12 @@ def test_what_a_constraint_keeps_apart_stays_apart() -> None:
     Numbers that a constraint keeps apart have no neutral value: the check names them.
     """
     for number in (1, 2, 3):
-        texts = {name: f"{name}-{number}" for name in ("handle", "phone", "badge", "house")}
-        tenant = Tenant(**texts, email=f"{number}@example.org", floor=number, flat=number)
+        texts = {
+            name: f"{name}-{number}" for name in ("handle", "phone", "badge", "house")
+        }
+        tenant = Tenant(
+            **texts, email=f"{number}@example.org", floor=number, flat=number
+        )
         tenant.born_on = HERS["born_on"]
         tenant.save()
         anonymise(tenant)
@@ -151,7 +159,10 @@ def test_what_a_constraint_keeps_apart_stays_apart() -> None:
         assert held.isdisjoint({f"{number}@example.org", *texts.values()})
         assert tenant.born_on == date(1900, 1, 1)
         validate_email(tenant.email)
-    assert Tenant.objects.values("email", "phone", "badge", "house").distinct().count() == 3
+    assert (
+        Tenant.objects.values("email", "phone", "badge", "house").distinct().count()
+        == 3
+    )
     assert cannot_blank(Tenant) == ["floor", "flat"]
 
 
@@ -160,7 +171,9 @@ class Deleting(IdentityPolicy):
 
 
 @pytest.mark.parametrize("policy", [IdentityPolicy, Deleting])
-def test_the_files_go_whatever_becomes_of_the_account(policy: type[IdentityPolicy]) -> None:
+def test_the_files_go_whatever_becomes_of_the_account(
+    policy: type[IdentityPolicy],
+) -> None:
     """A deleted row leaves its files behind; the one of whoever brought none is everybody's."""
     default_storage.save(PORTRAIT_OF_ALL, ContentFile(b"nobody"))
     ada, grace = make_member("ada", 1), make_member("grace", 2)

@@ -25,7 +25,11 @@ urlpatterns = [
 WITH_WINES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "OPTIONS": {"loaders": [("django.template.loaders.locmem.Loader", {"wines.html": "Wine"})]},
+        "OPTIONS": {
+            "loaders": [
+                ("django.template.loaders.locmem.Loader", {"wines.html": "Wine"})
+            ]
+        },
     }
 ]
 

@@ -11,7 +11,12 @@ from django.test import Client
 
 from django_identity import charset
 from django_identity.lifecycle.operators.doctor import diagnose
-from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredClaim, WebhookEvent
+from django_identity.models import (
+    AuthorizationRequest,
+    LinkedIdentity,
+    StoredClaim,
+    WebhookEvent,
+)
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_claim, make_identity, make_user
@@ -20,9 +25,15 @@ from tests.sign_in import begin, sign_in
 
 # Beyond the characters of utf8mb3, of LATIN1, and of ASCII.
 LONE = "\N{CJK UNIFIED IDEOGRAPH-20BB7}"
-NAMES = {"kanji": f"{LONE}\N{CJK UNIFIED IDEOGRAPH-7530}", "cyrillic": "Жанна", "latin": "Zoë"}
+NAMES = {
+    "kanji": f"{LONE}\N{CJK UNIFIED IDEOGRAPH-7530}",
+    "cyrillic": "Жанна",
+    "latin": "Zoë",
+}
 
-only_mysql = pytest.mark.skipif(connection.vendor != "mysql", reason="MySQL's and MariaDB's own")
+only_mysql = pytest.mark.skipif(
+    connection.vendor != "mysql", reason="MySQL's and MariaDB's own"
+)
 
 
 @pytest.mark.parametrize(
@@ -35,13 +46,19 @@ only_mysql = pytest.mark.skipif(connection.vendor != "mysql", reason="MySQL's an
         ("euc_tw", ()),
     ],
 )
-def test_what_a_character_set_lacks_is_a_question_mark(name: str, stored: tuple[str]) -> None:
+def test_what_a_character_set_lacks_is_a_question_mark(
+    name: str, stored: tuple[str]
+) -> None:
     """One that Python does not know is held to have no more than ASCII."""
-    kept = [which for which, text in NAMES.items() if charset.converted(text, name) == text]
+    kept = [
+        which for which, text in NAMES.items() if charset.converted(text, name) == text
+    ]
     assert kept == [*stored]
     for text in (*NAMES.values(), "Ada"):
         assert len(charset.converted(text, name)) == len(text)
-        assert charset.converted(text.replace(LONE, "a"), "utf8mb3") == text.replace(LONE, "a")
+        assert charset.converted(text.replace(LONE, "a"), "utf8mb3") == text.replace(
+            LONE, "a"
+        )
     assert charset.converted("Ada", name) == "Ada"
 
 
@@ -83,10 +100,17 @@ def test_events_and_sign_ins_at_a_database_of_utf8mb3(
     (message,) = says_so()
     assert "utf8mb3" in message
     assert any("utf8mb3" in each.message for each in diagnose(probe=False))
-    claim = make_claim(make_identity(make_user(), scopes=["kyc:read"]), provider=f"{LONE} Bank")
+    claim = make_claim(
+        make_identity(make_user(), scopes=["kyc:read"]), provider=f"{LONE} Bank"
+    )
     claim.refresh_from_db()
     assert claim.provider == "? Bank"
-    deliver("kyc.verified", kyc_level="level_2", provider=f"{LONE} Bank", event_id=f"evt-{LONE}")
+    deliver(
+        "kyc.verified",
+        kyc_level="level_2",
+        provider=f"{LONE} Bank",
+        event_id=f"evt-{LONE}",
+    )
     assert LinkedIdentity.objects.get().kyc_provider == "? Bank"
     deliver(f"wallet.{LONE}", note=LONE)
     assert WebhookEvent.objects.filter(event_type="wallet.?").exists()
@@ -99,13 +123,18 @@ def test_events_and_sign_ins_at_a_database_of_utf8mb3(
 class Following(IdentityPolicy):
     """The account follows the identity's names."""
 
-    def changed_user_fields(self, user: Any, *, profile: Any, **_about: Any) -> dict[str, str]:
+    def changed_user_fields(
+        self, user: Any, *, profile: Any, **_about: Any
+    ) -> dict[str, str]:
         return {"first_name": profile.first_name, "last_name": profile.last_name}
 
 
 @only_mysql
 def test_a_name_that_cannot_be_stored(
-    old_tables: None, service: FakeService, settings: Any, caplog: pytest.LogCaptureFixture
+    old_tables: None,
+    service: FakeService,
+    settings: Any,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """It is left out of a new account, and overwrites none of an old one."""
     policy = f"{__name__}.Following"

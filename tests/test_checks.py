@@ -23,7 +23,10 @@ from tests.test_conf import COMPLETE, check_ids, configured
 # From 6.1 on, Django's own checks ask the database.
 pytestmark = pytest.mark.django_db
 
-LIVE = {"ENVIRONMENT": "live", "ENCRYPTION_KEYS": ["a-key-of-its-own-that-is-long-enough"]}
+LIVE = {
+    "ENVIRONMENT": "live",
+    "ENCRYPTION_KEYS": ["a-key-of-its-own-that-is-long-enough"],
+}
 SECURE = override_settings(SESSION_COOKIE_SECURE=True, CSRF_COOKIE_SECURE=True)
 SANDBOX = sandbox_application()
 OWN = {**COMPLETE, **LIVE}
@@ -58,14 +61,20 @@ def reported(number: str, *, deploy: bool = False) -> bool:
         ({"KEEP_CLAIMS": ["age_over_81"]}, {}, "W034"),
         ({"WEBHOOK_SECRETS": []}, {}, "W025"),
         ({"ENVIRONMENT": "live"}, {}, "W026"),
-        ({**LIVE, "REDIRECT_URI": "http://site.example.org/identity/callback/"}, {}, "E005"),
+        (
+            {**LIVE, "REDIRECT_URI": "http://site.example.org/identity/callback/"},
+            {},
+            "E005",
+        ),
         (LIVE, {"DEBUG": True}, "E038"),
         (LIVE, {"USE_TZ": False}, "E039"),
         (LIVE, {"ROOT_URLCONF": "django.contrib.staticfiles.urls"}, "E040"),
     ],
 )
 @SECURE
-def test_a_mistake(application: dict[str, Any], of_django: dict[str, Any], number: str) -> None:
+def test_a_mistake(
+    application: dict[str, Any], of_django: dict[str, Any], number: str
+) -> None:
     with configured(**LIVE):
         assert check_ids() == set()
     with configured(**application), override_settings(**of_django):
@@ -120,7 +129,9 @@ def test_a_test_application_beside_a_live_one() -> None:
     ):
         with override_settings(DJANGO_IDENTITY=applications):
             assert reported("E068", deploy=True) is is_reported
-            assert not reported("E068"), "on a development machine it is a way to try both"
+            assert not reported("E068"), (
+                "on a development machine it is a way to try both"
+            )
 
 
 class OfBefore(IdentityPolicy):
@@ -175,7 +186,9 @@ def test_a_policy_with_methods_of_before(policy: str, methods: list[str]) -> Non
     """The error names the method and how it is written now."""
     with configured(POLICY=f"{__name__}.{policy}"):
         found = [
-            each for each in run_checks(tags=[Tags.security]) if each.id == "django_identity.E069"
+            each
+            for each in run_checks(tags=[Tags.security])
+            if each.id == "django_identity.E069"
         ]
     assert len(found) == len(methods)
     for each, method in zip(found, methods, strict=True):
@@ -195,7 +208,9 @@ def test_a_required_field_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Demanding(UserManager[User]):
-    def create_user(self, username: str, last_name: str, country: str, *, tax_id: str) -> Any:  # type: ignore[override]
+    def create_user(
+        self, username: str, last_name: str, country: str, *, tax_id: str
+    ) -> Any:  # type: ignore[override]
         """It has parameters of the profile, and others."""
 
 
@@ -207,11 +222,26 @@ def unique_address(**options: Any) -> list[UniqueConstraint]:
     ("constraints", "may_be_null", "scopes", "is_reported"),
     [
         (unique_address(fields=["email"]), False, ["claims:read"], True),
-        ([UniqueConstraint(Lower("email"), name="one_address")], False, ["claims:read"], True),
-        (unique_address(fields=["email"]), False, ["claims:read", "profile:read"], False),
+        (
+            [UniqueConstraint(Lower("email"), name="one_address")],
+            False,
+            ["claims:read"],
+            True,
+        ),
+        (
+            unique_address(fields=["email"]),
+            False,
+            ["claims:read", "profile:read"],
+            False,
+        ),
         (unique_address(fields=["email"]), True, ["claims:read"], False),
         (unique_address(fields=["email", "is_staff"]), False, ["claims:read"], False),
-        (unique_address(fields=["email"], condition=~Q(email="")), False, ["claims:read"], False),
+        (
+            unique_address(fields=["email"], condition=~Q(email="")),
+            False,
+            ["claims:read"],
+            False,
+        ),
         ([], False, ["claims:read"], False),
     ],
 )
@@ -239,10 +269,15 @@ def test_what_the_sites_manager_demands(monkeypatch: pytest.MonkeyPatch) -> None
     """What a profile may have gets an empty text; the rest only the site can give."""
     with configured():
         assert not reported("E074")
-        for manager, names in ((Demanding(), "country, tax_id"), (Manager(), "a manager")):
+        for manager, names in (
+            (Demanding(), "country, tax_id"),
+            (Manager(), "a manager"),
+        ):
             manager.model = User
             monkeypatch.setattr(User._meta, "default_manager", manager)
-            (found,) = [each for each in run_checks() if each.id == "django_identity.E074"]
+            (found,) = [
+                each for each in run_checks() if each.id == "django_identity.E074"
+            ]
             assert names in found.msg
             with configured(POLICY="tests.test_checks.OwnFields"):
                 assert not reported("E074")
@@ -252,7 +287,12 @@ def test_what_the_sites_manager_demands(monkeypatch: pytest.MonkeyPatch) -> None
     ("field", "is_refused"),
     [
         (models.IntegerField(default=User.objects.count), False),
-        (models.CharField(max_length=40, default=lambda: User.objects.get().username), False),
+        (
+            models.CharField(
+                max_length=40, default=lambda: User.objects.get().username
+            ),
+            False,
+        ),
         (models.ForeignKey(User, models.CASCADE, "+", default=1), False),
         (models.CharField(max_length=40, default=""), True),
     ],
@@ -301,7 +341,9 @@ def test_former_versions_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     with configured():
         assert not reported("W033")
         with override_settings(**keeping):
-            (found,) = [each for each in run_checks() if each.id == "django_identity.W033"]
+            (found,) = [
+                each for each in run_checks() if each.id == "django_identity.W033"
+            ]
         assert f"auth.User: {keepers}." in found.msg
         monkeypatch.setattr(
             User._meta, "simple_history_manager_attribute", "history", raising=False
@@ -319,7 +361,12 @@ def test_former_versions_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("urlconf", "is_reported"),
-    [("prefixed", True), ("prefixed_but_one", True), ("translated", True), ("others", False)],
+    [
+        ("prefixed", True),
+        ("prefixed_but_one", True),
+        ("translated", True),
+        ("others", False),
+    ],
 )
 def test_addresses_that_follow_the_language(urlconf: str, is_reported: bool) -> None:
     """Only one of them is registered at the service, and the webhook has no language."""
@@ -372,7 +419,10 @@ def test_a_policy_that_keeps_people_from_the_service(
 
 def test_a_policy_that_is_not_for_our_pages() -> None:
     """django-csp leaves out some addresses."""
-    policy = {"DIRECTIVES": {"form-action": ["'self'"]}, "EXCLUDE_URL_PREFIXES": ["/identity"]}
+    policy = {
+        "DIRECTIVES": {"form-action": ["'self'"]},
+        "EXCLUDE_URL_PREFIXES": ["/identity"],
+    }
     given = {"MIDDLEWARE": [CSP_OF_DJANGO_CSP], "CONTENT_SECURITY_POLICY": policy}
     with configured(), override_settings(**given):
         assert not reported("E071")
@@ -383,8 +433,24 @@ def test_a_policy_that_is_not_for_our_pages() -> None:
     [
         ({"TENANT_APPS": ["django.contrib.auth", "django_identity"]}, True),
         ({"TENANT_APPS": ("django_identity.apps.IdentityConfig",)}, True),
-        ({"TENANT_TYPES": {"public": {"APPS": []}, "a": {"APPS": ["django_identity"]}}}, True),
-        ({"TENANT_TYPES": {"public": {"APPS": ["django_identity"]}, "a": {"APPS": []}}}, False),
+        (
+            {
+                "TENANT_TYPES": {
+                    "public": {"APPS": []},
+                    "a": {"APPS": ["django_identity"]},
+                }
+            },
+            True,
+        ),
+        (
+            {
+                "TENANT_TYPES": {
+                    "public": {"APPS": ["django_identity"]},
+                    "a": {"APPS": []},
+                }
+            },
+            False,
+        ),
         ({"TENANT_APPS": ["shop"], "SHARED_APPS": ["django_identity"]}, False),
     ],
 )
@@ -404,7 +470,11 @@ def test_one_line_configures_a_site() -> None:
         assert not reported("E018")
     elsewhere = sandbox_application("http://127.0.0.1:9500")
     assert elsewhere["SERVICE_ACCOUNT_URL"] == "http://127.0.0.1:9500/account/"
-    values = [SANDBOX["CLIENT_ID"], SANDBOX["CLIENT_SECRET"], *SANDBOX["WEBHOOK_SECRETS"]]
+    values = [
+        SANDBOX["CLIENT_ID"],
+        SANDBOX["CLIENT_SECRET"],
+        *SANDBOX["WEBHOOK_SECRETS"],
+    ]
     assert all(each.startswith(site.SANDBOX_VALUES) for each in values)
 
 
@@ -412,7 +482,11 @@ def test_one_line_configures_a_site() -> None:
     ("applications", "deploy", "is_reported"),
     [
         ({"default": OWN, "try": SANDBOX}, False, True),
-        ({"default": {**OWN, "WEBHOOK_SECRETS": SANDBOX["WEBHOOK_SECRETS"]}}, False, True),
+        (
+            {"default": {**OWN, "WEBHOOK_SECRETS": SANDBOX["WEBHOOK_SECRETS"]}},
+            False,
+            True,
+        ),
         ({"default": {**OWN, "CLIENT_SECRET": SANDBOX["CLIENT_SECRET"]}}, False, True),
         ({"default": SANDBOX}, True, True),
         ({"default": OWN}, True, False),
@@ -436,7 +510,9 @@ def test_what_everybody_knows_protects_nobody(
         ("MIDDLEWARE", "django_identity.sandboxes.Middleware", 0),
     ],
 )
-def test_a_site_that_lists_it_fails_its_check(setting: str, path: str, count: int) -> None:
+def test_a_site_that_lists_it_fails_its_check(
+    setting: str, path: str, count: int
+) -> None:
     """An error names the setting; the sandbox's tables are not made in the site's database."""
     with override_settings(**{setting: [*getattr(settings, setting), path]}):
         messages = run_checks(tags=[Tags.security])

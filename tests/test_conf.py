@@ -41,7 +41,10 @@ def check_ids() -> set[str]:
 
 def test_defaults_are_filled_in() -> None:
     """The issuer is the API's origin, unless the site names another. ``None`` is the default."""
-    for given in ({}, {"API_ORIGIN": None, "ENCRYPTION_KEYS": None, "REDIRECT_URI": None}):
+    for given in (
+        {},
+        {"API_ORIGIN": None, "ENCRYPTION_KEYS": None, "REDIRECT_URI": None},
+    ):
         with configured(BASE_URL="https://API.example.org:443/api/v1/", **given):
             application = conf.application()
         assert application.api_origin == "https://api.example.org"
@@ -59,7 +62,11 @@ def test_plain_http_to_this_machine_is_no_warning() -> None:
 def test_an_environment_that_cannot_work_is_an_error() -> None:
     """It is said at the start, and not at the first sign-in."""
     with configured(), environment(HTTPS_PROXY="ftp://user:passed@nowhere.example"):
-        [found] = [each for each in run_checks(tags=[Tags.security]) if "E014" in (each.id or "")]
+        [found] = [
+            each
+            for each in run_checks(tags=[Tags.security])
+            if "E014" in (each.id or "")
+        ]
     assert "passed" not in f"{found}"
 
 
@@ -103,14 +110,23 @@ def test_no_secret_is_in_the_repr() -> None:
         ({"DOCUMENT_PATHS": {"documents:read": "/documents"}}, "E004"),
         ({"DOCUMENT_PATHS": {"documents:read": "/../{subject}"}}, "E004"),
         ({"DOCUMENT_PATHS": {"documents:read": "/{subject}/{secret}"}}, "E004"),
-        ({"DOCUMENT_PATHS": {"documents:read": "https://example.org/{subject}"}}, "E004"),
+        (
+            {"DOCUMENT_PATHS": {"documents:read": "https://example.org/{subject}"}},
+            "E004",
+        ),
         ({"DOCUMENT_PATHS": {"documents:read": "/users/{subject}?all=1"}}, "E004"),
         ({"SCOPES": ["openid"]}, "E019"),
         ({"SCOPES": ["kyc:read"]}, "W068"),
         ({"SCOPES": ["openid", "kyc:read"]}, "W068"),
-        ({"SCOPES": ["kyc:read"], "LATER_SCOPES": ["profile:read", "claims:read"]}, "W068"),
+        (
+            {"SCOPES": ["kyc:read"], "LATER_SCOPES": ["profile:read", "claims:read"]},
+            "W068",
+        ),
         ({"SCOPES": ["profile:read", "documents:metadata"]}, "E065"),
-        ({"SCOPES": ["profile:read", "documents:read"], "DOCUMENT_PATHS": PATHS}, "E066"),
+        (
+            {"SCOPES": ["profile:read", "documents:read"], "DOCUMENT_PATHS": PATHS},
+            "E066",
+        ),
         ({"POLICY": "no.such.Policy"}, "E010"),
         ({"POLICY": "django_identity.conf.Application"}, "E010"),
     ],
@@ -141,7 +157,9 @@ def test_document_keys_need_their_extra(monkeypatch: pytest.MonkeyPatch) -> None
         assert check_ids() == {"django_identity.E067"}
 
 
-@pytest.mark.parametrize("setting", [None, {}, [], {"other": COMPLETE}, {"default": "x"}])
+@pytest.mark.parametrize(
+    "setting", [None, {}, [], {"other": COMPLETE}, {"default": "x"}]
+)
 def test_the_setting_must_have_a_default(setting: object) -> None:
     """Without a default application there is one error, not a crash; it is Django's own too."""
     with override_settings(DJANGO_IDENTITY=setting):
@@ -166,7 +184,11 @@ def test_a_short_secret_is_reported_but_usable() -> None:
     ("setting", "value", "number"),
     [
         # Without the backend nobody would stay signed in.
-        ("AUTHENTICATION_BACKENDS", ["django.contrib.auth.backends.ModelBackend"], "E009"),
+        (
+            "AUTHENTICATION_BACKENDS",
+            ["django.contrib.auth.backends.ModelBackend"],
+            "E009",
+        ),
         # The callback address must not follow a forged Host header; a wildcard domain is open too.
         ("ALLOWED_HOSTS", ["site.example.org", "*"], "W001"),
         ("ALLOWED_HOSTS", ["site.example.org", ".example.org"], "W001"),
@@ -197,7 +219,11 @@ def test_a_setting_of_django(setting: str, value: object, number: str) -> None:
     ],
 )
 def test_sqlite_without_a_lock_at_the_beginning_is_a_warning(
-    monkeypatch: pytest.MonkeyPatch, vendor: str, options: dict[str, Any], *, is_reported: bool
+    monkeypatch: pytest.MonkeyPatch,
+    vendor: str,
+    options: dict[str, Any],
+    *,
+    is_reported: bool,
 ) -> None:
     """A transaction that reads first would fail at once beside another writer."""
     database = connections["default"]
@@ -216,7 +242,9 @@ def test_loopback_is_this_machine_only() -> None:
 def test_live_cookies_are_secure() -> None:
     """A cookie without ``Secure`` goes over plain http as well; in test that is nobody's harm."""
     secure = {"SESSION_COOKIE_SECURE": True, "CSRF_COOKIE_SECURE": True}
-    with configured(ENVIRONMENT="live", ENCRYPTION_KEYS=["a-key-of-its-own-long-enough"]):
+    with configured(
+        ENVIRONMENT="live", ENCRYPTION_KEYS=["a-key-of-its-own-long-enough"]
+    ):
         assert check_ids() == {"django_identity.E011"}
         for setting in secure:
             with override_settings(**{**secure, setting: False}):

@@ -44,7 +44,9 @@ class Tears:
 
 @pytest.fixture
 def _replica(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(connections.settings, "replica", connections.settings["default"])
+    monkeypatch.setitem(
+        connections.settings, "replica", connections.settings["default"]
+    )
     with override_settings(DATABASE_ROUTERS=["tests.test_databases.ReadsElsewhere"]):
         yield
 

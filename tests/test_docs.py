@@ -26,13 +26,18 @@ from tests.test_public_api import NAMES
 from tests.written_docs import written
 
 ROOT = Path(__file__).parents[1]
-PAGES = {page: page.read_text("utf-8") for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))}
+PAGES = {
+    page: page.read_text("utf-8")
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))
+}
 DOCS = "\n".join(text for page, text in PAGES.items() if page.parent.name == "docs")
 CHECK_ID = re.compile(r"\b[EW]\d{3}\b")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 ROW = re.compile(r"^\| (\d+) \| [^|]+ \| ([^|]+) \| ([^|]+) \|", re.MULTILINE)
 TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
-BLOCK = re.compile(r"^ *```(python|json|django|html|sh)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^ *```(python|json|django|html|sh)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL
+)
 
 
 NAMED = {
@@ -41,14 +46,18 @@ NAMED = {
     "rejection reasons": {str(reason) for reason in RejectionReason},
     "hooks": {name for name in vars(IdentityPolicy) if not name.startswith("_")},
     "fixtures": {name for name in vars(plugin) if name.startswith("identity_")},
-    "commands": {name for name, app in get_commands().items() if app == "django_identity"},
+    "commands": {
+        name for name, app in get_commands().items() if app == "django_identity"
+    },
     "addresses": {
         each.name
         for each in (*urls.urlpatterns, *api_urls.urlpatterns)
         if isinstance(each, URLPattern) and each.name
     },
     "public names": {
-        f"from {module} import {name}" for module in NAMES for name in NAMES[module].split()
+        f"from {module} import {name}"
+        for module in NAMES
+        for name in NAMES[module].split()
     },
     "models": {
         model.__name__
@@ -60,7 +69,9 @@ NAMED = {
 
 @pytest.mark.parametrize("kind", NAMED)
 def test_every_public_name_is_in_the_documentation(kind: str) -> None:
-    assert not {name for name in NAMED[kind] if not re.search(rf"\b{re.escape(name)}\b", DOCS)}
+    assert not {
+        name for name in NAMED[kind] if not re.search(rf"\b{re.escape(name)}\b", DOCS)
+    }
 
 
 def test_every_system_check_is_a_row() -> None:
@@ -68,14 +79,16 @@ def test_every_system_check_is_a_row() -> None:
     package = Path(django_identity.__file__).parent
     used = {id_ for path in package.glob("c[ho]*/*.py")
             for id_ in CHECK_ID.findall(path.read_text("utf-8"))}  # fmt: skip
-    assert sorted(re.findall(r"^\| `django_identity\.([EW]\d{3})`", DOCS, re.MULTILINE)) == sorted(
-        used
-    )
+    assert sorted(
+        re.findall(r"^\| `django_identity\.([EW]\d{3})`", DOCS, re.MULTILINE)
+    ) == sorted(used)
 
 
 def anchors_of(page: Path) -> set[str]:
     """The headings, as GitHub and Sphinx spell them."""
-    texts = re.findall(r"^#+ (.+)", BLOCK.sub("", page.read_text("utf-8")), re.MULTILINE)
+    texts = re.findall(
+        r"^#+ (.+)", BLOCK.sub("", page.read_text("utf-8")), re.MULTILINE
+    )
     return {re.sub(r"[^\w\s-]", "", text.lower()).replace(" ", "-") for text in texts}
 
 
@@ -111,7 +124,9 @@ def test_each_statement_of_the_interface_names_a_test_of_each_half() -> None:
     assert [int(number) for number, *_halves in rows] == list(range(1, 153))
     for number, *halves in rows:
         assert all(TEST.search(half) or half == "not ours" for half in halves), number
-    assert not [found for found in TEST.findall(page) if found[1] not in names_in(found[0])]
+    assert not [
+        found for found in TEST.findall(page) if found[1] not in names_in(found[0])
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

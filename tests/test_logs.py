@@ -12,7 +12,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PEOPLE = ("subject-1", "ada@example.org", "Obi", "at-secret", "192.0.2.1")
 
 
-def test_an_event_names_its_type_outcome_and_row(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_event_names_its_type_outcome_and_row(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """In the text and in fields; a repeat has the same row, and an unknown type no name."""
     caplog.set_level(logging.INFO, "django_identity")
     body = event_body("kyc.verified")

@@ -70,7 +70,9 @@ def test_names_stand_where_they_are_promised() -> None:
     """And each says what it is."""
     for module, names in NAMES.items():
         for name in names.split():
-            assert inspect.getdoc(getattr(import_module(module), name)), f"{module}.{name}"
+            assert inspect.getdoc(getattr(import_module(module), name)), (
+                f"{module}.{name}"
+            )
 
 
 def test_the_gates_export_what_is_promised() -> None:
@@ -123,7 +125,11 @@ def _tree(kind: type[IdentityError]) -> list[type[IdentityError]]:
 
 def test_errors_have_one_root_and_codes_of_their_own() -> None:
     """The tree is drawn, and each code that is raised or recorded has a row in the table."""
-    ours = [kind for kind in _tree(IdentityError) if kind.__module__.startswith("django_identity")]
+    ours = [
+        kind
+        for kind in _tree(IdentityError)
+        if kind.__module__.startswith("django_identity")
+    ]
     drawn = re.findall(r"^[ │├└─]+(\w+)", str(exceptions.__doc__), re.MULTILINE)
     assert sorted(drawn) == sorted(kind.__name__ for kind in ours)
     assert len({kind.code for kind in ours}) == len(ours)
@@ -142,7 +148,9 @@ def test_each_code_in_the_source_is_in_the_table() -> None:
         for path in Path(conf.__file__).parents[1].rglob("*.py")
         if "sandbox" not in path.parts
     ]
-    raised = {code for text in sources for code in re.findall(r"\bcode=\"(\w+)\"", text)}
+    raised = {
+        code for text in sources for code in re.findall(r"\bcode=\"(\w+)\"", text)
+    }
     assert raised - ERRORS.keys() == set()
     assert len(raised) > 20
 
@@ -197,13 +205,24 @@ def test_the_policy_answers_as_it_is_promised() -> None:
 
 def test_pages_and_api_have_their_addresses() -> None:
     """Each with an optional alias."""
-    pages = ("login", "callback", "connect", "connected", "account", "download", "disconnect")
+    pages = (
+        "login",
+        "callback",
+        "connect",
+        "connected",
+        "account",
+        "download",
+        "disconnect",
+    )
     for name in (*pages, "webhook"):
         assert reverse(f"identity:{name}") == f"/identity/{name}/"
         assert reverse(f"identity:{name}", args=["other"]) == f"/identity/{name}/other/"
     for name in ("me", "login", "callback", "connect", "disconnect"):
         assert reverse(f"identity_api:{name}") == f"/identity/api/{name}"
-        assert reverse(f"identity_api:{name}", args=["other"]) == f"/identity/api/{name}/other"
+        assert (
+            reverse(f"identity_api:{name}", args=["other"])
+            == f"/identity/api/{name}/other"
+        )
 
 
 BLOCKS = {

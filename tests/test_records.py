@@ -52,7 +52,9 @@ def test_records_have_their_columns(record: str) -> None:
     assert sorted(columns) == sorted(["id", *shown, *WITHHELD[record].split()])
     unique = {(name,) for name, each in columns.items() if each.unique} - {("id",)}
     constraints = model._meta.constraints
-    unique |= {each.fields for each in constraints if isinstance(each, UniqueConstraint)}
+    unique |= {
+        each.fields for each in constraints if isinstance(each, UniqueConstraint)
+    }
     assert unique == UNIQUE.get(record, set())
 
 
@@ -60,7 +62,9 @@ def test_records_have_their_columns(record: str) -> None:
 def test_what_a_column_may_hold_is_valid(record: str) -> None:
     """A site may validate every row before it is saved, with what is NULL or empty."""
     columns = apps.get_model("django_identity", record)._meta.concrete_fields
-    may_be_empty = [each for each in columns if each.null or each.get_default() in ([], {})]
+    may_be_empty = [
+        each for each in columns if each.null or each.get_default() in ([], {})
+    ]
     assert [each.name for each in may_be_empty if not each.blank] == []
 
 
@@ -68,10 +72,15 @@ def test_what_a_column_may_hold_is_valid(record: str) -> None:
 def test_no_link_by_code_has_made_its_account() -> None:
     """The database refuses it, whoever writes the row: its withdrawal would orphan the account."""
     identity = make_identity(make_user(), account_made=True)
-    for change in ({"linked_via": "connect"}, {"linked_via": "connect", "account_made": True}):
+    for change in (
+        {"linked_via": "connect"},
+        {"linked_via": "connect", "account_made": True},
+    ):
         with pytest.raises(IntegrityError), transaction.atomic():
             LinkedIdentity.objects.filter(pk=identity.pk).update(**change)
-    LinkedIdentity.objects.filter(pk=identity.pk).update(linked_via="connect", account_made=False)
+    LinkedIdentity.objects.filter(pk=identity.pk).update(
+        linked_via="connect", account_made=False
+    )
 
 
 def test_set_columns_refuses_a_misspelt_column() -> None:

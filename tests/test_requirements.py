@@ -23,7 +23,9 @@ CLAIMS: list[tuple[str, str, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("text", "claim_type", "values"), CLAIMS)
-def test_a_claim_is_read_from_its_text(text: str, claim_type: str, values: tuple[str, ...]) -> None:
+def test_a_claim_is_read_from_its_text(
+    text: str, claim_type: str, values: tuple[str, ...]
+) -> None:
     """A name, or a name and the values of which one is enough."""
     required = RequiredClaim.parse(text, "second")
     assert required == RequiredClaim(claim_type, values, "second")
@@ -52,7 +54,9 @@ def test_what_is_no_claim_is_named_with_the_rule(value: Any, rule: str) -> None:
     assert rule in refused.value.rule
 
 
-@pytest.mark.parametrize("level", ["", None, 2, "age_over_18", "level_1|level_2", "a=b", "x:y"])
+@pytest.mark.parametrize(
+    "level", ["", None, 2, "age_over_18", "level_1|level_2", "a=b", "x:y"]
+)
 def test_what_is_no_level(level: Any) -> None:
     """A claim, a list and a scope are none."""
     with pytest.raises(NotARequirement, match='such as "level_2"'):
@@ -66,7 +70,9 @@ def test_what_is_no_scope(scope: Any) -> None:
         RequiredScope(scope)
 
 
-@pytest.mark.parametrize("minutes", [0, -1, True, "10", None, float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "minutes", [0, -1, True, "10", None, float("nan"), float("inf")]
+)
 def test_what_is_no_time(minutes: Any) -> None:
     """A comparison with it would be always true, or never."""
     with pytest.raises(NotARequirement, match="a number above 0"):

@@ -11,7 +11,10 @@ from tests.credentials.json_texts import NOT_STRICT_VALUES
 from tests.effort import effort
 
 SCALARS = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
 )
 VALUES = st.recursive(
     SCALARS | st.text(),
@@ -25,7 +28,9 @@ PIECES = st.sampled_from(
         b'"a"', b'["s","n",1]', b"\xc3", b"\xa9", b'{"a":1}', b"NaN", b"1e999", b"\\", b"\0",
     ]
 )  # fmt: skip
-TEXTS = st.lists(PIECES, max_size=8).map(b"".join) | VALUES.map(lambda v: json.dumps(v).encode())
+TEXTS = st.lists(PIECES, max_size=8).map(b"".join) | VALUES.map(
+    lambda v: json.dumps(v).encode()
+)
 
 
 @effort(few=50, many=2_000)

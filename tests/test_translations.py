@@ -64,7 +64,9 @@ def test_a_catalogue_is_complete(locale: Path, language: str) -> None:
     assert not catalogue.obsolete
     for (_context, *english), message in messages.items():
         translated = forms(message.string)
-        assert len(translated) == (catalogue.num_plurals if len(english) > 1 else 1), english
+        assert len(translated) == (catalogue.num_plurals if len(english) > 1 else 1), (
+            english
+        )
         assert all(translated), english
         assert not message.fuzzy, english
 
@@ -106,13 +108,17 @@ def test_the_compiled_catalogue_is_the_written_one(locale: Path, language: str) 
         ("ar", "ستنتقلون إلى خدمة هويتكم"),
     ],
 )
-def test_a_page_speaks_the_language(client: Client, language: str, sentence: str) -> None:
+def test_a_page_speaks_the_language(
+    client: Client, language: str, sentence: str
+) -> None:
     """The sign-in page greets a person in their language, and runs the way it is read."""
     direction = "rtl" if language == "ar" else "ltr"
 
     with (
         serving() as running,
-        override_settings(DJANGO_IDENTITY={"default": running.settings()}, LANGUAGE_CODE=language),
+        override_settings(
+            DJANGO_IDENTITY={"default": running.settings()}, LANGUAGE_CODE=language
+        ),
     ):
         page = client.get(reverse("identity:login")).content.decode()
 
@@ -139,7 +145,12 @@ def test_no_number_stands_beside_the_dual(hours: int, words: str) -> None:
 def test_a_heading_has_one_colon(language: str) -> None:
     """What is asked for stands in a heading that has a colon already."""
     with override(language):
-        for asked in (*CLAIMS, "country_resident=PT", "country_resident=A|B|C|D|E|F|G", "level_2"):
+        for asked in (
+            *CLAIMS,
+            "country_resident=PT",
+            "country_resident=A|B|C|D|E|F|G",
+            "level_2",
+        ):
             assert ":" not in str(needed(asked)), asked
 
 

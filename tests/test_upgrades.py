@@ -19,7 +19,9 @@ from tests.fake_service import FakeService
 from tests.sign_in import sign_in
 
 TABLES = tuple(
-    model for model in apps.get_app_config("django_identity").get_models() if not model._meta.proxy
+    model
+    for model in apps.get_app_config("django_identity").get_models()
+    if not model._meta.proxy
 )
 
 
@@ -49,7 +51,9 @@ def test_the_code_before_it_serves_with_an_added_column(service: FakeService) ->
         assert post(event_body("kyc.verified")).status_code == 200
         LinkedIdentity.objects.update(refetch_due_at=timezone.now())
         assert upkeep.run()[1] == {"stored": 1}
-        ConnectRedemption.objects.create(code_digest="0", expires_at=identity.created_at)
+        ConnectRedemption.objects.create(
+            code_digest="0", expires_at=identity.created_at
+        )
         for model in TABLES:
             if model is not ErasureReceipt:
                 assert values_of(model) == {"new"}, model

@@ -11,7 +11,8 @@ CONTEXT = ("default", "test", "a subject", "access_token")
 
 
 @pytest.mark.parametrize(
-    "text", ["", "token", "ünïcödé 🙂", "x" * 20_000, "\n", '["a"]\n', "a line\nand another"]
+    "text",
+    ["", "token", "ünïcödé 🙂", "x" * 20_000, "\n", '["a"]\n', "a line\nand another"],
 )
 def test_what_is_sealed_opens_again(text: str) -> None:
     """Any text comes back as it was: only the first line of what is sealed is the context."""
@@ -21,7 +22,9 @@ def test_what_is_sealed_opens_again(text: str) -> None:
 
 def test_the_text_is_not_in_what_is_sealed_and_never_sealed_alike() -> None:
     """Two seals of one text differ, and neither shows it."""
-    one, two = (vault.seal(Secret("a-token"), keys=KEYS, context=CONTEXT) for _ in range(2))
+    one, two = (
+        vault.seal(Secret("a-token"), keys=KEYS, context=CONTEXT) for _ in range(2)
+    )
     assert one != two
     assert "a-token" not in one
 
@@ -50,7 +53,9 @@ def test_a_value_moved_elsewhere_does_not_open(moved: tuple[str, ...]) -> None:
         vault.unseal(sealed, keys=KEYS, context=moved)
     shown = "".join(repr(entry.locals) for entry in caught.traceback[1:])
     assert "sealed" in shown
-    assert not any(text in shown for text in ("a-token", *(key.reveal() for key in KEYS)))
+    assert not any(
+        text in shown for text in ("a-token", *(key.reveal() for key in KEYS))
+    )
 
 
 def test_any_changed_character_keeps_it_closed() -> None:
@@ -60,11 +65,15 @@ def test_any_changed_character_keeps_it_closed() -> None:
         other = "A" if sealed[position] != "A" else "B"
         with pytest.raises(SealedValueUnreadable):
             vault.unseal(
-                sealed[:position] + other + sealed[position + 1 :], keys=KEYS, context=CONTEXT
+                sealed[:position] + other + sealed[position + 1 :],
+                keys=KEYS,
+                context=CONTEXT,
             )
 
 
-@pytest.mark.parametrize("stored", ["", "plain text", "gAAAAA", "\U0001f642", "not base64!", "\0"])
+@pytest.mark.parametrize(
+    "stored", ["", "plain text", "gAAAAA", "\U0001f642", "not base64!", "\0"]
+)
 def test_what_was_never_sealed_does_not_open(stored: str) -> None:
     """A value that is not sealed at all is an error of its own, never a crash."""
     with pytest.raises(SealedValueUnreadable):

@@ -40,7 +40,17 @@ def build_wheel(folder: Path) -> Path:
     )  # fmt: skip
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, source]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "-w",
+        folder,
+        source,
+    ]
     subprocess.run(command, check=True)
     (wheel,) = folder.glob("*.whl")
     return wheel
@@ -52,13 +62,22 @@ class Terminal:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         folder.mkdir()
         self.folder, self.stack = folder, stack
-        strange = {"VIRTUAL_ENV", "PYTHONPATH", "DJANGO_SETTINGS_MODULE", "DATABASE_URL"}
-        self.env = {name: value for name, value in os.environ.items() if name not in strange}
+        strange = {
+            "VIRTUAL_ENV",
+            "PYTHONPATH",
+            "DJANGO_SETTINGS_MODULE",
+            "DATABASE_URL",
+        }
+        self.env = {
+            name: value for name, value in os.environ.items() if name not in strange
+        }
         self.env |= {"PYTHONUNBUFFERED": "1", "PIP_QUIET": "1"}
 
     def run(self, _: str, text: str) -> None:
         command = "[ ! -e .venv ] || . .venv/bin/activate\n" + text
-        subprocess.run(["bash", "-ec", command], cwd=self.folder, env=self.env, check=True)
+        subprocess.run(
+            ["bash", "-ec", command], cwd=self.folder, env=self.env, check=True
+        )
         # The first block installs, and pip has deprecated calls of its own.
         self.env["PYTHONWARNINGS"] = DEPRECATED_CALLS_FAIL
 
@@ -72,7 +91,9 @@ class Terminal:
         self.stack.callback(process.wait)
         self.stack.callback(process.terminate)
         is_ready = threading.Event()
-        threading.Thread(target=_read, args=(process, ready, is_ready), daemon=True).start()
+        threading.Thread(
+            target=_read, args=(process, ready, is_ready), daemon=True
+        ).start()
         if not is_ready.wait(PATIENCE):
             raise TimeoutError(text)
 
@@ -90,7 +111,9 @@ class Terminal:
             self.append(name, text)
 
 
-def _read(process: subprocess.Popen[str], ready: str, is_ready: threading.Event) -> None:
+def _read(
+    process: subprocess.Popen[str], ready: str, is_ready: threading.Event
+) -> None:
     """Read everything, so that the process never waits for a full pipe."""
     assert process.stdout
     for line in process.stdout:
@@ -130,7 +153,11 @@ def main() -> None:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path="/usr/bin/chromium",
-                args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+                args=[
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    "--disable-background-networking",
+                ],
             )
             press_the_button(browser.new_page())
             browser.close()

@@ -17,7 +17,9 @@ from typing import Any
 import django
 
 FOLDER = Path(__file__).parents[1] / "docs"
-PART = re.compile(r"^<!-- written: (.+?) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+PART = re.compile(
+    r"^<!-- written: (.+?) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL
+)
 # In a docstring: code in two backticks, and a block of code below two colons.
 INLINE = re.compile(r"``(.+?)``")
 INDENTED = re.compile(r"::\n\n((?:    .*\n+)+)")
@@ -33,7 +35,9 @@ def written(page: str) -> str:
 
     def anew(found: re.Match[str]) -> str:
         kind, *arguments = found[1].split()
-        return f"<!-- written: {found[1]} -->\n\n{KINDS[kind](*arguments)}\n\n<!-- end -->"
+        return (
+            f"<!-- written: {found[1]} -->\n\n{KINDS[kind](*arguments)}\n\n<!-- end -->"
+        )
 
     return PART.sub(anew, page)
 
@@ -56,10 +60,15 @@ def signals(module: str) -> str:
 
 def errors() -> str:
     """The table of errors."""
-    rows = ["| code | status | recovery | what the person reads | hint |", "|---|---|---|---|---|"]
+    rows = [
+        "| code | status | recovery | what the person reads | hint |",
+        "|---|---|---|---|---|",
+    ]
     for code, row in import_module("django_identity.error_table").ERRORS.items():
         sentence = str(row.sentence) % PLACES
-        rows.append(f"| `{code}` | {row.status} | `{row.recovery}` | {sentence} | {row.hint} |")
+        rows.append(
+            f"| `{code}` | {row.status} | `{row.recovery}` | {sentence} | {row.hint} |"
+        )
     return "\n".join(rows)
 
 
@@ -86,7 +95,12 @@ def _entry(module: str, name: str, *, with_members: bool) -> str:
         shown += ["", "", f"class {name}:", *body] if body else []
         members = list(_members_of(node, named))
     code = "\n".join(shown)
-    parts = [f"### {name}", f"```python\n{code}\n```", _text_of(named), "\n".join(members)]
+    parts = [
+        f"### {name}",
+        f"```python\n{code}\n```",
+        _text_of(named),
+        "\n".join(members),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -94,7 +108,9 @@ def _body_of(node: ast.ClassDef, named: Any) -> Iterator[str]:
     """The fields of a data class, the members of an enumeration, or ``__init__``."""
     for each in node.body:
         if isinstance(each, ast.AnnAssign) and node.decorator_list:
-            yield _unparsed(ast.AnnAssign(each.target, each.annotation, None, each.simple))
+            yield _unparsed(
+                ast.AnnAssign(each.target, each.annotation, None, each.simple)
+            )
         elif isinstance(each, ast.Assign) and hasattr(named, "__members__"):
             yield _unparsed(each)
         elif isinstance(each, Function) and each.name == "__init__":

@@ -47,7 +47,9 @@ class IdentityActions(RecordAdmin):
         else:
             messages.success(request, gettext("Re-fetched."))
         page = "admin:django_identity_linkedidentity_change"
-        return redirect(reverse(page, args=[identity.pk], current_app=self.admin_site.name))
+        return redirect(
+            reverse(page, args=[identity.pk], current_app=self.admin_site.name)
+        )
 
     @admin.action(description=_("Revoke at this site"), permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
@@ -55,7 +57,9 @@ class IdentityActions(RecordAdmin):
             return question
         chosen = list(queryset)
         revoked = interventions.revoke(chosen)
-        text = ngettext("%d identity was revoked.", "%d identities were revoked.", revoked)
+        text = ngettext(
+            "%d identity was revoked.", "%d identities were revoked.", revoked
+        )
         messages.success(request, text % revoked)
         self.note(request, chosen, CHANGE, gettext("Revoked at this site."))
         return None
@@ -69,11 +73,17 @@ class IdentityActions(RecordAdmin):
         kept = interventions.disconnect(chosen)
         removed = [identity for identity in chosen if identity not in kept]
         if removed:
-            text = ngettext("%d link was removed.", "%d links were removed.", len(removed))
+            text = ngettext(
+                "%d link was removed.", "%d links were removed.", len(removed)
+            )
             messages.success(request, text % len(removed))
         for identity in kept:
-            text = gettext("The link of %(person)s stays: it is the only way in to the account.")
-            messages.warning(request, text % {"person": self.name_of(request, identity)})
+            text = gettext(
+                "The link of %(person)s stays: it is the only way in to the account."
+            )
+            messages.warning(
+                request, text % {"person": self.name_of(request, identity)}
+            )
         self.note(request, removed, DELETION, gettext("Disconnected."))
         return None
 
@@ -86,7 +96,9 @@ class IdentityActions(RecordAdmin):
         receipt = interventions.erase(identity)
         self.note(request, [identity], DELETION, gettext("Erased."))
         if receipt.erased_at is not None:
-            messages.success(request, gettext("The person was erased. A receipt was written."))
+            messages.success(
+                request, gettext("The person was erased. A receipt was written.")
+            )
         else:
             text = gettext(
                 "The identity is revoked; the site's own part of the erasure is still pending."
@@ -95,12 +107,19 @@ class IdentityActions(RecordAdmin):
         return None
 
     def question(
-        self, request: HttpRequest, queryset: Rows, action: str, *, most: int = MOST_CONFIRMED
+        self,
+        request: HttpRequest,
+        queryset: Rows,
+        action: str,
+        *,
+        most: int = MOST_CONFIRMED,
     ) -> HttpResponse | None:
         """The confirmation page of the action, or None if the operator has confirmed it."""
         chosen = queryset.order_by("pk")[: most + 1]
         if not 0 < len(chosen) <= most:
-            refusal = ngettext("Choose %d identity.", "Choose %d identities at most.", most)
+            refusal = ngettext(
+                "Choose %d identity.", "Choose %d identities at most.", most
+            )
             messages.error(request, refusal % most)
             return redirect(request.get_full_path())
         if "confirmed" in request.POST:
@@ -113,7 +132,9 @@ class IdentityActions(RecordAdmin):
         button = dict(self.get_action_choices(request))[action]
         if count > 1:
             button = f"{button} ({count})"
-        context = self.context(request, title, action=action, chosen=chosen, button=button)
+        context = self.context(
+            request, title, action=action, chosen=chosen, button=button
+        )
         if action == "erase":
             context["forecast"] = erasure.forecast(chosen[0].user)
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)
@@ -134,4 +155,6 @@ def _asked_about(action: str, count: int) -> str:
             "Revoke %(count)d identities at this site?",
             count,
         )
-    return ngettext("Disconnect %(count)d identity?", "Disconnect %(count)d identities?", count)
+    return ngettext(
+        "Disconnect %(count)d identity?", "Disconnect %(count)d identities?", count
+    )

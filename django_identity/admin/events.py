@@ -21,7 +21,14 @@ MOST_REPLAYED = 100
 class WebhookEventAdmin(RecordAdmin):
     """The list, and a page with the payload of one event."""
 
-    list_display = ("__str__", "short_subject", "where", "outcome", "received_at", "attempts")
+    list_display = (
+        "__str__",
+        "short_subject",
+        "where",
+        "outcome",
+        "received_at",
+        "attempts",
+    )
     list_filter = (filters.EVENT_TYPE, "outcome", filters.APPLICATION, "received_at")
     search_fields = ("=event_id", "=subject")
     search_words = _("A whole event id or a whole subject.")
@@ -34,10 +41,14 @@ class WebhookEventAdmin(RecordAdmin):
         """All handlers of the chosen events run again; the event itself is not applied again."""
         chosen = list(queryset.order_by("-pk")[:MOST_REPLAYED])
         keys = [event.pk for event in chosen]
-        replayed = follow_up.replay(WebhookEvent.objects.filter(pk__in=keys), again=True)
+        replayed = follow_up.replay(
+            WebhookEvent.objects.filter(pk__in=keys), again=True
+        )
         self.note(request, chosen, CHANGE, gettext("Replayed the handlers."))
         text = ngettext(
-            "The handlers of %d event run again.", "The handlers of %d events run again.", replayed
+            "The handlers of %d event run again.",
+            "The handlers of %d events run again.",
+            replayed,
         )
         messages.success(request, text % replayed)
         if left := len(chosen) - replayed:

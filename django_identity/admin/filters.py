@@ -23,7 +23,9 @@ Choice = tuple[str, Words, Q]
 Filter = type[admin.SimpleListFilter]
 
 
-def filter_of(name: str, title_: Words, choices_of_rows: Callable[[], Iterable[Choice]]) -> Filter:
+def filter_of(
+    name: str, title_: Words, choices_of_rows: Callable[[], Iterable[Choice]]
+) -> Filter:
     """A filter with these choices. It is shown where there is more than one."""
 
     class Choices(admin.SimpleListFilter):
@@ -36,7 +38,9 @@ def filter_of(name: str, title_: Words, choices_of_rows: Callable[[], Iterable[C
         def has_output(self) -> bool:
             return len(self.lookup_choices) > 1 or self.value() is not None
 
-        def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        def queryset(
+            self, request: HttpRequest, queryset: QuerySet[Any]
+        ) -> QuerySet[Any]:
             rows = {value: condition for value, _label, condition in choices_of_rows()}
             return queryset.filter(rows.get(str(self.value()), Q()))
 
@@ -46,7 +50,9 @@ def filter_of(name: str, title_: Words, choices_of_rows: Callable[[], Iterable[C
 def _known(name: str, title: Words, column: str, labels: Mapping[str, Words]) -> Filter:
     """By the known values of a text column, and by the empty one."""
     named = [(value, label, Q(**{column: value})) for value, label in labels.items()]
-    return filter_of(name, title, lambda: [*named, ("none", _("none"), Q(**{column: ""}))])
+    return filter_of(
+        name, title, lambda: [*named, ("none", _("none"), Q(**{column: ""}))]
+    )
 
 
 def _freshness() -> list[Choice]:
@@ -54,14 +60,20 @@ def _freshness() -> list[Choice]:
     ends = "credential_expires_at"
     return [
         ("long", _("valid for more than 6 h"), Q(**{f"{ends}__gt": now + SOON})),
-        ("soon", _("runs out within 6 h"), Q(**{f"{ends}__gt": now, f"{ends}__lte": now + SOON})),
+        (
+            "soon",
+            _("runs out within 6 h"),
+            Q(**{f"{ends}__gt": now, f"{ends}__lte": now + SOON}),
+        ),
         ("out", _("ran out"), Q(**{f"{ends}__lte": now})),
         ("none", _("no credential"), Q(**{ends: None})),
     ]
 
 
 def _yes_or_no(name: str, title: Words, rows: Q) -> Filter:
-    return filter_of(name, title, lambda: [("yes", _("yes"), rows), ("no", _("no"), ~rows)])
+    return filter_of(
+        name, title, lambda: [("yes", _("yes"), rows), ("no", _("no"), ~rows)]
+    )
 
 
 APPLICATION = filter_of(
@@ -69,7 +81,9 @@ APPLICATION = filter_of(
     _("application"),
     lambda: [(alias, alias, Q(application=alias)) for alias in conf.aliases()],
 )
-KYC_LEVEL = _known("level", _("KYC level"), "kyc_level", {each: each for each in LEVELS})
+KYC_LEVEL = _known(
+    "level", _("KYC level"), "kyc_level", {each: each for each in LEVELS}
+)
 KYC_STATUS = _known("status", _("KYC status"), "kyc_status", STATUSES)
 EVENT_TYPE = _known("type", _("type"), "event_type", {each: each for each in EventType})
 FRESHNESS = filter_of("fresh", _("freshness"), _freshness)
@@ -82,4 +96,6 @@ ERASURE = filter_of(
         ("erased", _("erased"), ~Q(erased_at=None)),
     ],
 )
-LOST = _yes_or_no("lost", _("needs a new consent"), Q(grant__needs_reauthorization=True))
+LOST = _yes_or_no(
+    "lost", _("needs a new consent"), Q(grant__needs_reauthorization=True)
+)

@@ -83,18 +83,26 @@ class LinkedIdentityAdmin(IdentityActions):
 
     @admin.display(description=_("person"))
     def person(self, identity: LinkedIdentity) -> str:
-        return wording.person_name(identity.user, may_see=getattr(identity, "may_see", False))
+        return wording.person_name(
+            identity.user, may_see=getattr(identity, "may_see", False)
+        )
 
     @admin.display(description=_("consent"))
     def state(self, identity: LinkedIdentity) -> SafeString | str:
         consent = identity.get_consent_display()
         if not getattr(identity, "has_pending_erasure", False):
             return consent
-        return format_html("{} {}", consent, wording.warning_badge(_("erasure pending")))
+        return format_html(
+            "{} {}", consent, wording.warning_badge(_("erasure pending"))
+        )
 
     @admin.display(description=_("KYC"))
     def kyc(self, identity: LinkedIdentity) -> SafeString:
-        stated = [(part,) for part in (identity.kyc_level, in_words(identity.kyc_status)) if part]
+        stated = [
+            (part,)
+            for part in (identity.kyc_level, in_words(identity.kyc_status))
+            if part
+        ]
         return format_html_join(" ", '<bdi class="identity-word">{}</bdi>', stated)
 
     @admin.display(description=_("credential"))

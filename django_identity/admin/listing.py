@@ -52,7 +52,9 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     class Media:
         css = {"all": ["django_identity/admin.css"]}
 
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+    def has_add_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
         return False
 
     has_change_permission = has_delete_permission = has_add_permission
@@ -80,7 +82,10 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         """
         for given in self.list_filter:
             name = given[0] if isinstance(given, tuple) else given
-            if lookup == getattr(name, "parameter_name", None) or lookup.partition("__")[0] == name:
+            if (
+                lookup == getattr(name, "parameter_name", None)
+                or lookup.partition("__")[0] == name
+            ):
                 return True
         return False
 
@@ -93,20 +98,27 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         """A page has a button for each action that the operator may do."""
-        context["allowed_actions"] = dict(self.get_action_choices(request, default_choices=[]))
+        context["allowed_actions"] = dict(
+            self.get_action_choices(request, default_choices=[])
+        )
         return super().render_change_form(request, context, *args, **kwargs)
 
     def may_see_people(self, request: HttpRequest) -> bool:
         """Whether the operator may see the site's users, and so their e-mail addresses."""
         users = get_user_model()._meta
-        names = (f"{users.app_label}.{verb}_{users.model_name}" for verb in ("view", "change"))
+        names = (
+            f"{users.app_label}.{verb}_{users.model_name}"
+            for verb in ("view", "change")
+        )
         return any(map(request.user.has_perm, names))
 
     def name_of(self, request: HttpRequest, identity: Any) -> str:
         """The person's name, as far as the operator may see it."""
         return wording.person_name(identity.user, may_see=self.may_see_people(request))
 
-    def context(self, request: HttpRequest, title: Words, **more: Any) -> dict[str, Any]:
+    def context(
+        self, request: HttpRequest, title: Words, **more: Any
+    ) -> dict[str, Any]:
         """The context of a page beside the list and the form."""
         named = {"title": title, "opts": self.opts, "media": self.media}
         more["may_see_people"] = self.may_see_people(request)
@@ -120,12 +132,16 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def where(self, row: Any) -> SafeString:
         return format_html("{} {}", row.application, wording.badge_of(row))
 
-    def note(self, request: HttpRequest, rows: Sequence[Model], flag: int, message: str) -> None:
+    def note(
+        self, request: HttpRequest, rows: Sequence[Model], flag: int, message: str
+    ) -> None:
         """Write one line for each row to Django's log: who did what, without personal data."""
         LogEntry.objects.log_actions(cast("int", request.user.pk), rows, flag, message)
 
     def may(self, request: HttpRequest, verb: str) -> bool:
-        return request.user.has_perm(f"{self.opts.app_label}.{verb}_{self.opts.model_name}")
+        return request.user.has_perm(
+            f"{self.opts.app_label}.{verb}_{self.opts.model_name}"
+        )
 
 
 def _that_differ(names: Iterable[Any]) -> list[Any]:

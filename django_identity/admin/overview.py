@@ -48,7 +48,9 @@ class Chart(NamedTuple):
 class OverviewAdmin(RecordAdmin):
     """An entry of the admin's index that leads to one page, for whoever may see identities."""
 
-    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+    def has_view_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
         return request.user.has_perm("django_identity.view_linkedidentity")
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -99,7 +101,9 @@ def _passed(application: conf.Application) -> Chart:
     """Who passes the gates, or passed them lately, as the other figures."""
     key = f"{PASSED_KEY}.{application.alias}.{application.environment}"
     bars = kept(key, partial(_count_passed, application))
-    title = _("Who passes the site's gates now, of the newest %(most)d people") % {"most": COUNTED}
+    title = _("Who passes the site's gates now, of the newest %(most)d people") % {
+        "most": COUNTED
+    }
     return Chart(title, bars)
 
 
@@ -112,4 +116,7 @@ def _count_passed(application: conf.Application) -> list[tuple[Words, int]]:
 
 
 def _days(counts: Mapping[date, int]) -> list[tuple[str, int]]:
-    return [(formats.date_format(day, "DATE_FORMAT"), count) for day, count in counts.items()]
+    return [
+        (formats.date_format(day, "DATE_FORMAT"), count)
+        for day, count in counts.items()
+    ]

@@ -57,12 +57,16 @@ class ErasureReceiptAdmin(RecordAdmin):
         text = ngettext("%d erasure is done.", "%d erasures are done.", done)
         messages.success(request, text % done)
         if left := len(chosen) - done:
-            text = ngettext("%d erasure is still pending.", "%d erasures are still pending.", left)
+            text = ngettext(
+                "%d erasure is still pending.", "%d erasures are still pending.", left
+            )
             messages.warning(request, text % left)
 
     @admin.display(description=_("tables that it covered"))
     def covered(self, receipt: ErasureReceipt) -> SafeString | str:
-        kinds = ((labels.table_name(table), count) for table, count in receipt.counts.items())
+        kinds = (
+            (labels.table_name(table), count) for table, count in receipt.counts.items()
+        )
         return format_html_join(mark_safe("<br>"), "{}: {}", kinds) or "-"
 
     @admin.display(description=_("what the audit found"))

@@ -27,4 +27,6 @@ class BoundedJSONParser(BaseParser):
         try:
             return read_object(body)
         except NotStrictJSON as error:
-            raise ParseError(f"The body is no JSON object that can be read: {error}.") from None
+            raise ParseError(
+                f"The body is no JSON object that can be read: {error}."
+            ) from None

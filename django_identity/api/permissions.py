@@ -24,7 +24,9 @@ class GatePermission(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         getattr(view, "headers", {}).update(PRIVATE)
-        closed = closed_to(self.gate, request.user, session=getattr(request, "session", None))
+        closed = closed_to(
+            self.gate, request.user, session=getattr(request, "session", None)
+        )
         if closed is None:
             return True
         problem = closed.problem()
@@ -36,23 +38,35 @@ class GatePermission(BasePermission):
         return self.has_permission(request, view)
 
 
-def HasClaim(*claims: str, application: str = conf.DEFAULT_ALIAS) -> type[BasePermission]:  # noqa: N802
+def HasClaim(
+    *claims: str, application: str = conf.DEFAULT_ALIAS
+) -> type[BasePermission]:
     """A class of permissions: all ``claims`` are proven for the request's user."""
-    return type("HasClaim", (GatePermission,), {"gate": Gate(*claims, application=application)})
+    return type(
+        "HasClaim", (GatePermission,), {"gate": Gate(*claims, application=application)}
+    )
 
 
-def HasKycLevel(level: str, *, application: str = conf.DEFAULT_ALIAS) -> type[BasePermission]:  # noqa: N802
+def HasKycLevel(
+    level: str, *, application: str = conf.DEFAULT_ALIAS
+) -> type[BasePermission]:
     """A class of permissions: the request's user is verified at ``level`` or above."""
     gate = Gate(kyc_level=level, application=application)
     return type("HasKycLevel", (GatePermission,), {"gate": gate})
 
 
-def HasScope(scope: str, *, application: str = conf.DEFAULT_ALIAS) -> type[BasePermission]:  # noqa: N802
+def HasScope(
+    scope: str, *, application: str = conf.DEFAULT_ALIAS
+) -> type[BasePermission]:
     """A class of permissions: the request's user has allowed ``scope``."""
-    return type("HasScope", (GatePermission,), {"gate": Gate(scope=scope, application=application)})
+    return type(
+        "HasScope",
+        (GatePermission,),
+        {"gate": Gate(scope=scope, application=application)},
+    )
 
 
-def HasRecentSignIn(  # noqa: N802
+def HasRecentSignIn(
     minutes: float = 10, *, application: str = conf.DEFAULT_ALIAS
 ) -> type[BasePermission]:
     """A class of permissions: the person came back from the service in this session lately."""

@@ -20,20 +20,28 @@ UNNAMED = ("", "detail", "non_field_errors")
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Every refusal has one form, those of Django REST framework included."""
     if isinstance(error, IdentityError):
-        return _of_ours(error, (context.get("kwargs") or {}).get("alias", conf.DEFAULT_ALIAS))
+        return _of_ours(
+            error, (context.get("kwargs") or {}).get("alias", conf.DEFAULT_ALIAS)
+        )
     response = rest_framework_handler(error, context)
     if response is None:
         return None
-    is_unknown = isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed)
+    is_unknown = isinstance(
+        error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed
+    )
     told = {"recovery": Recovery.SIGN_IN_TO_LINK if is_unknown else Recovery.CONTACT}
     if isinstance(error, exceptions.PermissionDenied):
         # A gate's permission says what is missing, and what opens it.
-        told |= {name: response.data[name] for name in OF_GATES if name in response.data}
+        told |= {
+            name: response.data[name] for name in OF_GATES if name in response.data
+        }
     # If the body has no error, the last one says that it is invalid.
     found = [response.data, exceptions.ValidationError().detail]
     member, first = next(_errors_in(found))
     detail = str(first) if member in UNNAMED else f"{member}: {first}"
-    response.data = problem_body(response.status_code, code=str(first.code), detail=detail, **told)
+    response.data = problem_body(
+        response.status_code, code=str(first.code), detail=detail, **told
+    )
     response.content_type = MEDIA_TYPE
     return response
 
@@ -47,7 +55,9 @@ def _of_ours(error: IdentityError, alias: str) -> Response:
         "retry_after": seconds,
     }
     headers = {"Retry-After": str(seconds)} if seconds else {}
-    application = conf.application(alias if alias in conf.aliases() else conf.DEFAULT_ALIAS)
+    application = conf.application(
+        alias if alias in conf.aliases() else conf.DEFAULT_ALIAS
+    )
     body = problem_body(
         error.http_status,
         code=error.code,
@@ -59,7 +69,9 @@ def _of_ours(error: IdentityError, alias: str) -> Response:
     return Response(body, body["status"], headers=headers, content_type=MEDIA_TYPE)
 
 
-def _errors_in(found: Any, member: str = "") -> Iterator[tuple[str, exceptions.ErrorDetail]]:
+def _errors_in(
+    found: Any, member: str = ""
+) -> Iterator[tuple[str, exceptions.ErrorDetail]]:
     """Each error of a body, after the name of its member."""
     if isinstance(found, dict):
         for name, below in found.items():

@@ -11,7 +11,9 @@ from django_identity.models import LinkedIdentity
 from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views.flow import may_lead_to
 
-_Moment = partial(serializers.DateTimeField, read_only=True, allow_null=True, default_timezone=UTC)
+_Moment = partial(
+    serializers.DateTimeField, read_only=True, allow_null=True, default_timezone=UTC
+)
 
 
 class _Texts(serializers.ListField):
@@ -53,7 +55,9 @@ class CallbackSerializer(StrictMixin, serializers.Serializer[dict[str, str]]):
 
     state = serializers.CharField(trim_whitespace=False, write_only=True)
     code = serializers.CharField(required=False, trim_whitespace=False, write_only=True)
-    error = serializers.CharField(required=False, trim_whitespace=False, write_only=True)
+    error = serializers.CharField(
+        required=False, trim_whitespace=False, write_only=True
+    )
     next = serializers.CharField(read_only=True)
 
 
@@ -82,7 +86,9 @@ class MeSerializer(serializers.Serializer[dict[str, object]]):
     is_authenticated = serializers.BooleanField(read_only=True)
     is_linked = serializers.BooleanField(source="standing.is_linked", read_only=True)
     consent_revoked_at = _Moment(source="standing.barrier.since")
-    kyc_level = serializers.CharField(source="standing.identity.kyc_level", read_only=True)
+    kyc_level = serializers.CharField(
+        source="standing.identity.kyc_level", read_only=True
+    )
     kyc_status = serializers.CharField(source="standing.kyc_status_now", read_only=True)
     kyc_holds_until = _Moment(source="standing.kyc_holds_until")
     claims = serializers.DictField(source="standing.proven_claims", read_only=True)

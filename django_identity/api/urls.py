@@ -17,7 +17,9 @@ ENDPOINTS = {
     "disconnect": views.DisconnectView,
 }
 
-urlpatterns = [path(name, view.as_view(), name=name) for name, view in ENDPOINTS.items()]
+urlpatterns = [
+    path(name, view.as_view(), name=name) for name, view in ENDPOINTS.items()
+]
 # A schema has each endpoint once.
 urlpatterns += [
     path(f"{name}/<slug:alias>", view.as_view(schema=None), name=name)

@@ -129,7 +129,9 @@ class LoginView(_Endpoint):
         if self.user is not None and leads_back_to_a_page(self.application):
             self._refuse_a_token_alone(self.user)
         if asked["scope"] not in ("", *self.application.later_scopes):
-            raise ValidationError({"scope": _("The site does not ask for this.")}, "scope_refused")
+            raise ValidationError(
+                {"scope": _("The site does not ask for this.")}, "scope_refused"
+            )
         address, browser_key = begin_sign_in(
             request, self.application, next_url=asked["next"], more=asked["scope"]
         )
@@ -140,7 +142,9 @@ class LoginView(_Endpoint):
     def _refuse_a_token_alone(self, user: AbstractBaseUser) -> None:
         """The callback page would not know ``user``, after the person has consented."""
         if self.seen_by_pages != user:
-            raise FlowError("a token without the session of its user", code="session_needed")
+            raise FlowError(
+                "a token without the session of its user", code="session_needed"
+            )
 
 
 @schema.refuses_with()
@@ -154,7 +158,9 @@ class CallbackView(_Endpoint):
 
     @sensitive_variables()
     def post(self, request: Request, **_alias: str) -> Response:
-        query = {"code": [], "error": []} | {name: [text] for name, text in self.asked().items()}
+        query = {"code": [], "error": []} | {
+            name: [text] for name, text in self.asked().items()
+        }
         returned = sign_in.Callback.parse(**query)
         browser_key = browser_key_of(request)
         completed = sign_in.complete(
@@ -178,14 +184,18 @@ class ConnectView(_Endpoint):
 
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)
-        response.data["code_spent"] = isinstance(exc, IdentityError) and connect.is_spent(exc)
+        response.data["code_spent"] = isinstance(
+            exc, IdentityError
+        ) and connect.is_spent(exc)
         return response
 
     @sensitive_variables()
     def post(self, request: Request, **_alias: str) -> Response:
         if self.user is None:
             raise NotAuthenticated
-        identity = connect.redeem(self.application, self.asked()["connect_code"], user=self.user)
+        identity = connect.redeem(
+            self.application, self.asked()["connect_code"], user=self.user
+        )
         return self.answer(identity)
 
 

@@ -40,7 +40,9 @@ def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
     return _messages([*site.sandbox_problems(), *site.environment_problems()])
 
 
-def check_database(*, databases: Collection[str] | None, **_kwargs: Any) -> list[CheckMessage]:
+def check_database(
+    *, databases: Collection[str] | None, **_kwargs: Any
+) -> list[CheckMessage]:
     """Check the database itself (``migrate``, ``check --database``, ``identity_doctor``)."""
     if database.alias() not in (databases or ()):
         return []

@@ -99,7 +99,9 @@ def _addresses(application: Application) -> Iterator[Problem]:
             )
 
     # Other people may own hosts of a wildcard domain.
-    is_open = any(host == "*" or host.startswith(".") for host in settings.ALLOWED_HOSTS)
+    is_open = any(
+        host == "*" or host.startswith(".") for host in settings.ALLOWED_HOSTS
+    )
     if is_open and application.redirect_uri is None:
         yield Problem(
             "W001",
@@ -120,14 +122,20 @@ def _signatures(site: IdentityPolicy, application: Application) -> Iterator[Prob
         hint = f"Write it as: def {name}{wanted}: ..."
         if iscoroutinefunction(own):
             # The coroutine itself would count as yes.
-            yield Problem("E069", f"{where} is async: nobody would wait for its answer.", hint)
+            yield Problem(
+                "E069", f"{where} is async: nobody would wait for its answer.", hint
+            )
         elif not _takes(own, wanted):
-            yield Problem("E069", f"{where} does not take what it is called with.", hint)
+            yield Problem(
+                "E069", f"{where} does not take what it is called with.", hint
+            )
 
 
 def _without_types(wanted: Signature) -> Signature:
     named = wanted.parameters.values()
-    return Signature([parameter.replace(annotation=Parameter.empty) for parameter in named])
+    return Signature(
+        [parameter.replace(annotation=Parameter.empty) for parameter in named]
+    )
 
 
 def _takes(own: Callable[..., object], wanted: Signature) -> bool:

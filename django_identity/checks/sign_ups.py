@@ -18,7 +18,11 @@ from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
 
 FULL_PROFILE = Profile(
-    id="somebody", email="somebody@example.org", first_name="Some", last_name="Body", country="NG"
+    id="somebody",
+    email="somebody@example.org",
+    first_name="Some",
+    last_name="Body",
+    country="NG",
 )
 #: Without ``profile:read`` the service says no more.
 BARE_PROFILE = Profile(id="somebody")
@@ -85,7 +89,9 @@ def _same_for_everybody(user: AbstractBaseUser) -> Iterator[str]:
         if field.name not in policy.PROFILE_FIELDS or field.null:
             continue
         rules = uniqueness.rules_of(field.model)
-        is_alone = any(rule.columns == (field,) and not rule.has_condition for rule in rules)
+        is_alone = any(
+            rule.columns == (field,) and not rule.has_condition for rule in rules
+        )
         if is_alone and getattr(user, field.attname) == "":
             yield field.name
 
@@ -98,7 +104,10 @@ def _demanded_besides(filled: set[str]) -> Iterator[str]:
         yield "a manager that has it"
         return
     for name, parameter in signature(create_user).parameters.items():
-        is_named = parameter.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+        is_named = parameter.kind in (
+            Parameter.POSITIONAL_OR_KEYWORD,
+            Parameter.KEYWORD_ONLY,
+        )
         is_demanded = is_named and parameter.default is Parameter.empty
         if is_demanded and name not in filled | {"password"}:
             yield name

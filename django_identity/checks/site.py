@@ -24,7 +24,10 @@ SANDBOX_VALUES = "sandbox-local-site"
 def development_problems() -> Iterator[Problem]:
     """The sandbox and the fixtures are for development and tests alone."""
     installed = [config.name for config in apps.get_app_configs()]
-    for setting, paths in (("INSTALLED_APPS", installed), ("MIDDLEWARE", settings.MIDDLEWARE)):
+    for setting, paths in (
+        ("INSTALLED_APPS", installed),
+        ("MIDDLEWARE", settings.MIDDLEWARE),
+    ):
         for path in paths:
             if f"{path}.".startswith(NOT_FOR_SITES):
                 yield Problem(
@@ -107,7 +110,9 @@ def _cookies() -> Iterator[Problem]:
     for setting in ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE"):
         if not getattr(settings, setting):
             hint = f"Set {setting} = True, and serve the site only over https."
-            yield Problem("E011", f"{setting} is not set, and an application is live.", hint)
+            yield Problem(
+                "E011", f"{setting} is not set, and an application is live.", hint
+            )
 
 
 def _webhook_secrets() -> Iterator[Problem]:
@@ -201,7 +206,10 @@ def _tenants() -> Iterator[Problem]:
 
 def _databases() -> Iterator[Problem]:
     """One database has all tables. With SQLite a transaction begins with its lock."""
-    for model in (get_user_model(), *apps.get_app_config("django_identity").get_models()):
+    for model in (
+        get_user_model(),
+        *apps.get_app_config("django_identity").get_models(),
+    ):
         written_to = router.db_for_write(model)
         if written_to != database.alias():
             yield Problem(
@@ -213,7 +221,10 @@ def _databases() -> Iterator[Problem]:
             )
     if database.alias() not in connections or database.connection().vendor != "sqlite":
         return
-    if database.connection().settings_dict["OPTIONS"].get("transaction_mode") != "IMMEDIATE":
+    if (
+        database.connection().settings_dict["OPTIONS"].get("transaction_mode")
+        != "IMMEDIATE"
+    ):
         yield Problem(
             "W003",
             "SQLite begins transactions without a lock: of two requests that write at the same "

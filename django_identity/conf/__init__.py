@@ -27,7 +27,9 @@ def application(alias: str = DEFAULT_ALIAS) -> Application:
     Raises ``ConfigurationError`` if the alias is unknown or its settings are unusable.
     """
     if not is_usable():
-        raise ConfigurationError(" ".join(each.message for each in problems() if each.fatal))
+        raise ConfigurationError(
+            " ".join(each.message for each in problems() if each.fatal)
+        )
     if alias not in aliases():
         raise ConfigurationError(f"{SETTING} has no application {alias!r}.")
     return _application(alias)
@@ -35,7 +37,9 @@ def application(alias: str = DEFAULT_ALIAS) -> Application:
 
 def kept_claims(alias: str) -> tuple[str, ...] | None:
     """``KEEP_CLAIMS`` of the application. None, too, if its settings cannot be used."""
-    return application(alias).keep_claims if is_usable() and alias in aliases() else None
+    return (
+        application(alias).keep_claims if is_usable() and alias in aliases() else None
+    )
 
 
 def is_usable() -> bool:
@@ -58,9 +62,13 @@ def problems() -> tuple[Problem, ...]:
     raw = _setting()
     if DEFAULT_ALIAS not in raw:
         hint = 'Add DJANGO_IDENTITY = {"default": {…}} to the settings; see the README.'
-        return (Problem("E001", f'{SETTING} must be a dict with the key "default".', hint),)
+        return (
+            Problem("E001", f'{SETTING} must be a dict with the key "default".', hint),
+        )
     return tuple(
-        problem for alias, given in raw.items() for problem in rules.alias_problems(alias, given)
+        problem
+        for alias, given in raw.items()
+        for problem in rules.alias_problems(alias, given)
     )
 
 

@@ -81,7 +81,9 @@ def _address(value: object) -> str:
     parts = urlsplit(_text(value))
     has_more = parts.query or parts.fragment or parts.username or parts.password
     # What is no port raises ``ValueError``.
-    has_server = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    has_server = (
+        parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    )
     return str(_valid(value, has_server and not has_more))
 
 
@@ -93,7 +95,10 @@ def _base(value: object) -> str:
 def is_document_key(key: Mapping[str, Any]) -> bool:
     """Whether this is a private JWK with a ``kid``, for one algorithm (RFC 8725 §3.1)."""
     texts = [key.get(name) for name in ("kid", "alg", "kty", "d")]
-    is_strong = {"RSA": len(str(key.get("n"))) >= SHORTEST_MODULUS, "EC": key.get("crv") in CURVES}
+    is_strong = {
+        "RSA": len(str(key.get("n"))) >= SHORTEST_MODULUS,
+        "EC": key.get("crv") in CURVES,
+    }
     return (
         all(isinstance(text, str) and text for text in texts)
         and key.get("use", "enc") == "enc"
@@ -129,7 +134,13 @@ KYC_SCOPE = "kyc:read"
 MEMBER_PATH = r"[^.\s]+(?:\.[^.\s]+)*"
 SCOPES = ("profile:read", KYC_SCOPE, "claims:read")
 SERVICE_NAME = "identity"
-ADDRESSES = ("BASE_URL", "AUTH_URL", "API_ORIGIN", "REDIRECT_URI", "SERVICE_ACCOUNT_URL")
+ADDRESSES = (
+    "BASE_URL",
+    "AUTH_URL",
+    "API_ORIGIN",
+    "REDIRECT_URI",
+    "SERVICE_ACCOUNT_URL",
+)
 _HOLDS = _between(timedelta(hours=1), timedelta(days=366), timedelta)
 _scopes = _list_of(_matching("[^ ]+"), least=1)
 
@@ -171,10 +182,12 @@ class Application:
     api_origin: str = _key(_base, "an http(s) address without a path, or None", None)
     # A colon ends the client id in Basic credentials (RFC 7617 §2).
     client_id: str = _key(_matching("[^:]+"), "a text without a colon")
-    client_secret: Secret = _key(_secret, "a text")  # noqa: RUF009  a field
+    client_secret: Secret = _key(_secret, "a text")
     webhook_secrets: tuple[Secret, ...] = _key(_list_of(_secret), "a list of texts", ())
     scopes: tuple[str, ...] = _key(_scopes, "a list of scopes", SCOPES)
-    later_scopes: tuple[str, ...] = _key(_list_of(_matching("[^ ]+")), "a list of scopes", ())
+    later_scopes: tuple[str, ...] = _key(
+        _list_of(_matching("[^ ]+")), "a list of scopes", ()
+    )
     keep_claims: tuple[str, ...] | None = _key(
         _list_of(_matching("[^ =]+"), least=1), "a list of claims, or None", None
     )
@@ -182,13 +195,19 @@ class Application:
         _scopes, "a list of scopes", ("profile:basic", "kyc:status")
     )
     policy: str = _key(_text, "a dotted path", "django_identity.policy.IdentityPolicy")
-    encryption_keys: tuple[Secret, ...] = _key(_list_of(_secret), "a list of texts, or None", None)
+    encryption_keys: tuple[Secret, ...] = _key(
+        _list_of(_secret), "a list of texts, or None", None
+    )
     document_keys: tuple[Mapping[str, Any], ...] = _key(
         _list_of(_document_key), PRIVATE_JWKS, (), repr=False
     )
     document_paths: Mapping[str, str] = _key(_document_paths, PATHS, {})
-    redirect_uri: str | None = _key(_address, "the registered callback address, or None", None)
-    timeout: float = _key(_between(0.001, 60, int, float), "a number of seconds up to 60", 10.0)
+    redirect_uri: str | None = _key(
+        _address, "the registered callback address, or None", None
+    )
+    timeout: float = _key(
+        _between(0.001, 60, int, float), "a number of seconds up to 60", 10.0
+    )
     refetches_per_minute: int = _key(_between(1, 1_000_000, int), "a number", 1000)
     event_subject_paths: tuple[str, ...] = _key(
         _list_of(_matching(MEMBER_PATH)),
@@ -197,13 +216,19 @@ class Application:
     )
     # The handlers of an event are retried within a day.
     event_days: int = _key(_between(2, 3650, int), "a number of days, at least 2", 180)
-    kyc_holds: timedelta = _key(_HOLDS, "a timedelta from an hour to a year", timedelta(hours=48))  # noqa: RUF009  a field
+    kyc_holds: timedelta = _key(
+        _HOLDS, "a timedelta from an hour to a year", timedelta(hours=48)
+    )
     service_name: str = _key(_text, "a text", SERVICE_NAME)
-    service_account_url: str | None = _key(_address, "an http(s) address, or None", None)
+    service_account_url: str | None = _key(
+        _address, "an http(s) address, or None", None
+    )
 
 
 RULES: Mapping[str, Rule] = {
-    each.name.upper(): each.metadata["rule"] for each in fields(Application) if each.metadata
+    each.name.upper(): each.metadata["rule"]
+    for each in fields(Application)
+    if each.metadata
 }
 
 
@@ -225,10 +250,14 @@ def alias_problems(alias: str, given: object) -> Iterator[Problem]:
     """All mistakes in the settings of one application: of its keys, else of their values."""
     where = f"{SETTING}[{alias!r}]"
     if not isinstance(given, Mapping):
-        yield Problem("E001", f"{where} must be a dict.", "See the settings in the documentation.")
+        yield Problem(
+            "E001", f"{where} must be a dict.", "See the settings in the documentation."
+        )
         return
     for name in given.keys() - RULES.keys():
-        yield Problem("E002", f"{where} has an unknown key {name!r}.", "Check the spelling.")
+        yield Problem(
+            "E002", f"{where} has an unknown key {name!r}.", "Check the spelling."
+        )
     wrong = tuple(_key_problems(where, given))
     yield from wrong or _value_problems(where, parse(alias, given))
 
@@ -240,7 +269,9 @@ def _key_problems(where: str, given: Mapping[str, Any]) -> Iterator[Problem]:
         except KeyError:
             yield Problem("E003", f"{where} lacks {name}.", f"Set it to {rule.wanted}.")
         except ValueError:
-            yield Problem("E004", f"{where}: {name} is invalid.", f"It must be {rule.wanted}.")
+            yield Problem(
+                "E004", f"{where}: {name} is invalid.", f"It must be {rule.wanted}."
+            )
 
 
 def _value_problems(where: str, application: Application) -> Iterator[Problem]:
@@ -250,7 +281,9 @@ def _value_problems(where: str, application: Application) -> Iterator[Problem]:
         secrets = [held] if isinstance(held, Secret) else held
         if any(len(secret.reveal()) < SHORTEST_SECRET for secret in secrets):
             hint = f"Use at least {SHORTEST_SECRET} random characters."
-            yield Problem("E008", f"{where}: {name} is too short to be safe.", hint, fatal=False)
+            yield Problem(
+                "E008", f"{where}: {name} is too short to be safe.", hint, fatal=False
+            )
     yield from _naming_problems(where, application)
     yield from _document_problems(where, application)
 
@@ -295,7 +328,9 @@ def _document_problems(where: str, application: Application) -> Iterator[Problem
     """A person must not consent to what the site then cannot read."""
     lists = {"LATER_SCOPES": application.later_scopes, "SCOPES": application.scopes}
     asked_in = {scope: name for name, scopes in lists.items() for scope in scopes}
-    for scope in sorted(DOCUMENT_SCOPES & asked_in.keys() - application.document_paths.keys()):
+    for scope in sorted(
+        DOCUMENT_SCOPES & asked_in.keys() - application.document_paths.keys()
+    ):
         hint = (
             f"Set DOCUMENT_PATHS, with the path that the service named for {scope} when it "
             f"approved the application, or take the scope out of {asked_in[scope]}."

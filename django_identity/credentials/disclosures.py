@@ -76,7 +76,9 @@ def freeze(value: Any) -> Any:
     if kind is dict:
         if not DIGEST_MEMBERS.isdisjoint(value):
             raise CredentialRejected(RejectionReason.DISCLOSURE_NESTED)
-        return MappingProxyType({name: freeze(member) for name, member in value.items()})
+        return MappingProxyType(
+            {name: freeze(member) for name, member in value.items()}
+        )
     if kind is list:
         return tuple(map(freeze, value))
     return value

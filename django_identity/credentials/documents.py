@@ -19,9 +19,17 @@ LARGEST: Final = 10 * 1024 * 1024
 MAX_CHARACTERS: Final = LARGEST * 4 // 3 + 8 * 1024
 LONGEST_HEADER: Final = 4 * 1024
 MOST_KEYS_TRIED: Final = 4
-CONTENT_ENCRYPTIONS: Final = ("A128GCM", "A192GCM", "A256GCM", "A128CBC-HS256", "A256CBC-HS512")
+CONTENT_ENCRYPTIONS: Final = (
+    "A128GCM",
+    "A192GCM",
+    "A256GCM",
+    "A128CBC-HS256",
+    "A256CBC-HS512",
+)
 # No "zip": a small document could inflate to a huge one. No "crit", no header that brings a key.
-HEADER_MEMBERS: Final = frozenset({"alg", "enc", "kid", "epk", "typ", "cty", "apu", "apv"})
+HEADER_MEMBERS: Final = frozenset(
+    {"alg", "enc", "kid", "epk", "typ", "cty", "apu", "apv"}
+)
 
 
 class Registry(jwe.JWERegistry):
@@ -33,7 +41,9 @@ class Registry(jwe.JWERegistry):
 
 
 @sensitive_variables()
-def open_document(document: str, *, keys: Sequence[Mapping[str, Any]], content_type: str) -> bytes:
+def open_document(
+    document: str, *, keys: Sequence[Mapping[str, Any]], content_type: str
+) -> bytes:
     """Decrypt ``document``, a compact JWE, and check that its content is of ``content_type``.
 
     ``keys`` are the application's ``document_keys``. The document's header names one of them by its
@@ -60,7 +70,9 @@ def media_type(text: str) -> str:
     return text.partition(";")[0].strip().lower().removeprefix("application/")
 
 
-def _opened(document: str, keys: Sequence[Mapping[str, Any]], kind: str) -> bytes | None:
+def _opened(
+    document: str, keys: Sequence[Mapping[str, Any]], kind: str
+) -> bytes | None:
     try:
         header = _header_of(document)
     except ValueError:
@@ -78,7 +90,9 @@ def _opened(document: str, keys: Sequence[Mapping[str, Any]], kind: str) -> byte
         # Encrypted to another key, or changed: the library raises errors of any class.
         with contextlib.suppress(Exception):
             private_key = jwk.import_key(dict(key))
-            return jwe.decrypt_compact(document, private_key, registry=registry).plaintext
+            return jwe.decrypt_compact(
+                document, private_key, registry=registry
+            ).plaintext
     return None
 
 

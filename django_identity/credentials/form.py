@@ -30,7 +30,10 @@ def take_apart(credential: str) -> tuple[bytes, list[bytes], list[bytes]]:
     disclosures = text.split(b"~")
     token = disclosures.pop(0)
     segments = token.split(b".")
-    if len(disclosures) > MAX_DISCLOSURES + 1 or len(segments[0]) > MAX_HEADER_CHARACTERS:
+    if (
+        len(disclosures) > MAX_DISCLOSURES + 1
+        or len(segments[0]) > MAX_HEADER_CHARACTERS
+    ):
         raise CredentialRejected(RejectionReason.LIMITS)
 
     if text.translate(None, _CHARACTERS):

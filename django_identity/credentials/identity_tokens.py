@@ -13,7 +13,10 @@ MAX_CHARACTERS: Final = 16 * 1024
 ACCESS_TOKENS: Final = frozenset({"at+jwt", "application/at+jwt"})
 TOKEN_TYPES: Final = ACCESS_TOKENS | {"JWT"}
 # PyJWT takes a list in which our id is one of several: ``subject_of`` compares instead.
-OPTIONS: Final[jwt.types.Options] = {"require": ["iss", "aud", "sub", "exp"], "verify_aud": False}
+OPTIONS: Final[jwt.types.Options] = {
+    "require": ["iss", "aud", "sub", "exp"],
+    "verify_aud": False,
+}
 
 
 @sensitive_variables()
@@ -37,18 +40,27 @@ def subject_of(
         if key is None or kind not in TOKEN_TYPES:
             return None
         claims = jwt.decode(
-            token, key, algorithms=["ES256"], issuer=issuer, leeway=leeway, options=OPTIONS
+            token,
+            key,
+            algorithms=["ES256"],
+            issuer=issuer,
+            leeway=leeway,
+            options=OPTIONS,
         )
     except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError):
         return None
 
     # Another application could hand in the token that it was given for a person.
-    if not _is_for(audience, claims, issuer=issuer, is_access_token=kind in ACCESS_TOKENS):
+    if not _is_for(
+        audience, claims, issuer=issuer, is_access_token=kind in ACCESS_TOKENS
+    ):
         return None
     return str(claims["sub"])
 
 
-def _is_for(audience: str, claims: dict[str, Any], *, issuer: str, is_access_token: bool) -> bool:
+def _is_for(
+    audience: str, claims: dict[str, Any], *, issuer: str, is_access_token: bool
+) -> bool:
     aud = claims["aud"]
     if not is_access_token:
         return aud in (audience, [audience])

@@ -112,7 +112,11 @@ def _public_key(jwk: Mapping[Any, Any]) -> ec.EllipticCurvePublicKey | None:
 
 def _coordinate(text: object) -> int | None:
     """A coordinate of a P-256 point (RFC 7518 §6.2.1.2), or None."""
-    if not isinstance(text, str) or len(text) != _COORDINATE_CHARACTERS or not text.isascii():
+    if (
+        not isinstance(text, str)
+        or len(text) != _COORDINATE_CHARACTERS
+        or not text.isascii()
+    ):
         return None
     octets = text.encode("ascii")
     if not base64url.is_valid(octets):

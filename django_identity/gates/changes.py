@@ -105,7 +105,9 @@ def _change(address: Address, present: _Map, former: _Map) -> Change | None:
     for pair in pairs:
         for compared in (pair.now, *pair.before):
             if compared.error:
-                return Change(Verdict.NOT_READ, address, f"{compared.url}: {compared.error}")
+                return Change(
+                    Verdict.NOT_READ, address, f"{compared.url}: {compared.error}"
+                )
 
     stricter = None
     for pair in pairs:
@@ -158,17 +160,25 @@ def map_from_json(stored: Any) -> list[Address]:
     """The addresses that ``map_as_json`` has written. Raises ``NotAMap``."""
     try:
         if stored["version"] != VERSION:
-            raise NotAMap(f"it has version {stored['version']}, and this is version {VERSION}")
+            raise NotAMap(
+                f"it has version {stored['version']}, and this is version {VERSION}"
+            )
         if stored["urlconf"] != settings.ROOT_URLCONF:
             raise NotAMap(f"it is of another site: {stored['urlconf']}")
         return [_address_from_json(entry) for entry in stored["addresses"]]
     except (LookupError, TypeError, AttributeError, ImproperlyConfigured) as error:
-        raise NotAMap(f"it is not what --json wrote ({type(error).__name__})") from error
+        raise NotAMap(
+            f"it is not what --json wrote ({type(error).__name__})"
+        ) from error
 
 
 def _address_as_json(address: Address) -> dict[str, Any]:
     guards = [
-        {"demand": as_json(guard.demand), "closed": guard.closed, "method": guard.method}
+        {
+            "demand": as_json(guard.demand),
+            "closed": guard.closed,
+            "method": guard.method,
+        }
         for guard in address.reading.guards
     ]
     return {
@@ -184,6 +194,10 @@ def _address_as_json(address: Address) -> dict[str, Any]:
 def _address_from_json(entry: dict[str, Any]) -> Address:
     guards: list[Guard] = []
     for guard in entry["guards"]:
-        guards.append(Guard(from_json(guard["demand"]), guard["closed"], guard["method"]))
+        guards.append(
+            Guard(from_json(guard["demand"]), guard["closed"], guard["method"])
+        )
     reading = Reading(tuple(guards), tuple(entry["methods"]))
-    return Address(entry["url"], entry["view"], reading, entry["error"], entry["answered_by"])
+    return Address(
+        entry["url"], entry["view"], reading, entry["error"], entry["answered_by"]
+    )

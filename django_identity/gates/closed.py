@@ -23,12 +23,19 @@ from django_identity.lifecycle.shortfalls import Shortfall
 from django_identity.requirements import RecentSignIn, RequiredScope, Requirement
 from django_identity.texts import advice
 from django_identity.texts.labels import needed
-from django_identity.views.pages import NEVER_CACHED, address_of, page, path_of, why_asked
+from django_identity.views.pages import (
+    NEVER_CACHED,
+    address_of,
+    page,
+    path_of,
+    why_asked,
+)
 from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
 
 ANSWERS = ("redirect", "forbid", "problem")
 OnClosed = (
-    Literal["redirect", "forbid", "problem"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]
+    Literal["redirect", "forbid", "problem"]
+    | Callable[[HttpRequest, "Closed"], HttpResponseBase]
 )
 
 NOT_SIGNED_IN = "not_signed_in"
@@ -95,7 +102,11 @@ class Closed:
         else:
             recovery = Recovery.RESTART
         return problem_body(
-            self.status, code=self.code, detail=self.detail, missing=self.asked, recovery=recovery
+            self.status,
+            code=self.code,
+            detail=self.detail,
+            missing=self.asked,
+            recovery=recovery,
         )
 
 
@@ -127,7 +138,9 @@ def require_answer(on_closed: object) -> None:
     """Raise ``ImproperlyConfigured`` unless ``on_closed`` says what a closed gate answers."""
     if on_closed not in ANSWERS and not callable(on_closed):
         names = ", ".join(f'"{answer}"' for answer in ANSWERS)
-        raise ImproperlyConfigured(f"on_closed is {names} or a callable, not {on_closed!r}.")
+        raise ImproperlyConfigured(
+            f"on_closed is {names} or a callable, not {on_closed!r}."
+        )
 
 
 def keep_private(response: Any, *headers: str) -> Any:
@@ -166,7 +179,10 @@ def _lead_to(address: str, request: HttpRequest) -> HttpResponse:
 
 
 def _answer_without_us(
-    request: HttpRequest, on_closed: Literal["redirect", "forbid"], closed: Closed, next_url: str
+    request: HttpRequest,
+    on_closed: Literal["redirect", "forbid"],
+    closed: Closed,
+    next_url: str,
 ) -> HttpResponse:
     """On a host whose URLconf lacks our addresses: lead to ``LOGIN_URL``, or say what is missing.
 
@@ -187,7 +203,9 @@ def _login_url(request: HttpRequest, next_url: str) -> str:
 
 
 def _problem(closed: Closed) -> HttpResponseBase:
-    response = JsonResponse(closed.problem(), status=closed.status, content_type=MEDIA_TYPE)
+    response = JsonResponse(
+        closed.problem(), status=closed.status, content_type=MEDIA_TYPE
+    )
     # A 401 names a way to sign in (RFC 9110 §11.6.1).
     if closed.status == 401:
         response["WWW-Authenticate"] = CHALLENGE
@@ -200,7 +218,9 @@ def _page_to_come_back_to(request: HttpRequest, closed: Closed) -> str:
     A part that HTMX asks for leads back to the page that it is in.
     """
     # After a step-up the page of a form is shown again.
-    is_step_up = isinstance(closed.requirement, RecentSignIn) and closed.shortfall is not None
+    is_step_up = (
+        isinstance(closed.requirement, RecentSignIn) and closed.shortfall is not None
+    )
     if request.method not in ("GET", "HEAD") and not is_step_up:
         return ""
     current = request.headers.get("HX-Current-URL", "")
@@ -212,7 +232,9 @@ def _page_to_come_back_to(request: HttpRequest, closed: Closed) -> str:
     return path_of(request, with_query=True)
 
 
-def _explain(request: HttpRequest, closed: Closed, *, way_in: str, next_url: str) -> HttpResponse:
+def _explain(
+    request: HttpRequest, closed: Closed, *, way_in: str, next_url: str
+) -> HttpResponse:
     """The page that says which proof is missing, why, and how to get it (403)."""
     application = conf.application(closed.application)
     context = {

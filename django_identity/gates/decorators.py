@@ -50,7 +50,9 @@ def kyc_level_required(
     on_closed: OnClosed = "redirect",
 ) -> Decorator:
     """Open a sync or async view only to people verified at ``level`` or above."""
-    return _decorator(Gate(kyc_level=level, application=application, on_closed=on_closed))
+    return _decorator(
+        Gate(kyc_level=level, application=application, on_closed=on_closed)
+    )
 
 
 def scope_required(
@@ -73,14 +75,18 @@ def recent_sign_in_required(
 
     The service may not ask them for a password again.
     """
-    return _decorator(Gate(minutes=minutes, application=application, on_closed=on_closed))
+    return _decorator(
+        Gate(minutes=minutes, application=application, on_closed=on_closed)
+    )
 
 
 def _decorator(gate: Gate) -> Decorator:
     """Under ``LoginRequiredMiddleware`` the gate answers, and not the middleware."""
 
     def decorate(view: View, /) -> View:
-        return login_not_required(guarded(view, [gate], is_async=iscoroutinefunction(view)))
+        return login_not_required(
+            guarded(view, [gate], is_async=iscoroutinefunction(view))
+        )
 
     return decorate
 
@@ -112,7 +118,9 @@ def _gated(view: Callable[..., Any], gates: Sequence[Gate]) -> Callable[..., Any
         response = view(request, *args, **kwargs)
         if iscoroutine(response):
             response.close()
-            raise ImproperlyConfigured("a sync gate stands around an async view: use a mixin")
+            raise ImproperlyConfigured(
+                "a sync gate stands around an async view: use a mixin"
+            )
         return keep_private(response)
 
     return gated

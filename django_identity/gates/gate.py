@@ -51,7 +51,12 @@ class Gate:
         application: str = conf.DEFAULT_ALIAS,
         on_closed: OnClosed = "redirect",
     ) -> None:
-        arguments = {"claims": claims, "kyc_level": kyc_level, "scope": scope, "minutes": minutes}
+        arguments = {
+            "claims": claims,
+            "kyc_level": kyc_level,
+            "scope": scope,
+            "minutes": minutes,
+        }
         try:
             self.requirements = _requirements(arguments, application)
             _require_kept(self.requirements, application)
@@ -79,7 +84,9 @@ class Missing(NamedTuple):
     shortfall: Shortfall
 
 
-def closed_to(gate: Gate, user: object, *, session: Session | None = None) -> Closed | None:
+def closed_to(
+    gate: Gate, user: object, *, session: Session | None = None
+) -> Closed | None:
     """Why ``gate`` is closed to ``user`` at this moment, or None if it is open.
 
     ``session``: the request's, without which a gate with ``minutes`` is closed. Raises
@@ -88,7 +95,9 @@ def closed_to(gate: Gate, user: object, *, session: Session | None = None) -> Cl
     for requirement in gate.requirements:
         if isinstance(requirement, RequiredScope):
             _require_listed(requirement)
-    missing = missing_to(gate, standing_of(user, application=gate.application), session=session)
+    missing = missing_to(
+        gate, standing_of(user, application=gate.application), session=session
+    )
     if missing is None:
         return None
     if not getattr(user, "is_authenticated", False):
@@ -96,7 +105,9 @@ def closed_to(gate: Gate, user: object, *, session: Session | None = None) -> Cl
     return Closed(missing.requirement, missing.shortfall)
 
 
-async def aclosed_to(gate: Gate, user: object, *, session: Session | None = None) -> Closed | None:
+async def aclosed_to(
+    gate: Gate, user: object, *, session: Session | None = None
+) -> Closed | None:
     """``closed_to`` for async code."""
     return await sync_to_async(closed_to)(gate, user, session=session)
 
@@ -110,7 +121,9 @@ def missing_to(
     """What somebody with this standing lacks, or None if the gate is open."""
     for requirement in gate.requirements:
         if isinstance(requirement, RecentSignIn):
-            shortfall = step_up.shortfall(standing, session, minutes=requirement.minutes)
+            shortfall = step_up.shortfall(
+                standing, session, minutes=requirement.minutes
+            )
         else:
             shortfall = standing.shortfall(requirement)
         if shortfall is not None:
@@ -154,14 +167,22 @@ def scopes_of(application: conf.Application) -> set[str]:
     return {*application.scopes, *application.later_scopes, *application.connect_scopes}
 
 
-def _requirements(arguments: dict[str, Any], application: str) -> tuple[Requirement, ...]:
+def _requirements(
+    arguments: dict[str, Any], application: str
+) -> tuple[Requirement, ...]:
     """What the one argument that is not empty asks for."""
-    asked = {name: value for name, value in arguments.items() if value not in ("", 0, ())}
+    asked = {
+        name: value for name, value in arguments.items() if value not in ("", 0, ())
+    }
     if not asked:
-        raise ImproperlyConfigured("A gate asks for claims, a KYC level, a scope or minutes.")
+        raise ImproperlyConfigured(
+            "A gate asks for claims, a KYC level, a scope or minutes."
+        )
     if len(asked) > 1:
         named = " and ".join(f"{name} ({value!r})" for name, value in asked.items())
-        raise ImproperlyConfigured(f"This gate asks for {named}. Write a gate for each.")
+        raise ImproperlyConfigured(
+            f"This gate asks for {named}. Write a gate for each."
+        )
 
     [(name, value)] = asked.items()
     if name == "claims":
@@ -174,11 +195,15 @@ def _require_kept(requirements: Iterable[Requirement], application: str) -> None
     kept = conf.kept_claims(application)
     if kept is None:
         return
-    claims = [required for required in requirements if isinstance(required, RequiredClaim)]
+    claims = [
+        required for required in requirements if isinstance(required, RequiredClaim)
+    ]
     dropped = {claim.claim_type for claim in claims}.difference(kept)
     if dropped:
         names = ", ".join(sorted(dropped))
-        raise ImproperlyConfigured(f"KEEP_CLAIMS of the application {application!r} drops {names}.")
+        raise ImproperlyConfigured(
+            f"KEEP_CLAIMS of the application {application!r} drops {names}."
+        )
 
 
 def _require_listed(required: RequiredScope) -> None:

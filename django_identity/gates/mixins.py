@@ -70,8 +70,12 @@ class GateMixin(View):
             elif isinstance(value, tuple | list):
                 claims = value
             else:
-                raise ImproperlyConfigured(f"It is a tuple or a list of claims, not {value!r}.")
-            return Gate(*claims, **others, application=application, on_closed=self.on_closed)
+                raise ImproperlyConfigured(
+                    f"It is a tuple or a list of claims, not {value!r}."
+                )
+            return Gate(
+                *claims, **others, application=application, on_closed=self.on_closed
+            )
         except ImproperlyConfigured as error:
             owner = layer
             if not isinstance(layer, type):
@@ -94,7 +98,9 @@ class ClaimRequiredMixin(GateMixin):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        return self.guarded(super().dispatch, "required_claims")(request, *args, **kwargs)
+        return self.guarded(super().dispatch, "required_claims")(
+            request, *args, **kwargs
+        )
 
 
 class KycLevelRequiredMixin(GateMixin):
@@ -108,7 +114,9 @@ class KycLevelRequiredMixin(GateMixin):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        return self.guarded(super().dispatch, "required_kyc_level")(request, *args, **kwargs)
+        return self.guarded(super().dispatch, "required_kyc_level")(
+            request, *args, **kwargs
+        )
 
 
 class ScopeRequiredMixin(GateMixin):
@@ -122,7 +130,9 @@ class ScopeRequiredMixin(GateMixin):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        return self.guarded(super().dispatch, "required_scope")(request, *args, **kwargs)
+        return self.guarded(super().dispatch, "required_scope")(
+            request, *args, **kwargs
+        )
 
 
 class RecentSignInRequiredMixin(GateMixin):
@@ -136,4 +146,6 @@ class RecentSignInRequiredMixin(GateMixin):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        return self.guarded(super().dispatch, "recent_sign_in_minutes")(request, *args, **kwargs)
+        return self.guarded(super().dispatch, "recent_sign_in_minutes")(
+            request, *args, **kwargs
+        )

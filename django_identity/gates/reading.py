@@ -50,7 +50,9 @@ class Reading:
 
     def demand(self, method: str) -> Demand:
         """What a request of ``method`` must meet. An empty text: what every request must meet."""
-        return every(guard.passed_by for guard in self.guards if guard.method in ("", method))
+        return every(
+            guard.passed_by for guard in self.guards if guard.method in ("", method)
+        )
 
 
 class _AsView(NamedTuple):
@@ -75,7 +77,9 @@ def read(view: Callable[..., Any]) -> Reading:
     guards += _permissions(as_view)
     handlers = dict(_handlers(as_view))
     for method, handler in handlers.items():
-        guards += [_guard(gate, method=method) for gate in _gates_on(_layers_of(handler))]
+        guards += [
+            _guard(gate, method=method) for gate in _gates_on(_layers_of(handler))
+        ]
     return Reading(tuple(guards), tuple(handlers))
 
 
@@ -103,7 +107,9 @@ def _as_view_of(layers: Iterable[Any]) -> _AsView | None:
         view_class = attributes.get("view_class", attributes.get("cls"))
         if isinstance(view_class, type):
             initkwargs = attributes.get("view_initkwargs", attributes.get("initkwargs"))
-            return _AsView(view_class, initkwargs or {}, attributes.get("actions") or {})
+            return _AsView(
+                view_class, initkwargs or {}, attributes.get("actions") or {}
+            )
     return None
 
 

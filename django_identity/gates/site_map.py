@@ -20,7 +20,11 @@ from django_identity.requirements import RequiredScope
 # What stands before a view that could not be read.
 NOTHING = Reading()
 #: The names of includes whose open addresses a list folds into one line.
-FOLDED = {"admin": "Django's admin", "identity": "this package", "identity_api": "this package"}
+FOLDED = {
+    "admin": "Django's admin",
+    "identity": "this package",
+    "identity_api": "this package",
+}
 #: Of an address about which nobody can tell whether an earlier pattern answers it.
 UNKNOWN = "?"
 # Each is compared with all before it.
@@ -146,7 +150,9 @@ def passed_by(
 
 def unused_scopes() -> list[tuple[str, str]]:
     """Application and scope of ``LATER_SCOPES`` for which no gate asks."""
-    asked = {(required.application, required.scope) for _url, required in _required_scopes()}
+    asked = {
+        (required.application, required.scope) for _url, required in _required_scopes()
+    }
     unused: list[tuple[str, str]] = []
     for application in conf.applications():
         for scope in application.later_scopes:
@@ -157,7 +163,9 @@ def unused_scopes() -> list[tuple[str, str]]:
 
 def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
     """Address and scope of each gate for a scope that its application never asks for."""
-    listed = {application.alias: scopes_of(application) for application in conf.applications()}
+    listed = {
+        application.alias: scopes_of(application) for application in conf.applications()
+    }
     for url, required in _required_scopes():
         if required.scope not in listed.get(required.application, ()):
             yield url, required

@@ -74,7 +74,9 @@ def require_free_address(application: Application, profile: Profile) -> None:
     _require_free(site, usable(profile).email)
 
 
-def sign_up(application: Application, profile: Profile, kyc: KycStatus | None) -> AbstractBaseUser:
+def sign_up(
+    application: Application, profile: Profile, kyc: KycStatus | None
+) -> AbstractBaseUser:
     """Create a user with the fields of the policy, by the site's ``create_user``.
 
     It has no password. Two sign-ups with one e-mail address at the same moment are stopped by the
@@ -83,7 +85,9 @@ def sign_up(application: Application, profile: Profile, kyc: KycStatus | None) -
     """
     site = policy.load(application.policy)
     profile = usable(profile)
-    fields = policy.writable(site.new_user_fields(profile=profile, kyc=kyc), "new_user_fields")
+    fields = policy.writable(
+        site.new_user_fields(profile=profile, kyc=kyc), "new_user_fields"
+    )
     try:
         created = _created(fields)
     except NOT_OF_THE_SITE:
@@ -176,7 +180,9 @@ def overwrite_fields(
         site.changed_user_fields(user, profile=profile, kyc=kyc, claims=claims),
         "changed_user_fields",
     )
-    changed = {name: value for name, value in fields.items() if getattr(user, name) != value}
+    changed = {
+        name: value for name, value in fields.items() if getattr(user, name) != value
+    }
     if not changed:
         return ""
 
@@ -206,7 +212,12 @@ def _overwrite(
     except NOT_OF_THE_SITE:
         raise
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
-        log_trouble(LogEvent.USER_FIELDS_REFUSED, error, fields=",".join(sorted(changed)), **facts)
+        log_trouble(
+            LogEvent.USER_FIELDS_REFUSED,
+            error,
+            fields=",".join(sorted(changed)),
+            **facts,
+        )
         return False
     if refused:
         facts["fields"] = ",".join(sorted(refused))
@@ -247,7 +258,10 @@ def with_address(user: AbstractBaseUser, address: str) -> AbstractBaseUser:
 
 
 def _require_free(
-    site: policy.IdentityPolicy, address: str, *, besides: AbstractBaseUser | None = None
+    site: policy.IdentityPolicy,
+    address: str,
+    *,
+    besides: AbstractBaseUser | None = None,
 ) -> None:
     """Raises ``EmailTaken`` if an account ``besides`` this one has the address."""
     if not address:
@@ -264,7 +278,9 @@ def _manager() -> Any:
 
 def _refused_of(user: AbstractBaseUser) -> set[str]:
     """The names of the fields that the user model refuses, in the steps of ``full_clean``."""
-    own_rules = partial(user.full_clean, validate_unique=False, validate_constraints=False)
+    own_rules = partial(
+        user.full_clean, validate_unique=False, validate_constraints=False
+    )
     refused = _refused(own_rules)
     if refused:
         return refused

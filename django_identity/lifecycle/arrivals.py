@@ -12,8 +12,19 @@ from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
 from django_identity.exceptions import MalformedAnswer
 from django_identity.lifecycle import claims, kyc, notices, refetch, tokens, withdrawal
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, Purpose, StoredClaim
-from django_identity.service.answers import ClaimsAnswer, KycStatus, Profile, TokenAnswer
+from django_identity.models import (
+    Consent,
+    LinkedIdentity,
+    LinkedVia,
+    Purpose,
+    StoredClaim,
+)
+from django_identity.service.answers import (
+    ClaimsAnswer,
+    KycStatus,
+    Profile,
+    TokenAnswer,
+)
 
 
 class Arrival(StrEnum):
@@ -85,7 +96,9 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
     But no scope of ``LATER_SCOPES``: the code may be another person's, and the account's owner has
     not allowed this site to read it.
     """
-    brought = [each for each in request.scopes if each not in request.application.later_scopes]
+    brought = [
+        each for each in request.scopes if each not in request.application.later_scopes
+    ]
     identity.scopes = list(dict.fromkeys([*identity.scopes, *brought]))
     identity.connect_issued_at = request.said_at
     identity.connect_person = notices.masked(request.profile)
@@ -94,12 +107,16 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
         identity.set_columns(kyc.columns_of(request.kyc, said_at=request.said_at))
 
 
-def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer) -> Stored:
+def _take_sign_in(
+    request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer
+) -> Stored:
     """A sign-in replaces everything: what it does not bring is emptied."""
     columns = {
         **withdrawal.NOTHING_HELD,
         # In whole seconds, because the service's time-stamps may have no fractions.
-        "signed_in_at": max(identity.signed_in_at, request.began_at.replace(microsecond=0)),
+        "signed_in_at": max(
+            identity.signed_in_at, request.began_at.replace(microsecond=0)
+        ),
         "scopes": list(request.scopes),
     }
     if request.kyc is not None:

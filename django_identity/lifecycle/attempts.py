@@ -64,7 +64,9 @@ def next_attempt(attempts: int) -> datetime:
 
 def is_taken(row: Any) -> bool:
     """Whether a worker has the row now: it is due later though it has not failed."""
-    is_due_later = row.next_attempt_at is not None and row.next_attempt_at > timezone.now()
+    is_due_later = (
+        row.next_attempt_at is not None and row.next_attempt_at > timezone.now()
+    )
     return is_due_later and row.attempts > 0 and not row.error
 
 

@@ -123,12 +123,16 @@ def tables() -> tuple[list[QuerySet[Any]], dict[str, str]]:
     unread: dict[str, str] = {}
     for alias in connections:
         try:
-            names = set(connections[alias].introspection.table_names(include_views=True))
+            names = set(
+                connections[alias].introspection.table_names(include_views=True)
+            )
         except (DatabaseError, InterfaceError) as error:
             unread[alias] = type(error).__name__
             continue
         for model in wanted:
-            if model._meta.db_table in names and router.allow_migrate_model(alias, model):
+            if model._meta.db_table in names and router.allow_migrate_model(
+                alias, model
+            ):
                 # Not by a manager of the site, which may hide some rows.
                 found.append(QuerySet(model, using=alias))
 
@@ -209,7 +213,9 @@ def _is_shared(word: str) -> bool:
     return bool(0 < counts["all"] <= 2 * counts["named"])
 
 
-def _texts_of(table: QuerySet[Any], column: models.Field[Any, Any]) -> Iterator[str | None]:
+def _texts_of(
+    table: QuerySet[Any], column: models.Field[Any, Any]
+) -> Iterator[str | None]:
     """The text of each value in a column, or None for one that is too long."""
     name = column.attname
     is_binary = isinstance(column, models.BinaryField)
@@ -236,8 +242,10 @@ def _cached_texts(name: str) -> Iterator[str]:
         return
     table = cache.cache_model_class._meta.db_table
     connection = connections[router.db_for_read(cache.cache_model_class)]
+    quoted = connection.ops.quote_name(table)
+    statement = f"SELECT cache_key, value FROM {quoted}"  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT cache_key, value FROM {connection.ops.quote_name(table)}")  # noqa: S608  quoted
+        cursor.execute(statement)
         for key, value in cursor:
             yield f"{key} {base64.b64decode(value).decode(errors='ignore')}"
 

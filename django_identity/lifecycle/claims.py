@@ -85,7 +85,9 @@ def write(
     ignore case.
     """
     wanted = rows_of(identity, answer, proof)
-    stored = {_key(row): row for row in StoredClaim.objects.filter(identity_id=identity.pk)}
+    stored = {
+        _key(row): row for row in StoredClaim.objects.filter(identity_id=identity.pk)
+    }
     issued_at = _issued_at(proof)
     for key in stored.keys() & wanted.keys():
         row = wanted[key]
@@ -178,7 +180,9 @@ def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
     row.valid_until = _earliest(row.expires_at, _ends_at(proof))
 
 
-def _disclosed(proof: VerifiedCredential | None, identity: LinkedIdentity) -> dict[str, Any]:
+def _disclosed(
+    proof: VerifiedCredential | None, identity: LinkedIdentity
+) -> dict[str, Any]:
     """The claims of the credential that can be stored, and that ``KEEP_CLAIMS`` does not drop."""
     if proof is None:
         return {}
@@ -207,12 +211,16 @@ def _mismatched(answer: ClaimsAnswer, disclosed: Mapping[str, Any]) -> set[str]:
     return found
 
 
-def _unlisted(answer: ClaimsAnswer, disclosed: Mapping[str, Any]) -> Iterator[ListedClaim]:
+def _unlisted(
+    answer: ClaimsAnswer, disclosed: Mapping[str, Any]
+) -> Iterator[ListedClaim]:
     """What the credential discloses beyond the list."""
     for name in disclosed.keys() - {listed.claim_type for listed in answer.claims}:
         named = str(_provider_in(disclosed[name]) or "")
         provider = without_controls(named[:LONGEST_NAME])
-        yield ListedClaim(name, provider=provider, revoked=False, proof_hash="", expires_at=None)
+        yield ListedClaim(
+            name, provider=provider, revoked=False, proof_hash="", expires_at=None
+        )
 
 
 def _provider_in(value: object) -> object:
@@ -227,7 +235,11 @@ def _is_storable(name: str, value: object) -> bool:
 
     A claim that cannot be stored opens no gate.
     """
-    return len(name) <= LONGEST_NAME and name.isprintable() and "\\u0000" not in json.dumps(value)
+    return (
+        len(name) <= LONGEST_NAME
+        and name.isprintable()
+        and "\\u0000" not in json.dumps(value)
+    )
 
 
 def _moment(text: object) -> datetime | None:
@@ -273,7 +285,11 @@ def _revoked_at(
 
 def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
     """Revoke the claims that the answer lists as revoked, whatever else is wrong with it."""
-    revoked = {(listed.claim_type, listed.provider) for listed in answer.claims if listed.revoked}
+    revoked = {
+        (listed.claim_type, listed.provider)
+        for listed in answer.claims
+        if listed.revoked
+    }
     if not revoked:
         return
     standing = StoredClaim.objects.filter(identity_id=identity.pk, revoked_at=None)

@@ -31,7 +31,9 @@ CODE_LIFETIME = timedelta(minutes=10)
 MOST_TRIES = 5
 
 
-def identity_of(user: AbstractBaseUser, *, application: Application) -> LinkedIdentity | None:
+def identity_of(
+    user: AbstractBaseUser, *, application: Application
+) -> LinkedIdentity | None:
     """The identity of ``user`` under the application, or None."""
     return LinkedIdentity.objects.under(application).filter(user_id=user.pk).first()
 
@@ -42,7 +44,11 @@ def undo(user: AbstractBaseUser, *, application: Application) -> bool:
     Raises like ``withdrawal.disconnect``.
     """
     identity = identity_of(user, application=application)
-    return identity is not None and identity.connect_only and withdrawal.disconnect(identity)
+    return (
+        identity is not None
+        and identity.connect_only
+        and withdrawal.disconnect(identity)
+    )
 
 
 def is_spent(error: exceptions.IdentityError) -> bool:
@@ -54,7 +60,9 @@ def is_spent(error: exceptions.IdentityError) -> bool:
 
 
 @sensitive_variables()
-def redeem(application: Application, pasted: str, *, user: AbstractBaseUser) -> LinkedIdentity:
+def redeem(
+    application: Application, pasted: str, *, user: AbstractBaseUser
+) -> LinkedIdentity:
     """Redeem the code in ``pasted`` and link its identity to ``user``, who is signed in.
 
     The code is sent at most once. A later request with it gets the identity that the code linked,
@@ -67,7 +75,9 @@ def redeem(application: Application, pasted: str, *, user: AbstractBaseUser) -> 
         return _linked_before(redemption, user)
 
     try:
-        answer = ServiceClient(application).redeem_connect_code(code, application.connect_scopes)
+        answer = ServiceClient(application).redeem_connect_code(
+            code, application.connect_scopes
+        )
         _keep(redemption, request_id=answer.request_id)
         identity = _link(application, answer, redemption)
     except exceptions.IdentityError as error:
@@ -81,7 +91,9 @@ def redeem(application: Application, pasted: str, *, user: AbstractBaseUser) -> 
 
 
 @sensitive_variables()
-def _entered(application: Application, code: str, user: AbstractBaseUser) -> ConnectRedemption:
+def _entered(
+    application: Application, code: str, user: AbstractBaseUser
+) -> ConnectRedemption:
     """The record of a code that ``user`` has entered. It is not saved yet."""
     # A keyed digest. A plain one could be reversed, because there are few possible codes.
     value = f"{application.alias}/{application.environment}/{code}"
@@ -99,13 +111,17 @@ def _claim(redemption: ConnectRedemption, user: AbstractBaseUser) -> bool:
     Raises ``FlowError`` after too many codes. What is not sent may be entered again.
     """
     ConnectRedemption.objects.filter(expires_at__lt=timezone.now()).delete()
-    theirs = ConnectRedemption.objects.filter(application=redemption.application, user_id=user.pk)
+    theirs = ConnectRedemption.objects.filter(
+        application=redemption.application, user_id=user.pk
+    )
     try:
         with database.atomic():
             # One after another, so that the count misses none that is being written.
             database.all_users().select_for_update().filter(pk=user.pk).first()
             # In a site that validates each row before it is saved, a repeat would be another error.
-            if ConnectRedemption.objects.filter(code_digest=redemption.code_digest).exists():
+            if ConnectRedemption.objects.filter(
+                code_digest=redemption.code_digest
+            ).exists():
                 return False
             redemption.save(force_insert=True)
             if theirs.count() > MOST_TRIES:
@@ -116,7 +132,9 @@ def _claim(redemption: ConnectRedemption, user: AbstractBaseUser) -> bool:
     return True
 
 
-def _linked_before(entered: ConnectRedemption, user: AbstractBaseUser) -> LinkedIdentity:
+def _linked_before(
+    entered: ConnectRedemption, user: AbstractBaseUser
+) -> LinkedIdentity:
     """What the code linked, only for the same user: a code does not prove who has it."""
     first = ConnectRedemption.objects.filter(code_digest=entered.code_digest).first()
     if first is None or (first.user_id == user.pk and not first.outcome):

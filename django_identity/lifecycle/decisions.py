@@ -76,7 +76,9 @@ DECISIONS: Mapping[tuple[Arrival, Subject], Decision] = {
     (Arrival.SIGN_IN, Subject.BEING_ERASED): Refuse("erasure_pending"),
     (Arrival.LINK, Subject.NONE): Allow(LinkedVia.OAUTH, asks=MAY_LINK),
     (Arrival.LINK, Subject.HOLDS_ANOTHER): Refuse("user_holds_another"),
-    (Arrival.LINK, Subject.NEVER_GRANTED): Allow(LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN,)),
+    (Arrival.LINK, Subject.NEVER_GRANTED): Allow(
+        LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN,)
+    ),
     (Arrival.LINK, Subject.CONNECT): Allow(LinkedVia.OAUTH, asks=MAY_LINK),
     (Arrival.LINK, Subject.OAUTH): BY_SIGN_IN,
     (Arrival.LINK, Subject.REVOKED): BY_SIGN_IN,
@@ -85,7 +87,9 @@ DECISIONS: Mapping[tuple[Arrival, Subject], Decision] = {
     (Arrival.LINK, Subject.BEING_ERASED): Refuse("erasure_pending"),
     (Arrival.RENEW, Subject.NONE): Refuse("subject_changed"),
     (Arrival.RENEW, Subject.HOLDS_ANOTHER): Refuse("subject_changed"),
-    (Arrival.RENEW, Subject.NEVER_GRANTED): Allow(LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN,)),
+    (Arrival.RENEW, Subject.NEVER_GRANTED): Allow(
+        LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN,)
+    ),
     (Arrival.RENEW, Subject.CONNECT): Allow(LinkedVia.OAUTH, asks=MAY_LINK),
     (Arrival.RENEW, Subject.OAUTH): BY_SIGN_IN,
     (Arrival.RENEW, Subject.REVOKED): BY_SIGN_IN,
@@ -145,5 +149,7 @@ def _subject(request: LinkRequest, known: LinkedIdentity | None) -> Subject:
 
 
 def _without_row(request: LinkRequest) -> Subject:
-    of_account = LinkedIdentity.objects.under(request.application).filter(user_id=request.user_id)
+    of_account = LinkedIdentity.objects.under(request.application).filter(
+        user_id=request.user_id
+    )
     return Subject.HOLDS_ANOTHER if of_account.exists() else Subject.NONE

@@ -33,13 +33,17 @@ def read(
     alias = identity.application
     application = conf.application(alias)
     try:
-        if not policy.load(application.policy).may_read_documents(asked_by, identity, scope=scope):
+        if not policy.load(application.policy).may_read_documents(
+            asked_by, identity, scope=scope
+        ):
             raise DocumentsNotAllowed("the policy refuses")
         _require_consent(identity, scope)
         reader = Reader(identity)
         subject = identity.subject
         listed = reader.read(
-            lambda token: reader.client.documents(subject, scope=scope, access_token=token)
+            lambda token: reader.client.documents(
+                subject, scope=scope, access_token=token
+            )
         )
         documents = tuple(_opened(each, application, scope) for each in listed)
         # It may have been withdrawn while the service answered.
@@ -47,12 +51,22 @@ def read(
     except IdentityError as error:
         log_failure(LogEvent.DOCUMENTS_FAILED, error, application=alias)
         raise
-    log(LogEvent.DOCUMENTS_READ, application=alias, view=view, scope=scope, row=identity.pk)
+    log(
+        LogEvent.DOCUMENTS_READ,
+        application=alias,
+        view=view,
+        scope=scope,
+        row=identity.pk,
+    )
     return documents
 
 
 def _require_consent(identity: LinkedIdentity | None, scope: str) -> None:
-    if identity is None or identity.consent != Consent.GRANTED or scope not in identity.scopes:
+    if (
+        identity is None
+        or identity.consent != Consent.GRANTED
+        or scope not in identity.scopes
+    ):
         raise DocumentsNotAllowed(f"no consent covers {scope}")
 
 

@@ -183,7 +183,10 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
         identity,
         TokenGrant.objects.filter(identity=identity).first() if identity else None,
         tuple(kind for kind in _newest_about(person) if kind.records),
-        tuple((labels.label_of(user, name), held) for name, held in _names_of(user).items()),
+        tuple(
+            (labels.label_of(user, name), held)
+            for name, held in _names_of(user).items()
+        ),
         tuple(each for each in others.values() if each.application in conf.aliases()),
     )
 
@@ -206,7 +209,9 @@ def _newest_about(person: Person) -> Iterator[HeldKind]:
         newest = rows.only(*columns)
         if place.model is StoredClaim:
             # The policy of the identity's application reads the value.
-            newest = rows.select_related("identity").only(*columns, "identity__application")
+            newest = rows.select_related("identity").only(
+                *columns, "identity__application"
+            )
         newest = newest.order_by("-pk")[:MOST_SHOWN]
         records = tuple(_record(row, columns) for row in newest)
         count = len(records) if len(records) < MOST_SHOWN else rows.count()

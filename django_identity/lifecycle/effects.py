@@ -63,7 +63,10 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
         return EventOutcome.IGNORED
     receipt.save()
     signals.announce(
-        signals.data_erased, ErasureReceipt, application=row.application, receipt=receipt
+        signals.data_erased,
+        ErasureReceipt,
+        application=row.application,
+        receipt=receipt,
     )
     return EventOutcome.APPLIED
 
@@ -122,7 +125,9 @@ def recorded(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
 def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     """End the consent at once."""
     if identity.connect_only or identity.consent == Consent.GRANTED:
-        is_deleted = withdrawal.revoke(identity, at=event.occurred_at, by=RevokedBy.PERSON)
+        is_deleted = withdrawal.revoke(
+            identity, at=event.occurred_at, by=RevokedBy.PERSON
+        )
         if is_deleted:
             # The event is about nobody who is linked.
             event.set_columns(withdrawal.EMPTIED)
@@ -132,7 +137,9 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
     return EventOutcome.APPLIED
 
 
-def data_deletion_requested(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+def data_deletion_requested(
+    identity: LinkedIdentity, event: WebhookEvent
+) -> EventOutcome:
     """End the consent at once, and request the erasure, whatever happened since.
 
     Only a request that is older than ``EVENT_DAYS`` and than the link may be a replay.

@@ -135,11 +135,15 @@ def erase_subject(
     """
     try:
         with database.atomic():
-            named = LinkedIdentity.objects.of_subject(alias, environment, subject).first()
+            named = LinkedIdentity.objects.of_subject(
+                alias, environment, subject
+            ).first()
             identity = named and LinkedIdentity.objects.locked_beside(named)
             if identity is not None:
                 now = timezone.now()
-                receipt = withdrawal.request_erasure(identity, at=now, by=RevokedBy.SITE)
+                receipt = withdrawal.request_erasure(
+                    identity, at=now, by=RevokedBy.SITE
+                )
                 policies = votes.policies_of(_aliases_for(receipt, identity.user_id))
         if identity is None:
             return _erase_unlinked(alias, environment, subject, with_audit=with_audit)
@@ -155,9 +159,13 @@ def _erase_unlinked(
     """Empty the events that are left about a subject who is not linked, and look for more."""
     subject_digest = digest(alias, environment, subject)
     with database.atomic():
-        receipt = withdrawal.erase_unlinked(alias, subject_digest, requested_at=timezone.now())
+        receipt = withdrawal.erase_unlinked(
+            alias, subject_digest, requested_at=timezone.now()
+        )
         receipt.save()
-        signals.announce(signals.data_erased, ErasureReceipt, application=alias, receipt=receipt)
+        signals.announce(
+            signals.data_erased, ErasureReceipt, application=alias, receipt=receipt
+        )
     if with_audit or votes.ask_for_audit(votes.policies_of([alias])):
         known = audit.Known(frozenset({subject, subject_digest}))
         receipt.audit = asdict(audit.search(known))
@@ -198,7 +206,9 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
         return False
     log(LogEvent.ERASED, application=receipt.application, row=receipt_id)
     if sought is not None:
-        ErasureReceipt.objects.filter(pk=receipt_id).update(audit=asdict(audit.search(sought)))
+        ErasureReceipt.objects.filter(pk=receipt_id).update(
+            audit=asdict(audit.search(sought))
+        )
     return True
 
 
@@ -231,7 +241,9 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         digests = tuple(each.subject_digest for each in chosen.identities)
         user_id = user.pk if user else None
         # The site's own rows may point at the identities, so they go before the account.
-        counts = dossier.erase(dossier.Person(digests, user_id, account_stays=bool(kept)))
+        counts = dossier.erase(
+            dossier.Person(digests, user_id, account_stays=bool(kept))
+        )
         if user is not None and not kept:
             known |= audit.known_of_account(user)
             is_erased = votes.erase_user(chosen.policies, user)
@@ -243,7 +255,10 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         receipt.counts = {**counts, "user": int(user is not None and not kept)}
         receipt.save()
         signals.announce(
-            signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
+            signals.data_erased,
+            ErasureReceipt,
+            application=receipt.application,
+            receipt=receipt,
         )
     wants_audit = with_audit or votes.ask_for_audit(chosen.policies)
     return known if wants_audit else None
@@ -283,7 +298,9 @@ def _locked(receipt: ErasureReceipt) -> Chosen:
 
 
 def _why_kept(
-    receipt: ErasureReceipt, user: AbstractBaseUser | None, policies: list[IdentityPolicy]
+    receipt: ErasureReceipt,
+    user: AbstractBaseUser | None,
+    policies: list[IdentityPolicy],
 ) -> str:
     """Why the account stays, or an empty text. It may be decided since the request."""
     if user is None or receipt.account_kept:
@@ -291,7 +308,9 @@ def _why_kept(
     return _decided(policies, user, is_made=receipt.account_made)
 
 
-def _decided(policies: list[IdentityPolicy], user: AbstractBaseUser, *, is_made: bool) -> str:
+def _decided(
+    policies: list[IdentityPolicy], user: AbstractBaseUser, *, is_made: bool
+) -> str:
     """Why the policies keep the account, or an empty text."""
     if not votes.keep_account(policies, user, is_made=is_made):
         return ""

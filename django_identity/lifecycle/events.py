@@ -191,4 +191,6 @@ def _wake(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
     if row.next_attempt_at is not None and not attempts.is_taken(row):
         background.nudge_on_commit(background.TaskName.RUN_HANDLERS, row.pk)
     if identity is not None and row.outcome == EventOutcome.APPLIED and identity.is_due:
-        background.nudge_on_commit(background.TaskName.REFETCH_DUE, identity.application, 1)
+        background.nudge_on_commit(
+            background.TaskName.REFETCH_DUE, identity.application, 1
+        )

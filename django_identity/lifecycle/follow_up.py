@@ -38,7 +38,9 @@ def run_handlers(event_id: int) -> bool:
         return _attempt(event)
     except Exception as error:  # noqa: BLE001  one event must not stop the others
         facts = {"row": event.pk, "attempt": event.attempts}
-        log_trouble(LogEvent.EVENT_FAILED, error, application=event.application, **facts)
+        log_trouble(
+            LogEvent.EVENT_FAILED, error, application=event.application, **facts
+        )
         # Raises again if the database is away.
         return _conclude(event, type(error).__name__)
 
@@ -123,7 +125,9 @@ def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
             WebhookEvent.objects.filter(pk=event.pk).update(handled_by=done)
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         facts = {"row": event.pk, "handler": name, "attempt": event.attempts}
-        log_trouble(LogEvent.HANDLER_FAILED, error, application=event.application, **facts)
+        log_trouble(
+            LogEvent.HANDLER_FAILED, error, application=event.application, **facts
+        )
         return type(error).__name__
     event.handled_by = done
     return ""
@@ -131,12 +135,17 @@ def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
 
 def _conclude(event: WebhookEvent, failure: str) -> bool:
     """Store how the attempt ended. Returns whether all handlers are done."""
-    columns: dict[str, Any] = {"error": failure[:LONGEST_ERROR], "next_attempt_at": None}
+    columns: dict[str, Any] = {
+        "error": failure[:LONGEST_ERROR],
+        "next_attempt_at": None,
+    }
     if not failure:
         columns["handled_at"] = timezone.now()
         if event.outcome == EventOutcome.FAILED:
             is_known = event.event_type in KINDS
-            columns["outcome"] = EventOutcome.APPLIED if is_known else EventOutcome.IGNORED
+            columns["outcome"] = (
+                EventOutcome.APPLIED if is_known else EventOutcome.IGNORED
+            )
     elif event.outcome and event.attempts >= TRIES:
         columns["outcome"] = EventOutcome.FAILED
     else:

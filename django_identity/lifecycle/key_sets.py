@@ -72,14 +72,22 @@ def verify_answer(
 
 @sensitive_variables()
 def verify_credential(
-    application: Application, credential: str, *, subject: str | None, keys: KeySet | None = None
+    application: Application,
+    credential: str,
+    *,
+    subject: str | None,
+    keys: KeySet | None = None,
 ) -> VerifiedCredential:
     """Verify ``credential`` with the settings of ``application``. Nothing is stored.
 
     ``keys``: use only these keys. By default the service's current key set is used, and an unknown
     ``kid`` refreshes it once. Raises ``CredentialRejected`` or ``KeysUnavailable``.
     """
-    asked = {"environment": application.environment, "subject": subject, **_expected(application)}
+    asked = {
+        "environment": application.environment,
+        "subject": subject,
+        **_expected(application),
+    }
     used = current(application) if keys is None else keys
     try:
         return verify(credential, keys=used, now=timezone.now(), **asked)
@@ -166,7 +174,9 @@ def _newer_than(old: KeySet | None, application: Application) -> KeySet:
             return origin.keys
         began = time.monotonic()
         if len(origin.tries) == MOST_TRIES and began - origin.tries[0] < COOLDOWN:
-            raise exceptions.KeysUnavailable("asked for it a moment ago", endpoint="jwks")
+            raise exceptions.KeysUnavailable(
+                "asked for it a moment ago", endpoint="jwks"
+            )
         origin.tries.append(began)
         try:
             keys = KeySet.from_text(ServiceClient(application).key_set().body)

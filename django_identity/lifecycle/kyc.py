@@ -27,7 +27,9 @@ NOTHING_STATED = KycStatus(kyc_level="", status="", provider="", verified_at=Non
 
 def is_covered(identity: LinkedIdentity) -> bool:
     """Whether the person's consent covers KYC."""
-    return identity.consent == Consent.GRANTED and not SCOPES.isdisjoint(identity.scopes)
+    return identity.consent == Consent.GRANTED and not SCOPES.isdisjoint(
+        identity.scopes
+    )
 
 
 def holds_until(identity: LinkedIdentity) -> datetime | None:
@@ -48,10 +50,14 @@ def state(identity: LinkedIdentity, stated: KycStatus, event: WebhookEvent) -> b
     held_at = identity.kyc_said_at
     is_verified = stated.status == VERIFIED
     if held_at is None or at < held_at:
-        is_close = held_at is None or (not is_verified and clocks.may_be_newer(at, than=held_at))
+        is_close = held_at is None or (
+            not is_verified and clocks.may_be_newer(at, than=held_at)
+        )
         if not is_close or _is_followed(event, identity):
             return False
-    held = KycStatus(identity.kyc_level, identity.kyc_status, identity.kyc_provider, None)
+    held = KycStatus(
+        identity.kyc_level, identity.kyc_status, identity.kyc_provider, None
+    )
     if at == held_at and _rank(stated) <= _rank(held):
         return False
     dated = replace(stated, verified_at=at if is_verified else None)

@@ -105,8 +105,13 @@ def _link(request: LinkRequest) -> Linked:
     try:
         with database.atomic():
             identity = LinkedIdentity.objects.locked_with_user(subject_digest)
-            if identity is None or (identity.pk, identity.version) != (empty.pk, empty.version):
-                raise exceptions.StorageUnavailable("another request has changed the identity")
+            if identity is None or (identity.pk, identity.version) != (
+                empty.pk,
+                empty.version,
+            ):
+                raise exceptions.StorageUnavailable(
+                    "another request has changed the identity"
+                )
             return _grant(request, identity, allowed, is_new=True)
     except Exception:
         unfinished.take_back(empty)
@@ -156,7 +161,11 @@ def _active(user_id: Any) -> AbstractBaseUser:
 
 
 def _grant(
-    request: LinkRequest, identity: LinkedIdentity, allowed: Allow, *, is_new: bool = False
+    request: LinkRequest,
+    identity: LinkedIdentity,
+    allowed: Allow,
+    *,
+    is_new: bool = False,
 ) -> Linked:
     """Store what came, apply the events since, ask the policy, and grant.
 
@@ -220,7 +229,9 @@ def _store(
     return questions.proven_by(identity, rows, unread=stored.unread)
 
 
-def _session_identity(request: LinkRequest, granted: LinkedIdentity) -> LinkedIdentity | None:
+def _session_identity(
+    request: LinkRequest, granted: LinkedIdentity
+) -> LinkedIdentity | None:
     """The identity on which the session of a sign-in rests. Raises ``LinkingRefused``.
 
     There is none for a user whom the site's default manager hides: no request would find them.
@@ -229,7 +240,9 @@ def _session_identity(request: LinkRequest, granted: LinkedIdentity) -> LinkedId
         return None
     identity = sessions.begun_by(granted)
     if identity is None:
-        raise exceptions.LinkingRefused("the site's manager hides the user", code="user_inactive")
+        raise exceptions.LinkingRefused(
+            "the site's manager hides the user", code="user_inactive"
+        )
     return identity
 
 
@@ -275,7 +288,9 @@ def _announce(
     user = linked.user
     if was.was_never_granted:
         made = {"user": user, "created": identity.account_made}
-        signals.announce(signals.identity_linked, LinkedIdentity, identity=identity, **made)
+        signals.announce(
+            signals.identity_linked, LinkedIdentity, identity=identity, **made
+        )
     if was.consent != Consent.GRANTED:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
     if (identity.kyc_level, identity.kyc_status) != (was.kyc_level, was.kyc_status):

@@ -30,7 +30,9 @@ def send_on_commit(
     def send() -> None:
         try:
             names = names_for(None, application)
-            context = facts | {name: names[name] for name in ("service", "site", "site_name")}
+            context = facts | {
+                name: names[name] for name in ("service", "site", "site_name")
+            }
             context["site_address"] = _site_address(application)
             context["application"] = application.alias
             context["at"] = in_full(timezone.now())
@@ -38,7 +40,9 @@ def send_on_commit(
             if notice := site.notice(user, change=change, **context):
                 notice.send()
         except Exception as error:  # noqa: BLE001  the site's own code and any mail backend; the change stands
-            log_trouble(LogEvent.LINK_NOTICE_FAILED, error, application=application.alias)
+            log_trouble(
+                LogEvent.LINK_NOTICE_FAILED, error, application=application.alias
+            )
 
     database.on_commit(send)
 
@@ -61,7 +65,12 @@ def masked(profile: Profile) -> str:
     name = f"{profile.first_name[:LONGEST_MASKED_PART]} {initial}".strip()
     local, _, domain = profile.email.rpartition("@")
     address = ""
-    if local and domain and profile.email.isprintable() and len(domain) <= LONGEST_MASKED_PART:
+    if (
+        local
+        and domain
+        and profile.email.isprintable()
+        and len(domain) <= LONGEST_MASKED_PART
+    ):
         first = local[0] if len(local) > 1 else ""
         address = f"{first}***@{domain}"
     return ", ".join(part for part in (name, address) if part)

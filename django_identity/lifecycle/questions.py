@@ -44,7 +44,9 @@ def proven_by_credential(request: LinkRequest) -> Proven:
     if not claims.is_usable(request.claims, request.proof, unsaved):
         unread = unread or exceptions.MalformedAnswer.code
     rows = claims.rows_of(unsaved, request.claims, request.proof).values()
-    return Proven(request.kyc, standing.standing_with(unsaved, rows).proven_claims(), unread)
+    return Proven(
+        request.kyc, standing.standing_with(unsaved, rows).proven_claims(), unread
+    )
 
 
 def proven_by(
@@ -69,7 +71,9 @@ def _level_of(identity: LinkedIdentity) -> KycStatus | None:
     )
 
 
-def require_yes(request: LinkRequest, question: Question, user: Any, proven: Proven) -> None:
+def require_yes(
+    request: LinkRequest, question: Question, user: Any, proven: Proven
+) -> None:
     """Ask one question. Raises the refusal."""
     refusal = refusal_of(request, question, user, proven)
     if refusal is not None:
@@ -92,5 +96,7 @@ def refusal_of(
         return None
     if proven.unread:
         # The policy may have missed what could not be read.
-        return exceptions.LinkingRefused(f"unread: {proven.unread}", code="claims_unread")
+        return exceptions.LinkingRefused(
+            f"unread: {proven.unread}", code="claims_unread"
+        )
     return exceptions.LinkingRefused(code=REFUSALS[question])

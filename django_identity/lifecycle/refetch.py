@@ -87,7 +87,9 @@ def fetch(identity: LinkedIdentity) -> Fetched:
 # Read and verify
 
 
-def _read_level(reader: Reader) -> tuple[dict[str, Any], exceptions.ServiceError | None]:
+def _read_level(
+    reader: Reader,
+) -> tuple[dict[str, Any], exceptions.ServiceError | None]:
     """The columns of the level if it is due, and a failure that concerns the level alone."""
     identity = reader.identity
     client = reader.client
@@ -96,7 +98,9 @@ def _read_level(reader: Reader) -> tuple[dict[str, Any], exceptions.ServiceError
         return {}, None
 
     try:
-        answer = reader.read(lambda token: client.kyc(identity.subject, access_token=token))
+        answer = reader.read(
+            lambda token: client.kyc(identity.subject, access_token=token)
+        )
     except exceptions.ServiceError as error:
         # A failure of the token endpoint, or of the whole client, is not about the level alone.
         if error.endpoint != "kyc" or isinstance(error, NOT_NOW):
@@ -126,11 +130,15 @@ def _read_claims(reader: Reader) -> Found:
 
     # Before any token is spent: without keys no answer can be verified.
     key_sets.current(application)
-    answer = reader.read(lambda token: client.claims(identity.subject, access_token=token))
+    answer = reader.read(
+        lambda token: client.claims(identity.subject, access_token=token)
+    )
     try:
         proof = key_sets.verify_answer(application, answer, subject=identity.subject)
         if not claims.is_usable(answer, proof, identity):
-            raise exceptions.MalformedAnswer("no credential, or an older one", endpoint="claims")
+            raise exceptions.MalformedAnswer(
+                "no credential, or an older one", endpoint="claims"
+            )
     except (exceptions.CredentialRejected, exceptions.MalformedAnswer):
         claims.revoke_listed(identity, answer)
         raise
@@ -148,7 +156,9 @@ def covers(identity: LinkedIdentity, scope: str) -> bool:
 # Store: the row of the identity, then its claims
 
 
-def _store(identity: LinkedIdentity, columns: Mapping[str, Any], found: Found | None) -> bool:
+def _store(
+    identity: LinkedIdentity, columns: Mapping[str, Any], found: Found | None
+) -> bool:
     """Write all, or nothing if somebody has changed the row since it was read."""
     before = (identity.kyc_level, identity.kyc_status)
     with database.atomic():

@@ -53,7 +53,9 @@ def signing_in(identities: Iterable[LinkedIdentity]) -> LinkedIdentity | None:
     """
     served = {(each.alias, each.environment) for each in conf.applications()}
     for each in identities:
-        is_granted = each.consent == Consent.GRANTED and each.linked_via == LinkedVia.OAUTH
+        is_granted = (
+            each.consent == Consent.GRANTED and each.linked_via == LinkedVia.OAUTH
+        )
         if is_granted and (each.application, each.environment) in served:
             return each
     return None
@@ -107,5 +109,9 @@ def end_all(user: AbstractBaseUser, *, application: str) -> None:
     # By their keys: MySQL locks the entries of the index that it searches, too, and that may be
     # another one than in the statement that has locked the rows.
     keys = list(theirs.values_list("pk", flat=True))
-    LinkedIdentity.objects.filter(pk__in=keys).change(session_epoch=F("session_epoch") + 1)
-    signals.announce(signals.sessions_ended, LinkedIdentity, user=user, application=application)
+    LinkedIdentity.objects.filter(pk__in=keys).change(
+        session_epoch=F("session_epoch") + 1
+    )
+    signals.announce(
+        signals.sessions_ended, LinkedIdentity, user=user, application=application
+    )

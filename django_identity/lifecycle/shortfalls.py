@@ -56,7 +56,9 @@ class Shortfall:
 
 def revocation_reason(revoked_by: str) -> Reason:
     """Why all gates are closed after a revocation: the person ended the consent, or the site."""
-    return Reason.ENDED_BY_SITE if revoked_by == RevokedBy.SITE else Reason.CONSENT_REVOKED
+    return (
+        Reason.ENDED_BY_SITE if revoked_by == RevokedBy.SITE else Reason.CONSENT_REVOKED
+    )
 
 
 def end_of(rows: Iterable[StoredClaim]) -> Shortfall | None:

@@ -37,7 +37,9 @@ CODE = re.compile(r"[\x20-\x7e]{1,2048}")
 #: What cannot be read or proven leaves the person signed in, with gates closed.
 UNREAD = (exceptions.ServiceError, exceptions.CredentialRejected)
 #: A credential that is about somebody else ends the sign-in.
-ABOUT_ANOTHER = frozenset({RejectionReason.PAYLOAD_SUB, RejectionReason.PAYLOAD_ENVIRONMENT})
+ABOUT_ANOTHER = frozenset(
+    {RejectionReason.PAYLOAD_SUB, RejectionReason.PAYLOAD_ENVIRONMENT}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,12 @@ class Callback:
     def parse(cls, *, state: list[str], code: list[str], error: list[str]) -> Self:
         """Parse the values of each query parameter. Raises ``FlowError``."""
         is_one = len(state) == 1 and len(code) + len(error) == 1
-        if not (is_one and STATE.fullmatch(state[0]) and (error or CODE.fullmatch(code[0]))):
-            raise exceptions.FlowError("not one state and one code", code="callback_invalid")
+        if not (
+            is_one and STATE.fullmatch(state[0]) and (error or CODE.fullmatch(code[0]))
+        ):
+            raise exceptions.FlowError(
+                "not one state and one code", code="callback_invalid"
+            )
         if code:
             return cls(state[0], code[0])
         # A malformed error is still an error. Its text is not used.
@@ -85,12 +91,16 @@ def asked_of(
     allowed: list[str] = []
     if user is not None:
         purpose = Purpose.LINK
-        linked = LinkedIdentity.objects.under(application).filter(user_id=user.pk).first()
+        linked = (
+            LinkedIdentity.objects.under(application).filter(user_id=user.pk).first()
+        )
         if linked is not None:
             purpose = Purpose.RENEW
             allowed = linked.scopes
 
-    later = (scope for scope in application.later_scopes if scope == more or scope in allowed)
+    later = (
+        scope for scope in application.later_scopes if scope == more or scope in allowed
+    )
     return purpose, (*application.scopes, *later)
 
 
@@ -129,7 +139,11 @@ def begin(
     request.code_verifier = vault.seal(verifier, keys=keys, context=context)
     request.save(force_insert=True)
     return authorization_url(
-        application, state=state, verifier=verifier, redirect_uri=redirect_uri, scopes=scopes
+        application,
+        state=state,
+        verifier=verifier,
+        redirect_uri=redirect_uri,
+        scopes=scopes,
     )
 
 
@@ -170,11 +184,16 @@ def complete(
     return Completed(request.next, Purpose(request.purpose), linked)
 
 
-def _find(application: Application, state: str, browser_key: str | None) -> AuthorizationRequest:
+def _find(
+    application: Application, state: str, browser_key: str | None
+) -> AuthorizationRequest:
     """The sign-in with this state that this browser started. Raises ``FlowError``."""
     found = AuthorizationRequest.objects.filter(state_digest=digest(state)).first()
     started = (application.alias, application.environment, digest(browser_key or ""))
-    if found is None or (found.application, found.environment, found.browser_digest) != started:
+    if (
+        found is None
+        or (found.application, found.environment, found.browser_digest) != started
+    ):
         raise exceptions.FlowError(code="request_unknown")
     return found
 
@@ -226,7 +245,9 @@ def _learn(
         kyc = client.kyc(None, access_token=token)
         subject = kyc.subject
     if subject is None:
-        raise exceptions.MalformedAnswer("nobody named", endpoint="token", code="subject_unknown")
+        raise exceptions.MalformedAnswer(
+            "nobody named", endpoint="token", code="subject_unknown"
+        )
     unread = ""
     try:
         if "kyc:read" in scopes and kyc is None:

@@ -63,7 +63,11 @@ class Standing:
     def kyc_status_now(self) -> str:
         """The stored status; ``run_out`` for a verified person whose level no longer counts."""
         status = self.identity.kyc_status
-        return Reason.RUN_OUT if status == VERIFIED and not self._level_counts() else status
+        return (
+            Reason.RUN_OUT
+            if status == VERIFIED and not self._level_counts()
+            else status
+        )
 
     def shortfall(self, requirement: Requirement) -> Shortfall | None:
         """Why the gate with ``requirement`` is closed, or None if it is open.
@@ -92,11 +96,17 @@ class Standing:
         if self.identity.connect_only:
             return Shortfall(Reason.CONNECT_ONLY)
 
-        of_type = [claim for claim in self.claims if claim.row.claim_type == required.claim_type]
+        of_type = [
+            claim
+            for claim in self.claims
+            if claim.row.claim_type == required.claim_type
+        ]
         proven = [claim for claim in of_type if claim.is_proven(now)]
         for claim in proven:
             if claim.text:
-                return Shortfall(Reason.OTHER_VALUE, None, claim.text, required.claim_type)
+                return Shortfall(
+                    Reason.OTHER_VALUE, None, claim.text, required.claim_type
+                )
         if proven:
             # It says no, or yes without the value that is asked for.
             return Shortfall(shortfalls.why_unproven(self.identity))
@@ -105,7 +115,9 @@ class Standing:
         ended = shortfalls.end_of(rows)
         if ended is not None:
             return ended
-        return Shortfall(shortfalls.why_not_listed(self.identity, lists_any=bool(self.claims)))
+        return Shortfall(
+            shortfalls.why_not_listed(self.identity, lists_any=bool(self.claims))
+        )
 
     def level_shortfall(self, level: str) -> Shortfall | None:
         """Why the gate for the KYC level is closed, or None if it is open."""
@@ -163,7 +175,9 @@ class Standing:
             return {}
         now = timezone.now()
         proven = [claim for claim in self.claims if claim.is_proven(now)]
-        proven.sort(key=lambda claim: (claim.row.valid_until or now, claim.row.provider))
+        proven.sort(
+            key=lambda claim: (claim.row.valid_until or now, claim.row.provider)
+        )
         return {claim.row.claim_type: claim.shown for claim in proven if claim.shown}
 
 
@@ -227,7 +241,9 @@ def standings_of(
         if identity is not None:
             of_application[key] = identity
 
-    granted = [each.pk for each in of_application.values() if each.consent == Consent.GRANTED]
+    granted = [
+        each.pk for each in of_application.values() if each.consent == Consent.GRANTED
+    ]
     claims: dict[int, list[StoredClaim]] = defaultdict(list)
     for row in StoredClaim.objects.filter(identity_id__in=granted):
         claims[row.identity_id].append(row)
@@ -279,11 +295,15 @@ def _identity_under(
 
 def standing_with(identity: LinkedIdentity, claims: Iterable[StoredClaim]) -> Standing:
     """The standing of somebody whose consent is granted, by their identity and its claims."""
-    values = tuple(ClaimValue.of(row, application=identity.application) for row in claims)
+    values = tuple(
+        ClaimValue.of(row, application=identity.application) for row in claims
+    )
     return Standing(barrier=None, identity=identity, claims=values)
 
 
-def _standing(identity: LinkedIdentity | None, claims: Iterable[StoredClaim]) -> Standing:
+def _standing(
+    identity: LinkedIdentity | None, claims: Iterable[StoredClaim]
+) -> Standing:
     """The standing of a user with this identity. ``claims`` are read if the consent is granted."""
     if identity is None:
         return _nobody()

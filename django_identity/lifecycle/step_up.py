@@ -16,7 +16,9 @@ from django_identity.models import LinkedIdentity
 KEY = "identity_came_back"
 
 
-def note(session: SessionBase, identity: LinkedIdentity, *, former_key: str | None) -> None:
+def note(
+    session: SessionBase, identity: LinkedIdentity, *, former_key: str | None
+) -> None:
     """Note that the person of ``identity`` came back from the service now.
 
     The session gets a new key, so that nobody who knew the former one is confirmed too. A sign-in
@@ -25,7 +27,10 @@ def note(session: SessionBase, identity: LinkedIdentity, *, former_key: str | No
     if session.session_key == former_key:
         session.cycle_key()
     now = timezone.now().timestamp()
-    session[KEY] = {**_arrivals(session), identity.application: [mark_of(identity), now]}
+    session[KEY] = {
+        **_arrivals(session),
+        identity.application: [mark_of(identity), now],
+    }
 
 
 def shortfall(

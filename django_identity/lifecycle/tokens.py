@@ -72,7 +72,9 @@ class Reader:
         self.application = conf.application(self.identity.application)
         self.client = ServiceClient(self.application)
         if self.application.environment != self.identity.environment:
-            raise exceptions.ConfigurationError("The identity is of the other environment.")
+            raise exceptions.ConfigurationError(
+                "The identity is of the other environment."
+            )
 
     def read(self, call: Callable[[Secret], T]) -> T:
         """``call(access_token)``. A 401 for a fresh token means that the consent was revoked."""
@@ -83,7 +85,9 @@ class Reader:
             except exceptions.AccessTokenRejected as refused:
                 if self._refreshed is not None:
                     end_grant(self.identity, self._refreshed, reason=refused.code)
-                    raise exceptions.ReauthorizationNeeded(f"fresh: {refused.code}") from refused
+                    raise exceptions.ReauthorizationNeeded(
+                        f"fresh: {refused.code}"
+                    ) from refused
                 self.rejected = self._token
                 self._token = None
 
@@ -98,14 +102,18 @@ class Reader:
             database.require_no_transaction(NOT_HERE)
             refresh_token = self._refresh_token(grant)
             if grant.retry_at is not None and grant.retry_at > timezone.now():
-                raise exceptions.RefreshPending("not answered a moment ago", endpoint="token")
+                raise exceptions.RefreshPending(
+                    "not answered a moment ago", endpoint="token"
+                )
             if lease(grant):
                 if token := self._refresh(grant, refresh_token):
                     return token
                 continue
 
             if time.monotonic() > give_up_at:
-                raise exceptions.RefreshPending("another refresh is running", endpoint="token")
+                raise exceptions.RefreshPending(
+                    "another refresh is running", endpoint="token"
+                )
             time.sleep(POLL)
 
     def _grant(self) -> TokenGrant:
@@ -140,9 +148,17 @@ class Reader:
         try:
             return self._open(grant, "refresh_token")
         except exceptions.SealedValueUnreadable as unreadable:
-            facts = {"identity": self.identity.pk, "detail": f"{unreadable}; {PUT_KEY_BACK}"}
+            facts = {
+                "identity": self.identity.pk,
+                "detail": f"{unreadable}; {PUT_KEY_BACK}",
+            }
             alias = self.application.alias
-            log(LogEvent.GRANT_UNREADABLE, level=logging.ERROR, application=alias, **facts)
+            log(
+                LogEvent.GRANT_UNREADABLE,
+                level=logging.ERROR,
+                application=alias,
+                **facts,
+            )
             raise
 
     @sensitive_variables()
@@ -157,19 +173,28 @@ class Reader:
         asked_at = timezone.now()
         try:
             answer = self.client.refresh(refresh_token)
-            if subject_of(self.application, answer) not in (None, self.identity.subject):
-                raise exceptions.SubjectMismatch("a token of another subject", endpoint="token")
+            if subject_of(self.application, answer) not in (
+                None,
+                self.identity.subject,
+            ):
+                raise exceptions.SubjectMismatch(
+                    "a token of another subject", endpoint="token"
+                )
         except (exceptions.InvalidGrant, exceptions.SubjectMismatch) as error:
             # Final, unless another caller has stored newer tokens; then the next look finds them.
             if end_grant(self.identity, grant, reason=error.code):
-                raise exceptions.ReauthorizationNeeded(f"refresh: {error.code}") from error
+                raise exceptions.ReauthorizationNeeded(
+                    f"refresh: {error.code}"
+                ) from error
             return None
         except exceptions.ServiceError as error:
             pause = timedelta(seconds=error.retry_after or UNANSWERED_PAUSE)
             _same(grant).update(lease_until=None, retry_at=timezone.now() + pause)
             raise
         changed = _columns_of(self.identity, answer, asked_at=asked_at)
-        if not _replace(grant, changed, identity=self.identity, lost=self._lost_by(answer)):
+        if not _replace(
+            grant, changed, identity=self.identity, lost=self._lost_by(answer)
+        ):
             return None
         grant.generation += 1
         self._refreshed = grant
@@ -182,7 +207,9 @@ class Reader:
         return {*self.application.later_scopes} - {*answer.scopes}
 
 
-def access_token_for(identity: LinkedIdentity, *, rejected: Secret | None = None) -> Secret:
+def access_token_for(
+    identity: LinkedIdentity, *, rejected: Secret | None = None
+) -> Secret:
     """A valid access token of ``identity``, refreshed if necessary.
 
     ``rejected``: a token that the service refused before its expiry, so it is not returned again.
@@ -247,7 +274,11 @@ def lease(grant: TokenGrant) -> bool:
 
 
 def _replace(
-    grant: TokenGrant, changed: dict[str, Any], *, identity: LinkedIdentity, lost: set[str]
+    grant: TokenGrant,
+    changed: dict[str, Any],
+    *,
+    identity: LinkedIdentity,
+    lost: set[str],
 ) -> bool:
     """Replace the tokens of ``grant``. Returns False if the row has changed meanwhile.
 
@@ -269,7 +300,11 @@ def _replace(
 
 
 def _replace_with_less(
-    grant: TokenGrant, changed: dict[str, Any], *, identity: LinkedIdentity, lost: set[str]
+    grant: TokenGrant,
+    changed: dict[str, Any],
+    *,
+    identity: LinkedIdentity,
+    lost: set[str],
 ) -> bool:
     """Replace the tokens, and take the ``lost`` scopes from the identity.
 
@@ -278,7 +313,9 @@ def _replace_with_less(
     process read before, and a revoked identity would be written to.
     """
     with database.atomic():
-        locked = LinkedIdentity.objects.locked(identity.subject_digest)  # first, as every writer
+        locked = LinkedIdentity.objects.locked(
+            identity.subject_digest
+        )  # first, as every writer
         is_ours = _same(grant).update(generation=F("generation") + 1, **changed)
         if locked is None or not is_ours:
             return False
@@ -316,7 +353,12 @@ def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bo
     identity.version += 1
 
     facts = {"identity": identity.pk, "reason": reason}
-    log(LogEvent.GRANT_LOST, level=logging.WARNING, application=identity.application, **facts)
+    log(
+        LogEvent.GRANT_LOST,
+        level=logging.WARNING,
+        application=identity.application,
+        **facts,
+    )
     signals.announce(signals.reauthorization_needed, LinkedIdentity, identity=identity)
     return True
 

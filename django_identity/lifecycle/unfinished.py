@@ -25,7 +25,9 @@ def take_back_old(*, stop: Stop = lambda: False) -> None:
     """Take back what was never granted, and is older than a sign-in may last."""
     too_old = timezone.now() - LONGEST_SIGN_IN
     left = LinkedIdentity.objects.filter(consent=Consent.REVOKED, revoked_at=None)
-    digests = left.filter(created_at__lt=too_old).values_list("subject_digest", flat=True)
+    digests = left.filter(created_at__lt=too_old).values_list(
+        "subject_digest", flat=True
+    )
     for subject_digest in list(digests.order_by("created_at")[: attempts.MOST_AT_ONCE]):
         if stop():
             return
@@ -66,7 +68,12 @@ def _take_back_old(subject_digest: str) -> None:
         if not reason:
             reason = _delete_account(user, identity)
     account = f"kept:{reason}" if reason else "deleted"
-    log(LogEvent.TAKEN_BACK, application=identity.application, row=identity.pk, account=account)
+    log(
+        LogEvent.TAKEN_BACK,
+        application=identity.application,
+        row=identity.pk,
+        account=account,
+    )
 
 
 def _was_deleted(identity: LinkedIdentity) -> bool:
@@ -115,4 +122,6 @@ def _delete_account(user: AbstractBaseUser, identity: LinkedIdentity) -> str:
 
 def _log_trouble(error: Exception, identity: LinkedIdentity) -> None:
     facts = {"row": identity.pk, "models": models_in_the_way(error)}
-    log_trouble(LogEvent.TAKE_BACK_FAILED, error, application=identity.application, **facts)
+    log_trouble(
+        LogEvent.TAKE_BACK_FAILED, error, application=identity.application, **facts
+    )

@@ -71,7 +71,9 @@ class Refetched(StrEnum):
 
 
 #: After these results alone a run has done nothing.
-FAILURES = frozenset({Refetched.FAILED, Refetched.OUTAGE, Refetched.UNREADABLE, Refetched.NOT_NOW})
+FAILURES = frozenset(
+    {Refetched.FAILED, Refetched.OUTAGE, Refetched.UNREADABLE, Refetched.NOT_NOW}
+)
 #: These prove that a key of the settings opens what is stored.
 OPENED = frozenset({Refetched.STORED, Refetched.LEVEL_UNREAD, Refetched.OVERTAKEN})
 
@@ -209,7 +211,9 @@ def refetch_these(ids: Iterable[int]) -> Generator[Refetched]:
     """Re-fetch these identities, due or not, one after another. Those without a grant are left."""
     rows = LinkedIdentity.objects.filter(under(conf.applications()))
     for pk in ids:
-        identity = rows.filter(pk=pk, consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH).first()
+        identity = rows.filter(
+            pk=pk, consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH
+        ).first()
         if identity is not None:
             yield _refetch(identity)
 
@@ -224,7 +228,9 @@ def count_due() -> int:
 
 def is_held_up() -> bool:
     """Whether an application has due identities, and its re-fetches pause."""
-    return any(due(site).exists() for site in conf.applications() if runs.is_paused(site))
+    return any(
+        due(site).exists() for site in conf.applications() if runs.is_paused(site)
+    )
 
 
 def due(application: Application) -> QuerySet[LinkedIdentity]:
@@ -232,14 +238,18 @@ def due(application: Application) -> QuerySet[LinkedIdentity]:
     return rows.filter(refetch_due_at__lte=timezone.now())
 
 
-def take_due(application: Application, most: int = ROWS_AT_ONCE) -> list[LinkedIdentity]:
+def take_due(
+    application: Application, most: int = ROWS_AT_ONCE
+) -> list[LinkedIdentity]:
     """Identities whose re-fetch is due, in random order. They are due again in five minutes."""
     now = timezone.now()  # Not ``Now()``: MariaDB's session may have another time zone.
     found = due(application)
     with database.atomic():
         free = found.select_for_update(skip_locked=True)
         rows = list(free.order_by("refetch_due_at", "pk")[:most])
-        found.filter(pk__in=[row.pk for row in rows]).update(refetch_due_at=now + HIDDEN_FOR)
+        found.filter(pk__in=[row.pk for row in rows]).update(
+            refetch_due_at=now + HIDDEN_FOR
+        )
     random.shuffle(rows)
     return rows
 
@@ -270,7 +280,9 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
     if fetched.failure is None:
         return Refetched.STORED
     _note(identity, fetched.failure.code)
-    log_failure(LogEvent.REFETCH_FAILED, fetched.failure, application=identity.application)
+    log_failure(
+        LogEvent.REFETCH_FAILED, fetched.failure, application=identity.application
+    )
     return Refetched.LEVEL_UNREAD
 
 
@@ -299,7 +311,9 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
     log_failure(LogEvent.REFETCH_FAILED, error, application=alias)
     if isinstance(error, exceptions.RateLimited):
         seconds = max(error.pause, SHORTEST_PAUSE)
-        runs.pause(conf.application(alias), until=timezone.now() + timedelta(seconds=seconds))
+        runs.pause(
+            conf.application(alias), until=timezone.now() + timedelta(seconds=seconds)
+        )
         return Refetched.NOT_NOW
     is_pending = isinstance(error, exceptions.RefreshPending)
     if is_pending or not isinstance(error, exceptions.ServiceUnavailable):
@@ -321,7 +335,9 @@ def purge() -> None:
     strays = WebhookEvent.objects.exclude(application__in=sites)
     kept = [(WebhookEvent.objects.filter(application=alias), alias) for alias in sites]
     for events, alias in (*kept, (strays, conf.DEFAULT_ALIAS)):
-        old = events.filter(received_at__lt=now - timedelta(days=sites[alias].event_days))
+        old = events.filter(
+            received_at__lt=now - timedelta(days=sites[alias].event_days)
+        )
         _delete(old.order_by("received_at"))
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))

@@ -38,7 +38,9 @@ def aliases_of(identities: Iterable[LinkedIdentity]) -> list[str]:
 
     A code may be another person's, so it gives no say about the account.
     """
-    return [each.application for each in identities if each.linked_via == LinkedVia.OAUTH]
+    return [
+        each.application for each in identities if each.linked_via == LinkedVia.OAUTH
+    ]
 
 
 def allow_erasure(policies: Iterable[IdentityPolicy]) -> bool:
@@ -78,7 +80,9 @@ def erase_user(policies: Iterable[IdentityPolicy], user: AbstractBaseUser) -> bo
         if _deletes(site):
             raise AccountStillThere
     # An account that was emptied but cannot be disabled is as erased as it can be.
-    can_be_disabled = "is_active" in {field.name for field in left._meta.concrete_fields}
+    can_be_disabled = "is_active" in {
+        field.name for field in left._meta.concrete_fields
+    }
     return not (left.is_active and can_be_disabled)
 
 

@@ -58,7 +58,12 @@ NO_VALUE: Mapping[str, Any] = {
     "valid_until": None,
 }
 #: What an event keeps when its subject is forgotten: application, type, times and digests.
-EMPTIED: Mapping[str, Any] = {"payload": None, "subject": "", "event_id": "", "error": ""}
+EMPTIED: Mapping[str, Any] = {
+    "payload": None,
+    "subject": "",
+    "event_id": "",
+    "error": "",
+}
 
 
 def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> bool:
@@ -92,7 +97,9 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     identity.save()
 
 
-def request_erasure(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> ErasureReceipt:
+def request_erasure(
+    identity: LinkedIdentity, *, at: datetime, by: RevokedBy
+) -> ErasureReceipt:
     """End the consent at once, and note that the subject is to be erased. Returns the receipt.
 
     The receipt remembers what decides about the account, because the site may delete the identity
@@ -152,7 +159,9 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
     user = user_of(identity)
     application = identity.application
     sessions.end_all(user, application=application)
-    signals.announce(signals.identity_unlinked, LinkedIdentity, user=user, application=application)
+    signals.announce(
+        signals.identity_unlinked, LinkedIdentity, user=user, application=application
+    )
 
 
 def user_of(identity: LinkedIdentity) -> AbstractBaseUser:
@@ -212,7 +221,9 @@ def leave(user: AbstractBaseUser, *, application: Application) -> bool:
 
     Raises like ``disconnect``.
     """
-    identities = LinkedIdentity.objects.filter(user_id=user.pk, application=application.alias)
+    identities = LinkedIdentity.objects.filter(
+        user_id=user.pk, application=application.alias
+    )
     with database.atomic():
         return sum(disconnect(each) for each in identities) > 0
 

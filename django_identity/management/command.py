@@ -63,7 +63,9 @@ class IdentityCommand(BaseCommand):
         if tally[upkeep.Refetched.NOT_NOW]:
             raise CommandError(NOT_NOW)
         if tally and not tally.keys() - upkeep.FAILURES:
-            raise CommandError("Nothing could be re-fetched. It is tried again later; see the log.")
+            raise CommandError(
+                "Nothing could be re-fetched. It is tried again later; see the log."
+            )
 
 
 def portal_token() -> Secret:
@@ -71,7 +73,9 @@ def portal_token() -> Secret:
 
     It is never an argument, because every user of the machine can see the arguments of a process.
     """
-    token = (os.environ.get(PORTAL_TOKEN) or getpass("Developer portal session token: ")).strip()
+    token = (
+        os.environ.get(PORTAL_TOKEN) or getpass("Developer portal session token: ")
+    ).strip()
     if not TOKEN.fullmatch(token):
         raise CommandError(f"That is no session token. Set {PORTAL_TOKEN}, or type it.")
     return Secret(token)

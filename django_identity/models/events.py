@@ -26,7 +26,15 @@ from django_identity.models.service_fields import ServiceJSON, ServiceText
 from django_identity.service.webhooks import Event
 
 #: The members of an event's data that the spec and this package name.
-KEPT_MEMBERS = ("user_id", "userId", "sub", "kyc_level", "status", "provider", "claim_type")
+KEPT_MEMBERS = (
+    "user_id",
+    "userId",
+    "sub",
+    "kyc_level",
+    "status",
+    "provider",
+    "claim_type",
+)
 NOT_APPLIED_IS_DUE_AFTER = timedelta(minutes=1)
 #: The error of an event that names nobody. The names of the members that were there may follow.
 NAMES_NOBODY = "names_nobody"
@@ -46,12 +54,16 @@ class WebhookEvent(Record):
     subject_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
     payload = ServiceJSON(_("payload"), blank=True, null=True)
     # Empty until the event is applied.
-    outcome = models.CharField(_("outcome"), max_length=10, choices=EventOutcome, blank=True)
+    outcome = models.CharField(
+        _("outcome"), max_length=10, choices=EventOutcome, blank=True
+    )
     handled_at = models.DateTimeField(_("handled"), blank=True, null=True)
     # The names of the site's handlers that are done with it.
     handled_by = models.JSONField(blank=True, default=list)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
-    next_attempt_at = models.DateTimeField(_("next attempt"), blank=True, null=True, db_index=True)
+    next_attempt_at = models.DateTimeField(
+        _("next attempt"), blank=True, null=True, db_index=True
+    )
     error = models.CharField(_("error"), max_length=255, blank=True)
 
     objects: ClassVar[WebhookEventManager[WebhookEvent]] = WebhookEventManager()
@@ -68,12 +80,18 @@ class WebhookEvent(Record):
                 fields=["subject_digest", "event_type", "occurred_at"],
                 name="identity_event_subject",
             ),
-            models.Index(fields=["outcome", "received_at"], name="identity_event_outcome"),
+            models.Index(
+                fields=["outcome", "received_at"], name="identity_event_outcome"
+            ),
             models.Index(fields=["received_at"], name="identity_event_purge"),
-            models.Index(fields=["event_type", "application"], name="identity_event_type"),
+            models.Index(
+                fields=["event_type", "application"], name="identity_event_type"
+            ),
         ]
         default_permissions = ("view",)
-        permissions: ClassVar = [("replay_webhookevent", "Can replay the handlers of events")]
+        permissions: ClassVar = [
+            ("replay_webhookevent", "Can replay the handlers of events")
+        ]
 
     def __str__(self) -> str:
         return f"{self.event_type} #{self.pk}"
@@ -104,7 +122,11 @@ class WebhookEvent(Record):
         same as the one that names its person.
         """
         return digest(
-            application.alias, application.environment, event.event_id, event.event_type, subject
+            application.alias,
+            application.environment,
+            event.event_id,
+            event.event_type,
+            subject,
         )
 
     def keep(self, event: Event) -> None:
@@ -123,7 +145,9 @@ class WebhookEvent(Record):
     @property
     def names_nobody(self) -> bool:
         """Whether the event is of a known type, and does not say whom it is about."""
-        return self.outcome == EventOutcome.FAILED and self.error.startswith(NAMES_NOBODY)
+        return self.outcome == EventOutcome.FAILED and self.error.startswith(
+            NAMES_NOBODY
+        )
 
     @property
     def why_ignored(self) -> WhyIgnored | None:
@@ -159,7 +183,11 @@ class ErasureReceipt(Record):
         related_name="+",
     )
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, blank=True, null=True, related_name="+"
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        blank=True,
+        null=True,
+        related_name="+",
     )
     # Whether the account is asked for, with all its identities, or one subject.
     of_account = models.BooleanField(_("of the whole account"), default=False)
@@ -178,13 +206,17 @@ class ErasureReceipt(Record):
     # What was found afterwards, by model and field.
     audit = models.JSONField(_("audit"), blank=True, null=True)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
-    next_attempt_at = models.DateTimeField(_("next attempt"), blank=True, null=True, db_index=True)
+    next_attempt_at = models.DateTimeField(
+        _("next attempt"), blank=True, null=True, db_index=True
+    )
     error = models.CharField(_("error"), max_length=255, blank=True)
 
     class Meta:
         verbose_name = _("erasure receipt")
         verbose_name_plural = _("erasure receipts")
-        indexes: ClassVar = [models.Index(fields=["erased_at"], name="identity_receipt_pending")]
+        indexes: ClassVar = [
+            models.Index(fields=["erased_at"], name="identity_receipt_pending")
+        ]
         default_permissions = ("view",)
 
     def __str__(self) -> str:

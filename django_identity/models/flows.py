@@ -19,7 +19,11 @@ class AuthorizationRequest(Record):
     purpose = models.CharField(_("Purpose"), max_length=7, choices=Purpose)
     # Who started it. Without the account they come back to a page that says so.
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, blank=True, null=True, related_name="+"
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        blank=True,
+        null=True,
+        related_name="+",
     )
     # Who was signed in or linked by it.
     completed_by = models.ForeignKey(
@@ -58,7 +62,11 @@ class ConnectRedemption(Record):
     application = models.CharField(max_length=64)
     # Who entered the code.
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, blank=True, null=True, related_name="+"
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        blank=True,
+        null=True,
+        related_name="+",
     )
     expires_at = models.DateTimeField(db_index=True)
     outcome = models.CharField(_("outcome"), max_length=64, blank=True)

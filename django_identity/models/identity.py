@@ -30,7 +30,9 @@ class LinkedIdentity(Record):
     """The link between one subject and one user, under one application and environment."""
 
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="linked_identities"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="linked_identities",
     )
     application = models.CharField(_("application"), max_length=64)
     environment = models.CharField(_("environment"), max_length=4, choices=Environment)
@@ -41,7 +43,9 @@ class LinkedIdentity(Record):
     signed_in_at = models.DateTimeField(_("signed in"), default=NEVER)
     # Empty while the consent is granted.
     revoked_at = models.DateTimeField(_("revoked"), blank=True, null=True)
-    revoked_by = models.CharField(_("revoked by"), max_length=6, choices=RevokedBy, blank=True)
+    revoked_by = models.CharField(
+        _("revoked by"), max_length=6, choices=RevokedBy, blank=True
+    )
     linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
     # Whether the link made the account. Then it may be the only way in.
     account_made = models.BooleanField(_("account made for it"), default=False)
@@ -54,8 +58,12 @@ class LinkedIdentity(Record):
     # When the service last stated the level.
     kyc_said_at = models.DateTimeField(_("KYC checked"), blank=True, null=True)
     # Of the newest verified credential.
-    credential_issued_at = models.DateTimeField(_("Credential issued"), blank=True, null=True)
-    credential_expires_at = models.DateTimeField(_("credential valid until"), blank=True, null=True)
+    credential_issued_at = models.DateTimeField(
+        _("Credential issued"), blank=True, null=True
+    )
+    credential_expires_at = models.DateTimeField(
+        _("credential valid until"), blank=True, null=True
+    )
     # Empty: it is never due.
     refetch_due_at = models.DateTimeField(_("re-fetch due"), blank=True, null=True)
     # The number of failures in a row.
@@ -64,9 +72,13 @@ class LinkedIdentity(Record):
     refetch_failed_at = models.DateTimeField(blank=True, null=True)
     # The code of the last failure.
     last_error = models.CharField(max_length=255, blank=True)
-    connect_issued_at = models.DateTimeField(_("Connect answer issued"), blank=True, null=True)
+    connect_issued_at = models.DateTimeField(
+        _("Connect answer issued"), blank=True, null=True
+    )
     # The owner's masked name.
-    connect_person = ServiceText(_("owner of the Connect code"), max_length=128, blank=True)
+    connect_person = ServiceText(
+        _("owner of the Connect code"), max_length=128, blank=True
+    )
     # Sessions of the identity sign-in end when this number rises.
     session_epoch = models.PositiveIntegerField(default=0)
     # Raised by each change, so that a late answer is discarded.
@@ -79,13 +91,15 @@ class LinkedIdentity(Record):
         verbose_name_plural = _("linked identities")
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["user", "application", "environment"], name="identity_one_per_user"
+                fields=["user", "application", "environment"],
+                name="identity_one_per_user",
             ),
             models.UniqueConstraint(fields=["subject_digest"], name="identity_once"),
             # Withdrawing a link by code deletes it. If it had made the account, the only way in
             # would go with it.
             models.CheckConstraint(
-                condition=models.Q(account_made=False) | models.Q(linked_via=LinkedVia.OAUTH),
+                condition=models.Q(account_made=False)
+                | models.Q(linked_via=LinkedVia.OAUTH),
                 name="identity_made_by_sign_in",
             ),
         ]
@@ -97,16 +111,20 @@ class LinkedIdentity(Record):
             # The admin's filters. The first has few different entries, which PostgreSQL stores once
             # each: a condition on any of its columns reads a few megabytes.
             models.Index(
-                fields=["environment", "consent", "kyc_status", "kyc_level"], name="identity_facets"
+                fields=["environment", "consent", "kyc_status", "kyc_level"],
+                name="identity_facets",
             ),
             models.Index(fields=["credential_expires_at"], name="identity_expiry"),
             # What was never granted: upkeep looks for it each minute.
             models.Index(
-                fields=["revoked_at", "consent", "created_at"], name="identity_unfinished"
+                fields=["revoked_at", "consent", "created_at"],
+                name="identity_unfinished",
             ),
             models.Index(fields=["created_at"], name="identity_created"),
             # Few rows fail. MariaDB has no index for these alone.
-            models.Index(fields=["refetch_failures", "last_error"], name="identity_failing"),
+            models.Index(
+                fields=["refetch_failures", "last_error"], name="identity_failing"
+            ),
         ]
         default_permissions = ("view",)
         permissions: ClassVar = [
@@ -118,7 +136,9 @@ class LinkedIdentity(Record):
     def __str__(self) -> str:
         return f"{self.application}/{self.environment} #{self.pk}"
 
-    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
+    def save(
+        self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any
+    ) -> None:
         """Save, and raise ``version``. The caller has locked the row, or has just made it."""
         self.subject_digest = digest(self.application, self.environment, self.subject)
         self.version += 1
@@ -158,13 +178,19 @@ class LinkedIdentity(Record):
 class TokenGrant(Record):
     """The access and refresh token of a linked identity. No page shows them."""
 
-    identity = models.OneToOneField(LinkedIdentity, on_delete=models.CASCADE, related_name="grant")
+    identity = models.OneToOneField(
+        LinkedIdentity, on_delete=models.CASCADE, related_name="grant"
+    )
     # Both tokens are sealed by ``vault``.
     access_token = models.TextField()
     refresh_token = models.TextField(blank=True)
-    scopes = models.JSONField(_("What it lets this site read"), blank=True, default=list)
+    scopes = models.JSONField(
+        _("What it lets this site read"), blank=True, default=list
+    )
     access_expires_at = models.DateTimeField(_("Access ends"))
-    refresh_expires_at = models.DateTimeField(_("Permission ends"), blank=True, null=True)
+    refresh_expires_at = models.DateTimeField(
+        _("Permission ends"), blank=True, null=True
+    )
     # Raised by each refresh.
     generation = models.PositiveIntegerField(default=1)
     # Until then one worker may refresh.
@@ -172,7 +198,9 @@ class TokenGrant(Record):
     # No refresh before it.
     retry_at = models.DateTimeField(blank=True, null=True)
     # Only a sign-in helps.
-    needs_reauthorization = models.BooleanField(_("Needs you to check again"), default=False)
+    needs_reauthorization = models.BooleanField(
+        _("Needs you to check again"), default=False
+    )
 
     class Meta:
         verbose_name = _("grant")
@@ -191,7 +219,9 @@ class StoredClaim(Record):
     A value without ``valid_until``: see ``is_mismatched``.
     """
 
-    identity = models.ForeignKey(LinkedIdentity, on_delete=models.CASCADE, related_name="claims")
+    identity = models.ForeignKey(
+        LinkedIdentity, on_delete=models.CASCADE, related_name="claims"
+    )
     claim_type = ServiceText(_("claim"), max_length=128)
     provider = ServiceText(_("provider"), max_length=128, blank=True)
     value = ServiceJSON(_("value"), blank=True, null=True)
@@ -208,7 +238,8 @@ class StoredClaim(Record):
         verbose_name_plural = _("claims")
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["identity", "claim_type", "provider"], name="identity_claim_once"
+                fields=["identity", "claim_type", "provider"],
+                name="identity_claim_once",
             )
         ]
 

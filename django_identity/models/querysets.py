@@ -39,7 +39,9 @@ def disabled_account(path: str = "user") -> models.Q:
     A user model without a column ``is_active`` has no disabled accounts.
     """
     fields = {field.name for field in get_user_model()._meta.concrete_fields}
-    disabled = {f"{path}__is_active": False} if "is_active" in fields else {"pk__in": ()}
+    disabled = (
+        {f"{path}__is_active": False} if "is_active" in fields else {"pk__in": ()}
+    )
     return models.Q(**disabled)
 
 
@@ -70,9 +72,13 @@ class Changes:
 class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
     def under(self, application: Application) -> LinkedIdentityQuerySet:
         """The identities under ``application``, in its environment."""
-        return self.filter(application=application.alias, environment=application.environment)
+        return self.filter(
+            application=application.alias, environment=application.environment
+        )
 
-    def of_subject(self, alias: str, environment: str, subject: str) -> LinkedIdentityQuerySet:
+    def of_subject(
+        self, alias: str, environment: str, subject: str
+    ) -> LinkedIdentityQuerySet:
         """The identity of the subject, if it is linked."""
         return self.filter(subject_digest=digest(alias, environment, subject))
 
@@ -88,7 +94,9 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
             # Then no event and no sign-in is about another identity of the user.
             found = self.select_for_update().filter(subject_digest=subject_digest)
             return next(iter(found), None)
-        owner = self.model.objects.filter(subject_digest=subject_digest).values("user_id")
+        owner = self.model.objects.filter(subject_digest=subject_digest).values(
+            "user_id"
+        )
         for row in self.lock_those_of(owner[:1]):
             if row.subject_digest == subject_digest:
                 return row
@@ -143,7 +151,9 @@ class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
         )
         return row
 
-    def of_subject_since(self, subject_digest: str, moment: datetime) -> WebhookEventQuerySet:
+    def of_subject_since(
+        self, subject_digest: str, moment: datetime
+    ) -> WebhookEventQuerySet:
         """The subject's events that were received at ``moment`` or later."""
         return self.filter(subject_digest=subject_digest, received_at__gte=moment)
 

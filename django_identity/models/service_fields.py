@@ -24,7 +24,9 @@ class ServiceText(CharField):
         name, _path, args, kwargs = super().deconstruct()
         return name, "django.db.models.CharField", args, kwargs
 
-    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+    def get_db_prep_value(
+        self, value: Any, connection: Any, prepared: bool = False
+    ) -> Any:
         value = super().get_db_prep_value(value, connection, prepared)
         return charset.holdable(value) if isinstance(value, str) else value
 
@@ -36,7 +38,9 @@ class ServiceJSON(JSONField):
         name, _path, args, kwargs = super().deconstruct()
         return name, "django.db.models.JSONField", args, kwargs
 
-    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+    def get_db_prep_value(
+        self, value: Any, connection: Any, prepared: bool = False
+    ) -> Any:
         # An expression brings SQL of its own.
         if not hasattr(value, "as_sql"):
             value = charset.holdable_json(value)

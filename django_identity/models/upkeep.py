@@ -49,7 +49,9 @@ class UpkeepRun(Record):
     @property
     def seconds(self) -> float:
         """How long after its begin the newest re-fetches ended."""
-        return (self.served_at - self.begun_at).total_seconds() if self.has_served else 0.0
+        return (
+            (self.served_at - self.begun_at).total_seconds() if self.has_served else 0.0
+        )
 
     @property
     def served(self) -> int:
@@ -59,7 +61,9 @@ class UpkeepRun(Record):
     @property
     def stored(self) -> int:
         """How many of them have stored something, if only the claims."""
-        return sum(count for name, count in self.results.items() if name.startswith("stored"))
+        return sum(
+            count for name, count in self.results.items() if name.startswith("stored")
+        )
 
     @property
     def is_paused(self) -> bool:

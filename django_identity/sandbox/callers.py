@@ -57,7 +57,12 @@ def operators_only(page: Page) -> Page:
 def remember(request: HttpRequest, response: HttpResponse) -> None:
     """Let the browser that gets ``response`` be an operator's, until the process ends."""
     response.set_signed_cookie(
-        COOKIE, "1", salt=COOKIE, httponly=True, samesite="Lax", secure=request.is_secure()
+        COOKIE,
+        "1",
+        salt=COOKIE,
+        httponly=True,
+        samesite="Lax",
+        secure=request.is_secure(),
     )
 
 
@@ -82,8 +87,14 @@ def is_local(request: HttpRequest) -> bool:
     may pass requests on without a trace.
     """
     host = name_of(f"//{request.META.get('HTTP_HOST', '')}")
-    names = (str(request.META.get("REMOTE_ADDR", "")), host, name_of(settings.SANDBOX_ORIGIN))
-    headers = (name.removeprefix("HTTP_") for name in request.META if name.startswith("HTTP_"))
+    names = (
+        str(request.META.get("REMOTE_ADDR", "")),
+        host,
+        name_of(settings.SANDBOX_ORIGIN),
+    )
+    headers = (
+        name.removeprefix("HTTP_") for name in request.META if name.startswith("HTTP_")
+    )
     return all(map(is_loopback, names)) and not any(
         name.startswith(_ADDED_ON_THE_WAY) for name in headers
     )

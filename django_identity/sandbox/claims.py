@@ -62,7 +62,9 @@ def active(user: User) -> list[Claim]:
 @transaction.atomic
 def revoke(user: User, claim_type: str) -> bool:
     """Revoke and announce one claim; return whether there was an active one."""
-    return _revoke(Claim.objects.filter(user=user, claim_type=claim_type, revoked=False))
+    return _revoke(
+        Claim.objects.filter(user=user, claim_type=claim_type, revoked=False)
+    )
 
 
 @transaction.atomic
@@ -97,7 +99,9 @@ def _issue(user: User, claim_type: str) -> Claim:
     now = clock.now()
     provider, value, expires_at = _proofs(user, now)[claim_type]
 
-    content = json.dumps([secrets.token_hex(16), user.subject, claim_type, provider, value])
+    content = json.dumps(
+        [secrets.token_hex(16), user.subject, claim_type, provider, value]
+    )
     stored = {
         "provider": provider,
         "value": value,
@@ -107,7 +111,9 @@ def _issue(user: User, claim_type: str) -> Claim:
         "revoked": False,
     }
 
-    claim, _ = Claim.objects.update_or_create(user=user, claim_type=claim_type, defaults=stored)
+    claim, _ = Claim.objects.update_or_create(
+        user=user, claim_type=claim_type, defaults=stored
+    )
     announce(EventType.CLAIM_ISSUED, user, claim_type=claim_type, provider=provider)
     return claim
 

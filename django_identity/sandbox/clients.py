@@ -27,7 +27,10 @@ def authenticate(request: HttpRequest) -> Authenticated:
     Raises:
         Refused: they are missing or wrong.
     """
-    client_id, secret = basic_credentials(request.headers.get("Authorization", "")) or ("", "")
+    client_id, secret = basic_credentials(request.headers.get("Authorization", "")) or (
+        "",
+        "",
+    )
     client = known(client_id, secret)
     if client is None:
         message = "The client id or secret is wrong."
@@ -57,7 +60,9 @@ def basic_credentials(header: str) -> tuple[str, str] | None:
 
 def known(client_id: str, secret: str) -> Client | None:
     """Return the credential set with this id, if the secret is its own."""
-    client = Client.objects.select_related("registered").filter(client_id=client_id).first()
+    client = (
+        Client.objects.select_related("registered").filter(client_id=client_id).first()
+    )
     if client and check_password(secret, client.client_secret):
         return client
     return None

@@ -33,7 +33,12 @@ from django_identity.sandbox import (
 from django_identity.sandbox.clients import Authenticated
 from django_identity.sandbox.envelope import Refused
 from django_identity.sandbox.errors import Invalid
-from django_identity.sandbox.models import CONNECT_CODE_LIFETIME, ConnectCode, Consent, User
+from django_identity.sandbox.models import (
+    CONNECT_CODE_LIFETIME,
+    ConnectCode,
+    Consent,
+    User,
+)
 from django_identity.sandbox.people import accounts
 from django_identity.sandbox.people.forms import ConfirmPasswordForm
 from django_identity.sandbox.people.pages import signed_in_user
@@ -65,7 +70,10 @@ def make_code(user: User) -> ConnectCode:
     now = clock.now()
     ends = now + CONNECT_CODE_LIFETIME
     return ConnectCode.objects.create(
-        user=user, code=f"CNX-{chosen[:4]}-{chosen[4:]}", created_at=now, expires_at=ends
+        user=user,
+        code=f"CNX-{chosen[:4]}-{chosen[4:]}",
+        created_at=now,
+        expires_at=ends,
     )
 
 
@@ -101,7 +109,9 @@ def _read(members: Mapping[str, Any]) -> tuple[str, list[str]]:
         raise _refused(INVALID_CONNECT_CODE)
 
     scopes = members.get("scopes")
-    is_list = isinstance(scopes, list) and all(isinstance(scope, str) for scope in scopes)
+    is_list = isinstance(scopes, list) and all(
+        isinstance(scope, str) for scope in scopes
+    )
     if not scopes or not is_list:
         raise Invalid("scopes must be an array of strings, and not empty.")
     if members.get("callback_url") is not None:
@@ -109,7 +119,9 @@ def _read(members: Mapping[str, Any]) -> tuple[str, list[str]]:
     return code, list(dict.fromkeys(scopes))
 
 
-def _redeem(asking: Authenticated, code: str, scopes: Sequence[str]) -> tuple[User, dict[str, Any]]:
+def _redeem(
+    asking: Authenticated, code: str, scopes: Sequence[str]
+) -> tuple[User, dict[str, Any]]:
     """Spend the code, return its person and the result, and record and announce the consent.
 
     Raises:
@@ -122,7 +134,9 @@ def _redeem(asking: Authenticated, code: str, scopes: Sequence[str]) -> tuple[Us
         user = spent.user
         spent.refusal = _refusal(user, asking, scopes)
         if not spent.refusal:
-            consent = Consent.objects.filter(user=user, client=asking.client, revoked_at=None)
+            consent = Consent.objects.filter(
+                user=user, client=asking.client, revoked_at=None
+            )
             standing = consent.values_list("scopes", flat=True).first() or []
             consents.grant(user, asking.client, dict.fromkeys([*standing, *scopes]))
             consents.tell(user, asking.client, scopes)
@@ -138,7 +152,9 @@ def _spend(code: str, asking: Authenticated) -> ConnectCode | None:
     """
     now = clock.now()
     valid = ConnectCode.objects.filter(code=code, used_at=None, expires_at__gt=now)
-    if not _SHAPE.fullmatch(code) or not valid.update(used_at=now, used_by=asking.client):
+    if not _SHAPE.fullmatch(code) or not valid.update(
+        used_at=now, used_by=asking.client
+    ):
         return None
     return ConnectCode.objects.select_related("user").get(code=code)
 
@@ -179,7 +195,9 @@ def _result(user: User, asking: Authenticated, scopes: Sequence[str]) -> dict[st
 
 def _signature(result: Mapping[str, Any], secret: str) -> str:
     """Sign the canonical JSON of ``result`` with the method of the switch."""
-    content = json.dumps(result, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    content = json.dumps(
+        result, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    ).encode()
     if switches.current().connect_signature == "jws":
         header, _payload, signature = keys.sign(content).split(".")
         return f"{header}..{signature}"  # detached (RFC 7515, appendix F)

@@ -74,7 +74,9 @@ def _narrow(user: User, client: Client, scopes: Sequence[str]) -> None:
 
     def wider(rows: Any) -> list[int]:
         of_client = rows.filter(application=client)
-        return [row.pk for row in of_client if not set(row.scope.split()) <= set(scopes)]
+        return [
+            row.pk for row in of_client if not set(row.scope.split()) <= set(scopes)
+        ]
 
     tokens = wider(user.sandbox_accesstoken)
     user.sandbox_refreshtoken.filter(access_token__in=tokens).delete()
@@ -89,7 +91,9 @@ def revoke(user: User, client_id: str) -> bool:
     Returns:
         Whether there was a consent.
     """
-    standing = Consent.objects.filter(user=user, client__client_id=client_id, revoked_at=None)
+    standing = Consent.objects.filter(
+        user=user, client__client_id=client_id, revoked_at=None
+    )
     consent = standing.select_related("client").first()
     _withdraw(user, client_id=client_id)
     if consent is None:
@@ -121,15 +125,23 @@ def request_deletion(user: User) -> bool:
 def _withdraw(user: User, **of_client: str) -> None:
     """End the consents, codes and tokens of ``user``, all or those of one client."""
     applications = {f"application__{name}": value for name, value in of_client.items()}
-    for rows in (user.sandbox_grant, user.sandbox_refreshtoken, user.sandbox_accesstoken):
+    for rows in (
+        user.sandbox_grant,
+        user.sandbox_refreshtoken,
+        user.sandbox_accesstoken,
+    ):
         rows.filter(**applications).delete()
     clients = {f"client__{name}": value for name, value in of_client.items()}
-    Consent.objects.filter(user=user, revoked_at=None, **clients).update(revoked_at=clock.now())
+    Consent.objects.filter(user=user, revoked_at=None, **clients).update(
+        revoked_at=clock.now()
+    )
 
 
 def granted(user: User) -> list[Consent]:
     """Return the granted consents of ``user``, newest first."""
-    return list(Consent.objects.filter(user=user, revoked_at=None).select_related("client"))
+    return list(
+        Consent.objects.filter(user=user, revoked_at=None).select_related("client")
+    )
 
 
 #: What was sent, the oldest first.

@@ -62,7 +62,9 @@ NO_MEMBERS: Members = {}
 NO_TEXTS: list[str] = []
 #: Of whole numbers; the database has no larger ones.
 LARGEST = 2**31 - 1
-_FORBIDDEN = "The control API answers this machine, or who sends --control-token as Bearer."
+_FORBIDDEN = (
+    "The control API answers this machine, or who sends --control-token as Bearer."
+)
 _KINDS: dict[Any, tuple[Any, str]] = {
     str: (str, "a string"),
     bool: (bool, "true or false"),
@@ -75,7 +77,9 @@ _KINDS: dict[Any, tuple[Any, str]] = {
 _views: dict[str, dict[str, tuple[View, dict[str, inspect.Parameter]]]] = {}
 
 
-def control(method: str, route: str, passed_to: View | type | None = None) -> Callable[[V], V]:
+def control(
+    method: str, route: str, passed_to: View | type | None = None
+) -> Callable[[V], V]:
     """Register a view for a method and an address below /sandbox/."""
 
     def register(view: V) -> V:
@@ -109,7 +113,9 @@ def _answer(views: Mapping[str, tuple[View, dict[str, inspect.Parameter]]]) -> A
         view, members = views.get(method, (None, {}))
 
         if view is None:
-            return _refuse(405, envelope.METHOD_NOT_ALLOWED, f"Use {' or '.join(views)}.")
+            return _refuse(
+                405, envelope.METHOD_NOT_ALLOWED, f"Use {' or '.join(views)}."
+            )
         try:
             sent = _read(envelope.members_of(request, labelled=False), members)
             return JsonResponse(view(**parts, **sent), safe=False)
@@ -134,7 +140,10 @@ def _read(sent: Members, members: Mapping[str, inspect.Parameter]) -> Members:
     for name, parameter in members.items():
         if parameter.default is parameter.empty and name not in sent:
             raise Invalid(f"{name} is missing.")
-    return {name: _value(name, value, members[name].annotation) for name, value in sent.items()}
+    return {
+        name: _value(name, value, members[name].annotation)
+        for name, value in sent.items()
+    }
 
 
 def _value(name: str, value: Any, kind: Any) -> Any:
@@ -193,7 +202,10 @@ def _client(client_id: str) -> Client:
 
 @control("POST", "applications")
 def register_application(
-    *, redirect_uris: list[str], name: str = "Example shop", client_secrets: Members = NO_MEMBERS
+    *,
+    redirect_uris: list[str],
+    name: str = "Example shop",
+    client_secrets: Members = NO_MEMBERS,
 ) -> JSON:
     """Register one and show its secrets this once."""
     if not redirect_uris or any(len(uri.split()) != 1 for uri in redirect_uris):
@@ -209,7 +221,10 @@ def register_application(
 @control("GET", "applications")
 def list_applications() -> JSON:
     """List them without secrets."""
-    return [show_application(application.app_id) for application in Application.objects.all()]
+    return [
+        show_application(application.app_id)
+        for application in Application.objects.all()
+    ]
 
 
 @control("GET", "applications/<uuid:app_id>")
@@ -232,7 +247,10 @@ def change_policy(
     app_id: UUID, *, kyc_level: KycLevel = ABSENT, proof_of_address: bool = ABSENT
 ) -> JSON:
     """Require something else of people with a Connect code; what is left out stays."""
-    sent = {"connect_kyc_level": kyc_level, "connect_proof_of_address": proof_of_address}
+    sent = {
+        "connect_kyc_level": kyc_level,
+        "connect_proof_of_address": proof_of_address,
+    }
     changed = {name: value for name, value in sent.items() if value is not ABSENT}
     Application.objects.filter(app_id=app_id).update(**changed)
     return show_application(app_id)
@@ -241,7 +259,9 @@ def change_policy(
 @control("POST", "applications/<uuid:app_id>/trusted-tier")
 def approve_as_trusted(app_id: UUID, *, document_key: Members) -> JSON:
     """Approve it with its public ``document_key``."""
-    applications.change_document_key(Application.objects.get(app_id=app_id), document_key)
+    applications.change_document_key(
+        Application.objects.get(app_id=app_id), document_key
+    )
     return show_application(app_id)
 
 
@@ -254,7 +274,11 @@ def end_trusted_tier(app_id: UUID) -> JSON:
 
 @control("POST", "applications/<uuid:app_id>/webhook")
 def set_webhook(
-    app_id: UUID, *, mode: Environment = Environment.TEST, url: str = "", secret: str = ""
+    app_id: UUID,
+    *,
+    mode: Environment = Environment.TEST,
+    url: str = "",
+    secret: str = "",
 ) -> JSON:
     """Say where events go, and the secret that signs them. An empty ``url`` ends the sending.
 
@@ -272,7 +296,9 @@ PROFILE = ["profile:read"]
 
 
 @control("POST", "authorizations")
-def decide(*, url: str, user_id: str, deny: bool = False, decline: list[str] = NO_TEXTS) -> JSON:
+def decide(
+    *, url: str, user_id: str, deny: bool = False, decline: list[str] = NO_TEXTS
+) -> JSON:
     """Sign ``user_id`` in at the address ``url``, and approve or deny; return the callback address.
 
     ``decline``: scopes of documents that the person leaves out of an approval. What the consent
@@ -283,18 +309,24 @@ def decide(*, url: str, user_id: str, deny: bool = False, decline: list[str] = N
     if address != reverse("authorize"):
         raise Invalid(f"url: {address} is not the authorization endpoint.")
     if not user.is_active:
-        raise Invalid("user_id: the account is closed, as its person asked for deletion.")
+        raise Invalid(
+            "user_id: the account is closed, as its person asked for deletion."
+        )
     button = "deny" if deny else "allow"
     request = RequestFactory().post(url, {button: "1", "decline": decline})
     request.user = user
     answer = AuthorizationPage.as_view()(request)
     if answer.status_code != 302:
-        raise Invalid("url: the person would see an error page; open it in a browser to read it.")
+        raise Invalid(
+            "url: the person would see an error page; open it in a browser to read it."
+        )
     return {"callback": answer["Location"]}
 
 
 @control("POST", "users", accounts.create_user)
-def create_user(*, verified: bool = False, proof_of_address: bool = False, **account: Any) -> JSON:
+def create_user(
+    *, verified: bool = False, proof_of_address: bool = False, **account: Any
+) -> JSON:
     """Create an account and show its password this once."""
     try:
         with transaction.atomic():
@@ -322,7 +354,8 @@ def show_user(user_id: str) -> Members:
         "deletion_requested": not user.is_active,
         "claims": {claim.claim_type: _claim(claim) for claim in claims.listed(user)},
         "consents": {
-            granted.client.client_id: granted.scopes for granted in consents.granted(user)
+            granted.client.client_id: granted.scopes
+            for granted in consents.granted(user)
         },
         "connect_codes": [_code(code) for code in user.connectcode_set.all()],
         "notices": [notice.scopes for notice in user.notice_set.all()],
@@ -350,7 +383,11 @@ def verify_user(user_id: str, *, bvn: str) -> JSON:
     """Do what the verification page does."""
     user = _user(user_id)
     outcome = verification.verify(user, bvn)
-    return {"outcome": outcome, "kyc_status": user.kyc_status, "kyc_level": user.kyc_level}
+    return {
+        "outcome": outcome,
+        "kyc_status": user.kyc_status,
+        "kyc_level": user.kyc_level,
+    }
 
 
 @control("POST", "users/<path:user_id>/invalidate")
@@ -414,8 +451,13 @@ def grant_consent(user_id: str, client_id: str, *, scopes: list[str] = PROFILE) 
     served = get_scopes_backend().get_available_scopes(application=client)
     unserved = [scope for scope in scopes if scope not in {*served, *connect.SCOPES}]
     if unserved:
-        raise Invalid(f"scopes: nothing serves {', '.join(unserved)} to this application.")
-    return {"client_id": client_id, "scopes": consents.grant(user, client, scopes).scopes}
+        raise Invalid(
+            f"scopes: nothing serves {', '.join(unserved)} to this application."
+        )
+    return {
+        "client_id": client_id,
+        "scopes": consents.grant(user, client, scopes).scopes,
+    }
 
 
 @control("POST", "users/<path:user_id>/consents/<str:client_id>/revoke")
@@ -463,7 +505,9 @@ def send_event(
 @control("GET", "deliveries")
 def list_deliveries() -> JSON:
     """List all of them with their attempts, in the order they were made."""
-    return [_delivery(delivery) for delivery in Delivery.objects.select_related("client")]
+    return [
+        _delivery(delivery) for delivery in Delivery.objects.select_related("client")
+    ]
 
 
 @control("DELETE", "deliveries")
@@ -529,7 +573,10 @@ def health() -> JSON:
 @control("GET", "clock")
 def show_clock() -> JSON:
     """Show the sandbox's time and how far it is from real time."""
-    return {"now": clock.now().isoformat(), "offset_seconds": clock.offset().total_seconds()}
+    return {
+        "now": clock.now().isoformat(),
+        "offset_seconds": clock.offset().total_seconds(),
+    }
 
 
 @control("POST", "clock")

@@ -26,9 +26,24 @@ CREDENTIAL_FORMAT = "dc+sd-jwt"
 LONGEST_CREDENTIAL = 128 * 1024
 # Claim -> the member that says what is claimed, where that is more than yes.
 _NOUNS = {COUNTRY_RESIDENT: "country"}
-_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError, JWException)
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    RecursionError,
+    JWException,
+)
 #: What can be wrong with a credential, in the order in which an application is told.
-_FAULTS = ("signature", "issuer", "environment", "audience", "expired", "disclosure", "revoked")
+_FAULTS = (
+    "signature",
+    "issuer",
+    "environment",
+    "audience",
+    "expired",
+    "disclosure",
+    "revoked",
+)
 
 
 def issue(user: User, claims: Iterable[Claim], *, audience: str) -> str:
@@ -58,7 +73,10 @@ def issue(user: User, claims: Iterable[Claim], *, audience: str) -> str:
     key = keys.current()
     header = {"typ": CREDENTIAL_FORMAT, "kid": key.kid}
     issuer = SDJWTIssuer(
-        payload | disclosed, keys.private_key(key), sign_alg="ES256", extra_header_parameters=header
+        payload | disclosed,
+        keys.private_key(key),
+        sign_alg="ES256",
+        extra_header_parameters=header,
     )
     credential: str = issuer.sd_jwt_issuance
     return credential
@@ -110,12 +128,18 @@ class Inspection:
     def readable_parts(self) -> list[tuple[str, str]]:
         """Header and payload with line breaks."""
         parts = {"Header": self.header, "Payload": self.payload}
-        return [(name, json.dumps(members, indent=2)) for name, members in parts.items()]
+        return [
+            (name, json.dumps(members, indent=2)) for name, members in parts.items()
+        ]
 
     @property
     def unlisted(self) -> list[str]:
         """The names of the claims whose digest the payload does not list."""
-        return [disclosure.name for disclosure in self.disclosures if not disclosure.is_listed]
+        return [
+            disclosure.name
+            for disclosure in self.disclosures
+            if not disclosure.is_listed
+        ]
 
     @property
     def expires_at(self) -> datetime:
@@ -143,8 +167,12 @@ def inspect(credential: str) -> Inspection:
         raise Invalid(str(error)) from error
 
     claims = {disclosure.name: disclosure.value for disclosure in disclosures}
-    of_person = Claim.objects.filter(user__subject=payload.get("sub"), claim_type__in=claims)
-    revoked = sorted(of_person.filter(revoked=True).values_list("claim_type", flat=True))
+    of_person = Claim.objects.filter(
+        user__subject=payload.get("sub"), claim_type__in=claims
+    )
+    revoked = sorted(
+        of_person.filter(revoked=True).values_list("claim_type", flat=True)
+    )
     findings = {
         "signature": not is_signed,
         "issuer": payload.get("iss") != settings.SANDBOX_ORIGIN,

@@ -43,11 +43,17 @@ def public_key(jwk: object) -> dict[str, Any]:
         raise Invalid("document_key: the key is a JWK: a JSON object.")
     kid = jwk.get("kid")
     if not isinstance(kid, str) or not 0 < len(kid) <= LONGEST_KID:
-        raise Invalid("document_key: the key needs a kid, by which you find its private part.")
+        raise Invalid(
+            "document_key: the key needs a kid, by which you find its private part."
+        )
 
     algorithm = jwk.get("alg")
-    if not isinstance(algorithm, str) or jwk.get("kty") != ALGORITHMS.get(algorithm, ""):
-        raise Invalid(f"document_key: alg is one of {', '.join(ALGORITHMS)}, and kty fits it.")
+    if not isinstance(algorithm, str) or jwk.get("kty") != ALGORITHMS.get(
+        algorithm, ""
+    ):
+        raise Invalid(
+            f"document_key: alg is one of {', '.join(ALGORITHMS)}, and kty fits it."
+        )
     try:
         key = JWK(**jwk)
         parts: dict[str, Any] = key.export_public(as_dict=True)
@@ -91,7 +97,8 @@ def documents(request: HttpRequest, user_id: str) -> HttpResponse:
         message = "The application is not approved for the trusted tier."
         raise envelope.Refused(403, TRUSTED_TIER_REQUIRED, message)
     listed = [
-        _metadata(user, kind) | {"content_type": content_type, "content": encrypt(content, key)}
+        _metadata(user, kind)
+        | {"content_type": content_type, "content": encrypt(content, key)}
         for kind, content_type, content in _papers(user)
     ]
     return envelope.success({"user_id": user.subject, "documents": listed})
@@ -109,7 +116,9 @@ def _papers(user: User) -> Iterator[tuple[str, str, bytes]]:
     yield _data("national_id", names | {"national_id_number": number})
     yield _data("bank_verification_number", {"bank_verification_number": number})
     if user.address_proved_at is not None:
-        yield _data("proof_of_address", names | {"number": number, "country": user.country})
+        yield _data(
+            "proof_of_address", names | {"number": number, "country": user.country}
+        )
 
 
 def _data(kind: str, members: Mapping[str, str]) -> tuple[str, str, bytes]:
@@ -118,7 +127,9 @@ def _data(kind: str, members: Mapping[str, str]) -> tuple[str, str, bytes]:
 
 def _metadata(user: User, kind: str) -> dict[str, str]:
     return {
-        "document_id": hashlib.sha256(f"{user.subject}/{kind}".encode()).hexdigest()[:16],
+        "document_id": hashlib.sha256(f"{user.subject}/{kind}".encode()).hexdigest()[
+            :16
+        ],
         "document_type": kind,
         "country": user.country,
         "status": str(user.kyc_status),

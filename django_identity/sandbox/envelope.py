@@ -24,7 +24,9 @@ NOT_FOUND = "NOT_FOUND"
 RATE_LIMITED = "RATE_LIMITED"
 INVALID_REQUEST = "INVALID_REQUEST"
 
-MISMATCH_MESSAGE = "Live credentials reach live users only, test credentials sandbox users only."
+MISMATCH_MESSAGE = (
+    "Live credentials reach live users only, test credentials sandbox users only."
+)
 
 Endpoint = Callable[..., HttpResponse]
 
@@ -84,7 +86,9 @@ def error(
     described = {"code": code}
     if switches.current().optional_members:
         described["message"] = message
-    response = JsonResponse({"success": False, "error": described, **beside}, status=status)
+    response = JsonResponse(
+        {"success": False, "error": described, **beside}, status=status
+    )
     if challenge:
         response["WWW-Authenticate"] = challenge
     return response
@@ -110,7 +114,9 @@ def http_address(name: str, url: object) -> str:
     """
     try:
         parts = urlsplit(str(url))
-        is_usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        is_usable = (
+            parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        )
     except ValueError:
         is_usable = False
     if not is_usable or len(str(url).split()) != 1:
@@ -142,7 +148,12 @@ def members_of(request: HttpRequest, *, labelled: bool = True) -> dict[str, Any]
         if not text and not labelled:
             text = b"{}"
         members = json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError, RequestDataTooBig, UnreadablePostError) as failed:
+    except (
+        ValueError,
+        RecursionError,
+        RequestDataTooBig,
+        UnreadablePostError,
+    ) as failed:
         raise Invalid("The body is not JSON.") from failed
     if not isinstance(members, dict):
         raise Invalid("The body is not a JSON object.")

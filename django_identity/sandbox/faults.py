@@ -13,7 +13,12 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    StreamingHttpResponse,
+)
 
 from django_identity.sandbox import envelope
 from django_identity.sandbox.errors import Invalid
@@ -111,7 +116,9 @@ def take(request: HttpRequest, endpoint: str) -> Fault | None:
     return None
 
 
-def misbehave(fault: Fault, request: HttpRequest, get_response: GetResponse) -> HttpResponseBase:
+def misbehave(
+    fault: Fault, request: HttpRequest, get_response: GetResponse
+) -> HttpResponseBase:
     """Return the answer to ``request`` with ``fault`` applied."""
     connection = request.META[CONNECTION]
     answer: HttpResponseBase = HttpResponse()
@@ -148,7 +155,9 @@ def _ordered_answer(fault: Fault, body: str, *, status: int) -> HttpResponse:
     return response
 
 
-def _half_of(answer: HttpResponseBase, connection: socket.socket) -> StreamingHttpResponse:
+def _half_of(
+    answer: HttpResponseBase, connection: socket.socket
+) -> StreamingHttpResponse:
     """Return the real answer's status and headers with half of its body; then break off."""
     body = getattr(answer, "content", b"")
     content = itertools.chain([body[: len(body) // 2]], _nothing(connection))

@@ -49,7 +49,9 @@ def rotate() -> SigningKey:
 @transaction.atomic
 def withdraw(kid: str) -> bool:
     """Withdraw a key at once, and return whether it was published; a new one may replace it."""
-    withdrawn = SigningKey.objects.filter(kid=kid, withdrawn=False).update(withdrawn=True)
+    withdrawn = SigningKey.objects.filter(kid=kid, withdrawn=False).update(
+        withdrawn=True
+    )
     current()
     return bool(withdrawn)
 
@@ -74,7 +76,9 @@ def sign_jwt(typ: str, members: Mapping[str, object]) -> str:
     issued_at = int(clock.now().timestamp())
     lifetime = int(ACCESS_TOKEN_LIFETIME.total_seconds())
     times = {"iat": issued_at, "exp": issued_at + lifetime}
-    return sign(json_encode({"iss": settings.SANDBOX_ORIGIN, **times, **members}), typ=typ)
+    return sign(
+        json_encode({"iss": settings.SANDBOX_ORIGIN, **times, **members}), typ=typ
+    )
 
 
 def sign(content: str | bytes, **header: str) -> str:
@@ -82,7 +86,8 @@ def sign(content: str | bytes, **header: str) -> str:
     key = current()
     token = JWS(content)
     token.add_signature(
-        private_key(key), protected=json_encode({"alg": "ES256", "kid": key.kid, **header})
+        private_key(key),
+        protected=json_encode({"alg": "ES256", "kid": key.kid, **header}),
     )
     compact: str = token.serialize(compact=True)
     return compact

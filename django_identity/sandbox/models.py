@@ -72,7 +72,9 @@ class User(AbstractBaseUser):
     """
 
     subject = models.CharField(max_length=255, unique=True, default=new_subject)
-    environment = models.CharField(max_length=4, choices=Environment, default=Environment.TEST)
+    environment = models.CharField(
+        max_length=4, choices=Environment, default=Environment.TEST
+    )
     email = models.EmailField(unique=True)
     first_name = models.CharField(max_length=100)
     last_name = models.CharField(max_length=100)
@@ -80,11 +82,15 @@ class User(AbstractBaseUser):
     date_of_birth = models.DateField()
     risk_score = models.IntegerField(default=12)
     photo_url = models.URLField(blank=True)
-    kyc_status = models.CharField(max_length=10, choices=KycStatus, default=KycStatus.UNVERIFIED)
+    kyc_status = models.CharField(
+        max_length=10, choices=KycStatus, default=KycStatus.UNVERIFIED
+    )
     kyc_verified_at = models.DateTimeField(null=True)
     deletion_requested_at = models.DateTimeField(null=True)
     address_proved_at = models.DateTimeField(null=True)
-    credential_seconds = models.PositiveIntegerField(default=CREDENTIAL_LIFETIME_SECONDS)
+    credential_seconds = models.PositiveIntegerField(
+        default=CREDENTIAL_LIFETIME_SECONDS
+    )
     shows_email = models.BooleanField(default=True)
     is_cast = models.BooleanField(default=False)
 
@@ -131,7 +137,9 @@ class Claim(Row):
 
     class Meta(Row.Meta):
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["user", "claim_type"], name="claim_per_type")
+            models.UniqueConstraint(
+                fields=["user", "claim_type"], name="claim_per_type"
+            )
         ]
 
 
@@ -140,7 +148,9 @@ class Application(Row):
 
     app_id = models.UUIDField(unique=True, default=uuid.uuid4)
     name = models.CharField(max_length=200)
-    connect_kyc_level = models.CharField(max_length=10, choices=KycLevel, default=KycLevel.LEVEL_1)
+    connect_kyc_level = models.CharField(
+        max_length=10, choices=KycLevel, default=KycLevel.LEVEL_1
+    )
     connect_proof_of_address = models.BooleanField(default=False)
     # The key exchange is the approval for the trusted tier (spec: Scopes). Empty: standard tier.
     document_key = models.JSONField(null=True)
@@ -160,7 +170,9 @@ class Client(AbstractApplication):
 
     class Meta(AbstractApplication.Meta):
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["registered", "environment"], name="client_per_mode")
+            models.UniqueConstraint(
+                fields=["registered", "environment"], name="client_per_mode"
+            )
         ]
 
     def __str__(self) -> str:
@@ -223,7 +235,9 @@ class Consent(Row):
     class Meta:
         ordering: ClassVar = ["-granted_at"]
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["user", "client"], name="consent_per_client")
+            models.UniqueConstraint(
+                fields=["user", "client"], name="consent_per_client"
+            )
         ]
 
 
@@ -300,10 +314,14 @@ class Delivery(Row):
     copy_to = models.CharField(max_length=2000, blank=True)
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField(db_index=True)
-    state = models.CharField(max_length=10, choices=DeliveryState, default=DeliveryState.WAITING)
+    state = models.CharField(
+        max_length=10, choices=DeliveryState, default=DeliveryState.WAITING
+    )
     tries = models.PositiveIntegerField(default=0)
     next_attempt_at = models.DateTimeField(null=True)
     attempts = models.JSONField(default=list)
 
     class Meta(Row.Meta):
-        indexes: ClassVar = [models.Index(fields=["state", "next_attempt_at"], name="delivery_due")]
+        indexes: ClassVar = [
+            models.Index(fields=["state", "next_attempt_at"], name="delivery_due")
+        ]

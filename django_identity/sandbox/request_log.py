@@ -20,7 +20,13 @@ from django_identity.sandbox import clock, envelope
 from django_identity.sandbox.errors import Invalid
 
 KEPT_REQUESTS = 10_000
-_SECRET_FIELDS = {"code", "refresh_token", "code_verifier", "client_secret", "connect_code"}
+_SECRET_FIELDS = {
+    "code",
+    "refresh_token",
+    "code_verifier",
+    "client_secret",
+    "connect_code",
+}
 
 logger = logging.getLogger("django_identity.sandbox.requests")
 
@@ -71,7 +77,9 @@ def note(request: HttpRequest, user: Any, client: Any) -> None:
     request.META["sandbox.concerns"] = (getattr(user, "subject", ""), client.client_id)
 
 
-def add(request: HttpRequest, response: HttpResponseBase, endpoint: str, started: datetime) -> None:
+def add(
+    request: HttpRequest, response: HttpResponseBase, endpoint: str, started: datetime
+) -> None:
     """Log a request with the status of its answer."""
     now = datetime.now(UTC)
     fault = getattr(response, "fault", "")
@@ -98,7 +106,10 @@ def add(request: HttpRequest, response: HttpResponseBase, endpoint: str, started
 
 def digest(secret: str) -> str:
     """Return the digest that replaces a secret in the log."""
-    return "sha256:" + hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()[:16]
+    return (
+        "sha256:"
+        + hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()[:16]
+    )
 
 
 def _masked_authorization(header: str) -> str:

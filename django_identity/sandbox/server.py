@@ -37,7 +37,9 @@ class SandboxServer(ThreadedWSGIServer):
         connection, address = super().get_request()
         if self.tls is None:
             return connection, address
-        wrapped = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        wrapped = self.tls.wrap_socket(
+            connection, server_side=True, do_handshake_on_connect=False
+        )
         return wrapped, address
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -130,7 +132,9 @@ def start_django(*, sites: Sequence[str] | None, **settings: str) -> None:
     # Named, not imported: models can be loaded now and not before.
     import_string("django_identity.sandbox.people.accounts.move_in")()
     if sites is not None:
-        import_string("django_identity.sandbox.developer.applications.register_local_site")(sites)
+        import_string(
+            "django_identity.sandbox.developer.applications.register_local_site"
+        )(sites)
 
 
 def start(server: SandboxServer) -> None:

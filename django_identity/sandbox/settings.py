@@ -11,13 +11,22 @@ from urllib.parse import urlsplit
 _GIVEN = "DJANGO_IDENTITY_SANDBOX_"
 SANDBOX_ORIGIN = os.environ.get(f"{_GIVEN}ORIGIN", "http://127.0.0.1:9400")
 # What the developer endpoints take.
-SANDBOX_PORTAL_TOKEN = os.environ.get(f"{_GIVEN}PORTAL_TOKEN") or secrets.token_urlsafe(32)
+SANDBOX_PORTAL_TOKEN = os.environ.get(f"{_GIVEN}PORTAL_TOKEN") or secrets.token_urlsafe(
+    32
+)
 # Whoever is not on this machine and controls the sandbox sends it.
 SANDBOX_CONTROL_TOKEN = os.environ.get(f"{_GIVEN}CONTROL_TOKEN", "")
 
 SECRET_KEY = secrets.token_urlsafe(48)
-ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", urlsplit(SANDBOX_ORIGIN).hostname or ""]
-CSRF_TRUSTED_ORIGINS = [SANDBOX_ORIGIN]  # a proxy before the sandbox may speak https for it
+ALLOWED_HOSTS = [
+    "127.0.0.1",
+    "localhost",
+    "[::1]",
+    urlsplit(SANDBOX_ORIGIN).hostname or "",
+]
+CSRF_TRUSTED_ORIGINS = [
+    SANDBOX_ORIGIN
+]  # a proxy before the sandbox may speak https for it
 ROOT_URLCONF = "django_identity.sandbox.urls"
 APPEND_SLASH = False
 USE_I18N = False

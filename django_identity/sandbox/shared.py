@@ -34,7 +34,8 @@ def profile(user: User, scopes: Sequence[str]) -> dict[str, Any]:
         "country": user.country,
         "kyc_level": user.kyc_level,
         "risk_score": user.risk_score,
-        "photo_url": user.photo_url or settings.SANDBOX_ORIGIN + static("sandbox/person.svg"),
+        "photo_url": user.photo_url
+        or settings.SANDBOX_ORIGIN + static("sandbox/person.svg"),
     }
     return {name: values[name] for name in members("profile:read", scopes)}
 
@@ -79,5 +80,7 @@ def members(scope: str, granted: Sequence[str]) -> list[str]:
 
 def in_words(scope: str, granted: Sequence[str]) -> str:
     """Say what ``scope`` hands over."""
-    words = ", ".join(_WORDS.get(name, name.replace("_", " ")) for name in members(scope, granted))
+    words = ", ".join(
+        _WORDS.get(name, name.replace("_", " ")) for name in members(scope, granted)
+    )
     return words[:1].upper() + words[1:]

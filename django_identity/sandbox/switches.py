@@ -31,17 +31,25 @@ class Switches:
         "how the token answer names the subject",
         "none", "user_id", "sub", "id_token", "jwt_access_token",
     )  # fmt: skip
-    id_token_aud: str = _choice("`aud` of an ID token: one text, or a list", "text", "list")
+    id_token_aud: str = _choice(
+        "`aud` of an ID token: one text, or a list", "text", "list"
+    )
     access_token_aud: str = _choice(
-        "`aud` of a JWT access token: the application, or the API's origin", "client", "origin"
+        "`aud` of a JWT access token: the application, or the API's origin",
+        "client",
+        "origin",
     )
     token_errors: str = _choice(
         "the form of the token endpoint's errors: OAuth's, or the service's envelope",
         "oauth", "envelope",
     )  # fmt: skip
-    users_me: bool = _flag("accept `me` for the user id in the user endpoints", default=True)
+    users_me: bool = _flag(
+        "accept `me` for the user id in the user endpoints", default=True
+    )
     profile_members: str = _choice(
-        "the members of a profile: what the granted scopes list, or all", "scopes", "all"
+        "the members of a profile: what the granted scopes list, or all",
+        "scopes",
+        "all",
     )
     optional_members: bool = _flag(
         "send members that may be absent: the photo, `kyc_level` of a profile, `verified_at`, "
@@ -75,7 +83,9 @@ class Switches:
     connect_nested: bool = _flag(
         "put profile and kyc into a member `data` of the redemption", default=True
     )
-    connect_signature: str = _choice("what the `signature` of a redemption is", "hmac", "jws")
+    connect_signature: str = _choice(
+        "what the `signature` of a redemption is", "hmac", "jws"
+    )
 
 
 ALL = {switch.name: switch for switch in fields(Switches)}

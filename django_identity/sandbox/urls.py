@@ -22,7 +22,9 @@ api = [
     path(f"{_USER}/documents", documents.documents, name="documents"),
     path("claims/verify", verify_claims, name="verify_claims"),
     path("connect/request", connect.connect_request, name="connect"),
-    path("developer/apps/<str:app_id>/rotate-secret", rotate_secret, name="rotate_secret"),
+    path(
+        "developer/apps/<str:app_id>/rotate-secret", rotate_secret, name="rotate_secret"
+    ),
     path("developer/test-users", test_users, name="test_users"),
     # A line break in the path, too: the dot alone matches none.
     re_path(r"^(?P<path>(?s:.*))$", envelope.unknown_path),
@@ -39,7 +41,9 @@ account = [
     path("claims/<str:claim_type>/revoke", pages.revoke_claim, name="revoke_claim"),
     path("claims/<str:claim_type>/issue", pages.issue_claim, name="issue_claim"),
     path("delete", pages.delete, name="delete_account"),
-    path("consents/<str:client_id>/revoke", pages.revoke_consent, name="revoke_consent"),
+    path(
+        "consents/<str:client_id>/revoke", pages.revoke_consent, name="revoke_consent"
+    ),
 ]
 
 

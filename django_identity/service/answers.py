@@ -50,7 +50,9 @@ class TokenAnswer:
         """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
         members = Members(body, "token")
         kind = body.get("token_type")
-        members.require(kind is None or str(kind).lower() == "bearer", "token_type is not Bearer")
+        members.require(
+            kind is None or str(kind).lower() == "bearer", "token_type is not Bearer"
+        )
 
         scopes = None
         scope = body.get("scope")

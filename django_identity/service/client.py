@@ -62,7 +62,9 @@ class ServiceClient:
         return answers.KycStatus.parse(self._read("kyc", subject, access_token))
 
     @sensitive_variables()
-    def claims(self, subject: str | None, *, access_token: Secret) -> answers.ClaimsAnswer:
+    def claims(
+        self, subject: str | None, *, access_token: Secret
+    ) -> answers.ClaimsAnswer:
         """The claims of ``subject``, or of the access token's user."""
         return answers.ClaimsAnswer.parse(self._read("claims", subject, access_token))
 
@@ -74,10 +76,14 @@ class ServiceClient:
         knows of revocations. The spec shows only the path: authentication and answer are those of
         the sandbox.
         """
-        body = self._fetch("verify_claims", "/claims/verify", json={"credential": credential})
+        body = self._fetch(
+            "verify_claims", "/claims/verify", json={"credential": credential}
+        )
         valid = body.get("valid")
         if not isinstance(valid, bool):
-            raise exceptions.MalformedAnswer("no boolean valid", endpoint="verify_claims")
+            raise exceptions.MalformedAnswer(
+                "no boolean valid", endpoint="verify_claims"
+            )
         return valid
 
     @sensitive_variables()
@@ -91,9 +97,13 @@ class ServiceClient:
         """
         path = self._application.document_paths.get(scope)
         if path is None:
-            raise exceptions.ConfigurationError(f"DOCUMENT_PATHS has no path for {scope}.")
+            raise exceptions.ConfigurationError(
+                f"DOCUMENT_PATHS has no path for {scope}."
+            )
         largest = answers.LARGEST_DOCUMENTS
-        body = self._read("documents", subject, access_token, path=path, largest=largest)
+        body = self._read(
+            "documents", subject, access_token, path=path, largest=largest
+        )
         return answers.Document.parse_all(body)
 
     @sensitive_variables()
@@ -112,7 +122,9 @@ class ServiceClient:
         if callback_url is not None:
             request["callback_url"] = callback_url
         try:
-            body = self._fetch("connect", "/connect/request", json=request, sent_once=True)
+            body = self._fetch(
+                "connect", "/connect/request", json=request, sent_once=True
+            )
         except (exceptions.MalformedAnswer, exceptions.ServiceUnavailable) as error:
             if not error.may_have_arrived:
                 raise
@@ -133,7 +145,9 @@ class ServiceClient:
         call = Call("jwks", url, seconds=KEY_SET_SECONDS, largest=LARGEST_KEY_SET)
         answer = exchange(self._application, call)
         if answer.status != 200:
-            raise exceptions.ServiceUnavailable.of_status(answer.status, endpoint="jwks")
+            raise exceptions.ServiceUnavailable.of_status(
+                answer.status, endpoint="jwks"
+            )
         return answer
 
     @sensitive_variables()
@@ -146,19 +160,27 @@ class ServiceClient:
         ``ServiceError`` that has a true ``may_have_arrived`` and is not a ``ServiceRefusal``.
         """
         path = f"/developer/apps/{quote(app_id, safe='')}/rotate-secret"
-        body = self._fetch("rotate_secret", path, portal_token, json={"mode": mode}, sent_once=True)
+        body = self._fetch(
+            "rotate_secret", path, portal_token, json={"mode": mode}, sent_once=True
+        )
         return answers.RotatedSecret.parse(body)
 
     @sensitive_variables()
-    def create_test_user(self, app_id: str, *, portal_token: Secret) -> answers.NewTestUser:
+    def create_test_user(
+        self, app_id: str, *, portal_token: Secret
+    ) -> answers.NewTestUser:
         """Ask for a new sandbox user. The answer has the password. Sent once."""
         path = "/developer/test-users"
-        body = self._fetch("test_users", path, portal_token, json={"appId": app_id}, sent_once=True)
+        body = self._fetch(
+            "test_users", path, portal_token, json={"appId": app_id}, sent_once=True
+        )
         return answers.NewTestUser.parse(body)
 
     def _basic_credentials(self) -> str:
         """Basic credentials in UTF-8 (RFC 7617 §2.1). The client id has no colon (E004)."""
-        pair = f"{self._application.client_id}:{self._application.client_secret.reveal()}"
+        pair = (
+            f"{self._application.client_id}:{self._application.client_secret.reveal()}"
+        )
         return f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"
 
     def _send(self, call: Call) -> dict[str, Any]:
@@ -182,7 +204,9 @@ class ServiceClient:
 
         data = envelope.get("data")
         if envelope.get("success") is not True or not isinstance(data, dict):
-            raise exceptions.MalformedAnswer("not the success envelope", endpoint=endpoint)
+            raise exceptions.MalformedAnswer(
+                "not the success envelope", endpoint=endpoint
+            )
         return data
 
     def _token(self, grant_type: str, **form: str) -> dict[str, Any]:
@@ -195,7 +219,12 @@ class ServiceClient:
         return self._send(Call("token", url, form=form, sent_once=True))
 
     def _read(
-        self, endpoint: str, subject: str | None, token: Secret, path: str = USER_PATH, **more: Any
+        self,
+        endpoint: str,
+        subject: str | None,
+        token: Secret,
+        path: str = USER_PATH,
+        **more: Any,
     ) -> dict[str, Any]:
         """The ``data`` of a user endpoint, unless it names another subject than the requested one.
 

@@ -21,7 +21,9 @@ LONGEST_SIGNATURE = 8192
 PROFILE_BASIC = "profile:basic"
 KYC_STATUS = "kyc:status"
 # A code must stand alone: ``CNX-ABCD-12345`` contains no code.
-WRITTEN_OUT = re.compile(r"\bCNX ?- ?([A-Z0-9]{4}) ?- ?([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII)
+WRITTEN_OUT = re.compile(
+    r"\bCNX ?- ?([A-Z0-9]{4}) ?- ?([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII
+)
 LOOSE = re.compile(r"\bCNX[ -]*([A-Z0-9]{4})[ -]*([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII)
 DASHES = re.compile("[\u2010-\u2015\u2212_]")
 INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
@@ -33,7 +35,9 @@ def code_in(pasted: str) -> str:
     Raises ``FlowError`` if the text contains no code, or two different codes.
     """
     if len(pasted) > LONGEST_PASTE:
-        raise FlowError("longer than any sentence around a code", code="connect_code_malformed")
+        raise FlowError(
+            "longer than any sentence around a code", code="connect_code_malformed"
+        )
     text = unicodedata.normalize("NFKC", pasted).upper()
     text = INVISIBLE.sub("", text)
     text = DASHES.sub("-", text)

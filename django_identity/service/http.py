@@ -35,9 +35,19 @@ HEADERS = {
 NO_COOKIES = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 # A header that is not ASCII raises ``UnicodeError``.
 FAILURES = (httpx.TransportError, httpx.InvalidURL, OSError, UnicodeError)
-UNCONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+UNCONNECTED = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.ProxyError,
+)
 # The connection ended before the whole answer was there.
-CONNECTION_ENDED = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
+CONNECTION_ENDED = (
+    httpx.ReadError,
+    httpx.WriteError,
+    httpx.CloseError,
+    httpx.RemoteProtocolError,
+)
 
 _in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
 
@@ -145,7 +155,9 @@ def _exchange(call: Call, *, ends_at: float, is_new: bool) -> Answer:
             )
         # A small body could inflate to a huge one.
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise exceptions.MalformedAnswer("an unasked encoding", endpoint=call.endpoint)
+            raise exceptions.MalformedAnswer(
+                "an unasked encoding", endpoint=call.endpoint
+            )
         body = _body(response, call, ends_at=ends_at)
         return Answer(response.status_code, response.headers, body)
 
@@ -166,7 +178,9 @@ def _body(response: httpx.Response, call: Call, *, ends_at: float) -> bytes:
 def _no_answer(call: Call, error: Exception) -> exceptions.ServiceUnavailable:
     """The error for ``call``, with the class of ``error``: its text may quote the request."""
     name = type(_of_system(error) or error).__name__
-    failed = exceptions.ServiceUnavailable(f"no answer ({name})", endpoint=call.endpoint)
+    failed = exceptions.ServiceUnavailable(
+        f"no answer ({name})", endpoint=call.endpoint
+    )
     if isinstance(error, httpx.TimeoutException):
         failed.code = "service_timeout"
     failed.network_error = name
@@ -198,7 +212,9 @@ def _client(process: int, *, keeps: bool) -> httpx.Client:
     """
     limits = httpx.Limits(max_keepalive_connections=20 if keeps else 0)
     # No ``transport``: with one httpx would ignore the proxies of the environment.
-    return httpx.Client(follow_redirects=False, cookies=NO_COOKIES, headers=HEADERS, limits=limits)
+    return httpx.Client(
+        follow_redirects=False, cookies=NO_COOKIES, headers=HEADERS, limits=limits
+    )
 
 
 def _is_not_ours(_record: logging.LogRecord) -> bool:

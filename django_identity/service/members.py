@@ -128,7 +128,9 @@ class Members:
 
     def named_subject(self, names: Collection[str] = SUBJECT_MEMBERS) -> str | None:
         """The subject that the answer names, if any. Raises ``SubjectMismatch`` if it names two."""
-        named = {self.subject(name) for name in names if self.body.get(name) is not None}
+        named = {
+            self.subject(name) for name in names if self.body.get(name) is not None
+        }
         if len(named) > 1:
             raise SubjectMismatch("names two subjects", endpoint=self.endpoint)
         return next(iter(named), None)

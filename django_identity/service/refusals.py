@@ -24,7 +24,9 @@ ENDS_A_GRANT = (200, 400)
 BY_CODE: Mapping[str, Callable[..., exceptions.ServiceRefusal]] = {
     "environment_mismatch": exceptions.EnvironmentMismatch,
     "invalid_connect_code": exceptions.InvalidConnectCode,
-    "connect_code_required": partial(exceptions.ServiceRefusal, code="connect_code_required"),
+    "connect_code_required": partial(
+        exceptions.ServiceRefusal, code="connect_code_required"
+    ),
     POLICY_CODE: exceptions.VerificationPolicyNotMet,
     "invalid_grant": exceptions.InvalidGrant,
     "invalid_client": exceptions.ClientRejected,
@@ -34,7 +36,9 @@ BY_CODE: Mapping[str, Callable[..., exceptions.ServiceRefusal]] = {
 OF_APPLICATION = ("connect", "verify_claims")
 
 
-def members_of(application: Application, endpoint: str, answer: Answer) -> dict[str, Any]:
+def members_of(
+    application: Application, endpoint: str, answer: Answer
+) -> dict[str, Any]:
     """The JSON object of a success response. Raises the ``ServiceError`` of any other answer.
 
     Only a well-formed error answer of the service is a refusal. A proxy's page, a framework's 404
@@ -60,11 +64,15 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> dict[
         kind = _kind_of(endpoint, answer.status, members)
     if kind is None:
         detail = exceptions.shaped_code(service_code)
-        raise exceptions.ServiceUnavailable.of_status(answer.status, detail, endpoint=endpoint)
+        raise exceptions.ServiceUnavailable.of_status(
+            answer.status, detail, endpoint=endpoint
+        )
 
     refused = kind(endpoint=endpoint, service_code=service_code, status=answer.status)
     if isinstance(refused, exceptions.VerificationPolicyNotMet):
-        refused.kyc_url = safe_url(members.get("kyc_url"), environment=application.environment)
+        refused.kyc_url = safe_url(
+            members.get("kyc_url"), environment=application.environment
+        )
     raise refused
 
 

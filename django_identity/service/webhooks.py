@@ -93,7 +93,11 @@ def is_signed(body: bytes, *, signature: str, secrets: Iterable[Secret]) -> bool
     given = signature.encode("utf-8", "surrogatepass")
     fits = False
     for secret in secrets:
-        expected = hmac.new(secret.reveal().encode(), body, hashlib.sha256).hexdigest().encode()
+        expected = (
+            hmac.new(secret.reveal().encode(), body, hashlib.sha256)
+            .hexdigest()
+            .encode()
+        )
         fits |= hmac.compare_digest(expected, given)
     return fits
 
@@ -134,15 +138,21 @@ def _event(members: dict[str, Any], subject_paths: Iterable[str]) -> Event:
     )
 
 
-def _subject(members: Mapping[str, Any], paths: Iterable[str], *, is_known_type: bool) -> str:
+def _subject(
+    members: Mapping[str, Any], paths: Iterable[str], *, is_known_type: bool
+) -> str:
     """The subject, from the members of ``SUBJECTS`` in the data, which must agree.
 
     Only if none of them is there it is at the first of ``paths`` that leads to a usable text.
     Empty: the event names nobody. Raises ``MalformedAnswer``.
     """
     content = members["data"]
-    named = {name: content[name] for name in SUBJECTS if content.get(name) not in (None, "")}
-    if not is_known_type and not all(isinstance(value, str) for value in named.values()):
+    named = {
+        name: content[name] for name in SUBJECTS if content.get(name) not in (None, "")
+    }
+    if not is_known_type and not all(
+        isinstance(value, str) for value in named.values()
+    ):
         return ""
     if named:
         return Members(named, ENDPOINT).named_subject(SUBJECTS) or ""

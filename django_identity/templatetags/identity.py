@@ -50,7 +50,9 @@ def identity_login_button(
     """
     for given, known in ((size, SIZES), (theme, THEMES)):
         if given not in known:
-            raise template.TemplateSyntaxError(f"{given!r} is none of {', '.join(known)}.")
+            raise template.TemplateSyntaxError(
+                f"{given!r} is none of {', '.join(known)}."
+            )
     chosen = conf.application(application)
     return {
         "action": address_of("login", chosen),
@@ -116,7 +118,9 @@ def identity_claims_of(
 def _with_claims(people: Iterable[Any], application: str) -> list[tuple[Any, Claims]]:
     claims = claims_of_all(people, application=application)
     # The key of somebody without a standing may be another person's.
-    return [(user, claims[user.pk] if may_have_standing(user) else {}) for user in people]
+    return [
+        (user, claims[user.pk] if may_have_standing(user) else {}) for user in people
+    ]
 
 
 @register.tag
@@ -150,7 +154,9 @@ def identity_gate(parser: Parser, token: Token) -> GateNode:
         parser.delete_first_token()
     if opened.get_nodes_by_type(BlockNode):
         # Where the template extends another, Django shows the block without what stands around it.
-        raise template.TemplateSyntaxError(f"{name} stands around a block. Put it inside.")
+        raise template.TemplateSyntaxError(
+            f"{name} stands around a block. Put it inside."
+        )
     return GateNode(claims, named, opened, closed)
 
 
@@ -169,13 +175,19 @@ class GateNode(template.Node):
         return (self.opened if is_open else self.closed).render(context)
 
     def _opens(self, context: Context) -> bool:
-        user = self.named["user"].resolve(context) if "user" in self.named else _person_of(context)
+        user = (
+            self.named["user"].resolve(context)
+            if "user" in self.named
+            else _person_of(context)
+        )
         session = getattr(context.get("request"), "session", None)
         gates = list(self._gates(context))
         return all(_is_open(user, gate, session) for gate in gates)
 
     def _gates(self, context: Context) -> Iterator[Gate]:
-        named = {name: argument.resolve(context) for name, argument in self.named.items()}
+        named = {
+            name: argument.resolve(context) for name, argument in self.named.items()
+        }
         application = named.get("application", conf.DEFAULT_ALIAS)
         if self.claims:
             claims = [argument.resolve(context) for argument in self.claims]

@@ -52,6 +52,8 @@ def held(value: Any) -> str | Promise | SafeString:
     if isinstance(value, bool):
         return str(yesno(value))
     if isinstance(value, list):
-        entries = format_html_join("", "<li>{}</li>", ((labels.in_words(str(v)),) for v in value))
+        entries = format_html_join(
+            "", "<li>{}</li>", ((labels.in_words(str(v)),) for v in value)
+        )
         return format_html("<ul>{}</ul>", entries)
     return str(labels.show_value(str(value)))

@@ -13,7 +13,11 @@ from django_identity.views.sign_in import HOP_MARK
 
 
 def begin(
-    client: Client, application: conf.Application, *, next_url: str = "", secure: bool = True
+    client: Client,
+    application: conf.Application,
+    *,
+    next_url: str = "",
+    secure: bool = True,
 ) -> str:
     """Press the button. Returns the address at the service to which it leads."""
     page = path_here(address_of("login", application))
@@ -25,7 +29,10 @@ def come_back(client: Client, address: str, *, secure: bool = True) -> HttpRespo
     """Come back from the service to ``address``. Returns the last response."""
     address = path_here(address)
     arrived = client.get(address, secure=secure)
-    if str(settings.SESSION_COOKIE_SAMESITE).lower() != "strict" or arrived.status_code != 200:
+    if (
+        str(settings.SESSION_COOKIE_SAMESITE).lower() != "strict"
+        or arrived.status_code != 200
+    ):
         return arrived
     # The page that a browser leaves by itself, so that it sends the session's cookie.
     return client.get(f"{address}&{HOP_MARK}=1", secure=secure)

@@ -46,8 +46,12 @@ def build_identity(
         "credential_expires_at": now + LIFETIME,
         **fields,
     }
-    identity = LinkedIdentity.objects.create(user_id=user.pk, application=application, **held)
+    identity = LinkedIdentity.objects.create(
+        user_id=user.pk, application=application, **held
+    )
     proven = {"provider": "Test", "issued_at": now, "valid_until": now + LIFETIME}
     for name, value in claims.items():
-        StoredClaim.objects.create(identity=identity, claim_type=name, value=value, **proven)
+        StoredClaim.objects.create(
+            identity=identity, claim_type=name, value=value, **proven
+        )
     return identity

@@ -13,7 +13,9 @@ from django_identity.testing.sandbox import RunningSandbox
 class Clock:
     """Real time plus an offset. ``sandbox`` moves too."""
 
-    def __init__(self, real: Callable[[], datetime], sandbox: RunningSandbox | None) -> None:
+    def __init__(
+        self, real: Callable[[], datetime], sandbox: RunningSandbox | None
+    ) -> None:
         self._real = real
         self._sandbox = sandbox
         self._offset = timedelta()

@@ -23,7 +23,9 @@ def assert_erased(
     if found.hits:
         left = ", ".join(f"{place} ({number})" for place, number in found.hits.items())
         raise AssertionError(f"the erasure left something in {left}")
-    unexpected = {place: why for place, why in found.unread.items() if place not in unread}
+    unexpected = {
+        place: why for place, why in found.unread.items() if place not in unread
+    }
     if unexpected:
         reasons = ", ".join(f"{place} ({why})" for place, why in unexpected.items())
         raise AssertionError(
@@ -45,7 +47,8 @@ def _known_of(each: AbstractBaseUser | SandboxPerson | str) -> audit.Known:
         return audit.Known(frozenset({each}))
     if isinstance(each, SandboxPerson):
         subjects = {
-            digest(site.alias, site.environment, each.user_id) for site in conf.applications()
+            digest(site.alias, site.environment, each.user_id)
+            for site in conf.applications()
         }
         return audit.Known(frozenset({each.user_id, each.email, *subjects}))
     return audit.known_of_account(each)

@@ -30,7 +30,10 @@ class Issuer:
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
-        published = {**ECAlgorithm.to_jwk(self._key.public_key(), as_dict=True), "kid": KID}
+        published = {
+            **ECAlgorithm.to_jwk(self._key.public_key(), as_dict=True),
+            "kid": KID,
+        }
         self.keys = KeySet.from_jwks({"keys": [published]})
 
     def credential(
@@ -50,7 +53,9 @@ class Issuer:
         now = timezone.now()
         key_sets.trust(registered, self.keys)
         disclosures = [
-            base64url_encode(json.dumps([secrets.token_urlsafe(16), name, value]).encode()).decode()
+            base64url_encode(
+                json.dumps([secrets.token_urlsafe(16), name, value]).encode()
+            ).decode()
             for name, value in claims.items()
         ]
         digests = [hashlib.sha256(each.encode()).digest() for each in disclosures]
@@ -79,15 +84,21 @@ class Issuer:
     ) -> LinkedIdentity:
         """Link ``user``, and store ``claims`` by a credential, verified as after a sign-in."""
         identity = build_identity(user, claims={}, application=application, **columns)
-        self.give(identity, self.credential(identity.subject, claims, application=application))
+        self.give(
+            identity, self.credential(identity.subject, claims, application=application)
+        )
         return identity
 
     def give(self, identity: LinkedIdentity, credential: str) -> None:
         """Store what ``credential`` proves, as after a re-fetch. Raises ``CredentialRejected``."""
         registered = conf.application(identity.application)
         subject = identity.subject
-        proof = key_sets.verify_credential(registered, credential, subject=subject, keys=self.keys)
+        proof = key_sets.verify_credential(
+            registered, credential, subject=subject, keys=self.keys
+        )
         identity.set_columns(proven.columns_of(proof))
         with database.atomic():
             identity.save()
-            proven.write(identity, ClaimsAnswer(subject, claims=(), credential=credential), proof)
+            proven.write(
+                identity, ClaimsAnswer(subject, claims=(), credential=credential), proof
+            )

@@ -23,7 +23,11 @@ from django_identity.testing.build import build_identity
 from django_identity.testing.clock import Clock, moved_clock
 from django_identity.testing.events import deliver_event
 from django_identity.testing.issuer import Issuer
-from django_identity.testing.sandbox import RunningSandbox, SandboxPerson, running_sandbox
+from django_identity.testing.sandbox import (
+    RunningSandbox,
+    SandboxPerson,
+    running_sandbox,
+)
 from django_identity.views.pages import address_of
 
 SANDBOX = "identity_sandbox"
@@ -44,7 +48,9 @@ def identity_running_sandbox() -> Iterator[RunningSandbox]:
 
 
 @pytest.fixture
-def identity_sandbox(identity_running_sandbox: RunningSandbox) -> Iterator[RunningSandbox]:
+def identity_sandbox(
+    identity_running_sandbox: RunningSandbox,
+) -> Iterator[RunningSandbox]:
     """The sandbox. Its clock, switches, faults and request log are reset for each test."""
     sandbox = identity_running_sandbox
     switches = sandbox.control("GET", "switches")
@@ -56,7 +62,9 @@ def identity_sandbox(identity_running_sandbox: RunningSandbox) -> Iterator[Runni
 
 
 @pytest.fixture
-def identity_application(identity_sandbox: RunningSandbox) -> Iterator[conf.Application]:
+def identity_application(
+    identity_sandbox: RunningSandbox,
+) -> Iterator[conf.Application]:
     """The site, registered at the sandbox as its application ``"default"``.
 
     The site's other applications stay as they are.
@@ -107,15 +115,21 @@ def identity_event() -> Callable[..., HttpResponseBase]:
 
 @pytest.fixture
 def identity_webhooks(
-    identity_sandbox: RunningSandbox, identity_application: conf.Application, live_server: Any
+    identity_sandbox: RunningSandbox,
+    identity_application: conf.Application,
+    live_server: Any,
 ) -> Iterator[Callable[[], None]]:
     """The sandbox sends its events to the live server. ``identity_webhooks()`` waits for them."""
     client_id = identity_application.client_id
     secret = identity_application.webhook_secrets[0]
     address = live_server.url + address_of("webhook", identity_application)
     registered = identity_sandbox.control("GET", "applications")
-    app_id = next(each["app_id"] for each in registered if client_id in each["clients"].values())
-    webhook = partial(identity_sandbox.control, "POST", f"applications/{app_id}/webhook")
+    app_id = next(
+        each["app_id"] for each in registered if client_id in each["clients"].values()
+    )
+    webhook = partial(
+        identity_sandbox.control, "POST", f"applications/{app_id}/webhook"
+    )
     webhook(url=address, secret=secret.reveal())
     yield partial(identity_sandbox.settle, client_id)
     webhook(url="")

@@ -97,12 +97,16 @@ class RunningSandbox:
 
     def revoke_consent(self, person: SandboxPerson) -> None:
         """``person`` revokes the consent of every application."""
-        for client_id in self.control("GET", f"users/{quote(person.user_id)}")["consents"]:
+        for client_id in self.control("GET", f"users/{quote(person.user_id)}")[
+            "consents"
+        ]:
             self._of(person, f"consents/{client_id}/revoke")
 
     def connect_code(self, person: SandboxPerson) -> str:
         """``person`` makes a Connect code."""
-        return str(self.control("POST", "connect-codes", user_id=person.user_id)["code"])
+        return str(
+            self.control("POST", "connect-codes", user_id=person.user_id)["code"]
+        )
 
     def request_deletion(self, person: SandboxPerson) -> None:
         """``person`` asks for deletion, and confirms it."""
@@ -125,7 +129,9 @@ class RunningSandbox:
             for each in self.control("GET", "deliveries")
             if each["client_id"] == client_id and each["state"] != "delivered"
         ]:
-            is_refused = any(each["status"] != 200 for _, tried in waiting for each in tried)
+            is_refused = any(
+                each["status"] != 200 for _, tried in waiting for each in tried
+            )
             if is_refused or time.monotonic() > deadline:
                 raise SandboxError(f"not acknowledged: {waiting}")
             time.sleep(PAUSE)
@@ -159,4 +165,6 @@ def _read_announcement(process: subprocess.Popen[str]) -> dict[str, str]:
             return said
         name, _, value = line.strip().rpartition("  ")
         said[name.strip()] = value
-    raise SandboxError(f"the sandbox ended with {process.wait()}; is its extra installed?")
+    raise SandboxError(
+        f"the sandbox ended with {process.wait()}; is its extra installed?"
+    )

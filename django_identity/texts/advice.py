@@ -242,7 +242,9 @@ def advice_on(
     since = shortfall.since
     names = names_for(request, application) | {
         "when": distance(since),
-        "day": formats.date_format(timezone.localtime(since), "DATE_FORMAT") if since else "",
+        "day": formats.date_format(timezone.localtime(since), "DATE_FORMAT")
+        if since
+        else "",
         "claim": labels.in_words(shortfall.claim_type),
         "held": labels.show_value(shortfall.held),
     }

@@ -69,14 +69,20 @@ NEEDED: Mapping[str, Text] = {
 
 # Table -> why the site stores its records. Their name is the model's ``verbose_name_plural``.
 PURPOSES: Mapping[str, Text] = {
-    "linkedidentity": _("That you and the person at the identity service are the same."),
-    "storedclaim": _("What the identity service says about you, and how far it is proven."),
+    "linkedidentity": _(
+        "That you and the person at the identity service are the same."
+    ),
+    "storedclaim": _(
+        "What the identity service says about you, and how far it is proven."
+    ),
     "tokengrant": _(
         "What lets this site ask the identity service about you. Its tokens are kept sealed."
     ),
     "webhookevent": _("What the identity service told this site about you, and when."),
     "authorizationrequest": _("Each time you went to the identity service from here."),
-    "connectredemption": _("Each code that you handed in here, without the code itself."),
+    "connectredemption": _(
+        "Each code that you handed in here, without the code itself."
+    ),
 }
 
 # More countries than these are counted and not named in a sentence.
@@ -111,7 +117,9 @@ def in_words(code: str) -> Text:
     if len(values) <= MOST_NAMED:
         return format_lazy(_("you live in {country}"), country=_any_country_of(values))
     counted = ngettext_lazy(
-        "you live in one of {count} country", "you live in one of {count} countries", len(values)
+        "you live in one of {count} country",
+        "you live in one of {count} countries",
+        len(values),
     )
     return format_lazy(counted, count=len(values))
 
@@ -160,7 +168,9 @@ _any_country_of = lazy(_list_of_any_country, str)
 
 @cache
 def _countries() -> dict[str, dict[str, str]]:
-    loaded: dict[str, dict[str, str]] = json.loads(COUNTRIES.read_text(encoding="utf-8"))
+    loaded: dict[str, dict[str, str]] = json.loads(
+        COUNTRIES.read_text(encoding="utf-8")
+    )
     return loaded
 
 
@@ -174,4 +184,6 @@ def table_name(table: str) -> str:
     """The name of a table that is shown or counted."""
     if table == "user":
         return gettext("Account")
-    return str(capfirst(apps.get_model("django_identity", table)._meta.verbose_name_plural))
+    return str(
+        capfirst(apps.get_model("django_identity", table)._meta.verbose_name_plural)
+    )

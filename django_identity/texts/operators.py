@@ -13,7 +13,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
-from django_identity.models import Environment, ErasureReceipt, LinkedIdentity, WebhookEvent
+from django_identity.models import (
+    Environment,
+    ErasureReceipt,
+    LinkedIdentity,
+    WebhookEvent,
+)
 from django_identity.texts.advice import distance, span
 
 Words = str | Promise
@@ -46,14 +51,18 @@ def email_of(user: AbstractBaseUser) -> str:
 def as_json(value: object) -> str:
     """What the service wrote, with each control character as its code: none may reorder text."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
-    return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
+    return "".join(
+        c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text
+    )
 
 
 def short_subject(subject: str) -> SafeString:
     """The beginning and the end of a subject, with the full subject as a tooltip."""
     is_long = len(subject) > BEGINNING + END + 1
     shown = f"{subject[:BEGINNING]}…{subject[-END:]}" if is_long else subject
-    return format_html('<bdi class="identity-subject" title="{}">{}</bdi>', subject, shown)
+    return format_html(
+        '<bdi class="identity-subject" title="{}">{}</bdi>', subject, shown
+    )
 
 
 def validity(until: datetime | None) -> str:
@@ -95,7 +104,10 @@ def badge_of(row: LinkedIdentity | ErasureReceipt | WebhookEvent) -> SafeString 
     if isinstance(row, LinkedIdentity):
         return environment_badge(row.environment)
     alias = row.application
-    if alias not in conf.aliases() or conf.application(alias).environment == Environment.LIVE:
+    if (
+        alias not in conf.aliases()
+        or conf.application(alias).environment == Environment.LIVE
+    ):
         return ""
     return environment_badge(Environment.TEST)
 
@@ -107,4 +119,6 @@ def warning_badge(text: Words) -> SafeString:
 def environment_badge(environment: str) -> SafeString:
     if environment == Environment.LIVE:
         return format_html('<span class="identity-badge">{}</span>', _("live"))
-    return format_html('<span class="identity-badge identity-badge-test">{}</span>', _("TEST DATA"))
+    return format_html(
+        '<span class="identity-badge identity-badge-test">{}</span>', _("TEST DATA")
+    )

@@ -21,7 +21,9 @@ from django_identity.views.pages import address_of, page, tell
 
 
 @flow.own_page("GET", "HEAD")
-def account(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
+def account(
+    request: HttpRequest, application: Application, user: Person
+) -> HttpResponseBase:
     """Show all data that this site stores about the person."""
     held = dossier.dossier_of(user, application=application)
     holds = standing.standing_of(user, application=application.alias)
@@ -53,7 +55,9 @@ def sign_out(request: HttpRequest, application: Application) -> HttpResponseBase
 
 
 @flow.own_page("GET", "HEAD")
-def download(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
+def download(
+    request: HttpRequest, application: Application, user: Person
+) -> HttpResponseBase:
     """All data that this site stores about the person, as a JSON file that browsers show."""
     return JsonResponse(
         dossier.export_of(user),
@@ -63,7 +67,9 @@ def download(request: HttpRequest, application: Application, user: Person) -> Ht
 
 
 @flow.own_page("GET", "HEAD", "POST", failed=LogEvent.ERASURE_FAILED)
-def erase(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
+def erase(
+    request: HttpRequest, application: Application, user: Person
+) -> HttpResponseBase:
     """GET says what goes. POST erases the person, and shows the receipt."""
     if not erasure.may_erase_themselves(user):
         return redirect(address_of("account", application))
@@ -73,11 +79,15 @@ def erase(request: HttpRequest, application: Application, user: Person) -> HttpR
     receipt = erasure.erase_account(user)
     if not receipt.account_kept:
         logout(request)
-    return page(request, application, "django_identity/erased.html", {"receipt": receipt})
+    return page(
+        request, application, "django_identity/erased.html", {"receipt": receipt}
+    )
 
 
 @flow.own_page("GET", "HEAD", "POST")
-def disconnect(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
+def disconnect(
+    request: HttpRequest, application: Application, user: Person
+) -> HttpResponseBase:
     """GET asks for confirmation. POST disconnects the identity and ends its sessions.
 
     If nothing is linked, GET leads to the account page, which says so.
@@ -98,7 +108,9 @@ def disconnect(request: HttpRequest, application: Application, user: Person) -> 
     site = policy.load(application.policy)
     context = {
         "parting": parting,
-        "set_password_url": resolve_url(site.set_password_url) if site.set_password_url else "",
+        "set_password_url": resolve_url(site.set_password_url)
+        if site.set_password_url
+        else "",
         "may_erase": erasure.may_erase_themselves(user),
     }
     return page(request, application, "django_identity/disconnect.html", context)

@@ -16,7 +16,13 @@ from django_identity.lifecycle import connect as codes
 from django_identity.logs import LogEvent, log, log_failure
 from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views import flow
-from django_identity.views.pages import address_of, error_page, page, status_words, why_asked
+from django_identity.views.pages import (
+    address_of,
+    error_page,
+    page,
+    status_words,
+    why_asked,
+)
 
 
 @flow.open_page("GET", "HEAD", "POST")
@@ -43,7 +49,9 @@ def connect(request: HttpRequest, application: Application) -> HttpResponseBase:
 
 
 @flow.own_page("GET", "HEAD", "POST")
-def connected(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
+def connected(
+    request: HttpRequest, application: Application, user: Person
+) -> HttpResponseBase:
     """GET says whose code it was. POST undoes it: it removes the link that the code made."""
     account = address_of("account", application)
     if request.method == "POST":
@@ -57,12 +65,19 @@ def connected(request: HttpRequest, application: Application, user: Person) -> H
     next_url = flow.safe_next(request.GET.get("next", "")) or account
     if identity is None or identity.connect_issued_at is None:
         return redirect(next_url)
-    context = {"identity": identity, "status_line": status_words(identity), "next": next_url}
+    context = {
+        "identity": identity,
+        "status_line": status_words(identity),
+        "next": next_url,
+    }
     return page(request, application, "django_identity/connected.html", context)
 
 
 def _page(
-    request: HttpRequest, application: Application, next_url: str, error: IdentityError | None
+    request: HttpRequest,
+    application: Application,
+    next_url: str,
+    error: IdentityError | None,
 ) -> HttpResponse:
     """The empty form, below the error of the previous code if there was one."""
     context: dict[str, Any] = {
@@ -74,7 +89,8 @@ def _page(
     if error is None:
         return page(request, application, template, context)
     context |= {
-        "is_about_code": error.code in ("connect_code_malformed", "invalid_connect_code"),
+        "is_about_code": error.code
+        in ("connect_code_malformed", "invalid_connect_code"),
         "is_spent": codes.is_spent(error),
         "most": codes.MOST_TRIES,
         "until": timezone.now() + timedelta(seconds=error.retry_after),

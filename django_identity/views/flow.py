@@ -71,7 +71,9 @@ def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Deco
         protected: View = require_http_methods(methods)(_with_token(view))
 
         @wraps(view)
-        def wrapped(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+        def wrapped(
+            request: HttpRequest, alias: str = conf.DEFAULT_ALIAS
+        ) -> HttpResponseBase:
             try:
                 return protected(request, application_of(request, alias))
             except IdentityError as error:
@@ -93,7 +95,9 @@ def own_page(*methods: str, failed: LogEvent = LogEvent.DISCONNECT_FAILED) -> De
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def wrapped(request: HttpRequest, application: conf.Application) -> HttpResponseBase:
+        def wrapped(
+            request: HttpRequest, application: conf.Application
+        ) -> HttpResponseBase:
             if (user := signed_in_user(request)) is not None:
                 return view(request, application, user)
             back = address_of("account", application)
@@ -163,7 +167,9 @@ def safe_next(given: str) -> str:
 
     Absolute addresses are refused: they would have to be compared with the request's host.
     """
-    is_path = given.startswith("/") and len(given) <= LONGEST_NEXT and given.isprintable()
+    is_path = (
+        given.startswith("/") and len(given) <= LONGEST_NEXT and given.isprintable()
+    )
     if is_path and url_has_allowed_host_and_scheme(given, allowed_hosts=None):
         return given
     return ""
@@ -175,7 +181,9 @@ def may_lead_to(address: str) -> bool:
     It is a path of this site, or begins with an origin of ``CSRF_TRUSTED_ORIGINS``. An entry with a
     wildcard names no origin.
     """
-    origins = tuple(f"{each}/" for each in settings.CSRF_TRUSTED_ORIGINS if "*" not in each)
+    origins = tuple(
+        f"{each}/" for each in settings.CSRF_TRUSTED_ORIGINS if "*" not in each
+    )
     is_known = f"{address}/".startswith(origins)
     is_bounded = len(address) <= LONGEST_NEXT and address.isprintable()
     return bool(safe_next(address)) or (is_known and is_bounded)
@@ -192,7 +200,10 @@ def landing_url(next_url: str) -> str:
 
 
 def failure(
-    request: HttpRequest, event: LogEvent, error: IdentityError, application: conf.Application
+    request: HttpRequest,
+    event: LogEvent,
+    error: IdentityError,
+    application: conf.Application,
 ) -> HttpResponse:
     """Log the error and show the page with the error and the next step."""
     log_failure(event, error, application=application.alias)
@@ -201,10 +212,14 @@ def failure(
     if error.recovery == Recovery.SIGN_IN_TO_LINK:
         own = local_sign_in_url(coming_back_to=restart_url)
     context = {"restart_url": restart_url, "local_sign_in_url": own}
-    return error_page(request, application, "django_identity/error.html", error, context)
+    return error_page(
+        request, application, "django_identity/error.html", error, context
+    )
 
 
-def _restart_url(request: HttpRequest, error: IdentityError, application: conf.Application) -> str:
+def _restart_url(
+    request: HttpRequest, error: IdentityError, application: conf.Application
+) -> str:
     """Where the person starts again: the same form, the wanted page, or the login page."""
     if error.code == "form_expired":
         return with_next(path_of(request), error.next_url)

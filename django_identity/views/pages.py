@@ -67,7 +67,9 @@ def page(
         "session_ended_at": ended_at,
     }
     if is_closed or ended:
-        names["messages"] = [each for each in get_messages(request) if each.extra_tags != OURS]
+        names["messages"] = [
+            each for each in get_messages(request) if each.extra_tags != OURS
+        ]
     return render(request, template, {**names, **(context or {})}, status=status)
 
 
@@ -103,14 +105,18 @@ def error_page(
     ``by_code``: a Connect code failed.
     """
     title, sentence = advice.words_of(error, request, application)
-    failed = _("Your code was not accepted") if by_code else _("We could not sign you in")
+    failed = (
+        _("Your code was not accepted") if by_code else _("We could not sign you in")
+    )
     told = {
         "error": error,
         "error_title": title or failed,
         "error_sentence": sentence,
         "error_button": advice.row_of(error).button,
     }
-    response = page(request, application, template, {**context, **told}, status=error.http_status)
+    response = page(
+        request, application, template, {**context, **told}, status=error.http_status
+    )
     if seconds := math.ceil(error.retry_after):
         response["Retry-After"] = str(seconds)
     return response
@@ -121,5 +127,7 @@ def status_words(identity: LinkedIdentity) -> str:
     if identity.kyc_status != VERIFIED:
         return _("You are not verified yet.")
     level = identity.kyc_level.removeprefix("level_")
-    text = _("You are verified at level %(level)s.") if level else _("You are verified.")
+    text = (
+        _("You are verified at level %(level)s.") if level else _("You are verified.")
+    )
     return text % {"level": level}

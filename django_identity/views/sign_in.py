@@ -5,7 +5,12 @@ import secrets
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseRedirect,
+)
 from django.shortcuts import redirect
 from django.urls import NoReverseMatch
 from django.utils.translation import gettext_lazy
@@ -26,7 +31,14 @@ from django_identity.requirements import (
 )
 from django_identity.texts import advice, labels
 from django_identity.views import flow
-from django_identity.views.pages import address_of, page, path_of, status_words, tell, why_asked
+from django_identity.views.pages import (
+    address_of,
+    page,
+    path_of,
+    status_words,
+    tell,
+    why_asked,
+)
 
 DONE = {
     Purpose.SIGN_IN: gettext_lazy("You are signed in."),
@@ -44,7 +56,9 @@ def login(request: HttpRequest, application: conf.Application) -> HttpResponseBa
         return _button_page(request, application)
     next_url = flow.safe_next(request.POST.get("next", ""))
     more = request.POST.get("scope", "")
-    address, browser_key = begin_sign_in(request, application, next_url=next_url, more=more)
+    address, browser_key = begin_sign_in(
+        request, application, next_url=next_url, more=more
+    )
     response = HttpResponseRedirect(address)
     set_browser_cookie(response, browser_key, request=request)
     return response
@@ -63,10 +77,14 @@ def callback(request: HttpRequest, application: conf.Application) -> HttpRespons
         return _hop(request, application)
     user = flow.signed_in_user(request)
     browser_key = browser_key_of(request)
-    completed = sign_in.complete(application, returned, browser_key=browser_key, user=user)
+    completed = sign_in.complete(
+        application, returned, browser_key=browser_key, user=user
+    )
     if (linked := completed.linked) is not None:
         note_arrival(request, linked)
-        done = advice.fill(DONE[completed.purpose], advice.names_for(request, application))
+        done = advice.fill(
+            DONE[completed.purpose], advice.names_for(request, application)
+        )
         tell(request, f"{done} {status_words(linked.identity)}")
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
     return redirect(flow.landing_url(completed.next_url))
@@ -105,10 +123,14 @@ def _button_page(request: HttpRequest, application: conf.Application) -> HttpRes
         # A Connect code brings a KYC level and no claims, to whom no full sign-in has verified.
         "offers_code": (purpose == Purpose.LINK or holds.identity.connect_only)
         and (not asked or is_level(asked)),
-        "local_sign_in_url": None if user else flow.local_sign_in_url(coming_back_to=next_url),
+        "local_sign_in_url": None
+        if user
+        else flow.local_sign_in_url(coming_back_to=next_url),
     }
     is_closed = shortfall is not None
-    return page(request, application, "django_identity/login.html", context, is_closed=is_closed)
+    return page(
+        request, application, "django_identity/login.html", context, is_closed=is_closed
+    )
 
 
 def _asked_by(missing: str, application: conf.Application) -> Requirement | None:
@@ -166,7 +188,9 @@ def leads_back_to_a_page(application: conf.Application) -> bool:
         return False
 
 
-def set_browser_cookie(response: HttpResponseBase, key: str, *, request: HttpRequest) -> None:
+def set_browser_cookie(
+    response: HttpResponseBase, key: str, *, request: HttpRequest
+) -> None:
     """Set the browser's cookie, for as long as a sign-in may take."""
     response.set_cookie(
         _cookie_name(request),

@@ -26,7 +26,9 @@ def webhook(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     headers = {"Cache-Control": NEVER_CACHED}
     try:
         body = _bounded_body(request)
-        events.receive(application, body, signature=request.headers.get("x-webhook-signature", ""))
+        events.receive(
+            application, body, signature=request.headers.get("x-webhook-signature", "")
+        )
     except (EventRefused, StorageUnavailable) as error:
         log_failure(LogEvent.EVENT_REFUSED, error, application=application.alias)
         if error.http_status == 503:
@@ -43,7 +45,9 @@ def _bounded_body(request: HttpRequest) -> bytes:
     body. In that case the server's own stream is read.
     """
     stream: Any = request
-    if not request.META.get("CONTENT_LENGTH") and (environ := getattr(request, "environ", None)):
+    if not request.META.get("CONTENT_LENGTH") and (
+        environ := getattr(request, "environ", None)
+    ):
         if not environ.get("wsgi.input_terminated"):
             raise EventRefused(code="length_required")
         stream = environ["wsgi.input"]

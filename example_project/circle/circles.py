@@ -39,25 +39,41 @@ def _with_spaces(amount: str) -> str:
 
 
 FOR_ADULTS = (
-    Circle("market-day", _("Market Day"), euros(50), euros(600), 12, 9, _("in January")),
-    Circle("first-rent", _("First Rent"), euros(120), euros(1_200), 10, 6, _("in February")),
+    Circle(
+        "market-day", _("Market Day"), euros(50), euros(600), 12, 9, _("in January")
+    ),
+    Circle(
+        "first-rent", _("First Rent"), euros(120), euros(1_200), 10, 6, _("in February")
+    ),
     Circle("school-year", _("School Year"), euros(80), euros(640), 8, 7, _("in March")),
 )
 FOR_RESIDENTS = (
     Circle(
-        "lagos-traders", _("Lagos Traders"), naira(40_000), naira(400_000), 10, 8, _("in January")
+        "lagos-traders",
+        _("Lagos Traders"),
+        naira(40_000),
+        naira(400_000),
+        10,
+        8,
+        _("in January"),
     ),
-    Circle("harvest", _("Harvest"), naira(25_000), naira(300_000), 12, 5, _("in April")),
+    Circle(
+        "harvest", _("Harvest"), naira(25_000), naira(300_000), 12, 5, _("in April")
+    ),
 )
 
 
 def joined_by(user: AbstractBaseUser | AnonymousUser) -> list[Circle]:
     """The circles of ``user``."""
-    slugs = set(Membership.objects.filter(user_id=user.pk).values_list("circle", flat=True))
+    slugs = set(
+        Membership.objects.filter(user_id=user.pk).values_list("circle", flat=True)
+    )
     return [circle for circle in (*FOR_ADULTS, *FOR_RESIDENTS) if circle.slug in slugs]
 
 
-def join(user: AbstractBaseUser | AnonymousUser, slug: str, *, among: Iterable[Circle]) -> bool:
+def join(
+    user: AbstractBaseUser | AnonymousUser, slug: str, *, among: Iterable[Circle]
+) -> bool:
     """Let ``user`` join the circle ``slug``. Returns False if it is not among the circles."""
     if slug not in {circle.slug for circle in among}:
         return False

@@ -17,7 +17,9 @@ from django_identity.gates import scope_required
 @require_GET
 def listing(request: HttpRequest) -> HttpResponse:
     """List the documents, with a thumbnail of the passport."""
-    return render(request, "circle/documents.html", {"documents": documents_of(request)})
+    return render(
+        request, "circle/documents.html", {"documents": documents_of(request)}
+    )
 
 
 @scope_required("documents:read")

@@ -11,7 +11,9 @@ from django.db import models
 class Membership(models.Model):
     """One user in one circle."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
+    )
     circle = models.SlugField()
     joined_at = models.DateTimeField(auto_now_add=True)
 
@@ -19,7 +21,9 @@ class Membership(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["user", "circle"], name="circle_one_seat_each"),
+            models.UniqueConstraint(
+                fields=["user", "circle"], name="circle_one_seat_each"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -75,7 +75,9 @@ def leave(request: HttpRequest) -> HttpResponse:
         else:
             messages.error(request, _("There is no such circle."))
         return redirect(request.path)
-    return render(request, "circle/leave.html", {"joined": circles.joined_by(request.user)})
+    return render(
+        request, "circle/leave.html", {"joined": circles.joined_by(request.user)}
+    )
 
 
 class CirclesApi(APIView):
@@ -100,10 +102,14 @@ class CirclesApi(APIView):
         )
 
 
-def _circles_page(request: HttpRequest, offered: Sequence[Circle], template: str) -> HttpResponse:
+def _circles_page(
+    request: HttpRequest, offered: Sequence[Circle], template: str
+) -> HttpResponse:
     if request.method == "POST":
         if circles.join(request.user, request.POST.get("circle", ""), among=offered):
-            messages.success(request, _("You are in. Your circle is on the front page."))
+            messages.success(
+                request, _("You are in. Your circle is on the front page.")
+            )
         else:
             messages.error(request, _("There is no such circle."))
         return redirect(request.path)

@@ -66,7 +66,9 @@ class Browser:
         address = urljoin(self.address, form.action or self.address)
         headers = {"Referer": self.address}
         sent = {**form.fields, **typed}
-        self._follow(self._client.build_request("POST", address, data=sent, headers=headers))
+        self._follow(
+            self._client.build_request("POST", address, data=sent, headers=headers)
+        )
 
     def ask(self, address: str) -> httpx.Response:
         """What ``address`` answers, without following it. The open page stays."""

@@ -109,7 +109,9 @@ class EventWalk:
         until = time.monotonic() + self._erased_within
         erased = _comes_true(lambda: self._receipts() == receipts + 1, until=until)
         self._prove(erased, "the worker erased what was held, and left a receipt")
-        self._prove(not self._is_named(), "nothing in the site's database names the person")
+        self._prove(
+            not self._is_named(), "nothing in the site's database names the person"
+        )
 
     # At the site
 
@@ -121,7 +123,9 @@ class EventWalk:
             given = {name: self._person[name] for name in ("email", "password")}
             browser.submit(holding="password", **given)
         browser.submit(holding="allow", allow="Approve")
-        came_back = browser.address == self._site + path and browser.page.status_code == 200
+        came_back = (
+            browser.address == self._site + path and browser.page.status_code == 200
+        )
         self._prove(came_back, f"a verified person signed in, and {path} is open")
 
     def _is_open(self, path: str) -> bool:

@@ -77,7 +77,8 @@ class History:
             self._user(number, joined_at) for number, joined_at in enumerate(linked_at)
         )
         identities = LinkedIdentity.objects.bulk_create(
-            self._identity(number, user, linked_at[number]) for number, user in enumerate(users)
+            self._identity(number, user, linked_at[number])
+            for number, user in enumerate(users)
         )
         for identity, at in zip(identities, linked_at, strict=True):
             identity.created_at = at
@@ -116,7 +117,9 @@ class History:
         is_revoked = number % 10 == 9 and not by_code
         is_verified, fails = number % 9 != 4, number % 29 == 7
         revoked_at = linked_at + (self._now - linked_at) * self._some.random()
-        fetched_at = self._now - timedelta(hours=self._some.uniform(22, 30) if fails else 0)
+        fetched_at = self._now - timedelta(
+            hours=self._some.uniform(22, 30) if fails else 0
+        )
         fetched_at -= timedelta(hours=self._some.uniform(0, 8))
         identity = LinkedIdentity(
             **self._place,
@@ -147,7 +150,9 @@ class History:
         identity.credential_issued_at = fetched_at
         identity.credential_expires_at = fetched_at + CREDENTIAL_LIFE
         # What fails waits for its next try, and nothing is due soon: the worker has no part in it.
-        identity.refetch_due_at = max(fetched_at + CREDENTIAL_LIFE * 0.75, self._now + DAY / 3)
+        identity.refetch_due_at = max(
+            fetched_at + CREDENTIAL_LIFE * 0.75, self._now + DAY / 3
+        )
         if fails:
             identity.refetch_failures = self._some.randint(3, 9)
             identity.last_error = self._some.choice(FAILURES)
@@ -185,7 +190,10 @@ class History:
         )
 
     def _sealed(self, identity: LinkedIdentity, column: str) -> str:
-        keys, context = self._application.encryption_keys, identity.sealing_context(column)
+        keys, context = (
+            self._application.encryption_keys,
+            identity.sealing_context(column),
+        )
         return vault.seal(Secret(f"{column} of nobody"), keys=keys, context=context)
 
     def _sign_ins(self, identity: LinkedIdentity) -> Iterator[AuthorizationRequest]:
@@ -199,7 +207,10 @@ class History:
         yield self._request(identity, identity.created_at, "completed")
         until = identity.revoked_at or self._now
         for _ in range(self._some.randint(0, 4)):
-            at = identity.created_at + (until - identity.created_at) * self._some.random()
+            at = (
+                identity.created_at
+                + (until - identity.created_at) * self._some.random()
+            )
             yield self._request(identity, at, "completed")
 
     def _request(
@@ -214,7 +225,8 @@ class History:
             completed_by_id=identity.user_id if is_completed else None,
             redirect_uri="/identity/callback/",
             consumed_at=at,
-            expires_at=self._now + 30 * DAY,  # so that the purge leaves the demo its history
+            expires_at=self._now
+            + 30 * DAY,  # so that the purge leaves the demo its history
             outcome=outcome,
         )
 
@@ -222,7 +234,11 @@ class History:
         at = identity.created_at
         yield self._event(identity, "consent.granted", at, scopes=identity.scopes)
         if identity.kyc_status == "verified":
-            about = {"kyc_level": "level_2", "status": "verified", "provider": KYC_VENDOR}
+            about = {
+                "kyc_level": "level_2",
+                "status": "verified",
+                "provider": KYC_VENDOR,
+            }
             yield self._event(identity, "kyc.verified", at, **about)
             for claim_type, (provider, _value) in CLAIMS.items():
                 about = {"claim_type": claim_type, "provider": provider}

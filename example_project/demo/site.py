@@ -33,7 +33,8 @@ def make_operators() -> None:
     """Create an operator who may look, and a superuser, unless they exist."""
     operator = _make(OPERATOR, is_staff=True)
     looks = apps.get_model("auth", "Permission")._default_manager.filter(
-        content_type__app_label__in=("django_identity", "auth"), codename__startswith="view_"
+        content_type__app_label__in=("django_identity", "auth"),
+        codename__startswith="view_",
     )
     operator.user_permissions.set(looks)
     _make(SUPERUSER, is_staff=True, is_superuser=True)

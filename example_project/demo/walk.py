@@ -63,8 +63,12 @@ class Walk:
     def _gates_are_open(self) -> None:
         for path in ("/adults/", "/loans/"):
             self._browser.open(self._site + path)
-            opened = self._browser.path == path and self._browser.page.status_code == 200
-            self._prove(opened, f"{path} is open, by a claim or level that the site verified")
+            opened = (
+                self._browser.path == path and self._browser.page.status_code == 200
+            )
+            self._prove(
+                opened, f"{path} is open, by a claim or level that the site verified"
+            )
 
     def _sign_in(self, *, first_time: bool) -> None:
         browser = self._browser
@@ -73,13 +77,22 @@ class Walk:
         at_sandbox = not browser.address.startswith(self._site)
         self._prove(at_sandbox, "the button leads to the identity service")
         if first_time:
-            browser.submit(holding="password", email=self._email, password=self._password)
-            self._prove("bvn" in browser.page.text, "signed in there; it asks to be verified")
+            browser.submit(
+                holding="password", email=self._email, password=self._password
+            )
+            self._prove(
+                "bvn" in browser.page.text, "signed in there; it asks to be verified"
+            )
             browser.submit(holding="bvn", bvn=BVN)
-        self._prove("allow" in browser.page.text, "the consent screen says what is asked for")
+        self._prove(
+            "allow" in browser.page.text, "the consent screen says what is asked for"
+        )
         browser.submit(holding="allow", allow="Approve")
         came_back = browser.address == f"{self._site}/adults/"
-        self._prove(came_back, "consent brought the person back, signed in, to where they wanted")
+        self._prove(
+            came_back,
+            "consent brought the person back, signed in, to where they wanted",
+        )
 
     def _account_shows_what_is_held(self) -> None:
         self._browser.open(f"{self._site}/identity/account/")
@@ -93,13 +106,20 @@ class Walk:
         closed = self._browser.path == "/identity/login/"
         self._prove(closed, "/documents/ is closed, and asks for one thing more")
         self._browser.submit(holding="scope")
-        self._prove("documents:read" in self._browser.page.text, "the consent screen asks for it")
+        self._prove(
+            "documents:read" in self._browser.page.text,
+            "the consent screen asks for it",
+        )
         self._browser.submit(holding="allow", allow="Approve")
-        self._prove(self._browser.path == "/documents/", "allowed, and back at /documents/")
+        self._prove(
+            self._browser.path == "/documents/", "allowed, and back at /documents/"
+        )
         listed = "/documents/passport/" in self._browser.page.text
         self._browser.open(f"{self._site}/documents/passport/")
         is_picture = self._browser.page.content.startswith(b"\x89PNG")
-        self._prove(listed and is_picture, "the passport's picture is shown to its owner")
+        self._prove(
+            listed and is_picture, "the passport's picture is shown to its owner"
+        )
 
     def _worker_keeps_claims_fresh(self) -> None:
         fetched = finished("-m", "example_project.demo.refetch", env=self._env)

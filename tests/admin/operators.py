@@ -96,4 +96,6 @@ def every_page(browser: Client) -> Iterator[str]:
             yield page(browser, f"{name}_history", row.pk)
     for action in ("refetch", "revoke", "erase"):
         yield press(browser, action, LinkedIdentity.objects.get()).content.decode()
-    yield press(browser, "replay", WebhookEvent.objects.get(), into=EVENTS).content.decode()
+    yield press(
+        browser, "replay", WebhookEvent.objects.get(), into=EVENTS
+    ).content.decode()

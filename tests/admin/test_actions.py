@@ -57,7 +57,11 @@ def identity(service: FakeService) -> LinkedIdentity:
     ],
 )
 def test_what_cannot_be_undone_asks_first(
-    operator: Client, identity: LinkedIdentity, service: FakeService, action: str, cost: str
+    operator: Client,
+    identity: LinkedIdentity,
+    service: FakeService,
+    action: str,
+    cost: str,
 ) -> None:
     """Without the confirmation nothing happens but a page, which names the person and the cost."""
     text = press(operator, action, identity).content.decode()
@@ -112,16 +116,22 @@ def test_a_revocation_is_at_once(operator: Client, identity: LinkedIdentity) -> 
     assert 'value="refetch"' not in text, "there is nothing to fetch"
 
 
-def test_a_newcomer_is_known_by_the_address(operator: Client, service: FakeService) -> None:
+def test_a_newcomer_is_known_by_the_address(
+    operator: Client, service: FakeService
+) -> None:
     """An account that the package made has a generated user name, which tells nobody anything."""
     made = make_identity(make_user(f"identity-{'a' * 32}", email=ADDRESS))
     assert f">{ADDRESS}<" in page(operator, IDENTITIES)
-    history = operator.get(reverse("admin:django_identity_linkedidentity_history", args=[made.pk]))
+    history = operator.get(
+        reverse("admin:django_identity_linkedidentity_history", args=[made.pk])
+    )
     assert f"default/test #{made.pk}" in history.content.decode()
     assert f"user #{made.user_id}" in page(staff("view_linkedidentity"), IDENTITIES)
 
 
-def test_an_erasure_leaves_a_receipt(operator: Client, identity: LinkedIdentity) -> None:
+def test_an_erasure_leaves_a_receipt(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """One at a time. Identity, grant and claims are gone; the receipt names nobody."""
     make_claim(identity)
     other = make_identity(make_user("b"), subject="another")
@@ -145,7 +155,9 @@ def test_what_was_done_is_written_down_without_anybodys_data(
         press(operator, action, identity, confirmed="yes")
     press(operator, "replay", event, into=EVENTS, confirmed="yes")
     press(operator, "erase", identity, confirmed="yes")
-    lines = [f"{line.object_repr} {line.change_message}" for line in LogEntry.objects.all()]
+    lines = [
+        f"{line.object_repr} {line.change_message}" for line in LogEntry.objects.all()
+    ]
     assert len(lines) == 4
     for personal in (identity.subject, "ada", "example.org", "event-0"):
         assert not any(personal in line for line in lines)
@@ -162,7 +174,9 @@ def test_an_action_on_a_row_that_is_gone_does_nothing(
     assert not ErasureReceipt.objects.exists()
 
 
-def test_an_operator_removes_a_stranger_and_keeps_the_only_way_in(operator: Client) -> None:
+def test_an_operator_removes_a_stranger_and_keeps_the_only_way_in(
+    operator: Client,
+) -> None:
     """A later link always goes; the one that made the account stays without another way in."""
     later = make_identity(make_user("victim"), account_made=False)
     made = make_identity(make_user("ada"), subject="subject-2")
@@ -194,7 +208,9 @@ def test_a_pending_erasure_is_marked_and_tried_now(
         press(operator, "erase", identity, confirmed="yes")
         receipt = ErasureReceipt.objects.get()
         assert "erasure pending" in page(operator, IDENTITIES)
-        assert "An erasure of this person is pending." in page(operator, IDENTITY, identity.pk)
+        assert "An erasure of this person is pending." in page(
+            operator, IDENTITY, identity.pk
+        )
         assert "Erasures are pending." in page(operator, OVERVIEW)
         press(operator, "try_now", receipt, into=RECEIPTS)
         assert "1 erasure is still pending." in page(operator, RECEIPTS)
@@ -208,12 +224,20 @@ def test_a_pending_erasure_is_marked_and_tried_now(
     assert "Events: 0" in text
 
 
-def test_a_replay_makes_the_handlers_due(operator: Client, identity: LinkedIdentity) -> None:
+def test_a_replay_makes_the_handlers_due(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """The event is due again, but not while a worker runs it, or if it is emptied."""
-    handled = {"outcome": "failed", "attempts": 8, "handled_by": ["shop.handlers.first"]}
+    handled = {
+        "outcome": "failed",
+        "attempts": 8,
+        "handled_by": ["shop.handlers.first"],
+    }
     event = make_event(identity, "claim.issued", **handled)
     leased_until = timezone.now() + timedelta(minutes=9)
-    running = make_event(identity, "claim.issued", attempts=2, next_attempt_at=leased_until)
+    running = make_event(
+        identity, "claim.issued", attempts=2, next_attempt_at=leased_until
+    )
     empty = make_event(identity, "claim.issued", attempts=8, event_id="", payload=None)
     press(operator, "replay", event, running, empty, into=EVENTS)
     assert "2 events were left out" in page(operator, EVENTS)

@@ -30,7 +30,9 @@ def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) 
         f'title="{SUBJECT}"',
     ):  # fmt: skip
         assert words in text
-    LinkedIdentity.objects.update(credential_expires_at=timezone.now() - timedelta(hours=2))
+    LinkedIdentity.objects.update(
+        credential_expires_at=timezone.now() - timedelta(hours=2)
+    )
     assert "ran out 2\xa0hours ago" in page(operator, IDENTITIES)
 
 
@@ -59,7 +61,9 @@ def test_a_list_costs_eight_queries_at_most(
     for number in range(60):
         other = make_identity(make_user(f"u{number}"), subject=f"subject-{number}")
         make_event(other, "claim.issued")
-        ErasureReceipt.objects.create(application="default", requested_at=timezone.now())
+        ErasureReceipt.objects.create(
+            application="default", requested_at=timezone.now()
+        )
     for query in queries:
         # As the first request of a process does.
         ContentType.objects.clear_cache()
@@ -71,7 +75,9 @@ def test_a_list_costs_eight_queries_at_most(
         counts = [sql for sql in asked if "COUNT(" in sql]
         assert counts, query
         assert all("LIMIT 10000" in sql for sql in counts), query
-        assert not [sql for sql in asked if re.search(r"\b(DISTINCT|MIN\(|MAX\()", sql)], query
+        assert not [
+            sql for sql in asked if re.search(r"\b(DISTINCT|MIN\(|MAX\()", sql)
+        ], query
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,9 @@ def test_the_index_leads_to_the_overview() -> None:
     assert link not in page(staff("view_webhookevent"), "admin:index")
 
 
-def test_how_long_something_holds_is_a_sentence(operator: Client, identity: LinkedIdentity) -> None:
+def test_how_long_something_holds_is_a_sentence(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """ "Credential: 12 hours ago" says neither that it ran out nor that it is valid."""
     shown = text_of(page(operator, IDENTITY, identity.pk))
     assert "Credential valid for 5 hours" in shown
@@ -87,7 +89,9 @@ def test_an_application_is_named_where_there_are_several(
 
 
 @pytest.mark.urls(__name__)
-def test_a_gate_names_the_pages_that_it_guards(operator: Client, identity: LinkedIdentity) -> None:
+def test_a_gate_names_the_pages_that_it_guards(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """The first five, and how many others."""
     shown = text_of(page(operator, IDENTITY, identity.pk))
     gate = shown.partition("age_over_18 ")[2]
@@ -103,7 +107,9 @@ def test_what_an_operator_reads_about_an_error_is_theirs() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_failed_refetches_are_in_the_timeline(operator: Client, service: FakeService) -> None:
+def test_failed_refetches_are_in_the_timeline(
+    operator: Client, service: FakeService
+) -> None:
     """When the newest one was, how many there were, and why; a success ends the entry."""
     identity = make_identity(make_user(), scopes=["claims:read"], refetch_failures=6)
     make_grant(identity)
@@ -128,7 +134,9 @@ def test_a_refetch_is_offered_where_it_can_work(
     assert ("Re-fetch now</button>" in shown) is (grant == "live")
 
 
-def test_a_question_says_how_many_and_whom(operator: Client, identity: LinkedIdentity) -> None:
+def test_a_question_says_how_many_and_whom(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """In its title, and on its button."""
     other = make_identity(make_user("kemi"), subject="another")
     one = press(operator, "disconnect", other).content.decode()
@@ -146,7 +154,9 @@ def test_receipts_are_filtered_by_what_they_are(operator: Client) -> None:
     """Pending or erased, in these words."""
     now = timezone.now()
     for erased_at in (None, now):
-        ErasureReceipt.objects.create(application="default", requested_at=now, erased_at=erased_at)
+        ErasureReceipt.objects.create(
+            application="default", requested_at=now, erased_at=erased_at
+        )
     pending, erased = ErasureReceipt.objects.order_by("pk")
     listed = page(operator, RECEIPTS)
     assert "Not empty" not in listed
@@ -166,7 +176,9 @@ def test_subjects_are_told_apart_by_their_end(operator: Client) -> None:
     assert ">000000…0002<" in listed
 
 
-def test_a_pending_erasure_says_what_to_do(operator: Client, identity: LinkedIdentity) -> None:
+def test_a_pending_erasure_says_what_to_do(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """What is closed, what is not, who mends it, when it is tried again, and whom it is about."""
     receipt = ErasureReceipt.objects.get()
     receipt.error = "BillingSystemDown"
@@ -191,11 +203,19 @@ def test_a_pending_erasure_says_what_to_do(operator: Client, identity: LinkedIde
         ({}, {}, "The account is emptied and disabled."),
         ({}, {"erasure": "delete"}, "The account is deleted."),
         ({"account_made": False}, {}, "The account stays. It is older than the link."),
-        ({}, {"keeps_account": lambda *_, **__: True}, "The account stays. The site's policy"),
+        (
+            {},
+            {"keeps_account": lambda *_, **__: True},
+            "The account stays. The site's policy",
+        ),
     ],
 )
 def test_an_erasure_says_beforehand_what_it_does(
-    operator: Client, monkeypatch: pytest.MonkeyPatch, fields: Any, policy: Any, fate: str
+    operator: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    fields: Any,
+    policy: Any,
+    fate: str,
 ) -> None:
     """Whom, how many records, and what happens to the account; then exactly that happens."""
     identity = make_identity(make_user("kemi"), **fields)

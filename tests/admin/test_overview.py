@@ -34,7 +34,10 @@ def make_identities(count: int, **fields: Any) -> None:
 
 def test_identities_are_counted() -> None:
     """By consent and level, life, and reason of a failure; each environment for itself."""
-    now, failing = timezone.now(), {"refetch_failures": 1, "last_error": "service_timeout"}
+    now, failing = (
+        timezone.now(),
+        {"refetch_failures": 1, "last_error": "service_timeout"},
+    )
     make_identities(2, **failing)
     make_identities(1, last_error="reauthorization_needed")
     make_identities(2, kyc_level="", credential_expires_at=now + timedelta(minutes=5))
@@ -114,14 +117,21 @@ def test_the_newest_run_of_upkeep_is_shown(admin_client: Client) -> None:
     assert "Upkeep has not run yet." in admin_client.get(address).content.decode()
     application = conf.application()
     runs.begin(application)
-    runs.note(application, {"stored": 3, "stored, but the level could not be read": 1, "failed": 1})
+    runs.note(
+        application,
+        {"stored": 3, "stored, but the level could not be read": 1, "failed": 1},
+    )
     runs.pause(application, until=timezone.now() + timedelta(hours=1))
     make_identities(1, refetch_due_at=timezone.now() - timedelta(minutes=14))
     assert seen().is_healthy
     make_identities(1, refetch_due_at=timezone.now() - timedelta(minutes=16))
     assert not seen().is_healthy
     page = admin_client.get(address).content.decode()
-    for words in ("Upkeep last ran", "Re-fetches: 5, stored: 4,", "Re-fetches pause until"):
+    for words in (
+        "Upkeep last ran",
+        "Re-fetches: 5, stored: 4,",
+        "Re-fetches pause until",
+    ):
         assert words in page
     assert '<a href="#identity-upkeep">Re-fetches are late.</a>' in page
 
@@ -132,7 +142,9 @@ def test_days_are_counted_by_their_rows() -> None:
     linked = make_identity(make_user())
     for number, days in enumerate((1, 1, 40)):
         made = make_identity(make_user(f"u{number}"), subject=f"s{number}")
-        LinkedIdentity.objects.filter(pk=made.pk).update(created_at=now - timedelta(days=days))
+        LinkedIdentity.objects.filter(pk=made.pk).update(
+            created_at=now - timedelta(days=days)
+        )
     make_identity(make_user("b"), subject="b", application="other")
     make_event(linked, "kyc.verified", received_at=now)
     found = seen().figures

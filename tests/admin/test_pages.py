@@ -57,7 +57,9 @@ urlpatterns = [
 ]
 
 
-def test_no_secret_stands_on_any_page(operator: Client, identity: LinkedIdentity) -> None:
+def test_no_secret_stands_on_any_page(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """Tokens, credentials and verifiers appear nowhere: not plain, not sealed, not in part."""
     kept = (identity.grant.access_token, identity.grant.refresh_token)
     bodies = {value.rpartition(".")[2] for value in kept}
@@ -75,7 +77,9 @@ def test_nothing_can_be_added_changed_or_deleted(
         name = f"admin:django_identity_{row._meta.model_name}"
         assert operator.get(reverse(f"{name}_add")).status_code == 403
         assert operator.get(reverse(f"{name}_delete", args=[row.pk])).status_code == 403
-        changed = operator.post(reverse(f"{name}_change", args=[row.pk]), {"application": "x"})
+        changed = operator.post(
+            reverse(f"{name}_change", args=[row.pk]), {"application": "x"}
+        )
         assert changed.status_code == 403
         row.refresh_from_db()
         assert row.application == "default"
@@ -106,13 +110,17 @@ def test_test_data_is_marked_in_words(
     ):  # fmt: skip
         assert "TEST DATA" in text
     live = {"ENVIRONMENT": "live", "BASE_URL": "https://a.example/api/v1"}
-    settings.DJANGO_IDENTITY = {"default": {**given, **live, "AUTH_URL": "https://a.example"}}
+    settings.DJANGO_IDENTITY = {
+        "default": {**given, **live, "AUTH_URL": "https://a.example"}
+    }
     assert "TEST DATA" not in page(operator, EVENT, event.pk)
     WebhookEvent.objects.update(application="gone")
     assert "TEST DATA" not in page(operator, EVENTS)
 
 
-def test_both_names_of_a_provider_are_shown(operator: Client, identity: LinkedIdentity) -> None:
+def test_both_names_of_a_provider_are_shown(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """That of the list, and that of the credential, which an operator needs to tell the service."""
     said = {"verified": True, "provider": "acme-kyc"}
     StoredClaim.objects.update(provider="Acme KYC", value=said, valid_until=None)
@@ -134,16 +142,24 @@ def test_the_page_of_an_identity(operator: Client, identity: LinkedIdentity) -> 
         assert words in text
 
 
-def test_what_the_service_wrote_is_escaped(operator: Client, identity: LinkedIdentity) -> None:
+def test_what_the_service_wrote_is_escaped(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """Subjects, values and payloads are text, whatever they look like."""
     evil = "<script>alert(1)</script>"
     make_claim(identity, "kyc_verified", {"provider": evil}, provider=evil)
-    LinkedIdentity.objects.update(subject=evil, kyc_level=evil, last_error=evil, scopes=[evil])
-    WebhookEvent.objects.update(payload={"a": evil}, subject=evil, event_type=evil, error=evil)
+    LinkedIdentity.objects.update(
+        subject=evil, kyc_level=evil, last_error=evil, scopes=[evil]
+    )
+    WebhookEvent.objects.update(
+        payload={"a": evil}, subject=evil, event_type=evil, error=evil
+    )
     assert not [text for text in every_page(operator) if evil in text]
 
 
-def test_an_event_shows_its_payload_indented(operator: Client, identity: LinkedIdentity) -> None:
+def test_an_event_shows_its_payload_indented(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """As readable JSON without control characters, or that it is no longer held."""
     event = WebhookEvent.objects.get()
     assert "{\n  &quot;user_id&quot;: &quot;" in page(operator, EVENT, event.pk)
@@ -151,7 +167,12 @@ def test_an_event_shows_its_payload_indented(operator: Client, identity: LinkedI
     text = page(operator, EVENT, event.pk)
     assert "\u202e" not in text
     assert "gpj\\u202e.exe" in text
-    nameless = {"payload": None, "event_id": "", "error": "names_nobody", "outcome": "failed"}
+    nameless = {
+        "payload": None,
+        "event_id": "",
+        "error": "names_nobody",
+        "outcome": "failed",
+    }
     WebhookEvent.objects.update(**nameless)
     text = page(operator, EVENT, event.pk)
     for words in ("no longer held", "The event names nobody"):
@@ -165,7 +186,9 @@ def test_charts_are_tables(operator: Client, identity: LinkedIdentity) -> None:
     """Each bar stands beside its label and its number; no style stands in the page."""
     text = page(operator, OVERVIEW)
     assert text.count("<caption>") == 7, "two are of the lists of the sidebar"
-    assert re.search(r"granted · level_2</th>\s*<td><svg .*?</svg></td>\s*<td>1</td>", text)
+    assert re.search(
+        r"granted · level_2</th>\s*<td><svg .*?</svg></td>\s*<td>1</td>", text
+    )
     assert not re.search(r"<style| style=", text)
     assert "nonsense" not in page(operator, OVERVIEW, of="nonsense")
 
@@ -178,7 +201,9 @@ def test_a_user_with_an_identity_is_not_deleted_by_the_way(
     operator: Client, identity: LinkedIdentity
 ) -> None:
     """Django's page of the user says that the identity is in the way; erase it first."""
-    operator.post(reverse("admin:auth_user_delete", args=[identity.user_id]), {"post": "yes"})
+    operator.post(
+        reverse("admin:auth_user_delete", args=[identity.user_id]), {"post": "yes"}
+    )
     assert User.objects.filter(pk=identity.user_id).exists()
 
 
@@ -189,7 +214,9 @@ def test_the_sites_own_gates_with_their_values(operator: Client) -> None:
     make_claim(identity, "country_resident", {"country": "EG"})
     shown = page(operator, IDENTITY, identity.pk)
     section = shown[shown.index('id="identity-gates"') :].partition("</section>")[0]
-    rows = re.findall(r"<dt><code>(.*?)</code>.*?identity-badge[^>]*>(.*?)<", section, re.S)
+    rows = re.findall(
+        r"<dt><code>(.*?)</code>.*?identity-badge[^>]*>(.*?)<", section, re.S
+    )
     assert {
         "age_over_18": "closed", "country_resident=NG": "closed", "level_2": "open",
         "recent_sign_in (10 min)": "asks at the visit",
@@ -211,7 +238,9 @@ def test_how_many_people_pass_each_gate_of_the_site(operator: Client) -> None:
 
 
 @pytest.mark.urls(__name__)
-def test_a_second_admin_is_left_by_no_link(operator: Client, identity: LinkedIdentity) -> None:
+def test_a_second_admin_is_left_by_no_link(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """Links and actions stay in the admin in which the operator is."""
     listed, own = f"{HERE}linkedidentity/", f"{HERE}linkedidentity/{identity.pk}/"
     event = f"{HERE}webhookevent/{WebhookEvent.objects.get().pk}/change/"
@@ -230,15 +259,23 @@ def test_the_buttons_of_a_page_name_its_row(operator: Client) -> None:
     """Also where a thousand is written ``1.000``."""
     identity = make_identity(make_user("ada"), pk=1000)
     make_event(identity, "claim.issued", pk=1000)
-    ErasureReceipt.objects.create(application="default", requested_at=timezone.now(), pk=1000)
+    ErasureReceipt.objects.create(
+        application="default", requested_at=timezone.now(), pk=1000
+    )
     for name in (IDENTITY, EVENT, RECEIPT):
-        named = re.findall(r'name="_selected_action" value="([^"]*)"', page(operator, name, 1000))
+        named = re.findall(
+            r'name="_selected_action" value="([^"]*)"', page(operator, name, 1000)
+        )
         assert set(named) == {"1000"}, name
 
 
 def test_what_an_audit_found(operator: Client) -> None:
     """By model and field."""
-    audit = {"hits": {"shop.Order.address": 2}, "unsure": {"blog.Post.text": 1}, "unread": {}}
+    audit = {
+        "hits": {"shop.Order.address": 2},
+        "unsure": {"blog.Post.text": 1},
+        "unread": {},
+    }
     done = {"requested_at": timezone.now(), "erased_at": timezone.now(), "audit": audit}
     receipt = ErasureReceipt.objects.create(application="default", **done)
     shown = page(operator, RECEIPT, receipt.pk)

@@ -56,7 +56,9 @@ def identity(request: pytest.FixtureRequest) -> LinkedIdentity:
     ("name", "lookup", "value"),
     [(name, *asked) for name, lookups in SEALED.items() for asked in lookups.items()],
 )
-def test_a_list_filters_on_nothing_but_its_filters(name: str, lookup: str, value: str) -> None:
+def test_a_list_filters_on_nothing_but_its_filters(
+    name: str, lookup: str, value: str
+) -> None:
     """A lookup that finds or does not find spells out what is sealed, letter by letter."""
     assert staff(*VIEW).get(reverse(name), {lookup: value}).status_code == 400
 
@@ -70,7 +72,9 @@ def test_a_list_filters_on_nothing_but_its_filters(name: str, lookup: str, value
         ("try_now", ErasureReceipt, "erase_linkedidentity"),
     ],
 )
-def test_an_action_needs_its_own_permission(action: str, model: Any, permission: str) -> None:
+def test_an_action_needs_its_own_permission(
+    action: str, model: Any, permission: str
+) -> None:
     """Every permission but this one is not enough, and the button is not shown."""
     make_everything()
     pk, name = model.objects.get().pk, f"admin:django_identity_{model._meta.model_name}"

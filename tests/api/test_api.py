@@ -14,7 +14,12 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.test import APIClient
 
 from django_identity.api.problems import exception_handler
-from django_identity.models import AuthorizationRequest, Consent, LinkedIdentity, TokenGrant
+from django_identity.models import (
+    AuthorizationRequest,
+    Consent,
+    LinkedIdentity,
+    TokenGrant,
+)
 from django_identity.views import account
 from tests import fake_service
 from tests.factories import LONG_AGO, make_claim, make_identity, make_user
@@ -28,7 +33,16 @@ UNSAFE = ENDPOINTS[1:]
 METHODS = {"me": "get"}
 JSON = "application/json"
 CODE = "CNX-AB12-CD34"
-MEMBERS = {"type", "title", "status", "code", "detail", "missing", "recovery", "reference"}
+MEMBERS = {
+    "type",
+    "title",
+    "status",
+    "code",
+    "detail",
+    "missing",
+    "recovery",
+    "reference",
+}
 
 
 @pytest.fixture
@@ -83,7 +97,10 @@ def test_every_endpoint_has_its_manners(service: FakeService, name: str) -> None
             assert response["Content-Type"] == "application/problem+json"
             assert response.json().keys() - {"code_spent"} == MEMBERS
             assert response.json()["title"] == response.reason_phrase
-    assert (wrong_method.status_code, wrong_method.json()["code"]) == (405, "method_not_allowed")
+    assert (wrong_method.status_code, wrong_method.json()["code"]) == (
+        405,
+        "method_not_allowed",
+    )
     assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
 
 
@@ -138,16 +155,26 @@ def test_a_whole_sign_in(service: FakeService, browser: APIClient) -> None:
     }
     assert ask(browser, "disconnect").json()["code"] == "no_other_way_in"
     LinkedIdentity.objects.update(account_made=False)
-    assert ask(browser, "disconnect").json() == {"disconnected": True, "signed_out": True}
+    assert ask(browser, "disconnect").json() == {
+        "disconnected": True,
+        "signed_out": True,
+    }
     assert not LinkedIdentity.objects.exists()
     assert not TokenGrant.objects.exists()
     assert ask(browser, "me").json()["is_authenticated"] is False
     assert service.calls("token") == 1
 
 
-def test_the_authorization_address_is_the_pages(service: FakeService, browser: APIClient) -> None:
+def test_the_authorization_address_is_the_pages(
+    service: FakeService, browser: APIClient
+) -> None:
     """Nothing in the body alters a protocol parameter: an unknown member is refused."""
-    body = {"next": "/", "scope": "all", "redirect_uri": "https://evil.example", "state": "x"}
+    body = {
+        "next": "/",
+        "scope": "all",
+        "redirect_uri": "https://evil.example",
+        "state": "x",
+    }
     refused = ask(browser, "login", body)
     assert (refused.status_code, refused.json()["code"]) == (400, "unknown_member")
     assert not AuthorizationRequest.objects.exists()
@@ -157,7 +184,9 @@ def test_the_authorization_address_is_the_pages(service: FakeService, browser: A
     assert sent["scope"] == ["profile:read kyc:read claims:read"]
 
 
-def test_a_signed_in_user_links(service: FakeService, signed_in: APIClient, user: User) -> None:
+def test_a_signed_in_user_links(
+    service: FakeService, signed_in: APIClient, user: User
+) -> None:
     """A front end may be where the service sends people; the landing page is the site's."""
     frontend = service.settings(REDIRECT_URI="https://app.example/back")
     with override_settings(DJANGO_IDENTITY={"default": frontend}):
@@ -182,16 +211,22 @@ ELSEWHERE = (
 
 
 @override_settings(CSRF_TRUSTED_ORIGINS=TRUSTED)
-def test_a_foreign_next_page_is_refused(service: FakeService, browser: APIClient) -> None:
+def test_a_foreign_next_page_is_refused(
+    service: FakeService, browser: APIClient
+) -> None:
     """With a code, and not dropped in silence; a wildcard is no origin."""
     for given in ELSEWHERE:
         response = ask(browser, "login", {"next": given})
-        assert (response.status_code, response.json()["code"]) == (400, "next_refused"), given
+        assert (response.status_code, response.json()["code"]) == (
+            400,
+            "next_refused",
+        ), given
     assert not AuthorizationRequest.objects.exists()
 
 
 @pytest.mark.parametrize(
-    "given", ["/adults/?a=1", f"{FRONT_END}/adults?a=1#b", FRONT_END, "http://localhost:5173/"]
+    "given",
+    ["/adults/?a=1", f"{FRONT_END}/adults?a=1#b", FRONT_END, "http://localhost:5173/"],
 )
 def test_a_next_page_is_of_the_site_or_of_a_named_origin(
     service: FakeService, browser: APIClient, given: str
@@ -200,7 +235,9 @@ def test_a_next_page_is_of_the_site_or_of_a_named_origin(
     with override_settings(CSRF_TRUSTED_ORIGINS=TRUSTED):
         assert sign_in(browser, next=given).json() == {"next": given}
         state = begin(browser, next=given)
-        page = browser.get(reverse("identity:callback"), {"state": state, "code": "a-code"})
+        page = browser.get(
+            reverse("identity:callback"), {"state": state, "code": "a-code"}
+        )
     assert page["Location"] == given
 
 
@@ -219,7 +256,9 @@ def test_a_bad_callback(
     """A problem with a code, one line; nothing is asked of the service, no session, nobody made."""
     caplog.set_level(0)
     state = begin(browser)
-    response = ask(browser, "callback", {**body, "state": body["state"].format(state=state)})
+    response = ask(
+        browser, "callback", {**body, "state": body["state"].format(state=state)}
+    )
     assert (response.status_code, response.json()["code"]) == (400, code)
     (line,) = lines_of_ours(caplog)
     assert f" code={code} " in line
@@ -235,7 +274,9 @@ def test_a_bad_callback(
 # Who is asked about
 
 
-def test_nobody_learns_what_the_site_would_ask_for(django_assert_num_queries: Any) -> None:
+def test_nobody_learns_what_the_site_would_ask_for(
+    django_assert_num_queries: Any,
+) -> None:
     """The first call of a frontend: 200, no query, and the CSRF token of the calls after it."""
     strict = APIClient(enforce_csrf_checks=True)
     with django_assert_num_queries(0):
@@ -275,10 +316,14 @@ def test_me_is_what_the_gates_see(
 
 def device(user: User) -> Any:
     """A principal that is no user, with the number of one: it acts for nobody."""
-    return SimpleNamespace(pk=user.pk, id=user.pk, is_authenticated=True, is_active=True)
+    return SimpleNamespace(
+        pk=user.pk, id=user.pk, is_authenticated=True, is_active=True
+    )
 
 
-def test_a_device_neither_reads_nor_links_nor_disconnects(browser: APIClient, user: User) -> None:
+def test_a_device_neither_reads_nor_links_nor_disconnects(
+    browser: APIClient, user: User
+) -> None:
     """Whatever a middleware or an authentication of the site's has put in the user's place."""
     make_claim(make_identity(user))
     browser.force_authenticate(device(user))
@@ -297,8 +342,14 @@ def test_a_device_neither_reads_nor_links_nor_disconnects(browser: APIClient, us
 def test_a_local_session_outlives_the_bond(signed_in: APIClient, user: User) -> None:
     """Whoever signed in with a password stays signed in, and may disconnect twice."""
     make_identity(user)
-    assert ask(signed_in, "disconnect").json() == {"disconnected": True, "signed_out": False}
-    assert ask(signed_in, "disconnect").json() == {"disconnected": False, "signed_out": False}
+    assert ask(signed_in, "disconnect").json() == {
+        "disconnected": True,
+        "signed_out": False,
+    }
+    assert ask(signed_in, "disconnect").json() == {
+        "disconnected": False,
+        "signed_out": False,
+    }
     assert ask(signed_in, "me").json()["is_linked"] is False
 
 
@@ -306,7 +357,10 @@ def test_a_local_session_outlives_the_bond(signed_in: APIClient, user: User) -> 
 
 
 def test_a_code_verifies_the_account(
-    service: FakeService, signed_in: APIClient, user: User, caplog: pytest.LogCaptureFixture
+    service: FakeService,
+    signed_in: APIClient,
+    user: User,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The answer says what the site now holds, and whose code it was, masked; the log does not."""
     caplog.set_level("DEBUG", logger="django_identity")
@@ -326,7 +380,9 @@ def test_a_code_verifies_the_account(
     assert hand_in(signed_in).json() == response.json()
     assert service.calls("request") == 1
     assert "identity.connect.redeemed" in caplog.text
-    assert not [part for part in ("AB12", "ab12", "subject-1", "ada@") if part in caplog.text]
+    assert not [
+        part for part in ("AB12", "ab12", "subject-1", "ada@") if part in caplog.text
+    ]
 
 
 @pytest.mark.parametrize(
@@ -357,7 +413,12 @@ def test_errors_are_for_machines(
     reference = problem.pop("reference")
     assert problem.pop("title")
     assert problem.pop("detail")
-    of_all = {"type": "about:blank", "status": status, "missing": "", "code_spent": True}
+    of_all = {
+        "type": "about:blank",
+        "status": status,
+        "missing": "",
+        "code_spent": True,
+    }
     assert (response.status_code, problem) == (status, of_all | expected)
     assert f"reference={reference} " in caplog.text
     assert CODE not in caplog.text + str(response.content)
@@ -413,13 +474,21 @@ def test_a_body_out_of_bounds_is_refused(signed_in: APIClient, body: bytes) -> N
     """A problem as JSON, and nothing happens."""
     signed_in.raise_request_exception = False
     for name in ("login", "callback", "connect"):
-        response = signed_in.post(reverse(f"identity_api:{name}"), body, content_type=JSON)
+        response = signed_in.post(
+            reverse(f"identity_api:{name}"), body, content_type=JSON
+        )
         assert (response.status_code, response.json()["code"]) == (400, "parse_error")
 
 
 FOREIGN_ORIGIN = {"origin": "https://evil.example"}
 # What a form or a fetch in "no-cors" can send; and JSON, which needs the token as any other body.
-FOREIGN = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain", "", JSON)
+FOREIGN = (
+    "application/x-www-form-urlencoded",
+    "multipart/form-data",
+    "text/plain",
+    "",
+    JSON,
+)
 
 
 @pytest.mark.parametrize("content_type", FOREIGN)
@@ -431,8 +500,13 @@ def test_a_foreign_form_changes_nothing(user: User, content_type: str) -> None:
     for name in UNSAFE:
         for client, headers in ((by_session, FOREIGN_ORIGIN), (by_password, BASIC)):
             address = reverse(f"identity_api:{name}")
-            response = client.post(address, b"", content_type=content_type, headers=headers)
-            assert (response.status_code, response.json()["code"]) == (403, "permission_denied")
+            response = client.post(
+                address, b"", content_type=content_type, headers=headers
+            )
+            assert (response.status_code, response.json()["code"]) == (
+                403,
+                "permission_denied",
+            )
     assert LinkedIdentity.objects.count() == 1
 
 
@@ -458,7 +532,11 @@ def test_members_are_texts_and_known(
     signed_in: APIClient, name: str, usable: dict[str, object]
 ) -> None:
     """Each is refused as null, a list or an object, and so is one that the endpoint lacks."""
-    wrong = [{**usable, member: value} for member in usable for value in (None, ["a"], {"a": "a"})]
+    wrong = [
+        {**usable, member: value}
+        for member in usable
+        for value in (None, ["a"], {"a": "a"})
+    ]
     for body, codes in [*((each, {"null", "invalid"}) for each in wrong),
                        ({**usable, "role": "all"}, {"unknown_member"})]:  # fmt: skip
         answer = ask(signed_in, name, body)

@@ -55,7 +55,9 @@ def test_permissions_combine_as_django_rest_frameworks_own() -> None:
     for number, (combined, is_open) in enumerate(COMBINED):
         permission = combined()
         assert permission.has_permission(request, None) is is_open, number
-        assert permission.has_object_permission(request, None, object()) is is_open, number
+        assert permission.has_object_permission(request, None, object()) is is_open, (
+            number
+        )
 
 
 @pytest.mark.parametrize("nobody", [None, "django.contrib.auth.models.AnonymousUser"])

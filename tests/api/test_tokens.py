@@ -38,7 +38,9 @@ def token_of(user: User) -> dict[str, str]:
 
 
 def post(client: Client, name: str, body: object = None, **options: Any) -> Any:
-    return client.post(f"/api/{name}", body or {}, content_type="application/json", **options)
+    return client.post(
+        f"/api/{name}", body or {}, content_type="application/json", **options
+    )
 
 
 def by_header(client: Client, ada: User, grace: User) -> dict[str, str]:
@@ -67,7 +69,9 @@ ALONE = (by_header, by_cookie, beside_another_session, beside_an_ended_session)
 
 @pytest.mark.parametrize("way", ALONE, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("linked", [False, True], ids=["link", "renew"])
-@pytest.mark.parametrize("redirect_uri", [None, OWN_PAGE], ids=["by request", "own page"])
+@pytest.mark.parametrize(
+    "redirect_uri", [None, OWN_PAGE], ids=["by request", "own page"]
+)
 def test_a_token_alone_is_refused_before_anybody_consents(
     service: FakeService, client: Client, ada: User, grace: User,
     way: Callable[..., dict[str, str]], linked: bool, redirect_uri: str | None,
@@ -112,7 +116,9 @@ def test_a_page_of_the_front_end_comes_back_with_the_same_token(
     settings = service.settings(REDIRECT_URI=FRONT_END)
     with override_settings(DJANGO_IDENTITY={"default": settings}):
         for other, code in ((token_of(grace), "user_changed"), ({}, "session_ended")):
-            state = state_in(post(client, "login", {"next": "/"}, headers=token_of(ada)))
+            state = state_in(
+                post(client, "login", {"next": "/"}, headers=token_of(ada))
+            )
             returned = {"state": state, "code": "a-code"}
             refused = post(client, "callback", returned, headers=other)
             assert refused.json()["code"] == code
@@ -126,7 +132,9 @@ def test_a_page_of_the_front_end_comes_back_with_the_same_token(
     assert told["claims"] == {"age_over_18": True}
 
 
-def test_nobody_is_asked_for_a_session_to_sign_in(service: FakeService, client: Client) -> None:
+def test_nobody_is_asked_for_a_session_to_sign_in(
+    service: FakeService, client: Client
+) -> None:
     """A sign-in begins without one; a token that is wrong is refused as any other call's."""
     assert post(client, "login", {"next": "/"}).status_code == 200
     wrong = post(client, "login", {}, headers={"authorization": "Bearer nobody's"})

@@ -25,7 +25,11 @@ def table(number: int) -> type[models.Model]:
         "data": models.JSONField(),
         "blob": models.BinaryField(),
     }
-    return type(f"Table{number}", (models.Model,), {"__module__": "tests.leaky.models", **columns})
+    return type(
+        f"Table{number}",
+        (models.Model,),
+        {"__module__": "tests.leaky.models", **columns},
+    )
 
 
 def run() -> Figures:
@@ -35,8 +39,12 @@ def run() -> Figures:
             for each in tables:
                 cursor.execute(FILL.format(table=each._meta.db_table), [ROWS])
             cursor.execute("ANALYZE")
-        user = make_user("zoe", first_name="Zoë", last_name="Lovelace", email="zoe@example.org")
-        known = audit.known_of_account(user) | audit.known_of_identities([make_identity(user)])
+        user = make_user(
+            "zoe", first_name="Zoë", last_name="Lovelace", email="zoe@example.org"
+        )
+        known = audit.known_of_account(user) | audit.known_of_identities(
+            [make_identity(user)]
+        )
         user.delete()
         held, started = megabytes(), time.perf_counter()
         assert audit.search(known).hits == {}

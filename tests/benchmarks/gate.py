@@ -31,7 +31,9 @@ def view(request: HttpRequest) -> HttpResponse:
 
 urlpatterns = [
     path("claim/", claim_required("age_over_18")(view)),
-    path("permission/", permission_required("auth.view_user", raise_exception=True)(view)),
+    path(
+        "permission/", permission_required("auth.view_user", raise_exception=True)(view)
+    ),
 ]
 
 
@@ -48,11 +50,14 @@ def run() -> Figures:
         }
         alone = seconds_of(loading, rounds=ROUNDS)
         taken = seconds_of({**requests, **loading}, rounds=ROUNDS)
-        queries = {f"{name}_queries": statements_of(get) for name, get in requests.items()}
+        queries = {
+            f"{name}_queries": statements_of(get) for name, get in requests.items()
+        }
     return {
         "ratio_permission_required": taken["permission"] / taken["claim"],
         "ratio_session": alone["django_session"] / alone["identity_session"],
-        "ratio_session_between_requests": taken["django_session"] / taken["identity_session"],
+        "ratio_session_between_requests": taken["django_session"]
+        / taken["identity_session"],
         **{f"{name}_us": each * 1e6 for name, each in taken.items()},
         **queries,
     }
@@ -63,7 +68,12 @@ def make_person() -> User:
     person = make_user()
     person.user_permissions.add(Permission.objects.get(codename="view_user"))
     identity = make_identity(person)
-    for claim_type in ("kyc_verified", "age_over_18", "country_resident", "unique_human"):
+    for claim_type in (
+        "kyc_verified",
+        "age_over_18",
+        "country_resident",
+        "unique_human",
+    ):
         make_claim(identity, claim_type)
     return person
 

@@ -68,7 +68,11 @@ def figures_of(rows: int) -> Figures:
             # Foreign keys are not checked: the rows fit by their numbers.
             cursor.execute("SET session_replication_role = replica")
             for model, columns in columns_of(rows).items():
-                fill(model, columns, rows=rows // (EVENTS_OF if model is WebhookEvent else 1))
+                fill(
+                    model,
+                    columns,
+                    rows=rows // (EVENTS_OF if model is WebhookEvent else 1),
+                )
             cursor.execute("SET session_replication_role = DEFAULT")
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")
@@ -230,11 +234,16 @@ def median_of(
     costs = []
     for _ in range(TOUCHED):
         subject = asked("SELECT md5(%s::text)::uuid::text", [str(next(people))])
-        identity = LinkedIdentity(application="default", environment="test", subject=subject)
+        identity = LinkedIdentity(
+            application="default", environment="test", subject=subject
+        )
         service.subject = subject
         costs.append(cost_of(partial(work, service, identity)))
     middle = statistics.median
-    return Cost(middle(each.milliseconds for each in costs), middle(each.pages for each in costs))
+    return Cost(
+        middle(each.milliseconds for each in costs),
+        middle(each.pages for each in costs),
+    )
 
 
 def gate(_service: FakeService, identity: LinkedIdentity) -> None:
@@ -246,7 +255,9 @@ def returning(_service: FakeService, _identity: LinkedIdentity) -> None:
 
 
 def event(_service: FakeService, identity: LinkedIdentity) -> None:
-    assert post(event_body("claim.revoked", subject=identity.subject)).status_code == 200
+    assert (
+        post(event_body("claim.revoked", subject=identity.subject)).status_code == 200
+    )
 
 
 def refetched(_service: FakeService, identity: LinkedIdentity) -> None:

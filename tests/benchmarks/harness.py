@@ -16,7 +16,9 @@ BOUNDARIES = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")
 Figures = dict[str, float]
 
 
-def seconds_of(contenders: Mapping[str, Callable[[], object]], *, rounds: int) -> Figures:
+def seconds_of(
+    contenders: Mapping[str, Callable[[], object]], *, rounds: int
+) -> Figures:
     """The median seconds of one call of each contender, called in turn ``rounds`` times."""
     taken: dict[str, list[float]] = {name: [] for name in contenders}
     for contender in contenders.values():
@@ -42,7 +44,9 @@ def fresh_database(*, postgresql: bool = True) -> Iterator[None]:
     if postgresql and connection.vendor != "postgresql":
         raise SystemExit("set DATABASE_URL to a PostgreSQL")
     name = connection.settings_dict["NAME"]
-    made = connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+    made = connection.creation.create_test_db(
+        verbosity=0, autoclobber=True, serialize=False
+    )
     try:
         yield
     finally:

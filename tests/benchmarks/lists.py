@@ -12,7 +12,12 @@ from django.db import connection, models
 from django.test import Client
 from django.urls import reverse
 
-from django_identity.models import ErasureReceipt, LinkedIdentity, TokenGrant, WebhookEvent
+from django_identity.models import (
+    ErasureReceipt,
+    LinkedIdentity,
+    TokenGrant,
+    WebhookEvent,
+)
 from tests.benchmarks.harness import Figures, fill, fresh_database, seconds_of
 
 ROWS = 1_000_000
@@ -30,7 +35,9 @@ DIGEST = "md5(n::text) || md5((-n)::text)"
 
 def rare(column: str, *cases: str) -> str:
     """``column``, but for one row in 25,000 of each case: fewer rows than a page lists."""
-    whens = " ".join(f"WHEN {number} THEN {value}" for number, value in enumerate(cases))
+    whens = " ".join(
+        f"WHEN {number} THEN {value}" for number, value in enumerate(cases)
+    )
     return f"CASE n % 25000 {whens} ELSE {column} END"
 
 
@@ -88,9 +95,12 @@ def run() -> Figures:
             cursor.execute("VACUUM ANALYZE")
         browser = Client()
         operator = User.objects.create_superuser("operator")
-        browser.force_login(operator, backend="django.contrib.auth.backends.ModelBackend")
+        browser.force_login(
+            operator, backend="django.contrib.auth.backends.ModelBackend"
+        )
         opened = {
-            (kind, address): seconds(browser, address) for kind, address in addresses(browser)
+            (kind, address): seconds(browser, address)
+            for kind, address in addresses(browser)
         }
     slow = [
         f"{address}: {taken:.2f} s"
@@ -100,7 +110,9 @@ def run() -> Figures:
     if slow:
         raise SystemExit("\n".join(["above the bound:", *slow]))
     return {
-        f"slowest_{kind}_seconds": max(taken for (of, _), taken in opened.items() if of == kind)
+        f"slowest_{kind}_seconds": max(
+            taken for (of, _), taken in opened.items() if of == kind
+        )
         for kind in BOUNDS
     }
 

@@ -131,7 +131,9 @@ def pages_read() -> int:
     with transaction.atomic(), CaptureQueriesContext(connection) as captured:
         list(due.select_for_update(skip_locked=True)[:20])
         with connection.cursor() as cursor:
-            cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {captured[0]['sql']}")
+            cursor.execute(
+                f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {captured[0]['sql']}"
+            )
             [[plan]] = cursor.fetchone()
     return int(plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"])
 
@@ -155,7 +157,10 @@ def make_people(number: int, *, scopes: list[str]) -> None:
         subject = f"subject-{count}"
         due = now + timedelta(hours=18) * count / number
         identity = make_identity(
-            make_user(f"user-{count}"), subject=subject, scopes=scopes, refetch_due_at=due
+            make_user(f"user-{count}"),
+            subject=subject,
+            scopes=scopes,
+            refetch_due_at=due,
         )
         tokens = {"access_token": f"at-0-{subject}", "refresh_token": f"rt-0-{subject}"}
         make_grant(identity, access_expires_at=now, **tokens)

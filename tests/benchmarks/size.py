@@ -74,7 +74,9 @@ def megabytes() -> float:
 def make_people(subjects: list[str]) -> None:
     now = timezone.now()
     for subject in subjects:
-        identity = make_identity(make_user(subject), subject=subject, scopes=refetch.SCOPES)
+        identity = make_identity(
+            make_user(subject), subject=subject, scopes=refetch.SCOPES
+        )
         tokens = {"access_token": f"at-0-{subject}", "refresh_token": f"rt-0-{subject}"}
         make_grant(identity, access_expires_at=now, **tokens)
 
@@ -91,7 +93,9 @@ def refetch_everybody() -> None:
 def deliver(subjects: list[str]) -> int:
     """One event about each of them."""
     for number, subject in enumerate(subjects):
-        body = event_body("claim.issued", subject=subject, event_id=f"evt-{uuid.UUID(int=number)}")
+        body = event_body(
+            "claim.issued", subject=subject, event_id=f"evt-{uuid.UUID(int=number)}"
+        )
         assert post(body).status_code == 200
     return len(subjects)
 
@@ -110,7 +114,9 @@ def measured_refetch() -> Figures:
     seconds = time.process_time() - began
     assert ended == {upkeep.Refetched.STORED: left}, ended
     log_bytes = log_position() - log
-    updated, in_place = (after - before for before, after in zip(written, versions(), strict=True))
+    updated, in_place = (
+        after - before for before, after in zip(written, versions(), strict=True)
+    )
     return {
         "refetch_statements": statements / MESSAGE,
         "refetch_cpu_milliseconds": 1000 * seconds / left,

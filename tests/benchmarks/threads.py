@@ -32,7 +32,11 @@ def run() -> Figures:
     if "CELERY_BROKER_URL" not in os.environ:
         raise SystemExit("set CELERY_BROKER_URL")
     few, many = stored_by(8), stored_by(24)
-    return {"stored_by_8_threads": few, "stored_by_24_threads": many, "ratio_24_to_8": many / few}
+    return {
+        "stored_by_8_threads": few,
+        "stored_by_24_threads": many,
+        "ratio_24_to_8": many / few,
+    }
 
 
 def stored_by(threads: int) -> float:
@@ -57,7 +61,9 @@ def stored_by(threads: int) -> float:
                 for _ in range(MINUTES):
                     upkeep.run_with_workers()
                     time.sleep(60)
-            return float(LinkedIdentity.objects.exclude(credential_issued_at=None).count())
+            return float(
+                LinkedIdentity.objects.exclude(credential_issued_at=None).count()
+            )
         finally:
             workers.end()
 

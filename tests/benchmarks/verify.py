@@ -26,7 +26,10 @@ def run() -> Figures:
         {name: make(credentials) for name, make in contenders.items()}, rounds=ROUNDS
     )
     figures = {f"{name}_us": each / CREDENTIALS * 1e6 for name, each in taken.items()}
-    ratios = {f"ratio_{name}": taken[name] / taken["verify"] for name in ("sd_jwt", "bare_es256")}
+    ratios = {
+        f"ratio_{name}": taken[name] / taken["verify"]
+        for name in ("sd_jwt", "bare_es256")
+    }
     return {**ratios, **figures}
 
 
@@ -43,7 +46,9 @@ def by_sd_jwt(credentials: list[str]) -> Callable[[], None]:
 
     def verify_each() -> None:
         for each in credentials:
-            SDJWTVerifier(each, lambda issuer, header: public_key).get_verified_payload()
+            SDJWTVerifier(
+                each, lambda issuer, header: public_key
+            ).get_verified_payload()
 
     return verify_each
 

@@ -98,7 +98,11 @@ def visit(window: Window) -> Visit:
     def enter(site: Site, person: str = "", **options: Any) -> Page:
         page = window(base_url=site.address, **options)
         if person:
-            cookie = {"name": "sessionid", "value": site.sessions[person], "url": site.address}
+            cookie = {
+                "name": "sessionid",
+                "value": site.sessions[person],
+                "url": site.address,
+            }
             page.context.add_cookies([cookie])
         return page
 
@@ -120,5 +124,8 @@ def example_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def bare_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The package's pages as they are, with a strict session cookie."""
     folder = tmp_path_factory.mktemp("bare")
-    with serving() as service, running_site(folder, service.settings(), settings=BARE) as site:
+    with (
+        serving() as service,
+        running_site(folder, service.settings(), settings=BARE) as site,
+    ):
         yield site

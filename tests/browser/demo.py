@@ -78,7 +78,11 @@ def give_password(page: Page, person: dict[str, str]) -> None:
 @pytest.fixture(scope="session")
 def running_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """With ``SameSite=Strict``, the service on another host, and sessions that a test can read."""
-    folder, port, sandbox_port = tmp_path_factory.mktemp("demo"), free_port(), free_port()
+    folder, port, sandbox_port = (
+        tmp_path_factory.mktemp("demo"),
+        free_port(),
+        free_port(),
+    )
     database = folder / "demo.sqlite3"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_SETTINGS_MODULE", "example_project.settings")
@@ -97,12 +101,16 @@ def running_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
 def demo(running_demo: dict[str, Any], window: Callable[..., Page]) -> Iterator[Demo]:
     """People of its own, the second one verified. What it leaves at the site is gone after it."""
     users = f"{running_demo['pages']}/sandbox/users"
-    people = [httpx.post(users, json={"verified": is_so}).json() for is_so in (False, True)]
+    people = [
+        httpx.post(users, json={"verified": is_so}).json() for is_so in (False, True)
+    ]
     opening = partial(window, base_url=running_demo["site"])
     yield Demo(**running_demo, people=people, window=opening)
     names = [member.name for member in (*MEMBERS, OPERATOR, SUPERUSER)]
     with closing(sqlite3.connect(running_demo["database"], timeout=60)) as site, site:
-        tables = site.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        tables = site.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+        ).fetchall()
         for (table,) in tables:
             if table.startswith("django_identity_") or table == "django_session":
                 site.execute(f"DELETE FROM {table}")

@@ -14,7 +14,9 @@ Way = Callable[[Page], None]
 
 LOGIN = "/identity/login/?missing="
 MISSING = f"{LOGIN}country_resident="
-EVERY_LOOK = tuple(Look(width, scheme) for scheme in ("light", "dark") for width in (320, 1280))
+EVERY_LOOK = tuple(
+    Look(width, scheme) for scheme in ("light", "dark") for width in (320, 1280)
+)
 #: On a phone whose text is twice as large, and on a desk in the dark.
 MAGNIFIED = (Look(320, text="200%"), Look(1280, "dark"))
 EXTREMES = (EVERY_LOOK[0], EVERY_LOOK[-1])
@@ -87,7 +89,9 @@ def handing_in(code: str, *, path: str = "/identity/connect/") -> Way:
 
 def with_countries(page: Page) -> None:
     """The page of a gate for many countries, which are unfolded."""
-    page.goto(f"{MISSING}AT|BE|BG|HR|CY|CZ|DK|EE|FI|FR|DE|GR|HU|IE|IT|LV|LT|LU|MT|NL|PL|PT|RO|SK")
+    page.goto(
+        f"{MISSING}AT|BE|BG|HR|CY|CZ|DK|EE|FI|FR|DE|GR|HU|IE|IT|LV|LT|LU|MT|NL|PL|PT|RO|SK"
+    )
     page.locator("main summary").click()
 
 
@@ -101,7 +105,10 @@ PAGES = (
     Exhibit("sign-in", at("/identity/login/?next=/adults/&missing=age_over_18")),
     Exhibit("sign-in-plain", at("/identity/login/"), looks=EXTREMES),
     Exhibit(
-        "link", at("/identity/login/?missing=country_resident%3DNG"), "unlinked", looks=EXTREMES
+        "link",
+        at("/identity/login/?missing=country_resident%3DNG"),
+        "unlinked",
+        looks=EXTREMES,
     ),
     Exhibit("a-few-countries", at(f"{MISSING}PT|FR|ES"), "abroad", looks=EXTREMES),
     Exhibit("many-countries", with_countries, "abroad"),
@@ -122,7 +129,10 @@ PAGES = (
     Exhibit("gate-not-linked", at("/residents/"), "unlinked", looks=EXTREMES),
     Exhibit("gate-by-code", at("/residents/"), "by_code", looks=EXTREMES),
     Exhibit(
-        "sign-in-by-code", at("/identity/login/?missing=age_over_18"), "by_code", looks=EXTREMES
+        "sign-in-by-code",
+        at("/identity/login/?missing=age_over_18"),
+        "by_code",
+        looks=EXTREMES,
     ),
     Exhibit("gate-withdrawn", at("/residents/"), "withdrawn", looks=EXTREMES),
     Exhibit("gate-never-proven", at("/residents/"), "unverified", looks=EXTREMES),
@@ -148,7 +158,11 @@ EXAMPLE_PAGES = (
 )
 # Another state of a page is the same page: in the bare frame each page is looked at once.
 BARE_PAGES = (
-    *(replace(exhibit, looks=EXTREMES) for exhibit in PAGES if exhibit.looks == EVERY_LOOK),
+    *(
+        replace(exhibit, looks=EXTREMES)
+        for exhibit in PAGES
+        if exhibit.looks == EVERY_LOOK
+    ),
     Exhibit("hop", held_hop),
     Exhibit("buttons", at("/")),
 )

@@ -60,7 +60,9 @@ LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z]+(?:[._-][A-Za-z]+)*")
 def shoot(page: Page, name: str) -> None:
     """Keep what the page looks like, as ``name``.png in the folder ``IDENTITY_SCREENSHOTS``."""
     if SHOTS:
-        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True, animations="disabled")
+        page.screenshot(
+            path=Path(SHOTS) / f"{name}.png", full_page=True, animations="disabled"
+        )
 
 
 def overflow(page: Page) -> Any:
@@ -87,7 +89,9 @@ def latin_words(page: Page) -> set[str]:
     }
 
 
-def looks_well(page: Page, name: str, looks: Iterable[Look], *, ours: bool = True) -> None:
+def looks_well(
+    page: Page, name: str, looks: Iterable[Look], *, ours: bool = True
+) -> None:
     """In each look: nothing scrolls sideways, and axe finds nothing.
 
     ``ours``: also that a list without bullets says that it is one, which Django's admin does not.

@@ -117,19 +117,30 @@ def places() -> Iterator[dict[str, Place]]:
     from tests.example_project.site import BARE, EXAMPLE, OPERATED, running_site  # noqa: PLC0415
     from tests.fake_service import serving  # noqa: PLC0415
 
-    given = {"IDENTITY_SERVICE_NAME": SERVICE, "IDENTITY_LATER_SCOPES": "documents:read"}
+    given = {
+        "IDENTITY_SERVICE_NAME": SERVICE,
+        "IDENTITY_LATER_SCOPES": "documents:read",
+    }
     found: dict[str, Place] = {}
     with ExitStack() as stack:
         service = stack.enter_context(serving())
-        for name, settings in (("example", EXAMPLE), ("bare", BARE), ("operated", OPERATED)):
+        for name, settings in (
+            ("example", EXAMPLE),
+            ("bare", BARE),
+            ("operated", OPERATED),
+        ):
             folder = Path(stack.enter_context(TemporaryDirectory()))
-            running = running_site(folder, service.settings(), settings=settings, **given)
+            running = running_site(
+                folder, service.settings(), settings=settings, **given
+            )
             site = stack.enter_context(running)
             found[name] = Place(site.address, site.sessions)
 
         folder = Path(stack.enter_context(TemporaryDirectory()))
         port = free_port()
-        stack.enter_context(started(port, SANDBOX_PORT, folder / "demo.sqlite3", folder))
+        stack.enter_context(
+            started(port, SANDBOX_PORT, folder / "demo.sqlite3", folder)
+        )
         found["demo"] = Place(f"http://{HOST}:{port}", {})
         yield found
 
@@ -144,7 +155,9 @@ def draw(picture: Picture, browser: Browser, place: Place) -> None:
     with context:
         if picture.person:
             key = place.sessions[picture.person]
-            context.add_cookies([{"name": "sessionid", "value": key, "url": place.address}])
+            context.add_cookies(
+                [{"name": "sessionid", "value": key, "url": place.address}]
+            )
         page = context.new_page()
         page.goto(picture.path)
         picture.prepare(page)

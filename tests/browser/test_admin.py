@@ -60,15 +60,23 @@ def person(name: str) -> Way:
 PAGES = (
     Exhibit("index", at("/admin/")),
     Exhibit("identities", at(IDENTITIES)),
-    Exhibit("identities-filtered", at(f"{IDENTITIES}?failing=yes&environment__exact=test")),
+    Exhibit(
+        "identities-filtered", at(f"{IDENTITIES}?failing=yes&environment__exact=test")
+    ),
     Exhibit("identities-nobody", at(f"{IDENTITIES}?q=nobody")),
-    *(Exhibit(f"identity-{name}", person(name)) for name in (CLOSED_OUT, "ada", "dayo", "musa")),
+    *(
+        Exhibit(f"identity-{name}", person(name))
+        for name in (CLOSED_OUT, "ada", "dayo", "musa")
+    ),
     Exhibit("identity-history", at(f"{IDENTITIES}1/history/")),
     Exhibit("events", at(EVENTS)),
-    Exhibit("events-filtered", at(f"{EVENTS}?type=kyc.verified&outcome__exact=applied")),
+    Exhibit(
+        "events-filtered", at(f"{EVENTS}?type=kyc.verified&outcome__exact=applied")
+    ),
     Exhibit("events-none", at(f"{EVENTS}?q=nothing")),
     Exhibit(
-        "event", the_first(f"{EVENTS}?type=kyc.verified&q=5e0f6a52-9f0e-4f9f-8f3c-5f0a4c0f1d77")
+        "event",
+        the_first(f"{EVENTS}?type=kyc.verified&q=5e0f6a52-9f0e-4f9f-8f3c-5f0a4c0f1d77"),
     ),
     Exhibit("event-failed", the_first(f"{EVENTS}?outcome__exact=failed")),
     Exhibit("event-emptied", the_first(f"{EVENTS}?q=by-code-alone")),
@@ -88,7 +96,9 @@ def test_a_page_of_the_admin(operator: Page, exhibit: Exhibit) -> None:
 
 
 @pytest.mark.parametrize("exhibit", PAGES, ids=str)
-def test_a_page_from_right_to_left(visit: Visit, operated_site: Site, exhibit: Exhibit) -> None:
+def test_a_page_from_right_to_left(
+    visit: Visit, operated_site: Site, exhibit: Exhibit
+) -> None:
     """In Arabic: it runs from right to left, it fits, and axe finds nothing."""
     page = visit(operated_site, "operator", locale="ar")
     exhibit.way(page)
@@ -122,7 +132,9 @@ def test_a_list_is_not_cut_by_its_filters(
     assert page.evaluate(CUT) == []
 
 
-def test_who_may_only_look_sees_what_staff_did(visit: Visit, operated_site: Site) -> None:
+def test_who_may_only_look_sees_what_staff_did(
+    visit: Visit, operated_site: Site
+) -> None:
     """The button leads to the page, also for an operator who may do nothing else."""
     page = visit(operated_site, "looker")
     person(CLOSED_OUT)(page)

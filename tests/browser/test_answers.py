@@ -55,7 +55,9 @@ AFTER_A_SIGN_IN = (
     Said("service_unavailable", "Try again", {"token": html("503 No")}, person=""),
     Said("subject_taken", "Back to Ajo Circle", subject=ADAS_SUBJECT),
     Said("subject_changed", "Start again", person="abroad"),
-    Said("linked_by_code", "Sign in with a password", person="", subject="kofis-subject"),
+    Said(
+        "linked_by_code", "Sign in with a password", person="", subject="kofis-subject"
+    ),
 )
 Answering = tuple[FakeService, Site]
 
@@ -77,11 +79,17 @@ def answering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answering]:
      *(("sign-in", said) for said in AFTER_A_SIGN_IN)],
     ids=str,
 )  # fmt: skip
-def test_an_answer_that_is_no(visit: Visit, answering: Answering, to: str, said: Said) -> None:
+def test_an_answer_that_is_no(
+    visit: Visit, answering: Answering, to: str, said: Said
+) -> None:
     """Each has a page with the way on and the reference; after a code with its field too."""
     service, site = answering
     service.answers, service.subject = said.answers, said.subject
-    way = handing_in(a_code(), path=said.path) if to == "connect" else coming_back(code="c")
+    way = (
+        handing_in(a_code(), path=said.path)
+        if to == "connect"
+        else coming_back(code="c")
+    )
     exhibit = Exhibit(f"{to}-{said}", way, said.person, EXTREMES)
     page = look_at(visit, site, exhibit, "answers")
     assert said.way_on in page.locator("main").inner_text()
@@ -94,7 +102,9 @@ def test_a_code_that_was_used(visit: Visit, answering: Answering) -> None:
     service.answers = {"request": refusal("INVALID_CONNECT_CODE")}
     used = handing_in(a_code())
     used(visit(site, "unlinked"))
-    page = look_at(visit, site, Exhibit("connect-used", used, "withdrawn", EXTREMES), "answers")
+    page = look_at(
+        visit, site, Exhibit("connect-used", used, "withdrawn", EXTREMES), "answers"
+    )
     assert page.get_by_text("Look at your account").is_visible()
 
 
@@ -106,7 +116,12 @@ def test_a_code_that_verifies(visit: Visit, answering: Answering) -> None:
     page = look_at(visit, site, exhibit, "answers")
     assert page.get_by_text("You were verified with a code").is_visible()
     assert page.get_by_role("link", name="Enter a new code").is_visible()
-    assert page.get_by_role("button", name="Check again with your identity service").count() == 0
+    assert (
+        page.get_by_role(
+            "button", name="Check again with your identity service"
+        ).count()
+        == 0
+    )
     page.get_by_role("button", name="Continue with your identity service").click()
     assert "/oauth2/auth?" in page.url
 

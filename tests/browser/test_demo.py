@@ -47,12 +47,16 @@ def test_the_walk_in_a_browser(demo: Demo) -> None:
     page.locator("button[name=allow]").click()
     page.wait_for_url("/adults/")
     assert page.get_by_role("heading", name="Circles for adults").is_visible()
-    (session,) = [held for held in page.context.cookies(demo.site) if held["name"] == "sessionid"]
+    (session,) = [
+        held for held in page.context.cookies(demo.site) if held["name"] == "sessionid"
+    ]
     assert session["sameSite"] == "Strict"
     page.goto("/loans/")
     assert page.get_by_role("heading", name="Loans").is_visible()
     # To the service and back, with fresh proofs.
-    account(page).get_by_role("button", name="Check again with Sandbox Identity").click()
+    account(page).get_by_role(
+        "button", name="Check again with Sandbox Identity"
+    ).click()
     page.locator("button[name=allow]").click()
     page.wait_for_url("/identity/account/")
     assert page.get_by_text("Your details were checked again.").first.is_visible()
@@ -150,7 +154,9 @@ def person(demo: Demo) -> Page:
 def pass_eleven_minutes(demo: Demo) -> None:
     """For every session of the site."""
     with closing(sqlite3.connect(demo.database, timeout=60)) as site, site:
-        rows = site.execute("SELECT session_key, session_data FROM django_session").fetchall()
+        rows = site.execute(
+            "SELECT session_key, session_data FROM django_session"
+        ).fetchall()
         for key, sealed in rows:
             session = SessionStore().decode(sealed)
             if KEY in session:
@@ -158,7 +164,8 @@ def pass_eleven_minutes(demo: Demo) -> None:
                     arrival[1] -= 660
                 moved = (SessionStore().encode(session), key)
                 site.execute(
-                    "UPDATE django_session SET session_data = ? WHERE session_key = ?", moved
+                    "UPDATE django_session SET session_data = ? WHERE session_key = ?",
+                    moved,
                 )
 
 
@@ -172,7 +179,9 @@ def confirm(page: Page, answer: str = "allow") -> None:
     page.locator(f"button[name={answer}]").click()
 
 
-def decide(page: Page, answer: str = "allow", *, without_documents: bool = False) -> None:
+def decide(
+    page: Page, answer: str = "allow", *, without_documents: bool = False
+) -> None:
     page.get_by_role("button", name="Decide at Sandbox Identity").click()
     if without_documents:
         page.get_by_label("Do not share this").check()
@@ -218,7 +227,9 @@ def sign_out_meanwhile(page: Page) -> None:
 
 
 @pytest.mark.parametrize("instead", [deny, be_somebody_else, sign_out_meanwhile])
-def test_not_confirmed(demo: Demo, person: Page, instead: Callable[[Page], None]) -> None:
+def test_not_confirmed(
+    demo: Demo, person: Page, instead: Callable[[Page], None]
+) -> None:
     """Denied, somebody else came back, or the session ended: the page stays closed."""
     pass_eleven_minutes(demo)
     assert not is_open(person, "/leave/")
@@ -250,7 +261,9 @@ def test_one_scope_more(demo: Demo, person: Page) -> None:
     person.goto(f"{demo.pages}/account/")
     with person.expect_navigation():
         person.locator("form[action$='/revoke'][action*='/consents/'] button").click()
-    until(lambda: not is_open(person, "/adults/"))  # the event arrives from a thread of the sandbox
+    until(
+        lambda: not is_open(person, "/adults/")
+    )  # the event arrives from a thread of the sandbox
     assert not is_open(person, "/documents/")
 
 

@@ -37,7 +37,9 @@ IN_SIGHT = """() => {
 
 
 @pytest.mark.parametrize("exhibit", EXAMPLE_PAGES, ids=str)
-def test_a_page_of_the_example_project(visit: Visit, example_site: Site, exhibit: Exhibit) -> None:
+def test_a_page_of_the_example_project(
+    visit: Visit, example_site: Site, exhibit: Exhibit
+) -> None:
     """At 320 and 1280 px, light and dark: nothing scrolls sideways, axe finds nothing."""
     look_at(visit, example_site, exhibit, "example")
 
@@ -53,7 +55,10 @@ def test_from_right_to_left(visit: Visit, example_site: Site, exhibit: Exhibit) 
     """In Arabic: from right to left, nothing stays in English, it fits, and axe finds nothing."""
     page = visit(example_site, exhibit.person, locale="ar")
     exhibit.way(page)
-    assert page.evaluate("document.documentElement.dir + document.documentElement.lang") == "rtlar"
+    assert (
+        page.evaluate("document.documentElement.dir + document.documentElement.lang")
+        == "rtlar"
+    )
     looks_well(page, f"rtl/{exhibit.name}", (Look(320), Look(1280)))
     assert latin_words(page) - NAMES == set()
 

@@ -90,7 +90,9 @@ def test_the_countdown_is_live(sandbox: Sandbox, chromium: Browser) -> None:
     """It counts each second, the code can be copied, and at the end the page says so itself."""
     # A page whose clock was taken over does not get it back.
     with chromium.new_context() as context:
-        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=sandbox.origin)
+        context.grant_permissions(
+            ["clipboard-read", "clipboard-write"], origin=sandbox.origin
+        )
         page = context.new_page()
         page.clock.install()
         code = make_code(page, sandbox.origin, Person(sandbox, verified=True).account)
@@ -104,5 +106,7 @@ def test_the_countdown_is_live(sandbox: Sandbox, chromium: Browser) -> None:
         assert page.evaluate("navigator.clipboard.readText()") == code
         sandbox.advance(601)
         page.clock.run_for(600_000)
-        expect(page.get_by_role("heading", name="This code has expired")).to_be_visible()
+        expect(
+            page.get_by_role("heading", name="This code has expired")
+        ).to_be_visible()
         assert code not in page.content()

@@ -118,7 +118,9 @@ wrong_auth_path = answering("token", html("404 Not Found"))
 framework_at_auth_path = answering("token", oauth_error("Not Found", "404 Not Found"))
 forbidden_base_path = answering("profile", refusal("FORBIDDEN", "403 Forbidden"))
 wrong_base_path = answering("profile", html("404 Not Found"))
-busy_auth = answering("token", http(b"", status="429 Slow", headers="Retry-After: 9\r\n"))
+busy_auth = answering(
+    "token", http(b"", status="429 Slow", headers="Retry-After: 9\r\n")
+)
 auth_that_is_down = answering("token", html("503 Service Unavailable"))
 api_that_is_down = answering("profile", answer({"error": "oops"}, status="500 Oops"))
 busy_key_set = answering("jwks", http(b"", status="429 Slow"))
@@ -155,7 +157,9 @@ def untrusted_certificate(site: Site) -> None:
 
 
 def no_tls(site: Site) -> None:
-    port = site.port(lambda connection: connection.sendall(b"HTTP/1.1 400 Bad Request\r\n"))
+    port = site.port(
+        lambda connection: connection.sendall(b"HTTP/1.1 400 Bad Request\r\n")
+    )
     site.configure(API_ORIGIN=f"https://127.0.0.1:{port}")
 
 
@@ -246,7 +250,9 @@ def _miss(execute: Any, *_statement: Any) -> Any:
     return execute("SELECT * FROM a_table_that_is_missing", None, False, {})
 
 
-cut_connection, closed_connection, no_tables = map(failing_statements, (_cut, _close, _miss))
+cut_connection, closed_connection, no_tables = map(
+    failing_statements, (_cut, _close, _miss)
+)
 
 
 def broker(address: Callable[[Site], str]) -> BreakIt:
@@ -310,17 +316,25 @@ def overdue_handlers(site: Site) -> None:
 overdue_rows = identity(refetch_due_at=LATE)
 served = {"begun_at": NOW, "served_at": NOW, "handed_out": 20}
 upkeep_never_ran = upkeep(begun_at=NEVER)
-upkeep_needed_and_never_ran = all_of(upkeep_never_ran, identity(refetch_due_at=LATE + DAY))
+upkeep_needed_and_never_ran = all_of(
+    upkeep_never_ran, identity(refetch_due_at=LATE + DAY)
+)
 upkeep_stopped = all_of(upkeep(begun_at=LATE), overdue_rows)
 upkeep_stopped_for_handlers = all_of(upkeep(begun_at=LATE), overdue_handlers)
 paused_upkeep = upkeep(paused_until=NOW + DAY)
 overdue_in_a_pause = all_of(overdue_rows, paused_upkeep)
-another_queue = all_of(overdue_rows, upkeep(begun_at=NOW, served_at=LATE, handed_out=20))
+another_queue = all_of(
+    overdue_rows, upkeep(begun_at=NOW, served_at=LATE, handed_out=20)
+)
 cron_that_ends_early = all_of(overdue_rows, upkeep(begun_at=NOW, handed_out=None))
 too_low_a_rate = all_of(
-    configured(REFETCHES_PER_MINUTE=2), overdue_rows, upkeep(**served, results={"stored": 2})
+    configured(REFETCHES_PER_MINUTE=2),
+    overdue_rows,
+    upkeep(**served, results={"stored": 2}),
 )
-too_few_threads = all_of(overdue_rows, upkeep(**served, results={"stored": 18, "failed": 1}))
+too_few_threads = all_of(
+    overdue_rows, upkeep(**served, results={"stored": 18, "failed": 1})
+)
 all_that_fails = all_of(overdue_rows, upkeep(**served, results={"no answer": 2}))
 cron_alone = all_of(no_broker, upkeep(begun_at=NOW, handed_out=None))
 web_without_celery = all_of(no_broker, upkeep(begun_at=NOW, handed_out=20))
@@ -347,9 +361,13 @@ rows_without_key = identity(refetch_failures=1, last_error="sealed_value_unreada
 
 def damaged_grant(_site: Site) -> None:
     """One of two."""
-    linked = [make_identity(make_user(n), subject=n, refetch_due_at=NOW + DAY) for n in "ab"]
+    linked = [
+        make_identity(make_user(n), subject=n, refetch_due_at=NOW + DAY) for n in "ab"
+    ]
     make_grant(linked[0])
-    TokenGrant.objects.create(identity=linked[1], refresh_token="x", access_expires_at=NOW)
+    TokenGrant.objects.create(
+        identity=linked[1], refresh_token="x", access_expires_at=NOW
+    )
 
 
 def restored_backup(_site: Site) -> None:
@@ -361,7 +379,9 @@ def restored_backup(_site: Site) -> None:
 
 def reader(_site: Site) -> None:
     """Somebody whose claims can be read."""
-    linked = make_identity(make_user(), refetch_due_at=NOW + DAY, scopes=["claims:read"])
+    linked = make_identity(
+        make_user(), refetch_due_at=NOW + DAY, scopes=["claims:read"]
+    )
     make_grant(linked)
 
 
@@ -430,7 +450,9 @@ def failing_rows(site: Site) -> None:
     reasons = ("credential_rejected", "service_timeout", "service_timeout")
     for number, (failures, reason) in enumerate(zip((1, 2, 5), reasons, strict=True)):
         failing = {"refetch_failures": failures, "last_error": reason}
-        make_identity(make_user(f"user-{number}"), subject=f"subject-{number}", **failing)
+        make_identity(
+            make_user(f"user-{number}"), subject=f"subject-{number}", **failing
+        )
 
 
 def erasures_left_undone(site: Site) -> None:
@@ -441,7 +463,9 @@ def erasures_that_left_something(site: Site) -> None:
     """One lately; two left nothing that is known, and one is over a month old."""
     for audit, days in ((LEFT, 1), ({"hits": {}}, 1), (None, 1), (LEFT, 40)):
         at = NOW - timedelta(days=days)
-        receipt = ErasureReceipt(application="default", requested_at=at, erased_at=at, audit=audit)
+        receipt = ErasureReceipt(
+            application="default", requested_at=at, erased_at=at, audit=audit
+        )
         receipt.save()
 
 

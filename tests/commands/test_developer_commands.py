@@ -20,15 +20,21 @@ def registered(
 ) -> Iterator[dict[str, Any]]:
     """An application at the sandbox, the site's settings for it, the developer's token."""
     sandbox = identity_sandbox
-    made = sandbox.control("POST", "applications", redirect_uris=["http://testserver/back"])
+    made = sandbox.control(
+        "POST", "applications", redirect_uris=["http://testserver/back"]
+    )
     monkeypatch.setenv("IDENTITY_PORTAL_TOKEN", sandbox.portal_token)
     addresses = {"BASE_URL": sandbox.base_url, "AUTH_URL": sandbox.auth_url}
-    client = {name.upper(): made["test"][name] for name in ("client_id", "client_secret")}
+    client = {
+        name.upper(): made["test"][name] for name in ("client_id", "client_secret")
+    }
     with configured(**addresses, **client):
         yield made
 
 
-def is_accepted(sandbox: RunningSandbox, client: dict[str, str], secret: str = "") -> bool:
+def is_accepted(
+    sandbox: RunningSandbox, client: dict[str, str], secret: str = ""
+) -> bool:
     """Whether the service knows the client by the secret: it answers 401, or a no to the code."""
     answer = httpx.post(
         f"{sandbox.base_url}/connect/request",
@@ -56,7 +62,9 @@ def test_another_applications_secret_is_said_to_be_so(
     identity_sandbox: RunningSandbox, registered: dict[str, Any]
 ) -> None:
     """The id in the portal is not of the site's application: no secret is printed anywhere."""
-    other = identity_sandbox.control("POST", "applications", redirect_uris=["http://other/back"])
+    other = identity_sandbox.control(
+        "POST", "applications", redirect_uris=["http://other/back"]
+    )
     ran = run("identity_rotate_secret", other["app_id"], "--yes")
     assert (ran.code, ran.out) == (1, "")
     assert "not of the application 'default'" in ran.error
@@ -89,7 +97,10 @@ def test_it_asks_first(
 )
 @pytest.mark.usefixtures("registered")
 def test_what_the_service_says_no_to(
-    monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], token: str | None, told: str
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+    token: str | None,
+    told: str,
 ) -> None:
     """A code and the endpoint's name; the token itself is not shown."""
     if token is not None:
@@ -101,7 +112,10 @@ def test_what_the_service_says_no_to(
 
 @pytest.mark.parametrize(
     "answer",
-    [http(b"oops", status="500 Oops"), http(b'{"success": true, "data": {"mode": "test"}}')],
+    [
+        http(b"oops", status="500 Oops"),
+        http(b'{"success": true, "data": {"mode": "test"}}'),
+    ],
 )
 def test_doubt_is_told(
     service: FakeService, monkeypatch: pytest.MonkeyPatch, answer: bytes
@@ -118,7 +132,9 @@ def test_a_test_user_can_sign_in(
 ) -> None:
     """What is printed is somebody at the service."""
     told = run("identity_create_test_user", registered["app_id"]).out.splitlines()
-    made = {name.strip(): value for name, value in (line.rsplit("  ", 1) for line in told)}
+    made = {
+        name.strip(): value for name, value in (line.rsplit("  ", 1) for line in told)
+    }
     assert set(made) == {"user id", "e-mail", "password"}
     shown = identity_sandbox.control("GET", f"users/{made['user id']}")
     assert (shown["email"], shown["environment"]) == (made["e-mail"], "test")

@@ -14,7 +14,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle.operators.doctor import Level, diagnose, figures, record_checks
+from django_identity.lifecycle.operators.doctor import (
+    Level,
+    diagnose,
+    figures,
+    record_checks,
+)
 from django_identity.models import ErasureReceipt, TokenGrant
 from tests.commands import broken_setups as broken
 from tests.commands.broken_setups import BreakIt, Site
@@ -28,14 +33,26 @@ PROBLEM, WARNING = Level.PROBLEM, Level.WARNING
 # What is broken · the check · its level · the cause · the remedy
 SETUPS = [
     ("wrong_secret", "credentials", PROBLEM, "invalid_client", "CLIENT_SECRET"),
-    ("wrong_secret_in_the_envelope", "credentials", PROBLEM, "INVALID_CLIENT", "CLIENT_SECRET"),
+    (
+        "wrong_secret_in_the_envelope",
+        "credentials",
+        PROBLEM,
+        "INVALID_CLIENT",
+        "CLIENT_SECRET",
+    ),
     ("wrong_client_id", "credentials", PROBLEM, "unauthorized_client", "CLIENT_ID"),
     ("wrong_environment", "credentials", PROBLEM, "environment test", "ENVIRONMENT"),
     ("wrong_auth_path", "address", PROBLEM, "AUTH_URL is not usable", "path"),
     ("framework_at_auth_path", "address", PROBLEM, "AUTH_URL is not usable", "path"),
     ("forbidden_base_path", "address", PROBLEM, "BASE_URL is not usable", "BASE_URL"),
     ("wrong_base_path", "address", PROBLEM, "BASE_URL is not usable", "path"),
-    ("busy_auth", "address", WARNING, "AUTH_URL is not usable: it asks for fewer calls", "Wait"),
+    (
+        "busy_auth",
+        "address",
+        WARNING,
+        "AUTH_URL is not usable: it asks for fewer calls",
+        "Wait",
+    ),
     (
         "auth_that_is_down",
         "address",
@@ -43,11 +60,35 @@ SETUPS = [
         "AUTH_URL is not usable: it answers HTTP 503",
         "down",
     ),
-    ("api_that_is_down", "address", PROBLEM, "BASE_URL is not usable: it answers HTTP 500", "down"),
-    ("busy_key_set", "key_set", WARNING, "asks for fewer calls", "REFETCHES_PER_MINUTE"),
-    ("key_set_that_is_down", "key_set", PROBLEM, "it answers HTTP 502", "down or overloaded"),
+    (
+        "api_that_is_down",
+        "address",
+        PROBLEM,
+        "BASE_URL is not usable: it answers HTTP 500",
+        "down",
+    ),
+    (
+        "busy_key_set",
+        "key_set",
+        WARNING,
+        "asks for fewer calls",
+        "REFETCHES_PER_MINUTE",
+    ),
+    (
+        "key_set_that_is_down",
+        "key_set",
+        PROBLEM,
+        "it answers HTTP 502",
+        "down or overloaded",
+    ),
     ("malformed_key_set", "key_set", PROBLEM, "malformed_answer", "API_ORIGIN"),
-    ("keys_of_no_use", "key_set", PROBLEM, "every credential is rejected", "Tell the service"),
+    (
+        "keys_of_no_use",
+        "key_set",
+        PROBLEM,
+        "every credential is rejected",
+        "Tell the service",
+    ),
     ("unknown_host", "key_set", PROBLEM, "host name is unknown", "resolver"),
     ("refused_connection", "key_set", PROBLEM, "nothing listens there", "port"),
     ("untrusted_certificate", "key_set", PROBLEM, "is not trusted", "SSL_CERT_FILE"),
@@ -64,53 +105,203 @@ SETUPS = [
     ("closed_connection", "database", PROBLEM, "InterfaceError", "DATABASES"),
     ("no_tables", "database", PROBLEM, "does not answer", "migrate"),
     ("missing_table", "database", PROBLEM, "django_identity_storedclaim", "backup"),
-    ("missing_column", "database", PROBLEM, "lack columns: django_identity_storedclaim", "backup"),
+    (
+        "missing_column",
+        "database",
+        PROBLEM,
+        "lack columns: django_identity_storedclaim",
+        "backup",
+    ),
     ("dead_broker", "broker", PROBLEM, "does not answer", "CELERY_BROKER_URL"),
     ("silent_broker", "broker", PROBLEM, "does not answer", "CELERY_BROKER_URL"),
-    ("broker_without_its_client", "broker", PROBLEM, "missing: No module named", "Install"),
+    (
+        "broker_without_its_client",
+        "broker",
+        PROBLEM,
+        "missing: No module named",
+        "Install",
+    ),
     ("cron_alone", "broker", WARNING, "identity_upkeep every minute", ""),
     ("eager_tasks", "broker", WARNING, "tasks run inside requests", "Start a worker"),
-    ("broker_in_memory", "broker", WARNING, "reaches no other process", "CELERY_BROKER_URL"),
+    (
+        "broker_in_memory",
+        "broker",
+        WARNING,
+        "reaches no other process",
+        "CELERY_BROKER_URL",
+    ),
     ("dead_cache", "cache", PROBLEM, "does not answer", "CACHES"),
     ("no_events", "webhook", PROBLEM, "no event came in 7 days", "Register"),
-    ("web_without_celery", "broker", WARNING, "though workers run upkeep", "__init__.py"),
+    (
+        "web_without_celery",
+        "broker",
+        WARNING,
+        "though workers run upkeep",
+        "__init__.py",
+    ),
     ("upkeep_never_ran", "upkeep", WARNING, "has not run yet", "identity_upkeep"),
-    ("upkeep_needed_and_never_ran", "upkeep", PROBLEM, "has not run yet", "autodiscover_tasks"),
-    ("upkeep_stopped", "upkeep", PROBLEM, "1 re-fetch(es) and 0 event(s) are late", "beat"),
-    ("upkeep_stopped_for_handlers", "upkeep", PROBLEM, "0 re-fetch(es) and 1 event(s)", "-Q"),
+    (
+        "upkeep_needed_and_never_ran",
+        "upkeep",
+        PROBLEM,
+        "has not run yet",
+        "autodiscover_tasks",
+    ),
+    (
+        "upkeep_stopped",
+        "upkeep",
+        PROBLEM,
+        "1 re-fetch(es) and 0 event(s) are late",
+        "beat",
+    ),
+    (
+        "upkeep_stopped_for_handlers",
+        "upkeep",
+        PROBLEM,
+        "0 re-fetch(es) and 1 event(s)",
+        "-Q",
+    ),
     ("paused_upkeep", "upkeep", WARNING, "re-fetches pause until", "--pause 0"),
     ("overdue_in_a_pause", "due_rows", PROBLEM, "1 row(s) due", "429"),
     ("another_queue", "due_rows", PROBLEM, "none was re-fetched", "CELERY_TASK_ROUTES"),
-    ("cron_that_ends_early", "due_rows", PROBLEM, "none was re-fetched", "identity_upkeep ends"),
-    ("too_low_a_rate", "due_rows", PROBLEM, "stored: 2", "Raise REFETCHES_PER_MINUTE, which is 2"),
-    ("too_few_threads", "due_rows", PROBLEM, "failed: 1, stored: 18", "Add threads or workers"),
-    ("all_that_fails", "due_rows", PROBLEM, "no answer: 2", "findings about the service"),
+    (
+        "cron_that_ends_early",
+        "due_rows",
+        PROBLEM,
+        "none was re-fetched",
+        "identity_upkeep ends",
+    ),
+    (
+        "too_low_a_rate",
+        "due_rows",
+        PROBLEM,
+        "stored: 2",
+        "Raise REFETCHES_PER_MINUTE, which is 2",
+    ),
+    (
+        "too_few_threads",
+        "due_rows",
+        PROBLEM,
+        "failed: 1, stored: 18",
+        "Add threads or workers",
+    ),
+    (
+        "all_that_fails",
+        "due_rows",
+        PROBLEM,
+        "no answer: 2",
+        "findings about the service",
+    ),
     ("overdue_handlers", "handlers", PROBLEM, "1 event(s) wait", "handler_failed"),
     ("failed_events", "events", PROBLEM, "1 event(s) failed", "identity_replay"),
     ("nameless_events", "events", PROBLEM, "2 consent.revoked", "EVENT_SUBJECT_PATHS"),
     ("nameless_events", "events", PROBLEM, "with data.customer.ref", "deliver"),
     ("missing_key", "keys", PROBLEM, "no key opens 20 of the newest 20", "former key"),
-    ("damaged_grant", "keys", PROBLEM, "no key opens 1 of the newest 2", "--forget-unreadable"),
-    ("rows_without_key", "refetches", PROBLEM, "1 failing: sealed_value_unreadable", "former key"),
-    ("restored_backup", "grants", PROBLEM, "12 grant(s) were lost", "identity_refetch --pause"),
-    ("restored_backup", "grants", PROBLEM, "12 grant(s) were lost", "two sites use one client"),
-    ("other_issuer", "credential", PROBLEM, "https://issuer.example is not http://", "API_ORIGIN"),
-    ("unsigned_issuer", "credential", PROBLEM, "(its issuer is not http://", "API_ORIGIN"),
+    (
+        "damaged_grant",
+        "keys",
+        PROBLEM,
+        "no key opens 1 of the newest 2",
+        "--forget-unreadable",
+    ),
+    (
+        "rows_without_key",
+        "refetches",
+        PROBLEM,
+        "1 failing: sealed_value_unreadable",
+        "former key",
+    ),
+    (
+        "restored_backup",
+        "grants",
+        PROBLEM,
+        "12 grant(s) were lost",
+        "identity_refetch --pause",
+    ),
+    (
+        "restored_backup",
+        "grants",
+        PROBLEM,
+        "12 grant(s) were lost",
+        "two sites use one client",
+    ),
+    (
+        "other_issuer",
+        "credential",
+        PROBLEM,
+        "https://issuer.example is not http://",
+        "API_ORIGIN",
+    ),
+    (
+        "unsigned_issuer",
+        "credential",
+        PROBLEM,
+        "(its issuer is not http://",
+        "API_ORIGIN",
+    ),
     ("other_audience", "credential", PROBLEM, "payload.aud", "CLIENT_ID"),
-    ("redirected_webhook", "webhook", PROBLEM, "/shop/identity/webhook/ redirects", "redirect"),
+    (
+        "redirected_webhook",
+        "webhook",
+        PROBLEM,
+        "/shop/identity/webhook/ redirects",
+        "redirect",
+    ),
     ("webhook_behind_login", "webhook", PROBLEM, "answers HTTP 403", "logins"),
-    ("webhook_of_another", "webhook", PROBLEM, "not as this site's webhook", "register"),
-    ("unreachable_webhook", "webhook", WARNING, "nothing listens there", "another network"),
+    (
+        "webhook_of_another",
+        "webhook",
+        PROBLEM,
+        "not as this site's webhook",
+        "register",
+    ),
+    (
+        "unreachable_webhook",
+        "webhook",
+        WARNING,
+        "nothing listens there",
+        "another network",
+    ),
     ("failing_rows", "refetches", WARNING, "1 failing: credential_rejected", "issuer"),
     ("failing_rows", "refetches", WARNING, "2 failing: service_timeout", ""),
-    ("failing_rows", "refetches", PROBLEM, "1 failed 5 times in a row or more", "admin"),
+    (
+        "failing_rows",
+        "refetches",
+        PROBLEM,
+        "1 failed 5 times in a row or more",
+        "admin",
+    ),
     ("provider_names", "provider_names", PROBLEM, "1 with a claim", "tell the service"),
     ("erasures_left_undone", "erasures", PROBLEM, "1 not done", "receipt"),
-    ("erasures_that_left_something", "audits", WARNING, "1 erasure(s) left", "erase_user"),
+    (
+        "erasures_that_left_something",
+        "audits",
+        WARNING,
+        "1 erasure(s) left",
+        "erase_user",
+    ),
     ("lost_grants", "grants", WARNING, "1 grant(s) wait", "grant.lost"),
-    ("removed_application", "applications", PROBLEM, "1 identities of former/test", "alias back"),
-    ("changed_environment", "applications", PROBLEM, "1 identities of default/live", "erase them"),
-    ("failing_sign_ins", "sign_ins", PROBLEM, "1 failed lately: credential_rejected", "issuer"),
+    (
+        "removed_application",
+        "applications",
+        PROBLEM,
+        "1 identities of former/test",
+        "alias back",
+    ),
+    (
+        "changed_environment",
+        "applications",
+        PROBLEM,
+        "1 identities of default/live",
+        "erase them",
+    ),
+    (
+        "failing_sign_ins",
+        "sign_ins",
+        PROBLEM,
+        "1 failed lately: credential_rejected",
+        "issuer",
+    ),
 ]
 
 
@@ -120,7 +311,9 @@ def test_what_is_broken_is_named(
 ) -> None:
     """With its cause and remedy, by no other check, and without anything of a person."""
     getattr(broken, setup)(site)
-    found = [finding for finding in diagnose(probe=True) if finding.level is not Level.FINE]
+    found = [
+        finding for finding in diagnose(probe=True) if finding.level is not Level.FINE
+    ]
     # On a busy machine any call may end with the short time-out of ``silent_service``.
     others = [finding for finding in found if finding.check != check]
     assert all("no answer in time" in finding.message for finding in others), others
@@ -131,16 +324,22 @@ def test_what_is_broken_is_named(
         and cause in finding.message
         and remedy in finding.remedy
     ], found
-    assert not re.search(r"\bada\b|subject-", "\n".join(finding.message for finding in found))
+    assert not re.search(
+        r"\bada\b|subject-", "\n".join(finding.message for finding in found)
+    )
 
 
 def test_a_site_that_is_all_right_needs_nobody(site: Site) -> None:
     """Keys of a type that is not used are no fault. Exit code 0."""
-    site.service.answers["jwks"] = {"keys": [7, "d", jwk("a"), jwk("c", OTHER_KEY, d="AAAA")]}
+    site.service.answers["jwks"] = {
+        "keys": [7, "d", jwk("a"), jwk("c", OTHER_KEY, d="AAAA")]
+    }
     make_identity(make_user())
     found = list(diagnose())
     assert {finding.level for finding in found} == {Level.FINE}
-    assert f"{site.service.origin}: 1 usable key(s)" in {finding.message for finding in found}
+    assert f"{site.service.origin}: 1 usable key(s)" in {
+        finding.message for finding in found
+    }
     assert run("identity_doctor").code == 0
 
 
@@ -159,9 +358,16 @@ def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:
     assert {"check", "level", "message", "remedy"} == set(said["findings"][0])
     figures = said["figures"]
     assert figures.pop("lost_grants") == 1
-    ages = {name: figures.pop(name) for name in tuple(figures) if name.startswith("oldest_")}
+    ages = {
+        name: figures.pop(name) for name in tuple(figures) if name.startswith("oldest_")
+    }
     assert 59 < figures.pop("no_event_for") < 120
-    assert figures == {"due": 1, "failing": 1, "waiting_events": 1, "pending_erasures": 1}
+    assert figures == {
+        "due": 1,
+        "failing": 1,
+        "waiting_events": 1,
+        "pending_erasures": 1,
+    }
     assert [119 < age < 180 for age in ages.values()] == [True, True, True]
 
 
@@ -191,7 +397,9 @@ def test_each_origin_is_asked_once_for_its_keys(site: Site) -> None:
     assert site.service.calls("jwks") == 1
 
 
-@pytest.mark.parametrize(("probe", "asked"), [(None, False), (False, False), (True, True)])
+@pytest.mark.parametrize(
+    ("probe", "asked"), [(None, False), (False, False), (True, True)]
+)
 def test_a_live_application_is_probed_only_if_told(
     site: Site, probe: bool | None, asked: bool
 ) -> None:
@@ -209,7 +417,9 @@ def test_no_probe_asks_nothing(site: Site) -> None:
 
 @pytest.mark.urls("tests.gates.asking")
 def test_a_later_scope_for_which_no_gate_asks(site: Site) -> None:
-    site.configure(LATER_SCOPES=["documents:read", "documents:metadata"], DOCUMENT_KEYS=[])
+    site.configure(
+        LATER_SCOPES=["documents:read", "documents:metadata"], DOCUMENT_KEYS=[]
+    )
     out = run("identity_doctor").out
     assert "no gate asks for documents:metadata" in out
     assert "no gate asks for documents:read" not in out
@@ -239,22 +449,30 @@ def test_the_number_of_queries_is_bounded(site: Site) -> None:
     assert queries() == few <= 40
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="the others scan small tables")
+@pytest.mark.skipif(
+    connection.vendor != "sqlite", reason="the others scan small tables"
+)
 def test_an_index_serves_every_question_about_people(site: Site) -> None:
     """So the doctor takes no longer because a site has more people who are well."""
     with CaptureQueriesContext(connection) as captured:
         list(diagnose(probe=False))
         figures()
     asked = [each["sql"] for each in captured if " WHERE " in each["sql"]]
-    about_people = [sql for sql in asked if 'FROM "django_identity_linkedidentity"' in sql]
+    about_people = [
+        sql for sql in asked if 'FROM "django_identity_linkedidentity"' in sql
+    ]
     assert about_people
     for sql in about_people:
         with connection.cursor() as cursor:
             cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
-            assert "SCAN django_identity_linkedidentity" not in str(cursor.fetchall()), sql
+            assert "SCAN django_identity_linkedidentity" not in str(
+                cursor.fetchall()
+            ), sql
 
 
-def test_only_so_many_failing_rows_are_counted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_failing_rows_are_counted(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In an outage of a large site all of them fail."""
     monkeypatch.setattr(record_checks, "MOST_COUNTED", 3)
     for number in range(5):
@@ -268,7 +486,9 @@ def test_one_lost_grant_in_a_hundred_is_nobodys_fault(site: Site) -> None:
     """People revoke at the service. Only many at once, of those that there are, have one cause."""
     broken.restored_backup(site)
     assert "PROBLEM" in {finding.level for finding in diagnose()}
-    users = User.objects.bulk_create(User(username=f"other-{number}") for number in range(229))
+    users = User.objects.bulk_create(
+        User(username=f"other-{number}") for number in range(229)
+    )
     others = [make_identity(user, subject=user.username) for user in users]
     TokenGrant.objects.bulk_create(
         TokenGrant(identity=each, access_expires_at=timezone.now()) for each in others
@@ -282,8 +502,13 @@ def test_a_probe_reaches_the_sites_own_webhook(site: Site, live_server: Any) -> 
     broken.begin_sign_in(f"{live_server.url}/identity/callback/")
     broken.reader(site)
     found = {finding.check: finding for finding in diagnose(probe=True)}
-    assert found["webhook"].message.endswith(f"{live_server.url}/identity/webhook/ answers")
-    assert found["credential"].message == "default: the newest person's credential is verified"
+    assert found["webhook"].message.endswith(
+        f"{live_server.url}/identity/webhook/ answers"
+    )
+    assert (
+        found["credential"].message
+        == "default: the newest person's credential is verified"
+    )
     assert {finding.level for finding in found.values()} == {Level.FINE}
 
 

@@ -27,7 +27,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def due(number: int, **fields: Any) -> LinkedIdentity:
     moment = timezone.now() - timedelta(minutes=60 - number)
     identity = make_identity(
-        make_user(f"user-{number}"), subject=f"subject-{number}", refetch_due_at=moment, **fields
+        make_user(f"user-{number}"),
+        subject=f"subject-{number}",
+        refetch_due_at=moment,
+        **fields,
     )
     make_grant(identity)
     return identity
@@ -47,7 +50,9 @@ def three(service: FakeService) -> list[LinkedIdentity]:
 
     def turn() -> None:
         service.subject = service.newest("claims").split("/")[-2]
-        service.answers.setdefault("claims", lambda connection: connection.sendall(answer(good())))
+        service.answers.setdefault(
+            "claims", lambda connection: connection.sendall(answer(good()))
+        )
 
     def good() -> Any:
         return service.good("claims")
@@ -69,7 +74,9 @@ def test_all_that_is_due(service: FakeService, three: list[LinkedIdentity]) -> N
     assert service.calls("claims") == 5
 
 
-def test_those_named_due_or_not(service: FakeService, three: list[LinkedIdentity]) -> None:
+def test_those_named_due_or_not(
+    service: FakeService, three: list[LinkedIdentity]
+) -> None:
     """An id is enough; one that does not exist is passed over, and so are those over the limit."""
     refetch("--due")
     ids = (three[0].pk, 999_999, three[1].pk)
@@ -89,7 +96,10 @@ def test_those_named_due_or_not(service: FakeService, three: list[LinkedIdentity
     ],
 )
 def test_senseless_arguments(
-    service: FakeService, three: list[LinkedIdentity], arguments: tuple[object, ...], said: str
+    service: FakeService,
+    three: list[LinkedIdentity],
+    arguments: tuple[object, ...],
+    said: str,
 ) -> None:
     """Neither ids nor ``--due`` nor ``--pause``, or two of them, or nothing that can be done."""
     ran = refetch(*arguments)
@@ -126,7 +136,9 @@ def test_an_operator_can_let_re_fetches_pause(
         refetch("--pause")
         tomorrow = timezone.now() + timedelta(hours=24)
         for application in conf.applications():
-            assert abs(runs.run_of(application).paused_until - tomorrow) < timedelta(minutes=1)
+            assert abs(runs.run_of(application).paused_until - tomorrow) < timedelta(
+                minutes=1
+            )
         assert refetch("--pause", 0).out == "No pause.\n"
         assert not any(map(runs.is_paused, conf.applications()))
 
@@ -168,7 +180,9 @@ def test_a_dead_service_without_keys_is_an_error(
 @pytest.mark.parametrize(
     "command", ["identity_upkeep", "identity_refetch --due", "identity_replay --failed"]
 )
-def test_a_database_that_fails_is_one_sentence(site: Site, command: str, break_it: BreakIt) -> None:
+def test_a_database_that_fails_is_one_sentence(
+    site: Site, command: str, break_it: BreakIt
+) -> None:
     """No traceback: cron's mail has the kind of error, and what to run. Exit code 1."""
     break_it(site)
     ran = run(*command.split())

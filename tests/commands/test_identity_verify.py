@@ -16,7 +16,11 @@ from tests.credentials import issuer
 from tests.fake_service import FakeService, answer
 from tests.test_conf import COMPLETE
 
-SETTINGS = {**COMPLETE, "BASE_URL": f"{issuer.ISSUER}/api/v1", "CLIENT_ID": issuer.AUDIENCE}
+SETTINGS = {
+    **COMPLETE,
+    "BASE_URL": f"{issuer.ISSUER}/api/v1",
+    "CLIENT_ID": issuer.AUDIENCE,
+}
 Write = Callable[[str | bytes], Path]
 
 
@@ -39,7 +43,9 @@ def jwks(tmp_path: Path) -> str:
 def written(tmp_path: Path) -> Write:
     def write(credential: str | bytes) -> Path:
         path = tmp_path / "credential.txt"
-        path.write_bytes(credential.encode() if isinstance(credential, str) else credential)
+        path.write_bytes(
+            credential.encode() if isinstance(credential, str) else credential
+        )
         return path
 
     return write
@@ -61,7 +67,9 @@ def rejected(*arguments: object) -> str:
 def test_a_good_credential_is_verified_offline(written: Write, jwks: str) -> None:
     """What it proves, of whom; the white space around it is the file's."""
     path = written(f"\n{fresh()}\n")
-    said = json.loads(run("identity_verify", path, jwks, "--subject", issuer.SUBJECT).out)
+    said = json.loads(
+        run("identity_verify", path, jwks, "--subject", issuer.SUBJECT).out
+    )
     assert said["subject"] == issuer.SUBJECT
     assert said["claims"]["age_over_18"] is True
 
@@ -111,21 +119,27 @@ def test_what_the_operator_asks_for_counts(
 
 
 @pytest.mark.parametrize(
-    "octets", [b"", b"\xff\xfe", b"\0" * 10, b"a" * 3_000_000], ids=["none", "bom", "nul", "huge"]
+    "octets",
+    [b"", b"\xff\xfe", b"\0" * 10, b"a" * 3_000_000],
+    ids=["none", "bom", "nul", "huge"],
 )
 def test_any_bytes_end_in_a_rejection(written: Write, jwks: str, octets: bytes) -> None:
     """Whatever the file holds."""
     assert rejected(written(octets), jwks).startswith("rejected: ")
 
 
-def test_without_a_file_the_services_key_set_is_used(written: Write, service: FakeService) -> None:
+def test_without_a_file_the_services_key_set_is_used(
+    written: Write, service: FakeService
+) -> None:
     """The application's own key set, as a sign-in would fetch it."""
     path = written(service.credential())
     assert json.loads(run("identity_verify", path).out)["subject"] == service.subject
     assert service.calls("jwks") == 1
 
 
-def test_a_service_without_keys_is_no_verdict(written: Write, service: FakeService) -> None:
+def test_a_service_without_keys_is_no_verdict(
+    written: Write, service: FakeService
+) -> None:
     """Neither verified nor rejected: try later."""
     service.answers["jwks"] = answer({}, status="503 Busy")
     assert rejected(written(service.credential())).startswith("keys_unavailable")

@@ -14,7 +14,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from django_identity.credentials import KeySet, RejectionReason, VerifiedCredential, verify
+from django_identity.credentials import (
+    KeySet,
+    RejectionReason,
+    VerifiedCredential,
+    verify,
+)
 from django_identity.exceptions import CredentialRejected
 
 ISSUER = "https://api.identity.example"
@@ -97,7 +102,9 @@ def raw_signature(signed: str, key: ec.EllipticCurvePrivateKey = KEY) -> bytes:
     return r.to_bytes(32, "big") + s.to_bytes(32, "big")
 
 
-def token(head: Any = None, body: Any = None, key: ec.EllipticCurvePrivateKey = KEY) -> str:
+def token(
+    head: Any = None, body: Any = None, key: ec.EllipticCurvePrivateKey = KEY
+) -> str:
     """A signed token; ``head`` and ``body`` are members, or the very text of the JSON."""
     signed = encode(header() if head is None else head) + "."
     signed += encode(payload() if body is None else body)
@@ -108,7 +115,9 @@ def join(signed_token: str, disclosures: list[str]) -> str:
     return "".join(f"{part}~" for part in (signed_token, *disclosures))
 
 
-def written(head: Any = None, body: Any = None, key: ec.EllipticCurvePrivateKey = KEY) -> str:
+def written(
+    head: Any = None, body: Any = None, key: ec.EllipticCurvePrivateKey = KEY
+) -> str:
     """A credential of ``token(head, body, key)``, with every disclosure."""
     return join(token(head, body, key), DISCLOSURES)
 
@@ -130,14 +139,21 @@ def jwk(
     point = key.public_key().public_numbers()
     octets = (key.curve.key_size + 7) // 8
     x, y = (b64(number.to_bytes(octets, "big")) for number in (point.x, point.y))
-    return without_absent({"kty": "EC", "crv": "P-256", "kid": kid, "x": x, "y": y} | changes)
+    return without_absent(
+        {"kty": "EC", "crv": "P-256", "kid": kid, "x": x, "y": y} | changes
+    )
 
 
 KEYS = KeySet.from_jwks({"keys": [jwk()]})
 
 
 def check(text: str, **changes: Any) -> VerifiedCredential:
-    expected = {"keys": KEYS, "issuer": ISSUER, "audience": AUDIENCE, "environment": "test"}
+    expected = {
+        "keys": KEYS,
+        "issuer": ISSUER,
+        "audience": AUDIENCE,
+        "environment": "test",
+    }
     return verify(text, **(expected | {"now": NOW} | changes))
 
 

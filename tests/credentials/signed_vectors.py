@@ -27,7 +27,14 @@ from tests.credentials.issuer import (
     written,
 )
 from tests.credentials.json_texts import NOT_STRICT, NOT_STRICT_VALUES
-from tests.credentials.vectors import GOOD_R, GOOD_S, headed, pair, refused, with_signature
+from tests.credentials.vectors import (
+    GOOD_R,
+    GOOD_S,
+    headed,
+    pair,
+    refused,
+    with_signature,
+)
 
 R = RejectionReason
 LISTED = payload()["_sd"]
@@ -137,11 +144,15 @@ PAYLOAD = [
 ]  # fmt: skip
 
 # A disclosure whose digest is written differently in the two alphabets.
-ONE = next(text for n in range(99) if {*digest(text := disclose("a", 1, f"{n}"))} >= {"-", "_"})
+ONE = next(
+    text for n in range(99) if {*digest(text := disclose("a", 1, f"{n}"))} >= {"-", "_"}
+)
 HASH = hashlib.sha256(ONE.encode()).digest()
 FOREIGN = disclose("age_over_21", True)
 RESPACED = encode(json.dumps(json.loads(unb64(DISCLOSURES[1])), separators=(",", ":")))
-BAD_VALUES = [encode(b'["salt","name",' + value + b"]") for value in NOT_STRICT_VALUES.values()]
+BAD_VALUES = [
+    encode(b'["salt","name",' + value + b"]") for value in NOT_STRICT_VALUES.values()
+]
 BAD_TEXTS = [
     b"[", b"]", b'["s","n",1', b'["s","n",1]]', b'["s","n",1]x', b'["s","n",NaN]', b"abc",
     b'["s","n",1],["t","m",2]', b'["s","n",1]\x1e["t","m",2]', b'["s\x1e","n",1]', b"\x1e",
@@ -161,7 +172,9 @@ DEEP = json.loads("[" * 31 + "]" * 31)
 
 
 def alone_and_beside(*texts: str) -> list[str]:
-    return [sent for text in texts for sent in (listing(text), listing(*DISCLOSURES, text))]
+    return [
+        sent for text in texts for sent in (listing(text), listing(*DISCLOSURES, text))
+    ]
 
 
 DISCLOSED = [
@@ -227,7 +240,9 @@ VALUES: list[Any] = [
     {"a_sd": "_sd", "....": 1},
 ]  # fmt: skip
 NAMES = ("", "é", "a b", "__proto__", "sd", "jti", "Iss", "claims")
-MANY = {f"claim-{number}": {"n": [number]} for number in range(199)} | {"long": "x" * 32_768}
+MANY = {f"claim-{number}": {"n": [number]} for number in range(199)} | {
+    "long": "x" * 32_768
+}
 OTHERS = {"vct": "x", "cnf": {"jwk": {}}, "status": {}, "jti": "1", "age_over_21": True}
 SPACED = encode(' \n[ "salt" ,\t"age_over_18" , true ]\r\n')
 #: What is accepted, and the claims that it proves.

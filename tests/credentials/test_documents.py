@@ -98,7 +98,12 @@ def test_without_a_kid_four_keys_are_tried() -> None:
 )  # fmt: skip
 def test_harmless_members_may_be_there(header: dict[str, str]) -> None:
     """Types in any spelling (RFC 2045 §5.1), and the parties of a key agreement."""
-    for said in (JSON, "application/json; charset=utf-8", "Application/JSON", f"{JSON};v=1 "):
+    for said in (
+        JSON,
+        "application/json; charset=utf-8",
+        "Application/JSON",
+        f"{JSON};v=1 ",
+    ):
         assert opened(sealed(EC, **header), EC, content_type=said) == CONTENT
 
 
@@ -107,7 +112,9 @@ def test_large_documents_open() -> None:
     largest = b"\x89PNG\r\n\x1a\n".ljust(LARGEST, b"\0")
     assert opened(sealed(EC, content=largest), EC, content_type="image/png") == largest
     for more in (1, 1024 * 1024):
-        assert refused(sealed(EC, content=largest + bytes(more)), EC, content_type="image/png")
+        assert refused(
+            sealed(EC, content=largest + bytes(more)), EC, content_type="image/png"
+        )
 
 
 @pytest.mark.parametrize(
@@ -148,8 +155,14 @@ def test_anything_else_is_unreadable(document: str) -> None:
     with pytest.raises(DocumentUnreadable) as raised:
         opened(document, EC, DIRECT)
     assert raised.value.__cause__ is None
-    told = traceback.TracebackException.from_exception(raised.value, capture_locals=True)
-    ours = [frame for frame in told.stack if frame.filename.endswith("credentials/documents.py")]
+    told = traceback.TracebackException.from_exception(
+        raised.value, capture_locals=True
+    )
+    ours = [
+        frame
+        for frame in told.stack
+        if frame.filename.endswith("credentials/documents.py")
+    ]
     assert private(EC)[0]["d"] not in str([frame.locals for frame in ours])
 
 
@@ -157,8 +170,16 @@ def test_anything_else_is_unreadable(document: str) -> None:
 @given(st.data())
 def test_no_changed_header_opens(data: st.DataObject) -> None:
     """Members of any type, in a header that is otherwise ours: one error, whatever it holds."""
-    anything = st.none() | st.booleans() | st.integers() | st.text(max_size=9) | st.lists(st.none())
-    members = st.dictionaries(st.sampled_from(["alg", "enc", "kid", "epk", "typ", "zip"]), anything)
+    anything = (
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.text(max_size=9)
+        | st.lists(st.none())
+    )
+    members = st.dictionaries(
+        st.sampled_from(["alg", "enc", "kid", "epk", "typ", "zip"]), anything
+    )
     changed = encode({**json.loads(unb64(HEAD)), **data.draw(members)})
     if changed != HEAD:
         assert refused(GOOD.replace(HEAD, changed), EC) == "no key opens it"
@@ -174,7 +195,10 @@ def test_no_changed_header_opens(data: st.DataObject) -> None:
 )  # fmt: skip
 def test_content_of_another_type_is_refused(content: bytes, said: str) -> None:
     """What it says to be is what it must be, and nothing that a browser would run."""
-    assert refused(sealed(EC, content=content), EC, content_type=said) == "not of its type and size"
+    assert (
+        refused(sealed(EC, content=content), EC, content_type=said)
+        == "not of its type and size"
+    )
 
 
 def test_the_known_types_open() -> None:
@@ -205,7 +229,9 @@ def test_a_weak_key_opens_nothing() -> None:
     with warnings.catch_warnings(action="ignore"):
         short = made(RSAKey, 1024, "short", "RSA-OAEP-256")
     # joserfc would not encrypt to such a key.
-    document = JWE(CONTENT, protected=json.dumps({"alg": "RSA-OAEP-256", "enc": "A256GCM"}))
+    document = JWE(
+        CONTENT, protected=json.dumps({"alg": "RSA-OAEP-256", "enc": "A256GCM"})
+    )
     document.add_recipient(JWK(**short.as_dict(private=False)))
     assert refused(document.serialize(compact=True), short) == "no key opens it"
     other = made(ECKey, "secp256k1", "other", "ECDH-ES+A256KW")

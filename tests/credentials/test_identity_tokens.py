@@ -12,7 +12,9 @@ from django_identity.credentials.identity_tokens import subject_of
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 API, US, OTHER = "https://api.example", "our-client", "another-client"
-PUBLISHED = jwt.algorithms.ECAlgorithm.to_jwk(KEY.public_key(), as_dict=True) | {"kid": "k"}
+PUBLISHED = jwt.algorithms.ECAlgorithm.to_jwk(KEY.public_key(), as_dict=True) | {
+    "kid": "k"
+}
 KEYS = KeySet.from_jwks({"keys": [PUBLISHED]})
 
 
@@ -27,7 +29,19 @@ def named_by(typ: str, **members: Any) -> str | None:
 @pytest.mark.parametrize("typ", ["JWT", "at+jwt", "application/at+jwt"])
 @pytest.mark.parametrize(
     "aud",
-    [OTHER, [OTHER], [US, OTHER], [OTHER, US], [], [[US]], "", True, None, {US: US}, US + "x"],
+    [
+        OTHER,
+        [OTHER],
+        [US, OTHER],
+        [OTHER, US],
+        [],
+        [[US]],
+        "",
+        True,
+        None,
+        {US: US},
+        US + "x",
+    ],
 )
 def test_a_token_for_others_names_nobody(typ: str, aud: Any) -> None:
     """Also one that is for us among others."""

@@ -90,7 +90,11 @@ def test_a_coordinate_in_the_other_alphabet_is_unusable():
     keys = (ec.derive_private_key(number, ec.SECP256R1()) for number in range(1, 99))
     key = next(key for key in keys if {*jwk(key=key)["x"]} >= {"-", "_"})
     right = jwk(key=key)["x"]
-    for x, usable in ((right, 1), (right.replace("-", "+"), 0), (right.replace("_", "/"), 0)):
+    for x, usable in (
+        (right, 1),
+        (right.replace("-", "+"), 0),
+        (right.replace("_", "/"), 0),
+    ):
         assert len(key_set(jwk(key=key, x=x))) == usable
 
 
@@ -125,7 +129,9 @@ def test_malformed_entries_are_skipped():
 
 
 @pytest.mark.parametrize(
-    ("curve", "key"), [("P-384", P384_KEY), ("secp256k1", SECP256K1_KEY)], ids=["P-384", "K"]
+    ("curve", "key"),
+    [("P-384", P384_KEY), ("secp256k1", SECP256K1_KEY)],
+    ids=["P-384", "K"],
 )
 def test_other_curves_never_verify(curve, key):
     """Row 19: not even secp256k1, whose signatures have the same length."""
@@ -146,11 +152,25 @@ def test_sets_learn_nothing_from_each_other():
 
 
 @pytest.mark.parametrize(
-    "document", [None, [], "keys", 1, {}, {"keys": None}, {"keys": {}}, {"keys": "x"}, {"Keys": []}]
+    "document",
+    [
+        None,
+        [],
+        "keys",
+        1,
+        {},
+        {"keys": None},
+        {"keys": {}},
+        {"keys": "x"},
+        {"Keys": []},
+    ],
 )
 def test_malformed_documents(document):
     """Part 4, 2: a document that is no key set is a failure, not an empty set."""
-    for parse, given in ((KeySet.from_jwks, document), (KeySet.from_text, json.dumps(document))):
+    for parse, given in (
+        (KeySet.from_jwks, document),
+        (KeySet.from_text, json.dumps(document)),
+    ):
         with pytest.raises(MalformedAnswer, match="jwks"):
             parse(given)
 
@@ -167,7 +187,11 @@ def test_text_of_either_kind():
     document = {"keys": [jwk(key_ops=["verify"]), jwk("key-2", OTHER_KEY), 5]}
     text = json.dumps(document)
     for keys in map(KeySet.from_text, (text, text.encode())):
-        assert repr(keys) == repr(KeySet.from_jwks(document)) == "<KeySet ['key-1', 'key-2']>"
+        assert (
+            repr(keys)
+            == repr(KeySet.from_jwks(document))
+            == "<KeySet ['key-1', 'key-2']>"
+        )
         assert check(credential(), keys=keys).kid == "key-1"
 
 
@@ -178,7 +202,10 @@ def test_bounds():
     with pytest.raises(MalformedAnswer):
         key_set(*entries)
     assert len(KeySet.from_text('{"keys":[]}'.ljust(64 * 1024))) == 0
-    too_long = ('{"keys":[]}'.ljust(64 * 1024 + 1), '{"keys":["' + "é" * 32 * 1024 + '"]}')
+    too_long = (
+        '{"keys":[]}'.ljust(64 * 1024 + 1),
+        '{"keys":["' + "é" * 32 * 1024 + '"]}',
+    )
     for text in ('{"keys":["\ud800"]}', *too_long):
         with pytest.raises(MalformedAnswer):
             KeySet.from_text(text)

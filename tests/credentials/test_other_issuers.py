@@ -29,12 +29,16 @@ R = RejectionReason
 DATA = Path(__file__).parent / "data"
 BY_JS = json.loads((DATA / "sd_jwt_js.json").read_text("utf-8"))
 PYTHON_KEY = JWK.generate(kty="EC", crv="P-256", kid="python-1")
-PYTHON_KEYS = KeySet.from_text(json.dumps({"keys": [PYTHON_KEY.export_public(as_dict=True)]}))
+PYTHON_KEYS = KeySet.from_text(
+    json.dumps({"keys": [PYTHON_KEY.export_public(as_dict=True)]})
+)
 JS_KEYS = KeySet.from_jwks(BY_JS["jwks"])
 
 
 def issued_by_python(claims: dict, *, decoys: bool = False) -> str:
-    signed = {name: value for name, value in payload().items() if not name.startswith("_")}
+    signed = {
+        name: value for name, value in payload().items() if not name.startswith("_")
+    }
     return SDJWTIssuer(
         signed | {SDObj(name): value for name, value in claims.items()},
         PYTHON_KEY,
@@ -51,7 +55,9 @@ def test_sd_jwt_of_pypi(count, decoys):
     if decoys:
         # It puts decoys into every object, and this profile is flat.
         claims.pop("kyc_verified", None)
-    verified = check(issued_by_python(claims, decoys=decoys), keys=PYTHON_KEYS, subject=SUBJECT)
+    verified = check(
+        issued_by_python(claims, decoys=decoys), keys=PYTHON_KEYS, subject=SUBJECT
+    )
     assert verified.claims == claims
     assert verified.kid == "python-1"
 
@@ -76,8 +82,12 @@ def test_what_is_refused_of_others():
 
 
 RFC = json.loads((DATA / "rfc9901.json").read_text("utf-8"))
-KEY = ec.derive_private_key(int.from_bytes(unb64(RFC["key"]["d"]), "big"), ec.SECP256R1())
-PUBLIC = {name: value for name, value in RFC["key"].items() if name != "d"} | {"kid": "rfc"}
+KEY = ec.derive_private_key(
+    int.from_bytes(unb64(RFC["key"]["d"]), "big"), ec.SECP256R1()
+)
+PUBLIC = {name: value for name, value in RFC["key"].items() if name != "d"} | {
+    "kid": "rfc"
+}
 SIGNED = unb64(RFC["token"].split(".")[1])
 LISTED = json.loads(SIGNED)["_sd"]
 RFC_KEYS = KeySet.from_jwks({"keys": [PUBLIC]})
@@ -90,7 +100,9 @@ def ours(disclosures: list[str], listed: list[str] = LISTED) -> str:
 
 def test_the_example_is_of_another_profile():
     """§5.1: its type is not ours; under our header, what stops it is the nested placeholder."""
-    assert rejection(join(RFC["token"], RFC["disclosures"]), keys=RFC_KEYS) is R.HEADER_TYP
+    assert (
+        rejection(join(RFC["token"], RFC["disclosures"]), keys=RFC_KEYS) is R.HEADER_TYP
+    )
     text = join(token(header(kid="rfc"), SIGNED, KEY), RFC["disclosures"])
     assert rejection(text, keys=RFC_KEYS) is R.PAYLOAD_NESTED
 

@@ -65,7 +65,11 @@ def test_any_claims(claims):
     if isinstance(result, VerifiedCredential):
         assert repr(result.claims_as_json()) == repr(claims)
     else:
-        assert result in {R.DISCLOSURE_NAME, R.DISCLOSURE_COLLISION, R.DISCLOSURE_NESTED}
+        assert result in {
+            R.DISCLOSURE_NAME,
+            R.DISCLOSURE_COLLISION,
+            R.DISCLOSURE_NESTED,
+        }
 
 
 @tries

@@ -11,7 +11,12 @@ from typing import Any
 
 import pytest
 
-from django_identity.credentials import KeySet, RejectionReason, VerifiedCredential, verify
+from django_identity.credentials import (
+    KeySet,
+    RejectionReason,
+    VerifiedCredential,
+    verify,
+)
 from django_identity.exceptions import CredentialRejected, IdentityError
 from tests.credentials.issuer import (
     ABSENT,
@@ -41,7 +46,9 @@ R = RejectionReason
 @pytest.mark.parametrize(
     ("reason", "texts", "asked"), [*FORM, *HEADER, *SIGNATURES, *PAYLOAD, *DISCLOSED]
 )
-def test_refused(reason: RejectionReason, texts: list[str], asked: dict[str, Any]) -> None:
+def test_refused(
+    reason: RejectionReason, texts: list[str], asked: dict[str, Any]
+) -> None:
     """For this reason and no other."""
     assert texts
     found = dict(enumerate(rejection(text, **asked) for text in texts))
@@ -58,12 +65,18 @@ def test_accepted() -> None:
 
 def test_whom_a_valid_credential_names() -> None:
     verified = check(VALID, subject=SUBJECT)
-    assert (verified.subject, verified.environment, verified.kid) == (SUBJECT, "test", "key-1")
+    assert (verified.subject, verified.environment, verified.kid) == (
+        SUBJECT,
+        "test",
+        "key-1",
+    )
     assert check(credential(sub="Ọlá 😀")).subject == "Ọlá 😀"
     assert verified.issued_at == NOW - timedelta(seconds=60)
     assert verified.expires_at == NOW + timedelta(days=1)
     assert verified.expires_at.tzinfo is verified.issued_at.tzinfo is UTC
-    assert check(credential(exp=EPOCH_NOW + 0.5)).expires_at == NOW + timedelta(seconds=0.5)
+    assert check(credential(exp=EPOCH_NOW + 0.5)).expires_at == NOW + timedelta(
+        seconds=0.5
+    )
     assert check(credential(iat=ABSENT)).issued_at is None
 
 
@@ -100,7 +113,9 @@ def test_a_signature_is_not_filled_up_or_cut_down() -> None:
     """
     before = signatures(lambda text: text[:-2])
     text, signature = next(each for each in before if each[1][32] == 0)
-    assert rejection(with_signature(signature[:32] + signature[33:], text)) is R.SIGNATURE
+    assert (
+        rejection(with_signature(signature[:32] + signature[33:], text)) is R.SIGNATURE
+    )
     # What is beyond the 86 characters spells "A", so the first six bits are zero.
     beyond = signatures(lambda text: f"{text}.A")
     text, signature = next(each for each in beyond if each[1][0] < 4)
@@ -122,7 +137,10 @@ def test_any_subset_in_any_order() -> None:
     pairs = list(zip(CLAIMS.items(), DISCLOSURES, strict=True))
     for size in range(len(pairs) + 1):
         for chosen in itertools.permutations(pairs, size):
-            claims, sent = dict(each[0] for each in chosen), [each[1] for each in chosen]
+            claims, sent = (
+                dict(each[0] for each in chosen),
+                [each[1] for each in chosen],
+            )
             assert check(credential(disclosures=sent)).claims == claims
 
 
@@ -133,7 +151,10 @@ def test_now():
     """By default the time of the call; an aware time means the same instant in every zone."""
     assert check(credential(exp=2**33, iat=1), now=None).claims == CLAIMS
     assert rejection(credential(exp=1_700_000_000), now=None) is R.PAYLOAD_EXPIRED
-    text, here = credential(exp=EPOCH_NOW + 1), NOW.astimezone(timezone(timedelta(hours=1)))
+    text, here = (
+        credential(exp=EPOCH_NOW + 1),
+        NOW.astimezone(timezone(timedelta(hours=1))),
+    )
     assert check(text, now=here) == check(text)
     assert rejection(text, now=here + timedelta(seconds=1)) is R.PAYLOAD_EXPIRED
 
@@ -199,11 +220,24 @@ def verified() -> VerifiedCredential:
 
 
 @pytest.mark.parametrize(
-    "name", ["subject", "environment", "issued_at", "expires_at", "kid", "claims", "exp", "other"]
+    "name",
+    [
+        "subject",
+        "environment",
+        "issued_at",
+        "expires_at",
+        "kid",
+        "claims",
+        "exp",
+        "other",
+    ],
 )
 def test_fields_cannot_be_set(verified, name):
     """No attribute can be set, changed or deleted."""
-    for change in (lambda: setattr(verified, name, "other"), lambda: delattr(verified, name)):
+    for change in (
+        lambda: setattr(verified, name, "other"),
+        lambda: delattr(verified, name),
+    ):
         with pytest.raises((AttributeError, TypeError)):
             change()
 
@@ -240,6 +274,8 @@ def test_claims_as_json(verified):
 def test_repr_names_nobody():
     """repr shows the names of the claims, neither their values nor the subject."""
     shown = repr(check(credential()))
-    assert not [secret for secret in (SUBJECT, "NG", "vendor", "True") if secret in shown]
+    assert not [
+        secret for secret in (SUBJECT, "NG", "vendor", "True") if secret in shown
+    ]
     assert "key-1" in shown
     assert "country_resident" in shown

@@ -40,7 +40,9 @@ VALID = credential()
 TOKEN = token()
 
 
-def refused(rule: str, reason: RejectionReason, texts: Iterable[str], **asked: Any) -> Any:
+def refused(
+    rule: str, reason: RejectionReason, texts: Iterable[str], **asked: Any
+) -> Any:
     """``texts`` that are all refused for ``reason``; ``asked``: what ``verify`` is asked with."""
     return pytest.param(reason, tuple(texts), asked, id=rule)
 
@@ -57,7 +59,9 @@ def other_spellings(text: str) -> list[str]:
     group = alphabet.index(text[-1]) // free * free
     spelled = [text[:-1] + alphabet[group + step] for step in range(free)]
     # And one that is a character longer than whole groups.
-    return [each for each in (*spelled, text + "A" * ((1 - len(text)) % 4)) if each != text]
+    return [
+        each for each in (*spelled, text + "A" * ((1 - len(text)) % 4)) if each != text
+    ]
 
 
 def signed(head: str, body: str) -> str:
@@ -74,9 +78,14 @@ def with_signature(signature: bytes, text: str = SIGNED) -> str:
 
 # Behind those of ASCII: a byte order mark, an accent, what looks like A, 0, tilde, dot and nothing,
 # and half a character.
-ODD_CHARACTERS = (*" \t\n\r\0=+/%\"'{,:;!*\ufeff\u00e9\u0410\uff10\uff5e\u2024\u200b\ud83d", "%7E")
+ODD_CHARACTERS = (
+    *" \t\n\r\0=+/%\"'{,:;!*\ufeff\u00e9\u0410\uff10\uff5e\u2024\u200b\ud83d",
+    "%7E",
+)
 PLACES = (0, len(TOKEN) // 2, len(TOKEN) + 5, len(VALID) - 1, len(VALID))
-KEY_BINDING = token({"alg": "ES256", "typ": "kb+jwt"}, {"aud": "client-1", "sd_hash": "x"})
+KEY_BINDING = token(
+    {"alg": "ES256", "typ": "kb+jwt"}, {"aud": "client-1", "sd_hash": "x"}
+)
 
 FORM = [
     refused("1 empty", R.FORMAT_TILDE, ["", "."]),

@@ -58,9 +58,13 @@ def _closed_out() -> None:
         refetch_due_at=now + timedelta(minutes=48), refetch_failures=7,
         last_error="service_unavailable",
     )  # fmt: skip
-    LinkedIdentity.objects.filter(pk=identity.pk).update(created_at=now - timedelta(days=12))
+    LinkedIdentity.objects.filter(pk=identity.pk).update(
+        created_at=now - timedelta(days=12)
+    )
     ran_out = now - timedelta(hours=2, minutes=4)
-    make_claim(identity, valid_until=ran_out, proof_hash="9f86d081884c7d659a2feaa0c55ad015")
+    make_claim(
+        identity, valid_until=ran_out, proof_hash="9f86d081884c7d659a2feaa0c55ad015"
+    )
     make_claim(identity, "country_resident", "NG", valid_until=ran_out)
     make_claim(identity, "kyc_verified", {"verified": True}, valid_until=ran_out)
     make_grant(identity, refresh_expires_at=now + timedelta(days=3, hours=4))

@@ -25,7 +25,9 @@ def main(*keys: str) -> None:
         request.session = store(None if key == "nobody" else key)
         user, said = get_user(request), {}
         for address in site_map.addresses():
-            closed = [closed_to(gate, user, session=request.session) for gate in address.gates]
+            closed = [
+                closed_to(gate, user, session=request.session) for gate in address.gates
+            ]
             said[address.url] = not any(closed)
         print(json.dumps(said))  # noqa: T201
 

@@ -19,7 +19,9 @@ TYPES = ("passport", "national_id", "bank_verification_number", "proof_of_addres
 def shown(documents: list[Document]) -> str:
     request = RequestFactory().get("/documents/")
     request.user, request._messages = AnonymousUser(), CookieStorage(request)
-    return unescape(render_to_string("circle/documents.html", {"documents": documents}, request))
+    return unescape(
+        render_to_string("circle/documents.html", {"documents": documents}, request)
+    )
 
 
 @override_settings(
@@ -29,7 +31,9 @@ def shown(documents: list[Document]) -> str:
 )
 def test_each_type_has_a_name() -> None:
     """No code of the service stands on the page; a type without a name is shown as it is."""
-    page = shown([Document(each, "1", "NG", "verified") for each in (*TYPES, "a_licence")])
+    page = shown(
+        [Document(each, "1", "NG", "verified") for each in (*TYPES, "a_licence")]
+    )
     *names, unnamed = re.findall(r"<h2>(.*?)</h2>", page)
     assert (len(set(names)), names[-1], unnamed) == (4, "Proof of address", "a_licence")
     assert not any(each in page for each in TYPES[1:])

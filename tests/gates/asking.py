@@ -45,6 +45,8 @@ urlpatterns = [
     path("payout/api/", Endpoint.as_view(permission_classes=[HasRecentSignIn(10)])),
     path("papers/", scope_required("documents:read")(view)),
     path("papers/class/", Papers.as_view()),
-    path("papers/api/", Endpoint.as_view(permission_classes=[HasScope("documents:read")])),
+    path(
+        "papers/api/", Endpoint.as_view(permission_classes=[HasScope("documents:read")])
+    ),
     path("", include("tests.urls")),
 ]

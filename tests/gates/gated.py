@@ -197,7 +197,10 @@ WAYS: dict[str, Way] = {
     "permissions": by_api(Api.as_view()),
     "permissions of a function": by_api(api_function),
     "tag": by_template(TAG),
-    **{f"filters, {shape}": by_template(text.format(*ASKED)) for shape, text in SHAPES.items()},
+    **{
+        f"filters, {shape}": by_template(text.format(*ASKED))
+        for shape, text in SHAPES.items()
+    },
 }
 
 
@@ -216,13 +219,19 @@ A_MINUTE_AGO = timezone.now() - timedelta(minutes=1)
 LACKS: dict[str, Callable[[], Any]] = {
     "the claim": lambda: StoredClaim.objects.filter(claim_type="age_over_18").delete(),
     "a claim that is true": claim("age_over_18", value=False),
-    "a claim whose answer is yes": claim("age_over_18", value={"verified": True, "value": False}),
-    "a claim with an answer": claim("age_over_18", value={"verified": True, "value": None}),
+    "a claim whose answer is yes": claim(
+        "age_over_18", value={"verified": True, "value": False}
+    ),
+    "a claim with an answer": claim(
+        "age_over_18", value={"verified": True, "value": None}
+    ),
     "a claim that is not revoked": claim("age_over_18", revoked_at=A_MINUTE_AGO),
     "a claim that holds": claim("age_over_18", valid_until=A_MINUTE_AGO),
     "a claim that is proven": claim("age_over_18", valid_until=None),
     "the value": claim("country_resident", value="GH"),
-    "a value that is verified": claim("country_resident", value={"verified": False, "value": "NG"}),
+    "a value that is verified": claim(
+        "country_resident", value={"verified": False, "value": "NG"}
+    ),
     "the level": identity(kyc_level="level_1"),
     "any level": identity(kyc_level=""),
     "a level that is verified": identity(kyc_status="rejected"),

@@ -15,7 +15,15 @@ from rest_framework.response import Response
 
 from django_identity.api.permissions import HasClaim, HasKycLevel
 from django_identity.gates import ClaimRequiredMixin, claim_required
-from tests.gates.gated import Added, AdultMixin, DecoratedInside, Endpoint, Page, adult, verified
+from tests.gates.gated import (
+    Added,
+    AdultMixin,
+    DecoratedInside,
+    Endpoint,
+    Page,
+    adult,
+    verified,
+)
 from tests.gates.gated import view as open_view
 
 
@@ -66,7 +74,10 @@ combined = HasClaim("age_over_18") & ~(HasKycLevel("level_3") | IsAdminUser)
 inner = [path("door/", adult(open_view))]
 urlpatterns = [
     path("", open_view),
-    path("one/", claim_required("age_over_18", "country_resident=NG", on_closed=tell)(open_view)),
+    path(
+        "one/",
+        claim_required("age_over_18", "country_resident=NG", on_closed=tell)(open_view),
+    ),
     path("two/", timed(never_cache(verified(timed(adult(lent)))))),
     path("partial/", partial(adult(open_view))),
     path("nameless/", Nameless()),

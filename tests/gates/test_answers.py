@@ -60,13 +60,20 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("accept", ["text/html", "*/*", "", "application/json", "image/png"])
+@pytest.mark.parametrize(
+    "accept", ["text/html", "*/*", "", "application/json", "image/png"]
+)
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_problem_whatever_the_request_accepts(user: User, name: str, accept: str) -> None:
+def test_a_problem_whatever_the_request_accepts(
+    user: User, name: str, accept: str
+) -> None:
     """For views that answer JSON alone. A cache keeps it for nobody else."""
     for asker, status in ((user, 403), (AnonymousUser(), 401)):
         answer = answer_of(PROBLEMS[name], asker, accept=accept, hx_request="true")
-        assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
+        assert (answer.status_code, answer["Content-Type"]) == (
+            status,
+            "application/problem+json",
+        )
         assert json.loads(answer.content)["missing"] == "country_resident=GH"
         assert answer["Cache-Control"] == "private"
         assert "Cookie" in answer["Vary"]
@@ -74,7 +81,8 @@ def test_a_problem_whatever_the_request_accepts(user: User, name: str, accept: s
 
 
 @pytest.mark.parametrize(
-    ("asking_at", "asked_at"), [("/asking/", "/asked/"), ("/asking/forbid/", "/forbid/")]
+    ("asking_at", "asked_at"),
+    [("/asking/", "/asked/"), ("/asking/forbid/", "/forbid/")],
 )
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
 @pytest.mark.parametrize("htmx", [{}, {"HX-Request": "true"}])
@@ -109,7 +117,9 @@ def test_a_callable_answers_a_question_too(user: User) -> None:
 @pytest.mark.parametrize("on_closed", [None, "", "forbidden", 403])
 def test_an_answer_that_there_is_not_is_an_error(user: User, on_closed: Any) -> None:
     """And no redirect that the site did not mean."""
-    with pytest.raises(ImproperlyConfigured, match='"redirect", "forbid", "problem" or a callable'):
+    with pytest.raises(
+        ImproperlyConfigured, match='"redirect", "forbid", "problem" or a callable'
+    ):
         answer_of(lambda request: asking(request, on_closed), user)
 
 

@@ -76,7 +76,9 @@ urlpatterns = [
 
 @pytest.mark.parametrize("address", ["/decorated/", "/class/"])
 @pytest.mark.parametrize("way", WAYS)
-def test_after_a_gate_every_way_to_ask_answers_alike(user: User, address: str, way: str) -> None:
+def test_after_a_gate_every_way_to_ask_answers_alike(
+    user: User, address: str, way: str
+) -> None:
     """Django loads one user for ``request.user`` and another for ``request.auser()``."""
 
     async def visit() -> Any:

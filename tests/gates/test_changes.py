@@ -54,7 +54,9 @@ def store(path: Path) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.usefixtures("two_applications")
-def test_a_gate_that_is_opened_is_noticed_or_named(site: Change, stored: Path, way: str) -> None:
+def test_a_gate_that_is_opened_is_noticed_or_named(
+    site: Change, stored: Path, way: str
+) -> None:
     """However it was put. What the map cannot read, it says."""
     site(WAYS[way].patterns("gated"))
     store(stored)
@@ -72,7 +74,9 @@ def test_a_gate_that_is_opened_is_noticed_or_named(site: Change, stored: Path, w
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.usefixtures("two_applications")
-def test_a_gate_that_asks_for_more_does_not_fail(site: Change, stored: Path, way: str) -> None:
+def test_a_gate_that_asks_for_more_does_not_fail(
+    site: Change, stored: Path, way: str
+) -> None:
     """So nobody learns to write the file anew without reading it."""
     site(WAYS[way].patterns("gated"))
     store(stored)
@@ -85,8 +89,14 @@ def test_a_gate_that_asks_for_more_does_not_fail(site: Change, stored: Path, way
 
 NO_CHANGE = {
     "the same": ([path("a/", adult(view))], [path("a/", adult(view))]),
-    "an address that went": ([path("a/", adult(view)), path("b/", view)], [path("b/", view)]),
-    "a new address of a new view": ([path("a/", adult(view))], [path("b/", async_view)]),
+    "an address that went": (
+        [path("a/", adult(view)), path("b/", view)],
+        [path("b/", view)],
+    ),
+    "a new address of a new view": (
+        [path("a/", adult(view))],
+        [path("b/", async_view)],
+    ),
     "an open view at two addresses": (
         [path("a/", adult(view)), path("b/", view)],
         [path("a/", adult(view)), path("b/", view), path("c/", view)],
@@ -101,7 +111,11 @@ NO_CHANGE = {
     ),
     "a later pattern": (
         [path("a/", adult(view))],
-        [path("a/", adult(view)), path("a/", async_view), path("<slug:page>/", async_view)],
+        [
+            path("a/", adult(view)),
+            path("a/", async_view),
+            path("<slug:page>/", async_view),
+        ],
     ),
     "another name of the view": (
         [path("a/", adult(view))],
@@ -151,7 +165,9 @@ NOT_READ = {
 
 
 @pytest.mark.parametrize("name", NOT_READ)
-def test_what_could_not_be_read_is_not_all_clear(site: Change, stored: Path, name: str) -> None:
+def test_what_could_not_be_read_is_not_all_clear(
+    site: Change, stored: Path, name: str
+) -> None:
     """Now or before. Somebody who has looked at it names the address, and no other."""
     before, now = NOT_READ[name]
     site(before)
@@ -160,7 +176,9 @@ def test_what_could_not_be_read_is_not_all_clear(site: Change, stored: Path, nam
     code, said = run("--diff", stored)
     assert code == 1
     assert said.startswith("not read")
-    unread = [line.split()[2] for line in said.splitlines() if line.startswith("not read")]
+    unread = [
+        line.split()[2] for line in said.splitlines() if line.startswith("not read")
+    ]
     allowed = [option for url in unread for option in ("--unread", url)]
     assert run("--diff", stored, *allowed)[0] == 0
     assert run("--diff", stored, "--unread", "/elsewhere/")[0] == 1
@@ -201,7 +219,9 @@ NO_MAPS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", NO_MAPS)
-def test_a_file_that_is_no_map_of_this_site(site: Change, stored: Path, name: str) -> None:
+def test_a_file_that_is_no_map_of_this_site(
+    site: Change, stored: Path, name: str
+) -> None:
     """It is refused with the reason, and never read as a site without gates."""
     edit, why = NO_MAPS[name]
     site([path("a/", adult(view))])
@@ -220,7 +240,9 @@ def test_a_file_that_is_no_json(stored: Path, text: str) -> None:
             call_command("identity_gates", "--diff", path_)
 
 
-def test_the_stored_file_names_its_version_and_its_blind_spots(site: Change, stored: Path) -> None:
+def test_the_stored_file_names_its_version_and_its_blind_spots(
+    site: Change, stored: Path
+) -> None:
     """Whoever reads it later knows what it is worth."""
     site([path("a/", adult(view))])
     store(stored)

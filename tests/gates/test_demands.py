@@ -104,9 +104,14 @@ class Person(NamedTuple):
 
 
 COUNTRIES = ("PT", "FR", "ES")
-OF_COUNTRIES = [*chain.from_iterable(combinations(COUNTRIES, count) for count in range(4))]
+OF_COUNTRIES = [
+    *chain.from_iterable(combinations(COUNTRIES, count) for count in range(4))
+]
 TRUTHS = (False, True)
-PEOPLE = [Person(*each) for each in product(TRUTHS, OF_COUNTRIES, range(4), (3, 30, 300), TRUTHS)]
+PEOPLE = [
+    Person(*each)
+    for each in product(TRUTHS, OF_COUNTRIES, range(4), (3, 30, 300), TRUTHS)
+]
 SINGLE: list[Demand] = [
     ADULT, STAFF, level(1), level(2), level(3), RecentSignIn(5), RecentSignIn(50),
     *(lives_in(*countries) for countries in OF_COUNTRIES if countries),
@@ -123,7 +128,9 @@ DEMANDS = st.recursive(
 
 
 @given(now=DEMANDS, before=DEMANDS)
-def test_a_demand_leads_to_another_if_nobody_passes_it_alone(now: Demand, before: Demand) -> None:
+def test_a_demand_leads_to_another_if_nobody_passes_it_alone(
+    now: Demand, before: Demand
+) -> None:
     """Judged for every person that there can be."""
     alone = [each for each in PEOPLE if each.passes(now) and not each.passes(before)]
     assert implies(now, before) == (not alone)

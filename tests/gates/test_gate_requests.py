@@ -32,7 +32,16 @@ from tests.gates.gated import (
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
 
 JSON, PROBLEM = "application/json", "application/problem+json"
-MEMBERS = {"type", "title", "status", "code", "detail", "missing", "recovery", "reference"}
+MEMBERS = {
+    "type",
+    "title",
+    "status",
+    "code",
+    "detail",
+    "missing",
+    "recovery",
+    "reference",
+}
 LOGIN_REQUIRED = "django.contrib.auth.middleware.LoginRequiredMiddleware"
 on_strict_site = override_settings(MIDDLEWARE=[*settings.MIDDLEWARE, LOGIN_REQUIRED])
 
@@ -50,10 +59,14 @@ class AsyncVerified(VerifiedMixin, AsyncPage):
 urlpatterns = [
     path("cached/decorator/", cached(verified(view))),
     path("cached/async-class/", cached(AsyncVerified.as_view())),
-    path("cached/answered/", cached(kyc_level_required("level_3", on_closed=told)(view))),
+    path(
+        "cached/answered/", cached(kyc_level_required("level_3", on_closed=told)(view))
+    ),
     path(
         "cached/permission/",
-        cached(Endpoint.as_view(permission_classes=[HasKycLevel("level_2") | IsAdminUser])),
+        cached(
+            Endpoint.as_view(permission_classes=[HasKycLevel("level_2") | IsAdminUser])
+        ),
     ),
     *gated.urlpatterns,
 ]
@@ -103,7 +116,9 @@ def test_nobody_sees_a_gated_page_from_the_cache(user: User) -> None:
         is_same = ask(other, f"cached/{address}").content == first.content
         assert is_same is (address != "answered")
     LinkedIdentity.objects.update(consent="revoked")
-    still_open = [each for each in CACHED if ask(user, f"cached/{each}").status_code == 200]
+    still_open = [
+        each for each in CACHED if ask(user, f"cached/{each}").status_code == 200
+    ]
     assert still_open == ["answered"]
 
 
@@ -115,7 +130,9 @@ def test_every_answer_says_that_it_is_private(user: User) -> None:
             assert "private" in answer["Cache-Control"], address
             assert "Cookie" in answer["Vary"]
     varies = answer_of(verified(view), AnonymousUser())["Vary"]
-    assert {"Cookie", "Accept", "HX-Request"} <= {name.strip() for name in varies.split(",")}
+    assert {"Cookie", "Accept", "HX-Request"} <= {
+        name.strip() for name in varies.split(",")
+    }
     assert "Authorization" in ask(None, "cached/permission")["Vary"]
 
 
@@ -164,7 +181,11 @@ def test_who_lacks_one_thing_is_told_which(
     LACKS[lacking]()
     for address in PAGES:
         body = the_problem(ask(user, address, JSON), 403)
-        assert (body["code"], body["missing"], body["recovery"]) == (code, missing, recovery)
+        assert (body["code"], body["missing"], body["recovery"]) == (
+            code,
+            missing,
+            recovery,
+        )
         assert body["detail"].count(". ") >= 1
         assert body["title"] == "Forbidden"
 
@@ -177,7 +198,12 @@ def test_nobody_is_told_to_sign_in_by_the_gate() -> None:
             response = ask(None, address, accept)
             body = the_problem(response, 401)
             assert (body["code"], body["missing"]) == ("not_signed_in", missing)
-            assert body["detail"].startswith("Continue with your identity service to show: ")
+            assert body["detail"].startswith(
+                "Continue with your identity service to show: "
+            )
             assert response["WWW-Authenticate"] == "Session"
         page = ask(None, address)
-        assert page["Location"] == f"/identity/login/?next=%2F{address}%2F&missing={missing}"
+        assert (
+            page["Location"]
+            == f"/identity/login/?next=%2F{address}%2F&missing={missing}"
+        )

@@ -48,12 +48,20 @@ def test_a_redirect_names_what_is_missing(user: User) -> None:
         assert answer_of(gated(), user)["Location"] == (
             "/identity/login/?next=%2Fhere%2F%3Fa%3D1&missing=level_3"
         )
-        assert answer_of(gated(), user, "post")["Location"] == "/identity/login/?missing=level_3"
+        assert (
+            answer_of(gated(), user, "post")["Location"]
+            == "/identity/login/?missing=level_3"
+        )
         assert answer_of(gated(), AnonymousUser()).status_code == 302
         htmx = answer_of(gated(), AnonymousUser(), hx_request="true")
-        assert (htmx.status_code, htmx["HX-Redirect"][:17]) == (204, "/identity/login/?")
+        assert (htmx.status_code, htmx["HX-Redirect"][:17]) == (
+            204,
+            "/identity/login/?",
+        )
     LinkedIdentity.objects.update(kyc_level="level_3")
-    assert all(answer_of(gated(), again(user)).content == SECRET for gated in WAYS.values())
+    assert all(
+        answer_of(gated(), again(user)).content == SECRET for gated in WAYS.values()
+    )
 
 
 def test_the_first_that_is_missing_is_named(user: User) -> None:
@@ -73,8 +81,13 @@ def test_a_closed_gate_forbids_if_that_was_chosen(user: User) -> None:
         assert (page.status_code, page["Cache-Control"]) == (403, "private, no-store")
         # It has a button that signs somebody in.
         assert page["X-Frame-Options"] == "DENY"
-        said = answer_of(gated(on_closed="forbid"), AnonymousUser(), accept="application/json")
-        assert (said.status_code, json.loads(said.content)["code"]) == (401, "not_signed_in")
+        said = answer_of(
+            gated(on_closed="forbid"), AnonymousUser(), accept="application/json"
+        )
+        assert (said.status_code, json.loads(said.content)["code"]) == (
+            401,
+            "not_signed_in",
+        )
 
 
 def test_a_code_says_a_level_and_proves_no_claim() -> None:
@@ -123,7 +136,9 @@ def test_a_class_may_answer_itself(user: User) -> None:
 def test_an_answer_that_is_none_opens_nothing(user: User) -> None:
     """Django says that the site's function forgot its response."""
     for way in ("view", "async view"):
-        assert answer_of(WAYS[way](on_closed=lambda request, closed: None), user) is None
+        assert (
+            answer_of(WAYS[way](on_closed=lambda request, closed: None), user) is None
+        )
 
 
 @pytest.mark.usefixtures("two_applications")

@@ -114,7 +114,9 @@ def test_a_stranger_stays_outside(user: User) -> None:
         assert opened_by(FEW, stranger(user)) == [], name
 
 
-def failing_database(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+def failing_database(
+    execute: Any, sql: str, params: Any, many: bool, context: Any
+) -> Any:
     raise OperationalError("the database has gone away")
 
 
@@ -124,7 +126,9 @@ def test_a_database_that_fails_opens_nothing(user: User) -> None:
         assert opened_by(FEW, user) == []
 
 
-@pytest.mark.parametrize("given", [{}, {"POLICY": "nowhere.Policy"}], ids=["no key", "no policy"])
+@pytest.mark.parametrize(
+    "given", [{}, {"POLICY": "nowhere.Policy"}], ids=["no key", "no policy"]
+)
 def test_settings_that_are_wrong_open_nothing(user: User, given: Any) -> None:
     """Nor to somebody for whom the gate was open."""
     with override_settings(DJANGO_IDENTITY={"default": given}):
@@ -142,7 +146,10 @@ FILTERS = [
 
 @pytest.mark.parametrize(
     ("shape", "asked"),
-    [*(("if not", asked) for asked in FILTERS), *((shape, FILTERS[0]) for shape in SHAPES)],
+    [
+        *(("if not", asked) for asked in FILTERS),
+        *((shape, FILTERS[0]) for shape in SHAPES),
+    ],
 )
 def test_a_filter_that_cannot_answer_says_no(
     user: User, shape: str, asked: str, caplog: pytest.LogCaptureFixture
@@ -155,7 +162,9 @@ def test_a_filter_that_cannot_answer_says_no(
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("source", [TAG, SHAPES["if not"].format(*ASKED)], ids=["tag", "filters"])
+@pytest.mark.parametrize(
+    "source", [TAG, SHAPES["if not"].format(*ASKED)], ids=["tag", "filters"]
+)
 def test_an_async_view_renders_a_gate_after_it_asked(user: User, source: str) -> None:
     """Open once the view awaited the claims; without that, and after a loss, closed."""
     way = by_template(source)
@@ -181,11 +190,14 @@ TAGS = [
 def test_a_tag_that_cannot_answer_shows_the_other_part(user: User) -> None:
     """An argument that is not there, of another type or empty keeps it closed."""
     source = (
-        "{% load identity %}{% identity_gate ARGS %}secret{% else %}denied{% end_identity_gate %}"
+        "{% load identity %}"
+        "{% identity_gate ARGS %}secret{% else %}denied{% end_identity_gate %}"
     )
     context = Context({"user": user, "none": None, "device": device(user)})
     for given in TAGS:
-        assert Template(source.replace("ARGS", given)).render(context) == "denied", given
+        assert Template(source.replace("ARGS", given)).render(context) == "denied", (
+            given
+        )
 
 
 def test_a_page_about_somebody_else_asks_about_who_reads_it(user: User) -> None:
@@ -195,14 +207,21 @@ def test_a_page_about_somebody_else_asks_about_who_reads_it(user: User) -> None:
     source = Template("{% load identity %}" + TAG)
     assert source.render(Context({"user": user, "request": request})) == "denied"
     request.user = user
-    assert source.render(Context({"user": make_user("bola"), "request": request})) == "secret"
+    assert (
+        source.render(Context({"user": make_user("bola"), "request": request}))
+        == "secret"
+    )
 
 
 @pytest.mark.parametrize("given", ["", "user=user", '"age_over_18" with="x"'])
 def test_a_tag_that_asks_for_nothing_is_a_mistake(given: str) -> None:
     """Found when the template is read."""
     with pytest.raises(TemplateSyntaxError):
-        Template("{% load identity %}{% identity_gate " + given + " %}{% end_identity_gate %}")
+        Template(
+            "{% load identity %}{% identity_gate "
+            + given
+            + " %}{% end_identity_gate %}"
+        )
 
 
 EXTENDING = "{% extends base %}{% load identity %}"
@@ -247,7 +266,9 @@ def test_a_gate_asks_for_text_and_nothing_else(given: Any) -> None:
         lambda: claim_required(None),
         lambda: Gate(None),
         lambda: HasClaim("age_over_18", None),
-        lambda: type("Door", (ClaimRequiredMixin, Page), {"required_claims": [None]})().gates(),
+        lambda: type(
+            "Door", (ClaimRequiredMixin, Page), {"required_claims": [None]}
+        )().gates(),
     ],
     ids=["decorator", "gate", "permission", "class"],
 )
@@ -311,7 +332,10 @@ def test_a_gate_that_asks_for_nothing_is_a_mistake(make: Any) -> None:
 )  # fmt: skip
 def test_a_class_must_ask_for_text(user: User, attributes: dict[str, Any]) -> None:
     """Nobody comes in, and the site's developer sees why. Beside a mixin that asks, too."""
-    for bases in ((ClaimRequiredMixin, Page), (VerifiedMixin, ClaimRequiredMixin, Page)):
+    for bases in (
+        (ClaimRequiredMixin, Page),
+        (VerifiedMixin, ClaimRequiredMixin, Page),
+    ):
         gated = type("Gated", bases, attributes).as_view()
         with pytest.raises(ImproperlyConfigured):
             answer_of(gated, user)
@@ -321,7 +345,9 @@ def test_a_class_must_ask_for_text(user: User, attributes: dict[str, Any]) -> No
     "hidden",
     [
         adult(lambda request: async_view(request)),
-        method_decorator(adult, name="dispatch")(type("Page", (AsyncPage,), {})).as_view(),
+        method_decorator(adult, name="dispatch")(
+            type("Page", (AsyncPage,), {})
+        ).as_view(),
     ],
     ids=["a sync decorator between", "dispatch of an async class"],
 )
@@ -344,12 +370,16 @@ class SecondMixin(KycLevelRequiredMixin):
 
 
 OF_BOTH = {
-    "decorators": by_request(adult(kyc_level_required("level_2", application="second")(view))),
+    "decorators": by_request(
+        adult(kyc_level_required("level_2", application="second")(view))
+    ),
     "mixins": by_request(type("Mixins", (FirstMixin, SecondMixin, Page), {}).as_view()),
     "mixins, turned round": by_request(
         type("Turned", (SecondMixin, FirstMixin, Page), {}).as_view()
     ),
-    "decorator around mixin": by_request(adult(type("Around", (SecondMixin, Page), {}).as_view())),
+    "decorator around mixin": by_request(
+        adult(type("Around", (SecondMixin, Page), {}).as_view())
+    ),
     "permissions": by_api(
         Endpoint.as_view(
             permission_classes=[
@@ -385,12 +415,16 @@ def test_a_class_may_choose_the_application(user: User) -> None:
     class Second(KycLevelRequiredMixin):
         identity_application = "second"
 
-    inherited = type("Inherited", (Second, Page), {"required_kyc_level": "level_2"}).as_view()
+    inherited = type(
+        "Inherited", (Second, Page), {"required_kyc_level": "level_2"}
+    ).as_view()
     assert SECRET not in answer_of(inherited, user).content
     stranger = make_user("eve")
     make_identity(stranger, application="second", subject="subject-2")
     assert SECRET in answer_of(inherited, stranger).content
-    elsewhere = type("Elsewhere", (VerifiedMixin, Page), {"identity_application": "second"})
+    elsewhere = type(
+        "Elsewhere", (VerifiedMixin, Page), {"identity_application": "second"}
+    )
     assert SECRET not in answer_of(elsewhere.as_view(), stranger).content
     assert SECRET in answer_of(elsewhere.as_view(), user).content
 

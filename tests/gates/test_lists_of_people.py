@@ -25,7 +25,9 @@ BADGES = (
 
 def make_people(count: int) -> list[User]:
     """Every second one has an identity, and every fourth is proven to be of age."""
-    User.objects.bulk_create([User(username=f"user-{number}") for number in range(count)])
+    User.objects.bulk_create(
+        [User(username=f"user-{number}") for number in range(count)]
+    )
     people = list(User.objects.order_by("pk"))
     for number, person in enumerate(people):
         if number % 2 == 0:
@@ -45,7 +47,10 @@ def test_a_page_of_badges_costs_two_queries() -> None:
         shown = badges(people)
         claims = claims_of_all([again_in_memory(person) for person in people])
         assert all(claims_of(person) == claims[person.pk] for person in people)
-        assert sum(closed_to(Gate("age_over_18"), person) is None for person in people) == 5
+        assert (
+            sum(closed_to(Gate("age_over_18"), person) is None for person in people)
+            == 5
+        )
     assert len(captured) == 4
     assert shown.count("18+") == 5
     assert shown.startswith("user-0 18+;user-1;user-2;user-3;user-4 18+;")
@@ -77,7 +82,9 @@ def test_they_are_of_one_application() -> None:
     user = make_user()
     make_claim(make_identity(user))
     make_claim(make_identity(user, application="second"), "unique_human")
-    assert claims_of_all([user], application="second") == {user.pk: {"unique_human": True}}
+    assert claims_of_all([user], application="second") == {
+        user.pk: {"unique_human": True}
+    }
     assert claims_of(user) == {"age_over_18": True}
 
 

@@ -28,7 +28,10 @@ from tests.gates.gated import Endpoint, answer_of, view
 from tests.sign_in import come_back, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.gates.asking")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.urls("tests.gates.asking"),
+]
 
 SCOPE = "documents:read"
 BASE = "profile:read kyc:read claims:read"
@@ -97,7 +100,9 @@ def test_a_page_names_a_scope_that_every_sign_in_asks_for(browser: Client) -> No
 
 
 @pytest.mark.parametrize("name", ["view", "class", "permission"])
-def test_a_scope_that_the_site_never_asks_for_is_an_error(browser: Client, name: str) -> None:
+def test_a_scope_that_the_site_never_asks_for_is_an_error(
+    browser: Client, name: str
+) -> None:
     """At the first use: the person would go to the service and back without an end."""
     gated = {
         "view": scope_required("document:read")(view),
@@ -108,7 +113,9 @@ def test_a_scope_that_the_site_never_asks_for_is_an_error(browser: Client, name:
         answer_of(gated, AnonymousUser())
 
 
-def test_a_scope_and_a_recent_sign_in_in_a_template(browser: Client, identity_clock: Clock) -> None:
+def test_a_scope_and_a_recent_sign_in_in_a_template(
+    browser: Client, identity_clock: Clock
+) -> None:
     """The part is shown to whoever has allowed the scope and came back lately."""
     assert browser.get("/part/").content == b"closed"
     come_back(browser, asked_of_the_service(browser)[0])
@@ -116,12 +123,18 @@ def test_a_scope_and_a_recent_sign_in_in_a_template(browser: Client, identity_cl
     identity_clock.advance(minutes=11)
     assert browser.get("/part/").content == b"closed"
     part = Template(PART)
-    for arguments in ('minutes="10"', "minutes=0", 'scope=""', "scope=nothing", "minutes=nothing"):
-        source = (
-            f"{{% load identity %}}{{% identity_gate {arguments} %}}open{{% end_identity_gate %}}"
-        )
-        assert Template(source).render(Context({"user": LinkedIdentity.objects.get().user})) == ""
-    assert part.render(Context({"user": LinkedIdentity.objects.get().user})) == "closed"
+    person = LinkedIdentity.objects.get().user
+    for arguments in (
+        'minutes="10"',
+        "minutes=0",
+        'scope=""',
+        "scope=nothing",
+        "minutes=nothing",
+    ):
+        gate = f"{{% identity_gate {arguments} %}}open{{% end_identity_gate %}}"
+        template = Template("{% load identity %}" + gate)
+        assert template.render(Context({"user": person})) == ""
+    assert part.render(Context({"user": person})) == "closed"
 
 
 @pytest.mark.parametrize("said", [BASE, f"{BASE} documents:metadata"])
@@ -153,7 +166,10 @@ def test_taken_back_alone(browser: Client, service: FakeService) -> None:
     assert asked_of_the_service(browser, scope="")[1] == BASE
 
 
-NARROWER, WIDER = f"profile:read {SCOPE}", f"{BASE} {SCOPE} documents:metadata kyc:status"
+NARROWER, WIDER = (
+    f"profile:read {SCOPE}",
+    f"{BASE} {SCOPE} documents:metadata kyc:status",
+)
 
 
 def sign_in_with(service: FakeService, scopes: str) -> None:
@@ -211,7 +227,9 @@ def test_a_code_allows_nothing_that_only_a_gate_asks_for(
 ) -> None:
     """Also where ``CONNECT_SCOPES`` has the scope too: the code may be another person's."""
     settings.DJANGO_IDENTITY = {
-        "default": service.settings(LATER_SCOPES=[SCOPE], CONNECT_SCOPES=["kyc:status", SCOPE])
+        "default": service.settings(
+            LATER_SCOPES=[SCOPE], CONNECT_SCOPES=["kyc:status", SCOPE]
+        )
     }
     browser = browser_of(make_user())
     if is_linked:
@@ -224,8 +242,12 @@ def test_a_code_allows_nothing_that_only_a_gate_asks_for(
     assert all(is_open(browser, address) for address in FACES)
 
 
-@pytest.mark.parametrize("scope", ["openid", "claims:read", "documents:read openid", "x\ny"])
-def test_a_request_names_nothing_that_the_site_has_not(browser: Client, scope: str) -> None:
+@pytest.mark.parametrize(
+    "scope", ["openid", "claims:read", "documents:read openid", "x\ny"]
+)
+def test_a_request_names_nothing_that_the_site_has_not(
+    browser: Client, scope: str
+) -> None:
     assert asked_of_the_service(browser, scope)[1] == BASE
     page = browser.get(reverse("identity:login"), {"missing": scope}).content.decode()
     assert "Needed:" not in page
@@ -238,9 +260,15 @@ def test_a_request_names_nothing_that_the_site_has_not(browser: Client, scope: s
 def test_a_front_end_names_the_scope(browser: Client) -> None:
     answer = browser.get("/papers/", headers={"Accept": "application/json"})
     told = answer.json()
-    assert (answer.status_code, told["code"], told["missing"]) == (403, "scope_missing", SCOPE)
+    assert (answer.status_code, told["code"], told["missing"]) == (
+        403,
+        "scope_missing",
+        SCOPE,
+    )
     begun = browser.post(
-        reverse("identity_api:login"), {"scope": told["missing"]}, content_type="application/json"
+        reverse("identity_api:login"),
+        {"scope": told["missing"]},
+        content_type="application/json",
     )
     query = parse_qs(urlsplit(begun.json()["authorization_url"]).query)
     assert query["scope"] == [f"{BASE} {SCOPE}"]

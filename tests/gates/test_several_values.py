@@ -9,7 +9,13 @@ from django.urls import path, reverse
 from django.utils.translation import override
 
 from django_identity.api.permissions import HasClaim
-from django_identity.gates import ClaimRequiredMixin, Gate, claim_required, claims_of, closed_to
+from django_identity.gates import (
+    ClaimRequiredMixin,
+    Gate,
+    claim_required,
+    claims_of,
+    closed_to,
+)
 from django_identity.models import StoredClaim
 from django_identity.policy import IdentityPolicy
 from django_identity.texts.labels import in_words
@@ -30,7 +36,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 
 ANY = "country_resident=GH|NG|PT"
 # Over six: the page counts them, and names them where they are folded.
-EUROPE = "AT|BE|BG|HR|CY|CZ|DK|EE|FI|FR|DE|GR|HU|IE|IT|LV|LT|LU|MT|NL|PL|PT|RO|SK|SI|ES|SE"
+EUROPE = (
+    "AT|BE|BG|HR|CY|CZ|DK|EE|FI|FR|DE|GR|HU|IE|IT|LV|LT|LU|MT|NL|PL|PT|RO|SK|SI|ES|SE"
+)
 european = claim_required(f"country_resident={EUROPE}")
 
 
@@ -40,7 +48,10 @@ class Neighbours(ClaimRequiredMixin, Page):
 
 urlpatterns = [
     path("europe/", european(view)),
-    path("neighbours/", claim_required("country_resident=GH|PT|FR", on_closed="forbid")(view)),
+    path(
+        "neighbours/",
+        claim_required("country_resident=GH|PT|FR", on_closed="forbid")(view),
+    ),
     *other_patterns,
 ]
 TAG = f'{{% identity_gate "{ANY}" %}}secret{{% end_identity_gate %}}'
@@ -104,7 +115,9 @@ def test_a_few_are_named_and_many_are_counted(user: User) -> None:
 )  # fmt: skip
 def test_a_link_names_nothing_that_pages_have_no_words_for(missing: str) -> None:
     """Nobody can put words of their own on the page by a link."""
-    page = Client().get(reverse("identity:login"), {"missing": missing}).content.decode()
+    page = (
+        Client().get(reverse("identity:login"), {"missing": missing}).content.decode()
+    )
     assert "Needed:" not in page
 
 
@@ -112,7 +125,9 @@ class Explains(IdentityPolicy):
     reasons = {"country_resident": "We deliver nowhere else."}
 
 
-def test_the_sites_reason_for_a_claim_is_that_for_its_values(user: User, settings: Any) -> None:
+def test_the_sites_reason_for_a_claim_is_that_for_its_values(
+    user: User, settings: Any
+) -> None:
     """A site explains the claim once, whatever values a gate wants."""
     given = settings.DJANGO_IDENTITY["default"]
     settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": f"{__name__}.Explains"}}

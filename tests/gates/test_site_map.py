@@ -68,7 +68,9 @@ class Between(View):
 
     required_scope = "of somebody else's"
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def dispatch(
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
         raise AssertionError("the outer gate is closed")
 
 
@@ -126,8 +128,15 @@ def test_every_list_ends_with_what_no_map_sees() -> None:
 def test_the_sites_own_pages_stand_first() -> None:
     """The open pages of the admin and of this package are one line each, unless asked for."""
     lines = [line for line in listed() if not line.startswith("not seen")]
-    assert [line.split()[0] for line in lines[:3]] == ["/gated/", "/", "/accounts/login/"]
-    assert [line.partition(":")[0] for line in lines[3:]] == ["Django's admin", "this package"]
+    assert [line.split()[0] for line in lines[:3]] == [
+        "/gated/",
+        "/",
+        "/accounts/login/",
+    ]
+    assert [line.partition(":")[0] for line in lines[3:]] == [
+        "Django's admin",
+        "this package",
+    ]
     assert sum(line.startswith("/admin/") for line in listed("--all")) > 20
 
 
@@ -151,7 +160,9 @@ OWN_CODE = {
         "(age_over_18 | ShortCut.dispatch()) (redirect)",
     ),
     "an initial": (
-        type("Door", (Hurried,), {"permission_classes": [HasClaim("age_over_18")]}).as_view(),
+        type(
+            "Door", (Hurried,), {"permission_classes": [HasClaim("age_over_18")]}
+        ).as_view(),
         "(age_over_18 | Hurried.initial()) (forbid)",
     ),
     "a permission": (
@@ -201,7 +212,11 @@ OF_YEAR = path("<gates_year:year>/x/", adult(view))
 FIRST = [
     ([path("<slug:page>/", view), LOANS], "/loans/", "/<slug:page>/"),
     ([LOANS, path("<slug:page>/", view)], "/loans/", ""),
-    ([path("<str:page>/", view), path("<int:key>/", view)], "/<int:key>/", "/<str:page>/"),
+    (
+        [path("<str:page>/", view), path("<int:key>/", view)],
+        "/<int:key>/",
+        "/<str:page>/",
+    ),
     ([path("<int:key>/", view), path("<slug:page>/", view)], "/<slug:page>/", ""),
     ([path("<uuid:key>/", view), path("<int:page>/", view)], "/<int:page>/", ""),
     ([re_path("^lo", view), LOANS], "/loans/", "/^lo"),
@@ -286,4 +301,6 @@ def test_a_site_of_many_addresses_is_not_compared(
     """It would take hours. The list says so at each address."""
     monkeypatch.setattr(site_map, "MOST_COMPARED", 4)
     site(*[path(f"<slug:page>/{number}/", adult(view)) for number in range(5)])
-    assert all(line.endswith("whether an earlier pattern answers]") for line in listed()[:5])
+    assert all(
+        line.endswith("whether an earlier pattern answers]") for line in listed()[:5]
+    )

@@ -14,7 +14,10 @@ from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.gates.asking")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.urls("tests.gates.asking"),
+]
 
 FACES = ("/payout/", "/payout/async/", "/payout/class/", "/payout/api/")
 
@@ -30,7 +33,9 @@ def browser(service: FakeService) -> Client:
     return browser
 
 
-def test_open_for_a_while_after_a_sign_in(browser: Client, identity_clock: Clock) -> None:
+def test_open_for_a_while_after_a_sign_in(
+    browser: Client, identity_clock: Clock
+) -> None:
     assert all(is_open(browser, address) for address in FACES)
     identity_clock.advance(minutes=11)
     assert not any(is_open(browser, address) for address in FACES)
@@ -151,7 +156,9 @@ def test_what_is_no_recent_sign_in(browser: Client) -> None:
         assert not is_open(browser), held
 
 
-def test_what_another_app_wrote_is_replaced_by_the_next_sign_in(browser: Client) -> None:
+def test_what_another_app_wrote_is_replaced_by_the_next_sign_in(
+    browser: Client,
+) -> None:
     """A sign-in does not fail on it, and the gate opens."""
     for held in ("text", ["1.0"], 7):
         session = browser.session
@@ -161,7 +168,9 @@ def test_what_another_app_wrote_is_replaced_by_the_next_sign_in(browser: Client)
         assert is_open(browser), held
 
 
-def test_gates_of_two_applications_are_open_together(service: FakeService, settings: Any) -> None:
+def test_gates_of_two_applications_are_open_together(
+    service: FakeService, settings: Any
+) -> None:
     """Each keeps its own time: a return by the second does not close the gate of the first."""
     given = settings.DJANGO_IDENTITY["default"]
     settings.DJANGO_IDENTITY = {"default": given, "second": given}
@@ -171,7 +180,12 @@ def test_gates_of_two_applications_are_open_together(service: FakeService, setti
     for alias in ("default", "second", "default"):
         assert sign_in(browser, application=alias).status_code == 302
     for alias in ("default", "second"):
-        assert closed_to(Gate(minutes=10, application=alias), user, session=browser.session) is None
+        assert (
+            closed_to(
+                Gate(minutes=10, application=alias), user, session=browser.session
+            )
+            is None
+        )
     thief = Client()
     thief.force_login(user)
     assert closed_to(Gate(minutes=10), user, session=thief.session) is not None
@@ -180,9 +194,14 @@ def test_gates_of_two_applications_are_open_together(service: FakeService, setti
 def test_htmx(browser: Client, identity_clock: Clock) -> None:
     """A part of a page leads to the page that confirms, and back to the site's page it is in."""
     identity_clock.advance(minutes=11)
-    pages = {"http://testserver/circle/?a=1": "/circle/?a=1", "http://evil.example/a/": "/payout/"}
+    pages = {
+        "http://testserver/circle/?a=1": "/circle/?a=1",
+        "http://evil.example/a/": "/payout/",
+    }
     for page, back in pages.items():
-        answer = browser.post("/payout/", headers={"HX-Request": "true", "HX-Current-URL": page})
+        answer = browser.post(
+            "/payout/", headers={"HX-Request": "true", "HX-Current-URL": page}
+        )
         assert answer.status_code == 204
         assert parse_qs(urlsplit(answer["HX-Redirect"]).query)["next"] == [back]
 
@@ -202,7 +221,9 @@ def test_somebody_without_an_identity_connects_first() -> None:
     browser = Client()
     assert browser.get("/payout/")["Location"].endswith("missing=recent_sign_in")
     user = make_user()
-    assert closed_to(Gate(minutes=10), user, session={}).shortfall.reason == "not_linked"
+    assert (
+        closed_to(Gate(minutes=10), user, session={}).shortfall.reason == "not_linked"
+    )
     browser.force_login(user)
     page = browser.get(browser.get("/payout/")["Location"]).content.decode()
     assert "Not connected yet" in page

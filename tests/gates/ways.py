@@ -19,7 +19,12 @@ from rest_framework.response import Response
 from rest_framework.routers import SimpleRouter
 from rest_framework.viewsets import ViewSet
 
-from django_identity.api.permissions import HasClaim, HasKycLevel, HasRecentSignIn, HasScope
+from django_identity.api.permissions import (
+    HasClaim,
+    HasKycLevel,
+    HasRecentSignIn,
+    HasScope,
+)
 from django_identity.gates import (
     ClaimRequiredMixin,
     Gate,
@@ -134,7 +139,11 @@ class ShortCut(Page):
     """Answers some requests before the mixins behind it are asked."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        return self.get(request) if request.GET else super().dispatch(request, *args, **kwargs)
+        return (
+            self.get(request)
+            if request.GET
+            else super().dispatch(request, *args, **kwargs)
+        )
 
 
 # Django REST framework
@@ -229,7 +238,9 @@ WAYS = {
         kyc_level_required("level_1")(view),
         kyc_level_required("level_3")(view),
     ),
-    "scope": Way(scope_required("kyc:read")(view), view, adult(scope_required("kyc:read")(view))),
+    "scope": Way(
+        scope_required("kyc:read")(view), view, adult(scope_required("kyc:read")(view))
+    ),
     "a claim becomes a scope": Way(
         claim_required("email")(view),
         scope_required("email")(view),
@@ -262,7 +273,9 @@ WAYS = {
     ),
     "the answer of a closed gate": Way(
         adult(view),
-        claim_required("age_over_18", on_closed=lambda request, closed: view(request))(view),
+        claim_required("age_over_18", on_closed=lambda request, closed: view(request))(
+            view
+        ),
         claim_required("age_over_18", "kyc_verified", on_closed="forbid")(view),
     ),
     # Wrappers
@@ -294,7 +307,9 @@ WAYS = {
         verified_adult(lambda request: view(request)),
     ),
     # Classes
-    "around a class": Way(adult(Page.as_view()), Page.as_view(), verified_adult(Page.as_view())),
+    "around a class": Way(
+        adult(Page.as_view()), Page.as_view(), verified_adult(Page.as_view())
+    ),
     "dispatch": Way(
         EVERYWHERE(type("Door", (Page,), {})).as_view(),
         page(),
@@ -317,7 +332,9 @@ WAYS = {
     ),
     "a class becomes a function": Way(handled(adult), view, verified_adult(view)),
     "claim mixin": Way(
-        AdultsAlone.as_view(), page(), mixed(AdultsAlone, required_claims=["kyc_verified"])
+        AdultsAlone.as_view(),
+        page(),
+        mixed(AdultsAlone, required_claims=["kyc_verified"]),
     ),
     "level mixin": Way(
         mixed(Page, ON_LEVEL, required_kyc_level="level_2"),
@@ -335,7 +352,9 @@ WAYS = {
         mixed(Page, RecentSignInRequiredMixin, recent_sign_in_minutes=9),
     ),
     "inherited mixin": Way(
-        mixed(AdultsAlone), mixed(Page), mixed(AdultsAlone, ON_LEVEL, required_kyc_level="level_1")
+        mixed(AdultsAlone),
+        mixed(Page),
+        mixed(AdultsAlone, ON_LEVEL, required_kyc_level="level_1"),
     ),
     "as_view": Way(
         AdultsAlone.as_view(required_claims=["kyc_verified"]),
@@ -344,7 +363,9 @@ WAYS = {
     ),
     "application of a class": Way(
         mixed(Page, ON_LEVEL, required_kyc_level="level_2"),
-        mixed(Page, ON_LEVEL, required_kyc_level="level_2", identity_application="second"),
+        mixed(
+            Page, ON_LEVEL, required_kyc_level="level_2", identity_application="second"
+        ),
         mixed(AdultsAlone, ON_LEVEL, required_kyc_level="level_2"),
     ),
     "a dispatch before the mixin": Way(
@@ -364,7 +385,9 @@ WAYS = {
         endpoint(HasScope("kyc:read") & HasClaim("age_over_18")),
     ),
     "sign-in permission": Way(
-        endpoint(HasRecentSignIn(10)), endpoint(HasRecentSignIn(20)), endpoint(HasRecentSignIn(5))
+        endpoint(HasRecentSignIn(10)),
+        endpoint(HasRecentSignIn(20)),
+        endpoint(HasRecentSignIn(5)),
     ),
     "or becomes and": Way(
         endpoint(HasClaim("age_over_18") | IsAdminUser),
@@ -457,7 +480,9 @@ WAYS = {
         [re_path(r"^door/(?P<number>\d+)/$", verified_adult(view))],
     ),
     "an earlier pattern": Way(
-        [door, any_page], [any_page, door], [path("<slug:page>/", verified_adult(view)), door]
+        [door, any_page],
+        [any_page, door],
+        [path("<slug:page>/", verified_adult(view)), door],
     ),
     "an earlier pattern with a parameter": Way(
         [path("<str:name>/", adult(view))],
@@ -473,7 +498,9 @@ WAYS = {
         [path("old/", AdultsAlone.as_view())],
         [
             path("old/", AdultsAlone.as_view()),
-            path("new/", type("AdultsAlone", (Page,), {"__module__": __name__}).as_view()),
+            path(
+                "new/", type("AdultsAlone", (Page,), {"__module__": __name__}).as_view()
+            ),
         ],
         [path("new/", AdultsAlone.as_view(required_claims=["kyc_verified"]))],
     ),
@@ -484,9 +511,15 @@ WAYS = {
     ),
     # What no map sees
     "closed_to": Way(
-        asking("age_over_18"), asking(), asking("age_over_18", "unique_human"), hides=OWN_CODE
+        asking("age_over_18"),
+        asking(),
+        asking("age_over_18", "unique_human"),
+        hides=OWN_CODE,
     ),
     "a gate in serve": Way(
-        serving("age_over_18"), serving(), serving("age_over_18", "unique_human"), hides=OWN_CODE
+        serving("age_over_18"),
+        serving(),
+        serving("age_over_18", "unique_human"),
+        hides=OWN_CODE,
     ),
 }

@@ -5,7 +5,13 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, TokenGrant, digest
+from django_identity.models import (
+    Consent,
+    LinkedIdentity,
+    LinkedVia,
+    TokenGrant,
+    digest,
+)
 from tests.factories import sealed
 
 

@@ -36,7 +36,9 @@ def stand_in() -> Iterator[StandIn]:
 @pytest.fixture
 def workers(stand_in: StandIn, tmp_path: Path) -> Iterator[Workers]:
     queue, broker_url = f"identity-tests-{os.getpid()}", os.environ["CELERY_BROKER_URL"]
-    held = Workers({**concurrency.shared(), "WORKER_QUEUE": queue}, tmp_path / "workers.log")
+    held = Workers(
+        {**concurrency.shared(), "WORKER_QUEUE": queue}, tmp_path / "workers.log"
+    )
     with celery_app(broker_url) as app:
         app.conf.task_default_queue = queue
         try:

@@ -51,7 +51,9 @@ class StandIn(FakeService):
         with connection, suppress(OSError):
             while raw := self._read(connection):
                 head, _, body = raw.partition(b"\r\n\r\n")
-                told = json.dumps(self._told(head.split(b" ", 2)[1].decode(), body)).encode()
+                told = json.dumps(
+                    self._told(head.split(b" ", 2)[1].decode(), body)
+                ).encode()
                 time.sleep(self.delay)
                 length = f"HTTP/1.1 200 OK\r\nContent-Length: {len(told)}\r\n\r\n"
                 connection.sendall(length.encode() + told)
@@ -83,10 +85,16 @@ class StandIn(FakeService):
                 return {"error": "invalid_grant"}
             newest = self.generations[subject] = int(generation) + 1
         suffix = f"{newest}-{subject}"
-        return {"access_token": f"at-{suffix}", "refresh_token": f"rt-{suffix}", **TOKEN_FACTS}
+        return {
+            "access_token": f"at-{suffix}",
+            "refresh_token": f"rt-{suffix}",
+            **TOKEN_FACTS,
+        }
 
 
-def setting(origin: str, process: int | None = None, **changes: object) -> dict[str, object]:
+def setting(
+    origin: str, process: int | None = None, **changes: object
+) -> dict[str, object]:
     """The setting of an application that calls the stand-in there, of that process."""
     base = origin if process is None else f"{origin}/{process}"
     return {
@@ -100,7 +108,9 @@ def claims_of(subject: str, origin: str, at: float) -> dict[str, object]:
     """The claims response, with a credential that was issued at that time."""
     now = int(at)
     body = payload(iss=origin, aud=CLIENT_ID, sub=subject, iat=now, exp=now + 86_400)
-    listed = [{"claim_type": name, "provider": "", "revoked": False} for name in CLAIM_TYPES]
+    listed = [
+        {"claim_type": name, "provider": "", "revoked": False} for name in CLAIM_TYPES
+    ]
     listed[0]["provider"] = "vendor"
     return {
         "user_id": subject,

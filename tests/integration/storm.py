@@ -33,7 +33,11 @@ DELIVERIES = 100
 # Few, so that many events of one subject are of one moment.
 MOMENTS = 12
 KINDS: tuple[tuple[str, int, dict[str, Any]], ...] = (
-    ("kyc.verified", 12, {"kyc_level": "level_1", "status": "verified", "provider": "One"}),
+    (
+        "kyc.verified",
+        12,
+        {"kyc_level": "level_1", "status": "verified", "provider": "One"},
+    ),
     ("kyc.verified", 12, {"kyc_level": "level_3", "provider": "Two"}),
     ("kyc.rejected", 8, {"kyc_level": "level_2"}),
     ("claim.issued", 10, {"claim_type": "age_over_18"}),
@@ -79,7 +83,9 @@ def in_order(count: int, began_at: datetime) -> list[bytes]:
         event_type, _, about = dice.choices(KINDS, weights)[0]
         at = began_at + timedelta(minutes=dice.randrange(-1, MOMENTS))
         subject = f"subject-{dice.randrange(SUBJECTS)}"
-        body = event_body(event_type, subject=subject, event_id=f"storm-{number}", at=at, **about)
+        body = event_body(
+            event_type, subject=subject, event_id=f"storm-{number}", at=at, **about
+        )
         drawn.append((at, number, body))
     return [body for _, _, body in sorted(drawn)]
 
@@ -99,11 +105,15 @@ def deliver_at_once(processes: int, count: int, began_at: datetime) -> list[int]
     # Forked, and warm: each would take longer to import the site than to deliver its share.
     post(b"", signature="")
     # Beside this thread only the one that waits for it runs.
-    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+    warnings.filterwarnings(
+        "ignore", "This process .* is multi-threaded", DeprecationWarning
+    )
     context = multiprocessing.get_context("fork")
     start = context.Barrier(len(shares), timeout=PATIENCE)
     with ProcessPoolExecutor(len(shares), context, initializer=start.wait) as pool:
-        return [status for answered in pool.map(statuses, shares) for status in answered]
+        return [
+            status for answered in pool.map(statuses, shares) for status in answered
+        ]
 
 
 def statuses(bodies: list[bytes]) -> list[int]:

@@ -81,7 +81,10 @@ class Race:
         self.is_busy, self.is_over = False, threading.Event()
 
     def run(self) -> None:
-        callers = [self._sign_in, *(self._delivery(*event) for event in self.events.items())]
+        callers = [
+            self._sign_in,
+            *(self._delivery(*event) for event in self.events.items()),
+        ]
         if self.identity is not None:
             callers.append(self._refetch)
         random.shuffle(callers)
@@ -154,7 +157,9 @@ def test_two_sign_ins_of_a_new_person_make_one_account(site: FakeService) -> Non
         states = [begin(each) for each in browsers]
         at_once(
             [
-                lambda browser=browser, state=state: come_back(browser, state).status_code
+                lambda browser=browser, state=state: (
+                    come_back(browser, state).status_code
+                )
                 for browser, state in zip(browsers, states, strict=True)
             ]
         )

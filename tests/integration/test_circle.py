@@ -39,7 +39,9 @@ def site(folder: Path) -> Iterator[Site]:
 def window(site: Site, person: str = "") -> Iterator[httpx.Client]:
     cookies = {"sessionid": site.sessions[person]} if person else {}
     address = site.address
-    with httpx.Client(base_url=address, cookies=cookies, trust_env=False, verify=TLS) as client:
+    with httpx.Client(
+        base_url=address, cookies=cookies, trust_env=False, verify=TLS
+    ) as client:
         yield client
 
 
@@ -47,7 +49,9 @@ def post(client: httpx.Client, path: str, **fields: str) -> httpx.Response:
     """Send the page's form, with the token that the page holds."""
     page = client.get(path).text
     token = re.search(r'name="csrfmiddlewaretoken" value="(.*?)"', page)
-    return client.post(path, data={"csrfmiddlewaretoken": token[1] if token else "", **fields})
+    return client.post(
+        path, data={"csrfmiddlewaretoken": token[1] if token else "", **fields}
+    )
 
 
 @pytest.mark.parametrize("person", ["", "run_out", "revoked", "withdrawn", "unlinked"])
@@ -80,7 +84,10 @@ def test_a_closed_page_says_what_is_missing(site: Site) -> None:
         closed = client.get("/residents/")
         sent = client.get("/loans/")
         assert "missing=level_2" in sent.headers["Location"]
-        assert "You are verified at a lower level" in client.get(sent.headers["Location"]).text
+        assert (
+            "You are verified at a lower level"
+            in client.get(sent.headers["Location"]).text
+        )
     assert closed.status_code == 403
     assert "Your country of residence: Ghana." in closed.text
     with window(site, "proven") as client:
@@ -104,8 +111,17 @@ def test_a_member_joins_once(site: Site) -> None:
 def test_every_answer_carries_the_strict_policy(site: Site) -> None:
     """Pages, refusals and errors alike."""
     with window(site) as client:
-        for path in ("/", "/adults/", "/residents/", "/identity/callback/", "/nowhere/"):
-            assert client.get(path).headers["Content-Security-Policy"] == "default-src 'self'"
+        for path in (
+            "/",
+            "/adults/",
+            "/residents/",
+            "/identity/callback/",
+            "/nowhere/",
+        ):
+            assert (
+                client.get(path).headers["Content-Security-Policy"]
+                == "default-src 'self'"
+            )
 
 
 def is_ours(answer: httpx.Response, status: int, words: str, language: str) -> None:
@@ -116,7 +132,14 @@ def is_ours(answer: httpx.Response, status: int, words: str, language: str) -> N
     assert f"<h1>{words}</h1>" in answer.text
     assert " Ajo Circle</title>" in answer.text
     assert answer.headers["Content-Security-Policy"] == "default-src 'self'"
-    for inside in (SECRET, "Traceback", "sqlite", "django.", "DEBUG", "csrfmiddlewaretoken: "):
+    for inside in (
+        SECRET,
+        "Traceback",
+        "sqlite",
+        "django.",
+        "DEBUG",
+        "csrfmiddlewaretoken: ",
+    ):
         assert inside not in answer.text
 
 

@@ -65,8 +65,12 @@ def cut() -> Iterator[Cut]:
         allow(True)
 
 
-@pytest.mark.parametrize("seconds", [1.0, pytest.param(AWAY_SECONDS, marks=pytest.mark.server)])
-def test_storing_waits_for_the_database(service: FakeService, cut: Cut, seconds: float) -> None:
+@pytest.mark.parametrize(
+    "seconds", [1.0, pytest.param(AWAY_SECONDS, marks=pytest.mark.server)]
+)
+def test_storing_waits_for_the_database(
+    service: FakeService, cut: Cut, seconds: float
+) -> None:
     """It goes away after the token was sent; the answer is stored when it is back."""
     identity: LinkedIdentity = make_identity(make_user())
     expired(identity)
@@ -76,7 +80,11 @@ def test_storing_waits_for_the_database(service: FakeService, cut: Cut, seconds:
     assert time.monotonic() - began >= seconds
     assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
     grant = TokenGrant.objects.get()
-    assert (grant.generation, grant.lease_until, grant.needs_reauthorization) == (2, None, False)
+    assert (grant.generation, grant.lease_until, grant.needs_reauthorization) == (
+        2,
+        None,
+        False,
+    )
 
 
 @pytest.mark.server
@@ -99,10 +107,14 @@ def test_a_message_of_refreshes_loses_nothing(stand_in: StandIn, cut: Cut) -> No
     LinkedIdentity.objects.filter(credential_issued_at=None).update(refetch_due_at=now)
     TokenGrant.objects.update(lease_until=None, retry_at=None)
     upkeep.refetch_for_a_minute("default")
-    presented = Counter(call.about for call in stand_in.seen if call.endpoint == "token")
+    presented = Counter(
+        call.about for call in stand_in.seen if call.endpoint == "token"
+    )
     assert presented == {f"rt-0-waiting-{number}": 1 for number in range(PEOPLE)}
     assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
-    assert not LinkedIdentity.objects.filter(refetch_due_at__lte=timezone.now()).exists()
+    assert not LinkedIdentity.objects.filter(
+        refetch_due_at__lte=timezone.now()
+    ).exists()
     for grant in TokenGrant.objects.select_related("identity"):
         kept = unsealed(grant.identity, "refresh_token", grant.refresh_token)
         assert (kept, grant.generation) == (f"rt-1-{grant.identity.subject}", 2)

@@ -33,7 +33,9 @@ def test_the_whole_walk_holds() -> None:
 
     It says how soon the site obeyed each event, and which steps a code was walked through.
     """
-    walked = subprocess.run(CHECK, **surroundings(), capture_output=True, timeout=900, check=False)
+    walked = subprocess.run(
+        CHECK, **surroundings(), capture_output=True, timeout=900, check=False
+    )
     assert walked.returncode == 0, walked.stdout + walked.stderr
     assert walked.stdout.count("ok  ") >= 45
     assert len(re.findall(r"ok  .*, \d+ ms later\n", walked.stdout)) == 4
@@ -46,7 +48,9 @@ def test_the_whole_walk_holds() -> None:
         "the site needs more: the page links to where one gets it",
         "verified there, a new code opens /loans/",
     ]
-    assert [line[4:] for line in walked.stdout.splitlines() if line[4:] in steps] == steps
+    assert [
+        line[4:] for line in walked.stdout.splitlines() if line[4:] in steps
+    ] == steps
     for said in (
         "and left a receipt",
         "nothing in the site's database names the person",
@@ -58,7 +62,11 @@ def test_the_whole_walk_holds() -> None:
 def test_it_opens_with_its_three_users() -> None:
     """A person, a developer and an admin: where each begins, and with which password."""
     said = introduction("http://127.0.0.1:8000", 9400)
-    for begins in ("http://127.0.0.1:8000/\n", "http://localhost:9400/\n", "8000/admin/\n"):
+    for begins in (
+        "http://127.0.0.1:8000/\n",
+        "http://localhost:9400/\n",
+        "8000/admin/\n",
+    ):
         assert begins in said
     assert "Continue as Ada" in said
     for member in (*MEMBERS, OPERATOR, SUPERUSER):

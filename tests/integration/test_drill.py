@@ -24,13 +24,17 @@ def drilled(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         "CACHE_URL": "redis://127.0.0.1:9/1",
     }
     command = [sys.executable, "manage.py", "identity_drill", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300
+    )
 
 
 def test_the_example_project_is_clean(tmp_path: Path) -> None:
     """Every address at every step, with neither database, broker nor cache of the site."""
     evidence = tmp_path / "drill.json"
-    said = drilled(tmp_path, "--json", str(evidence), "--label", "v1", "--fail-on-untried")
+    said = drilled(
+        tmp_path, "--json", str(evidence), "--label", "v1", "--fail-on-untried"
+    )
     assert said.returncode == 0, said.stdout + said.stderr
     assert said.stdout.splitlines()[-1] == "0 found, 0 not tried."
     assert not (tmp_path / "site.sqlite3").exists()
@@ -41,7 +45,9 @@ def test_the_example_project_is_clean(tmp_path: Path) -> None:
         (address, step) for address in GATED for step in STEPS
     }
     assert {visit["outcome"] for visit in seen["visits"]} == {"ok"}
-    assert {visit["address"] for visit in seen["visits"] if visit["status"] == 200} == GATED
+    assert {
+        visit["address"] for visit in seen["visits"] if visit["status"] == 200
+    } == GATED
 
 
 def test_what_is_not_tried_is_said(tmp_path: Path) -> None:

@@ -45,7 +45,9 @@ def test_the_history_is_one_of_two_hundred_people() -> None:
     # The worker has no part in it: the service does not know these people.
     soon = timezone.now() + timedelta(hours=6)
     assert not LinkedIdentity.objects.filter(refetch_due_at__lt=soon).exists()
-    assert not ErasureReceipt.objects.filter(next_attempt_at__lt=soon, erased_at=None).exists()
+    assert not ErasureReceipt.objects.filter(
+        next_attempt_at__lt=soon, erased_at=None
+    ).exists()
     assert not WebhookEvent.objects.filter(next_attempt_at__isnull=False).exists()
     for _ in range(2):
         make_operators()
@@ -58,7 +60,11 @@ def test_the_history_is_one_of_two_hundred_people() -> None:
         assert 'name="action"' not in shown.content.decode()
     account = User.objects.get(username=OPERATOR.name)
     assert all(".view_" in each for each in account.get_all_permissions())
-    for kind in ({"linked_via": "connect"}, {"consent": "revoked"}, {"refetch_failures__gt": 0}):
+    for kind in (
+        {"linked_via": "connect"},
+        {"consent": "revoked"},
+        {"refetch_failures__gt": 0},
+    ):
         identity = LinkedIdentity.objects.filter(**kind).first()
         assert identity is not None
         page = f"/admin/django_identity/linkedidentity/{identity.pk}/change/"

@@ -11,7 +11,13 @@ from django.db import connection
 from django.test import Client
 
 from django_identity.lifecycle import erasure, events
-from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant, WebhookEvent
+from django_identity.models import (
+    Consent,
+    LinkedIdentity,
+    StoredClaim,
+    TokenGrant,
+    WebhookEvent,
+)
 from tests.concurrency import start
 from tests.deliveries import deliver, event_body, post
 from tests.fake_service import FakeService

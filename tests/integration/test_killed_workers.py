@@ -47,18 +47,23 @@ class Story:
     def spent_twice(self) -> list[tuple[Seen, Seen]]:
         """Refresh tokens that were presented again although whoever had one was not killed."""
         calls = [call for call in self.service.seen if call.endpoint == "token"]
-        calls.sort(key=lambda call: call.about)  # those of one token stay in their order
+        calls.sort(
+            key=lambda call: call.about
+        )  # those of one token stay in their order
         killed = self.workers.killed
         return [
             (first, second)
             for first, second in pairwise(calls)
-            if first.about == second.about and killed.get(first.process, second.at) >= second.at
+            if first.about == second.about
+            and killed.get(first.process, second.at) >= second.at
         ]
 
     def evidence(self) -> str:
         """For the message of an assertion. The tokens are the stand-in's: a number and a name."""
         is_left = ~Q(last_error="") | Q(refetch_due_at__lte=timezone.now())
-        rows = LinkedIdentity.objects.filter(is_left).values("subject", "last_error", *GRANT)
+        rows = LinkedIdentity.objects.filter(is_left).values(
+            "subject", "last_error", *GRANT
+        )
         return (
             f"{self.workers.killed} were killed, {self.spent_twice()[:MOST_SHOWN]} spent twice, "
             f"{rows[:MOST_SHOWN]} left; the end of the workers' log: {self.workers.log_end()}"
@@ -70,7 +75,9 @@ def ten_minutes_pass() -> None:
     span = timedelta(minutes=10)
     waiting = LinkedIdentity.objects.filter(credential_issued_at=None)
     waiting.update(refetch_due_at=F("refetch_due_at") - span)
-    TokenGrant.objects.exclude(lease_until=None).update(lease_until=F("lease_until") - span)
+    TokenGrant.objects.exclude(lease_until=None).update(
+        lease_until=F("lease_until") - span
+    )
     TokenGrant.objects.exclude(retry_at=None).update(retry_at=None)
 
 
@@ -126,6 +133,11 @@ def test_killed_workers_spend_no_token_twice_and_leave_nobody_behind(
         ten_minutes_pass()
     assert len(workers.killed) >= LEAST_KILLS
     assert story.spent_twice() == [], story.evidence()
-    assert not TokenGrant.objects.filter(needs_reauthorization=True).exists(), story.evidence()
+    assert not TokenGrant.objects.filter(needs_reauthorization=True).exists(), (
+        story.evidence()
+    )
     stored = LinkedIdentity.objects.exclude(credential_issued_at=None)
-    assert stored.filter(last_error="", refetch_due_at__gt=timezone.now()).count() == IDENTITIES
+    assert (
+        stored.filter(last_error="", refetch_due_at__gt=timezone.now()).count()
+        == IDENTITIES
+    )

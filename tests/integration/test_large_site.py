@@ -31,12 +31,16 @@ def mapped(monkeypatch: pytest.MonkeyPatch, door: Any) -> list[site_map.Address]
     return list(site_map.addresses())
 
 
-def test_one_opened_address_among_a_hundred_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_opened_address_among_a_hundred_thousand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """In minutes of one processor, and without a word about the others."""
     began = time.process_time()
     stored = json.dumps(map_as_json(mapped(monkeypatch, adult(view))))
     before = map_from_json(json.loads(stored))
     found = list(changes(before, mapped(monkeypatch, view)))
-    assert [(each.verdict, each.address.url) for each in found] == [(Verdict.OPENED, "/door/")]
+    assert [(each.verdict, each.address.url) for each in found] == [
+        (Verdict.OPENED, "/door/")
+    ]
     assert len(before) == 100_001
     assert time.process_time() - began < 120

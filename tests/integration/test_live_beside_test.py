@@ -37,7 +37,9 @@ def begin(client: Client, mode: str) -> str:
 
 def approve(sandbox: Sandbox, location: str, mode: str) -> tuple[str, str]:
     """Somebody of ``mode`` approves; who, and the callback's path and query."""
-    person = sandbox.control("POST", "users", environment=mode, verified=True)["user_id"]
+    person = sandbox.control("POST", "users", environment=mode, verified=True)[
+        "user_id"
+    ]
     approved = sandbox.control("POST", "authorizations", url=location, user_id=person)
     return person, str(approved["callback"]).removeprefix(HOST)
 
@@ -74,7 +76,9 @@ def sandbox(secure: Sandbox) -> Iterator[Sandbox]:
 
 
 @BOTH_WAYS
-def test_each_signs_in_its_own_people(sandbox: Sandbox, client: Client, mode: str) -> None:
+def test_each_signs_in_its_own_people(
+    sandbox: Sandbox, client: Client, mode: str
+) -> None:
     """Over TLS of a private authority; gates open, claims are of that environment."""
     person, callback = approve(sandbox, begin(client, mode), mode)
     assert client.get(callback, secure=True)["Location"] == "/"
@@ -93,7 +97,9 @@ def test_a_code_of_the_other_environment_links_nobody(
     _, foreign = approve(sandbox, begin(Client(), OTHER[mode]), OTHER[mode])
     code = parse_qs(urlsplit(foreign).query)["code"][0]
     state = parse_qs(urlsplit(begin(client, mode)).query)["state"][0]
-    answer = client.get(address("callback", mode), {"code": code, "state": state}, secure=True)
+    answer = client.get(
+        address("callback", mode), {"code": code, "state": state}, secure=True
+    )
     page_of(answer, "environment_mismatch")
     assert not LinkedIdentity.objects.exists()
     assert not User.objects.exists()

@@ -47,7 +47,9 @@ def is_closed(answer: httpx.Response) -> bool:
 
 def address_of(url: str) -> str:
     """An address under the pattern ``url``, with something in each of its places."""
-    filled = re.sub(r"\(\?P<app_label>.*?\)", "auth", url).replace("<slug:alias>", "default")
+    filled = re.sub(r"\(\?P<app_label>.*?\)", "auth", url).replace(
+        "<slug:alias>", "default"
+    )
     return re.sub(r"\(\?P<.*?\)|<.*?>", "1", filled).replace("^", "").replace("$", "")
 
 
@@ -57,7 +59,9 @@ def test_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
     site = f"http://{HOST}:{port}"
     with ExitStack() as stack:
-        demo = stack.enter_context(started(port, free_port(), tmp_path / "demo.sqlite3", tmp_path))
+        demo = stack.enter_context(
+            started(port, free_port(), tmp_path / "demo.sqlite3", tmp_path)
+        )
         browsers = [stack.enter_context(closing(Browser())) for _ in CLOSED]
         for browser, subject in zip(browsers, CLOSED, strict=True):
             if subject:
@@ -67,9 +71,13 @@ def test_no_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             [sys.executable, "-m", "tests.example_project.passing", *keys],
             cwd=ROOT, env={**os.environ, **demo.env}, capture_output=True, check=True, text=True,
         ).stdout  # fmt: skip
-        for browser, line, closed in zip(browsers, said.splitlines(), CLOSED.values(), strict=True):
+        for browser, line, closed in zip(
+            browsers, said.splitlines(), CLOSED.values(), strict=True
+        ):
             is_open = json.loads(line)
-            met = {url for url in is_open if is_closed(browser.ask(site + address_of(url)))}
+            met = {
+                url for url in is_open if is_closed(browser.ask(site + address_of(url)))
+            }
             assert len(is_open) > 30
             assert met == closed
             assert {url for url, opened in is_open.items() if not opened} == closed

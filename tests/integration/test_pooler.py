@@ -12,7 +12,11 @@ from tests.databases import on_postgresql
 from tests.deliveries import event_body, post
 from tests.lifecycle.test_events import linked
 
-pytestmark = [pytest.mark.server, pytest.mark.django_db(transaction=True), on_postgresql]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.django_db(transaction=True),
+    on_postgresql,
+]
 
 CALLERS = 4  # of the two connections that the pooler has
 EACH = 30
@@ -23,9 +27,13 @@ def _pooled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """New connections, which is what other threads open, are the pooler's."""
     connection.ensure_connection()
     with monkeypatch.context() as patch:
-        patch.setitem(connections.settings["default"], "PORT", os.environ["POOLER_PORT"])
+        patch.setitem(
+            connections.settings["default"], "PORT", os.environ["POOLER_PORT"]
+        )
         yield
-    with connection.cursor() as cursor:  # the pooler's own, which would keep the database in use
+    with (
+        connection.cursor() as cursor
+    ):  # the pooler's own, which would keep the database in use
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"

@@ -35,7 +35,9 @@ def test_two_hundred_callers_lead_to_one_refresh(
     target = "tests.lifecycle.crowd_calls:access_token"
     # The crowd keeps the machine busy: the service is given time to be heard.
     with override_settings(DJANGO_IDENTITY={"default": service.settings(TIMEOUT=60)}):
-        processes = [concurrency.start(target, identity.pk, threads=50) for _ in range(4)]
+        processes = [
+            concurrency.start(target, identity.pk, threads=50) for _ in range(4)
+        ]
     assert concurrency.outcomes(*processes) == ["at-1"] * 200
     assert service.refresh_tokens == ["rt-0"]
 
@@ -56,14 +58,18 @@ def test_invalid_grant_after_a_sibling_won_is_no_end(
         )
 
     service.meanwhile["token"] = sibling_wins
-    service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
+    service.answers["token"] = answer(
+        {"error": "invalid_grant"}, status="400 Bad Request"
+    )
     with announced() as heard:
         assert access_token_for(identity).reveal() == "at-sibling"
     assert heard == []
     assert not TokenGrant.objects.get().needs_reauthorization
 
 
-def test_a_dead_workers_lease_runs_out(service: FakeService, identity: LinkedIdentity) -> None:
+def test_a_dead_workers_lease_runs_out(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
     """Whoever comes next waits for the lease of a worker that died, then takes over."""
     expired(identity, lease_until=timezone.now() + timedelta(seconds=0.3))
     assert access_token_for(identity).reveal() == "at-1"
@@ -76,7 +82,11 @@ def test_a_dead_workers_lease_runs_out(service: FakeService, identity: LinkedIde
     ids=["before the lease", "before sending", "answered and not stored", "stored"],
 )
 def test_a_worker_killed_at_any_point_leaves_a_row_that_can_be_used(
-    service: FakeService, identity: LinkedIdentity, moment: str, number: int, presented: int
+    service: FakeService,
+    identity: LinkedIdentity,
+    moment: str,
+    number: int,
+    presented: int,
 ) -> None:
     """The token is presented again only if its answer was lost with the worker."""
     expired(identity)

@@ -12,7 +12,13 @@ from tests.api.test_api import MEMBERS
 PROBLEM = "application/problem+json"
 ROOT = Path(__file__).resolve().parents[2]
 # In a process of its own: Django REST framework reads its setting when a view is imported.
-MAKE = ("manage.py", "spectacular", "--settings", "tests.api.openapi_settings", "--fail-on-warn")
+MAKE = (
+    "manage.py",
+    "spectacular",
+    "--settings",
+    "tests.api.openapi_settings",
+    "--fail-on-warn",
+)
 
 
 def test_a_schema_has_each_endpoint_with_its_members() -> None:

@@ -63,7 +63,9 @@ def test_a_killed_process_loses_nothing_and_repeats_nothing() -> None:
     storm.people(BEGAN_AT)
     answers: Counter[int | None] = Counter()
     with Web() as web, ThreadPoolExecutor(SENDERS) as pool:
-        sending = [pool.submit(send, web, body, answers) for body in storm.shuffled(bodies)]
+        sending = [
+            pool.submit(send, web, body, answers) for body in storm.shuffled(bodies)
+        ]
         kill_at_random(web, answers, deliveries=len(sending), kills=kills)
         for each in sending:
             each.result()
@@ -79,7 +81,9 @@ def test_a_killed_process_loses_nothing_and_repeats_nothing() -> None:
 def stream(count: int) -> list[bytes]:
     """Events of every kind, and at the end some people ask to be forgotten."""
     requests = [
-        event_body(DELETION, subject=f"subject-{2 * n}", event_id=f"forget-{n}", at=BEGAN_AT)
+        event_body(
+            DELETION, subject=f"subject-{2 * n}", event_id=f"forget-{n}", at=BEGAN_AT
+        )
         for n in range(count // 10)
     ]
     return storm.in_order(count - len(requests), BEGAN_AT) + requests
@@ -98,7 +102,9 @@ def send(web: Web, body: bytes, answers: Counter[int | None]) -> None:
     until(is_acknowledged, seconds=SENDING)
 
 
-def kill_at_random(web: Web, answers: Counter[int | None], *, deliveries: int, kills: int) -> None:
+def kill_at_random(
+    web: Web, answers: Counter[int | None], *, deliveries: int, kills: int
+) -> None:
     """Kill it so many times, each in the middle of something."""
     dice = random.Random()
     for acknowledged in sorted(dice.sample(range(deliveries * 9 // 10), kills)):

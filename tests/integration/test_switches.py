@@ -30,10 +30,14 @@ from tests.lifecycle.refetching import refetched
 from tests.views.connect.pages import browser_of, hand_in, page_of
 
 SCOPES = ("profile:read", "kyc:read", "claims:read")
-SCOPE_SETS = [chosen for size in (3, 2, 1) for chosen in itertools.combinations(SCOPES, size)]
+SCOPE_SETS = [
+    chosen for size in (3, 2, 1) for chosen in itertools.combinations(SCOPES, size)
+]
 Row = dict[str, Any]
 
-VALUES: dict[str, tuple[Any, ...]] = {name: each.metadata["values"] for name, each in ALL.items()}
+VALUES: dict[str, tuple[Any, ...]] = {
+    name: each.metadata["values"] for name, each in ALL.items()
+}
 PLAIN: Row = {name: each.default for name, each in ALL.items()}
 # Without these a switch would change nothing.
 NEEDED: dict[str, Row] = {
@@ -76,7 +80,11 @@ def test_every_reading_of_a_sign_in(
     """A sign-in and an event for each row with these scopes."""
     own = settings.DJANGO_IDENTITY["default"]
     for row in NAMED + (ALONE if scopes == SCOPES else []):
-        given = {**own, "SCOPES": list(scopes), **SAID_BY_THE_SITE.get(row["event_subject"], {})}
+        given = {
+            **own,
+            "SCOPES": list(scopes),
+            **SAID_BY_THE_SITE.get(row["event_subject"], {}),
+        }
         with override_settings(DJANGO_IDENTITY={"default": given}):
             cache.clear()
             site.control("POST", "switches", **row)
@@ -117,7 +125,9 @@ def test_every_form_of_a_token_error(
     identity_sign_in(client)
     TokenGrant.objects.update(access_expires_at=timezone.now())
     own = settings.DJANGO_IDENTITY["default"]
-    with override_settings(DJANGO_IDENTITY={"default": {**own, "CLIENT_SECRET": "x" * 40}}):
+    with override_settings(
+        DJANGO_IDENTITY={"default": {**own, "CLIENT_SECRET": "x" * 40}}
+    ):
         # The tokens are sealed by the site's own key, which stays.
         assert refetched(LinkedIdentity.objects.get()) == Refetched.NOT_NOW
     TokenGrant.objects.update(retry_at=None)
@@ -132,17 +142,24 @@ def test_every_reading_of_a_code(site: RunningSandbox) -> None:
         site.control("POST", "switches", **row)
         user = make_user(f"member-{number}")
         live = site.create_person(environment="live")
-        page_of(hand_in(browser_of(user), site.connect_code(live)), "environment_mismatch")
+        page_of(
+            hand_in(browser_of(user), site.connect_code(live)), "environment_mismatch"
+        )
         response = hand_in(browser_of(user), site.connect_code(site.create_person()))
         assert response.status_code == 302, row
         assert LinkedIdentity.objects.get(user=user).kyc_status == "verified"
         with pytest.raises(ServiceRefusal) as raised:
             ServiceClient(conf.application()).redeem_connect_code("", ["profile:basic"])
-        expected = {"required": "connect_code_required", "invalid": "invalid_connect_code"}
+        expected = {
+            "required": "connect_code_required",
+            "invalid": "invalid_connect_code",
+        }
         assert raised.value.code == expected[row["missing_connect_code"]]
 
 
-def _sign_in(row: Row, person: SandboxPerson, sign_in: Callable[..., HttpResponse]) -> User | None:
+def _sign_in(
+    row: Row, person: SandboxPerson, sign_in: Callable[..., HttpResponse]
+) -> User | None:
     """The user who is signed in then, with the claims and the level that the scopes allow."""
     browser = Client()
     response = sign_in(browser, person)
@@ -163,7 +180,9 @@ def _sign_in(row: Row, person: SandboxPerson, sign_in: Callable[..., HttpRespons
 
 def _is_named(row: Row) -> bool:
     """Whether the service says who signs in, anywhere that the scopes allow the site to look."""
-    answers = row["users_me"] and not {"profile:read", "claims:read"}.isdisjoint(row["scopes"])
+    answers = row["users_me"] and not {"profile:read", "claims:read"}.isdisjoint(
+        row["scopes"]
+    )
     return row["token_subject"] != "none" or answers
 
 

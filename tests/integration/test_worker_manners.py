@@ -52,7 +52,9 @@ def test_a_clean_stop_leaves_nothing_half_done(
     # Four messages, two seconds a row: who does not hear of the end finishes all of them.
     assert 0 < finished < 20
     soon = timezone.now() + upkeep.HIDDEN_FOR
-    assert LinkedIdentity.objects.filter(refetch_due_at__lte=soon).count() == 80 - finished
+    assert (
+        LinkedIdentity.objects.filter(refetch_due_at__lte=soon).count() == 80 - finished
+    )
     assert len(stand_in.seen) == 2 * finished
 
 
@@ -60,7 +62,9 @@ def test_an_erasure_does_not_wait_for_a_backlog(
     stand_in: StandIn, workers: Workers, settings: Any
 ) -> None:
     """It waits for the rows of a minute at most, with one worker of eight threads."""
-    settings.DJANGO_IDENTITY = {"default": setting(stand_in.origin, WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = {
+        "default": setting(stand_in.origin, WEBHOOK_SECRETS=[SECRET])
+    }
     stand_in.delay, workers.size, workers.pool = 0.02, 1, THREADS
     make_backlog(BACKLOG + 1)
     person = LinkedIdentity.objects.earliest("pk")
@@ -68,7 +72,10 @@ def test_an_erasure_does_not_wait_for_a_backlog(
     workers.start()
     background.nudge(background.TaskName.UPKEEP)
     wait_until(lambda: upkeep.count_due() < BACKLOG, workers)
-    assert post(event_body("data.deletion_requested", subject=person.subject)).status_code == 200
+    assert (
+        post(event_body("data.deletion_requested", subject=person.subject)).status_code
+        == 200
+    )
     wait_until(ErasureReceipt.objects.exclude(erased_at=None).exists, workers)
     asked_for = conf.application().refetches_per_minute
     assert LinkedIdentity.objects.exclude(credential_issued_at=None).count() < asked_for

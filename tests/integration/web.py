@@ -53,9 +53,15 @@ def deliver(port: int, body: bytes, *, chunked: bool = False, **headers: str) ->
     """The status of the answer. ``chunked``: the body is sent without its length."""
     link = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
     sent = chunks(body) if chunked else body
-    given = {"X-Webhook-Signature": signed(body), "Content-Type": "application/json", **headers}
+    given = {
+        "X-Webhook-Signature": signed(body),
+        "Content-Type": "application/json",
+        **headers,
+    }
     try:
-        link.request("POST", reverse("identity:webhook"), sent, given, encode_chunked=True)
+        link.request(
+            "POST", reverse("identity:webhook"), sent, given, encode_chunked=True
+        )
         answer = link.getresponse()
         answer.read()
         return answer.status

@@ -86,7 +86,9 @@ class Workers:
             try:
                 main.wait(PATIENCE)
             except subprocess.TimeoutExpired:
-                raise AssertionError(f"a worker does not end: {self.log_end()}") from None
+                raise AssertionError(
+                    f"a worker does not end: {self.log_end()}"
+                ) from None
         self._mains.clear()
 
     def log_end(self) -> str:

@@ -32,18 +32,26 @@ CORES = 2
 
 
 def _parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.interleavings", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="a scenario or a sabotage")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.interleavings", description=__doc__
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="a scenario or a sabotage"
+    )
     parser.add_argument("--all", action="store_true", help="also what takes minutes")
     parser.add_argument("--list", action="store_true", help="print the names")
-    parser.add_argument("--seconds", type=float, default=3600.0, help="give up after so many")
+    parser.add_argument(
+        "--seconds", type=float, default=3600.0, help="give up after so many"
+    )
     return parser.parse_args()
 
 
 def _chosen(asked: argparse.Namespace) -> list[str]:
     if asked.names:
         return list(asked.names)
-    scenarios = [name for name, each in SCENARIOS.items() if asked.all or "long" not in each.how]
+    scenarios = [
+        name for name, each in SCENARIOS.items() if asked.all or "long" not in each.how
+    ]
     return [*scenarios, *SABOTAGES]
 
 

@@ -55,7 +55,11 @@ def signs_in(
     user = _user(run) if inside else None
     run.acts("presses the button")
     address = sign_in.begin(
-        application, user=user, next_url="/", redirect_uri="http://x/", browser_key=BROWSER_KEY
+        application,
+        user=user,
+        next_url="/",
+        redirect_uri="http://x/",
+        browser_key=BROWSER_KEY,
     )
     state = parse_qs(urlsplit(address).query)["state"][0]
 
@@ -121,7 +125,9 @@ def deliver(run: Run, told: Told) -> None:
     application = conf.application(told.alias)
     secret = application.webhook_secrets[0].reveal().encode()
     events.receive(
-        application, told.body, signature=hmac.new(secret, told.body, sha256).hexdigest()
+        application,
+        told.body,
+        signature=hmac.new(secret, told.body, sha256).hexdigest(),
     )
     told.acknowledged += 1
 

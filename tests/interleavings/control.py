@@ -43,7 +43,11 @@ def controlled(run: Run) -> Iterator[None]:
     """Give the package the run's clock, service, chance and switches."""
 
     def execute(
-        work: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
+        work: Callable[..., Any],
+        sql: str,
+        params: Any,
+        many: bool,
+        context: dict[str, Any],
     ) -> Any:
         if run.running is None and getcurrent().parent is not None:
             raise GreenletExit  # A process that died tries to clean up.
@@ -79,7 +83,9 @@ def controlled(run: Run) -> Iterator[None]:
         """Different each time, and the same on every path of one process."""
         name = run.running.name if run.running else ""
         run.drawn[name] += 1
-        return blake2b(f"{name} {run.drawn[name]}".encode(), digest_size=64).digest()[:size]
+        return blake2b(f"{name} {run.drawn[name]}".encode(), digest_size=64).digest()[
+            :size
+        ]
 
     connection.ensure_connection()
     connection.connection.row_factory = row
@@ -88,8 +94,16 @@ def controlled(run: Run) -> Iterator[None]:
         (client, "exchange", exchange),
         (key_sets, "current", lambda application: ISSUER.keys),
         # Encryption draws bytes and reads a clock of its own.
-        (vault, "seal", lambda secret, *, keys, context: f"{context}\n{secret.reveal()}"),
-        (vault, "unseal", lambda sealed, *, keys, context: Secret(sealed.partition("\n")[2])),
+        (
+            vault,
+            "seal",
+            lambda secret, *, keys, context: f"{context}\n{secret.reveal()}",
+        ),
+        (
+            vault,
+            "unseal",
+            lambda sealed, *, keys, context: Secret(sealed.partition("\n")[2]),
+        ),
         (refetch, "DUE_SPREAD", 0),
     )
     by_name = {
@@ -114,7 +128,10 @@ def _place() -> str:
     frame = sys._getframe(2)
     while frame is not None:
         room, _, module = frame.f_globals["__name__"].rpartition(".")
-        if room.startswith("django_identity") and module not in ("database", "querysets"):
+        if room.startswith("django_identity") and module not in (
+            "database",
+            "querysets",
+        ):
             return f"{module}.{frame.f_code.co_name}"
         frame = frame.f_back
     return "the site"

@@ -43,12 +43,18 @@ def consent_is_given(run: Run) -> Iterator[str]:
 
 
 def _arrivals(run: Run, alias: str, subject: str) -> list[Arrived]:
-    return [each for each in run.facts["arrived"] if (each.alias, each.subject) == (alias, subject)]
+    return [
+        each
+        for each in run.facts["arrived"]
+        if (each.alias, each.subject) == (alias, subject)
+    ]
 
 
 def sign_ins_confirm(run: Run) -> Iterator[str]:
     """A link that a full sign-in made or confirmed is no link by code."""
-    by_code = LinkedIdentity.objects.filter(consent=Consent.GRANTED, linked_via=LinkedVia.CONNECT)
+    by_code = LinkedIdentity.objects.filter(
+        consent=Consent.GRANTED, linked_via=LinkedVia.CONNECT
+    )
     for identity in by_code:
         truth = run.service.consent(identity.application, identity.subject)
         for arrived in _arrivals(run, identity.application, identity.subject):
@@ -68,7 +74,10 @@ def sessions_end(run: Run) -> Iterator[str]:
         user = IdentityBackend().get_user(arrived.user_id)
         if user is None or arrived.mark != user.identity_stamp:
             continue
-        if arrived.approved_at < run.service.consent(arrived.alias, arrived.subject).ended_at:
+        if (
+            arrived.approved_at
+            < run.service.consent(arrived.alias, arrived.subject).ended_at
+        ):
             yield "A session lives on after the consent of its sign-in ended."
         if arrived.mark in run.facts["ended"]:
             yield "A session lives on after all were ended."
@@ -89,7 +98,9 @@ def gates_tell_the_truth(run: Run) -> Iterator[str]:
 def what_is_wrong_is_due(run: Run) -> Iterator[str]:
     """A closed gate that would be open in truth, or a wrong level, is at least re-fetched soon."""
     for identity in LinkedIdentity.objects.filter(
-        consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH, grant__needs_reauthorization=False
+        consent=Consent.GRANTED,
+        linked_via=LinkedVia.OAUTH,
+        grant__needs_reauthorization=False,
     ):
         truth = run.service.consent(identity.application, identity.subject)
         if truth.state != "granted" or identity.is_due:
@@ -116,7 +127,9 @@ def deletions_erase(run: Run) -> Iterator[str]:
     """
     for (alias, subject), truth in run.service.consents.items():
         since = [
-            each for each in _arrivals(run, alias, subject) if each.approved_at > truth.deleted_at
+            each
+            for each in _arrivals(run, alias, subject)
+            if each.approved_at > truth.deleted_at
         ]
         left = LinkedIdentity.objects.filter(application=alias, subject=subject)
         if truth.deleted_at and not since and left.exists():
@@ -129,7 +142,11 @@ def deletions_erase(run: Run) -> Iterator[str]:
 def nothing_is_kept_of_strangers(run: Run) -> Iterator[str]:
     """Of a subject who is not linked, no event keeps the subject or the payload."""
     linked = LinkedIdentity.objects.values("subject_digest")
-    if WebhookEvent.objects.exclude(subject="").exclude(subject_digest__in=linked).exists():
+    if (
+        WebhookEvent.objects.exclude(subject="")
+        .exclude(subject_digest__in=linked)
+        .exists()
+    ):
         yield "An event keeps the subject of somebody who is not linked."
 
 
@@ -138,7 +155,9 @@ def accounts_have_a_way_in(run: Run) -> Iterator[str]:
     for user in User.objects.filter(is_active=True):
         if user.has_usable_password():
             continue
-        if not LinkedIdentity.objects.filter(user=user, linked_via=LinkedVia.OAUTH).exists():
+        if not LinkedIdentity.objects.filter(
+            user=user, linked_via=LinkedVia.OAUTH
+        ).exists():
             yield "An account has no way in."
 
 
@@ -170,7 +189,9 @@ def grants_live(run: Run) -> Iterator[str]:
 
 def refusals_leave_nothing(run: Run) -> Iterator[str]:
     """A refused sign-up leaves neither link nor account; only what died may leave an empty link."""
-    never_granted = LinkedIdentity.objects.filter(consent=Consent.REVOKED, revoked_at=None)
+    never_granted = LinkedIdentity.objects.filter(
+        consent=Consent.REVOKED, revoked_at=None
+    )
     if not run.died and never_granted.exists():
         yield "A refused sign-up has left an empty link."
 

@@ -144,7 +144,8 @@ class Run:
         self.story = []
         self.drawn = Counter()
         self.processes = [
-            Process(name, lambda actor=actor: actor(self)) for name, actor in self.actors.items()
+            Process(name, lambda actor=actor: actor(self))
+            for name, actor in self.actors.items()
         ]
         for process in self.processes:
             # To the first pause of each, before which an actor does nothing.

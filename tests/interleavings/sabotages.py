@@ -7,7 +7,14 @@ from unittest import mock
 
 from django_identity import database
 from django_identity.conf import Application
-from django_identity.lifecycle import effects, events, linking, sessions, tokens, unfinished
+from django_identity.lifecycle import (
+    effects,
+    events,
+    linking,
+    sessions,
+    tokens,
+    unfinished,
+)
 from django_identity.models import LinkedIdentity, TokenGrant, WebhookEvent
 from django_identity.models.querysets import LinkedIdentityQuerySet
 from django_identity.service.webhooks import Event
@@ -27,7 +34,9 @@ class Sabotage:
 
     def explore(self, *, seconds: float) -> Found:
         with self.broken():
-            return Scenario.parse(self.row).explore(seconds=seconds, until=self.shown_by)
+            return Scenario.parse(self.row).explore(
+                seconds=seconds, until=self.shown_by
+            )
 
 
 def apply_since_is_off() -> AbstractContextManager[object]:
@@ -46,7 +55,9 @@ def version_is_not_compared() -> Iterator[None]:
         written[empty.subject_digest] = empty
         return empty
 
-    def looks_the_same(rows: LinkedIdentityQuerySet, subject_digest: str) -> LinkedIdentity | None:
+    def looks_the_same(
+        rows: LinkedIdentityQuerySet, subject_digest: str
+    ) -> LinkedIdentity | None:
         found = locked(rows, subject_digest)
         empty = written.get(subject_digest)
         if found is not None and empty is not None:
@@ -70,7 +81,9 @@ def lease_is_ignored() -> AbstractContextManager[object]:
 
 
 def generation_is_not_compared() -> AbstractContextManager[object]:
-    return mock.patch.object(tokens, "_same", lambda grant: TokenGrant.objects.filter(pk=grant.pk))
+    return mock.patch.object(
+        tokens, "_same", lambda grant: TokenGrant.objects.filter(pk=grant.pk)
+    )
 
 
 def events_are_applied_before_they_are_stored() -> AbstractContextManager[object]:
@@ -83,7 +96,9 @@ def events_are_applied_before_they_are_stored() -> AbstractContextManager[object
             if identity is not None:
                 effects.outcome_of(identity, row)
         row = stored(application, event)
-        WebhookEvent.objects.filter(event_digest=row.event_digest).update(outcome="applied")
+        WebhookEvent.objects.filter(event_digest=row.event_digest).update(
+            outcome="applied"
+        )
         return row
 
     return mock.patch.object(WebhookEvent.objects, "stored", apply_then_store)
@@ -103,7 +118,9 @@ SABOTAGES: dict[str, Sabotage] = {
         "sign_ins_confirm",
     ),
     "epochs are not raised": Sabotage(
-        epochs_are_not_raised, "known | signed out everywhere + sign-in | acts", "sessions_end"
+        epochs_are_not_raised,
+        "known | signed out everywhere + sign-in | acts",
+        "sessions_end",
     ),
     "the lease is ignored": Sabotage(
         lease_is_ignored,
@@ -121,6 +138,8 @@ SABOTAGES: dict[str, Sabotage] = {
         "consent_is_given",
     ),
     "take_back is off": Sabotage(
-        nothing_is_taken_back, "nobody | sign-up + revoked | acts", "refusals_leave_nothing"
+        nothing_is_taken_back,
+        "nobody | sign-up + revoked | acts",
+        "refusals_leave_nothing",
     ),
 }

@@ -7,7 +7,14 @@ from functools import partial
 from django_identity import handlers
 from django_identity.models import WebhookEvent
 from tests.interleavings import actors
-from tests.interleavings.actors import happen_reversed, happens, known, signs_in, tends, unapplied
+from tests.interleavings.actors import (
+    happen_reversed,
+    happens,
+    known,
+    signs_in,
+    tends,
+    unapplied,
+)
 from tests.interleavings.control import controlled
 from tests.interleavings.explorer import Explorer, Found
 from tests.interleavings.invariants import ENDS
@@ -55,7 +62,9 @@ ACTORS: dict[str, Actor] = {
     "revoked": partial(happens, what="revoke"),
     "revoked twice": partial(happens, what="revoke", times=2),
     "revoked at the second": partial(happens, what="revoke", alias="second"),
-    "granted and revoked, reversed": partial(happen_reversed, first="grant", second="revoke"),
+    "granted and revoked, reversed": partial(
+        happen_reversed, first="grant", second="revoke"
+    ),
     "deletion": partial(happens, what="delete"),
     "deletion twice": partial(happens, what="delete", times=2),
     "deletion at the second": partial(happens, what="delete", alias="second"),
@@ -65,7 +74,9 @@ ACTORS: dict[str, Actor] = {
         happen_reversed, first="revoke_claim", second="issue_claim"
     ),
     "rejected": partial(happens, what="reject"),
-    "rejected and verified, reversed": partial(happen_reversed, first="reject", second="verify"),
+    "rejected and verified, reversed": partial(
+        happen_reversed, first="reject", second="verify"
+    ),
 }
 
 #: What there was before | who acts, in any order | how. ``one dies``: a crash at each step.
@@ -145,7 +156,9 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        clock = "".join(f", clock {how}" for how in ("behind", "ahead") if how in self.how)
+        clock = "".join(
+            f", clock {how}" for how in ("behind", "ahead") if how in self.how
+        )
         return f"{self.before}: {' + '.join(self.actors)}{clock}"
 
     def explore(self, *, seconds: float, until: str = "") -> Found:
@@ -159,8 +172,12 @@ class Scenario:
         if "kyc" not in self.how:
             run.quiet_calls |= {"kyc"}
         if "handler" in self.how:
-            handlers.on_event("consent.revoked", name="the site's")(partial(_handled, run))
-        run.service.skew = sum(minutes[how] * MINUTE for how in self.how & minutes.keys())
+            handlers.on_event("consent.revoked", name="the site's")(
+                partial(_handled, run)
+            )
+        run.service.skew = sum(
+            minutes[how] * MINUTE for how in self.how & minutes.keys()
+        )
         with controlled(run):
             BEFORE[self.before](run)
             run.clock.to_next_minute()

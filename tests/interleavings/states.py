@@ -40,7 +40,8 @@ class Text(NamedTuple):
 def text(content: str, horizon: str = "") -> Text:
     """Of moments beyond the ``horizon`` only the minute counts: no path comes near them."""
     moments = [
-        (minute, second if minute < horizon else "") for minute, second in MOMENT.findall(content)
+        (minute, second if minute < horizon else "")
+        for minute, second in MOMENT.findall(content)
     ]
     without = MOMENT.sub("", content)
     return Text(blake2b(without.encode(), digest_size=16).digest(), tuple(moments))
@@ -91,8 +92,12 @@ class State:
     @classmethod
     def of(cls, run: Run, *, deaths: int) -> "State":
         horizon = horizon_of(run)
-        shared = text(repr((f"{run.clock.now()}", _rows(), run.service, run.facts)), horizon)
-        return cls(shared, tuple(Local.of(each, horizon) for each in run.processes), deaths)
+        shared = text(
+            repr((f"{run.clock.now()}", _rows(), run.service, run.facts)), horizon
+        )
+        return cls(
+            shared, tuple(Local.of(each, horizon) for each in run.processes), deaths
+        )
 
     @cached_property
     def key(self) -> bytes:
@@ -104,7 +109,9 @@ class State:
         texts = [self.shared, *(local.learned for local in self.locals)]
         seconds = sorted({second for each in texts for _minute, second in each.moments})
         ranks = {second: rank for rank, second in enumerate(seconds)}
-        moments = [(minute, ranks[second]) for each in texts for minute, second in each.moments]
+        moments = [
+            (minute, ranks[second]) for each in texts for minute, second in each.moments
+        ]
         places = [
             (each.at, each.waits, each.has_begun, each.is_over, each.learned.digest)
             for each in self.locals
@@ -125,7 +132,9 @@ class State:
 
     def after(self, number: int, local: Local, shared: Text) -> "State":
         """The state after a step of one process. It wakes those that wait."""
-        others = [replace(each, waits=False) if each.waits else each for each in self.locals]
+        others = [
+            replace(each, waits=False) if each.waits else each for each in self.locals
+        ]
         others[number] = local
         return State(shared, tuple(others), self.deaths)
 
@@ -138,7 +147,10 @@ class State:
 def _rows() -> list[list[str]]:
     cursor = connection.connection.cursor()
     return [
-        [compared(cursor, row) for row in cursor.execute(f"SELECT * FROM {table} ORDER BY id")]
+        [
+            compared(cursor, row)
+            for row in cursor.execute(f"SELECT * FROM {table} ORDER BY id")
+        ]
         for table in TABLES
     ]
 

@@ -146,7 +146,12 @@ class Service:
         return self.tell("consent.granted")
 
     def tell(
-        self, event_type: str, *, alias: str = "default", subject: str = "ada", **about: str
+        self,
+        event_type: str,
+        *,
+        alias: str = "default",
+        subject: str = "ada",
+        **about: str,
     ) -> Told:
         event_id = f"event-{len(self.events) + 1}"
         members = {
@@ -161,7 +166,9 @@ class Service:
 
     def _state_level(self, level: str, status: str) -> Told:
         self.level = (level, status)
-        return self.tell(f"kyc.{status}", kyc_level=level, status=status, provider="KYC")
+        return self.tell(
+            f"kyc.{status}", kyc_level=level, status=status, provider="KYC"
+        )
 
     def _end(self, alias: str, subject: str, *, state: str) -> None:
         consent = self.consent(alias, subject)
@@ -180,7 +187,9 @@ class Service:
 
     # What applications ask it
 
-    def answer(self, application: Application, call: Call) -> tuple[int, dict[str, Any]]:
+    def answer(
+        self, application: Application, call: Call
+    ) -> tuple[int, dict[str, Any]]:
         """Status and body of the answer."""
         if call.endpoint == "token":
             return self._token(dict(call.form or {}))
@@ -211,7 +220,10 @@ class Service:
         }
 
     def _profile(self, holder: Holder) -> dict[str, Any]:
-        return {"id": holder.subject, "email": self.address or f"{holder.subject}@example.org"}
+        return {
+            "id": holder.subject,
+            "email": self.address or f"{holder.subject}@example.org",
+        }
 
     def _kyc(self, _holder: Holder) -> dict[str, Any]:
         level, status = self.level

@@ -23,7 +23,9 @@ def stored(identity: LinkedIdentity, column: str = "refresh_token") -> str:
 
 
 @contextmanager
-def announced(signal: Signal = signals.reauthorization_needed) -> Iterator[list[LinkedIdentity]]:
+def announced(
+    signal: Signal = signals.reauthorization_needed,
+) -> Iterator[list[LinkedIdentity]]:
     """The identities about which the signal was sent."""
     heard: list[LinkedIdentity] = []
 

@@ -9,7 +9,16 @@ from typing import Any
 
 from django_identity.lifecycle import key_sets
 from django_identity.service.answers import ClaimsAnswer
-from tests.credentials.issuer import DISCLOSURES, KEY, OTHER_KEY, header, join, jwk, payload, token
+from tests.credentials.issuer import (
+    DISCLOSURES,
+    KEY,
+    OTHER_KEY,
+    header,
+    join,
+    jwk,
+    payload,
+    token,
+)
 from tests.fake_service import FakeService, http
 
 KEYS = {"key-1": KEY, "key-2": OTHER_KEY}
@@ -19,7 +28,9 @@ def document(*kids: str) -> bytes:
     return json.dumps({"keys": [jwk(kid, KEYS[kid]) for kid in kids]}).encode()
 
 
-def publish(service: FakeService, *kids: str, headers: str = "", status: str = "200 OK") -> None:
+def publish(
+    service: FakeService, *kids: str, headers: str = "", status: str = "200 OK"
+) -> None:
     """From now on the key set is this one."""
     service.answers["jwks"] = http(document(*kids), status=status, headers=headers)
 
@@ -41,7 +52,10 @@ def claims_answer(
     now = int(time.time())
     claims = {"iss": service.origin, "aud": service.client_id, "sub": service.subject}
     body = payload(**claims, iat=now, exp=now + 86_400)
-    text = join(token(header(kid=kid, **head), body, KEYS.get(signed_by or kid, KEY)), DISCLOSURES)
+    text = join(
+        token(header(kid=kid, **head), body, KEYS.get(signed_by or kid, KEY)),
+        DISCLOSURES,
+    )
     return ClaimsAnswer(service.subject, (), text)
 
 
@@ -49,4 +63,6 @@ def time_passes(seconds: float) -> None:
     """Make all key sets of this process older."""
     for origin in key_sets._origins.values():
         origin.began -= seconds
-        origin.tries = deque((moment - seconds for moment in origin.tries), origin.tries.maxlen)
+        origin.tries = deque(
+            (moment - seconds for moment in origin.tries), origin.tries.maxlen
+        )

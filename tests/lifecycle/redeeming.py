@@ -8,7 +8,8 @@ from django_identity.models import LinkedIdentity
 from tests import fake_service
 
 INVALID = fake_service.answer(
-    {"success": False, "error": {"code": "INVALID_CONNECT_CODE"}}, status="400 Bad Request"
+    {"success": False, "error": {"code": "INVALID_CONNECT_CODE"}},
+    status="400 Bad Request",
 )
 
 

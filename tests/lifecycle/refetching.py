@@ -13,10 +13,14 @@ from tests.fake_service import FakeService
 AN_HOUR = timedelta(hours=1)
 
 
-def make_due(number: int = 0, *, ago: timedelta = AN_HOUR, **fields: Any) -> LinkedIdentity:
+def make_due(
+    number: int = 0, *, ago: timedelta = AN_HOUR, **fields: Any
+) -> LinkedIdentity:
     """A linked identity whose re-fetch is due since then, with a live token."""
     held = {"refetch_due_at": timezone.now() - ago, **fields}
-    identity = make_identity(make_user(f"user-{number}"), subject=f"subject-{number}", **held)
+    identity = make_identity(
+        make_user(f"user-{number}"), subject=f"subject-{number}", **held
+    )
     make_grant(identity, refresh_token=f"rt-{number}-0")
     return LinkedIdentity.objects.get(pk=identity.pk)
 

@@ -30,7 +30,9 @@ def test_an_older_sign_in_that_ends_later_is_not_the_newest(site: FakeService) -
     newest = LinkedIdentity.objects.get().signed_in_at
     browser = Client()
     state = begin(browser)
-    AuthorizationRequest.objects.update(created_at=newest - timezone.timedelta(minutes=30))
+    AuthorizationRequest.objects.update(
+        created_at=newest - timezone.timedelta(minutes=30)
+    )
     come_back(browser, state)
     assert is_signed_in(browser)
     assert LinkedIdentity.objects.get().signed_in_at == newest
@@ -95,13 +97,17 @@ def test_an_answer_that_cannot_be_used_may_revoke(site: FakeService, kind: str) 
 
 
 @pytest.mark.parametrize("kind", ["older", "no credential"])
-def test_a_new_consent_brings_back_no_proof_of_the_one_before(site: FakeService, kind: str) -> None:
+def test_a_new_consent_brings_back_no_proof_of_the_one_before(
+    site: FakeService, kind: str
+) -> None:
     """Its claims went with it, so there is nothing that could stay."""
     sign_in(Client())
     deliver("consent.revoked")
     revoked = LinkedIdentity.objects.get()
     assert revoked.consent == "revoked"
-    LinkedIdentity.objects.update(revoked_at=timezone.now() - timezone.timedelta(hours=1))
+    LinkedIdentity.objects.update(
+        revoked_at=timezone.now() - timezone.timedelta(hours=1)
+    )
     stale(site, kind)
     LinkedIdentity.objects.update(credential_issued_at=timezone.now())
     sign_in(Client())
@@ -112,13 +118,17 @@ def test_a_new_consent_brings_back_no_proof_of_the_one_before(site: FakeService,
 
 def test_a_code_from_the_future_outlasts_no_rejection(site: FakeService) -> None:
     """The service's clock may be ahead."""
-    site.connect["issued_at"] = (timezone.now() + timezone.timedelta(days=365)).isoformat()
+    site.connect["issued_at"] = (
+        timezone.now() + timezone.timedelta(days=365)
+    ).isoformat()
     hand_in(browser_of(make_user()))
     deliver("kyc.rejected")
     assert LinkedIdentity.objects.get().kyc_status == "rejected"
 
 
-def test_a_code_brings_no_level_that_is_older_than_the_known_one(site: FakeService) -> None:
+def test_a_code_brings_no_level_that_is_older_than_the_known_one(
+    site: FakeService,
+) -> None:
     user, now = make_user(), timezone.now()
     make_identity_by_code(user, kyc_status="rejected", kyc_said_at=now)
     site.connect["issued_at"] = (now - timezone.timedelta(minutes=1)).isoformat()

@@ -47,7 +47,9 @@ def person() -> audit.Known:
 
     The number of one of them is not searched, nor where other tables point at it.
     """
-    user = make_user("zoe-the-first", first_name="Zoë", last_name="Lovelace-King", email=ADDRESS)
+    user = make_user(
+        "zoe-the-first", first_name="Zoë", last_name="Lovelace-King", email=ADDRESS
+    )
     identity = make_identity(user, subject=SUBJECT)
     known = audit.known_of_account(user) | audit.known_of_identities([identity])
     known |= audit.Known(frozenset({"@+@", "7654321", KEY}))
@@ -94,7 +96,9 @@ def test_an_erasure_that_left_nothing(person: audit.Known) -> None:
          "name of a file with an accent of its own", "an accent of its own in an address",
          "a form", "an accent of its own in JSON", "UUID", "UUID without hyphens", "UUID in JSON"],
 )  # fmt: skip
-def test_columns_of_each_kind(person: audit.Known, columns: dict[str, object], field: str) -> None:
+def test_columns_of_each_kind(
+    person: audit.Known, columns: dict[str, object], field: str
+) -> None:
     """Also behind a manager that hides the row."""
     Copy(**columns).save_base(force_insert=True)
     assert hits(person) == {f"leaky.Copy.{field}": 1}
@@ -138,7 +142,9 @@ def test_caches_in_tables(person: audit.Known, settings: Any) -> None:
     """One that cannot be read is said."""
     backend = "django.core.cache.backends.db.DatabaseCache"
     tables = {"pages": "cached_pages", "lost": "no_table"}
-    added = {name: {"BACKEND": backend, "LOCATION": table} for name, table in tables.items()}
+    added = {
+        name: {"BACKEND": backend, "LOCATION": table} for name, table in tables.items()
+    }
     settings.CACHES = {**settings.CACHES, **added}
     call_command("createcachetable", "cached_pages")
     caches["pages"].set("page-1", {"address": ADDRESS})
@@ -175,12 +181,18 @@ def test_a_database_that_is_away_is_said() -> None:
     )
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
     said = subprocess.run(
-        [sys.executable, "-c", look], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", look],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert said.stdout == "OperationalError\n"
 
 
-def test_a_huge_value_is_said(person: audit.Known, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_huge_value_is_said(
+    person: audit.Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(audit, "MOST_CHARACTERS", 20)
     Copy(text="x" * 21, data={"much": "y" * 20}).save_base(force_insert=True)
     Copy(text=SUBJECT).save_base(force_insert=True)
@@ -311,7 +323,9 @@ def test_a_test_fails_on_what_nobody_has_read(monkeypatch: pytest.MonkeyPatch) -
     Copy(text="x" * 201).save_base(force_insert=True)
     Letter.objects.create(text="!broken")
     unread = ["leaky.Copy.text", "leaky.Elsewhere", "leaky.Letter.text"]
-    with pytest.raises(AssertionError, match=r"^3 place\(s\) were not read: ") as failed:
+    with pytest.raises(
+        AssertionError, match=r"^3 place\(s\) were not read: "
+    ) as failed:
         assert_erased("zoe@example.com")
     said = str(failed.value)
     assert all(place in said for place in unread)

@@ -29,7 +29,9 @@ def a_minute(clock: Clock) -> Counter[Refetched]:
 
 
 @pytest.mark.parametrize("people", [1, 30])
-@pytest.mark.parametrize("down", [("claims",), ("claims", "token", "jwks")], ids=["claims", "all"])
+@pytest.mark.parametrize(
+    "down", [("claims",), ("claims", "token", "jwks")], ids=["claims", "all"]
+)
 def test_ten_minutes_cost_few_calls_and_nobody_a_turn(
     service: FakeService, identity_clock: Clock, people: int, down: tuple[str, ...]
 ) -> None:
@@ -52,7 +54,10 @@ def test_ten_minutes_cost_few_calls_and_nobody_a_turn(
 
 @pytest.mark.parametrize("odd", ["fails", "kills its worker"])
 def test_odd_persons_stop_nobody_else(
-    service: FakeService, identity_clock: Clock, odd: str, monkeypatch: pytest.MonkeyPatch
+    service: FakeService,
+    identity_clock: Clock,
+    odd: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Three of sixty for whom the service fails, or one whose re-fetch kills the worker: all
     others are served within the hour (but for one run in two hundred).
@@ -75,9 +80,14 @@ def test_odd_persons_stop_nobody_else(
         for outcome in upkeep.refetch_due(conf.application(), most=200):
             if outcome is Refetched.OUTAGE and odd == "kills its worker":
                 # As a killed worker leaves it: nothing of the failure is written.
-                hidden = {"refetch_due_at": timezone.now() + upkeep.HIDDEN_FOR, "last_error": ""}
+                hidden = {
+                    "refetch_due_at": timezone.now() + upkeep.HIDDEN_FOR,
+                    "last_error": "",
+                }
                 failed = LinkedIdentity.objects.filter(refetch_failures__gt=0)
                 failed.update(refetch_failures=0, **hidden)
                 break
-    served = LinkedIdentity.objects.filter(last_error="", credential_issued_at__isnull=False)
+    served = LinkedIdentity.objects.filter(
+        last_error="", credential_issued_at__isnull=False
+    )
     assert served.count() == 60 - len(odd_ones)

@@ -13,7 +13,12 @@ from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpResponse
 from django.test import Client
 
-from django_identity.models import AuthorizationRequest, ConnectRedemption, Consent, LinkedIdentity
+from django_identity.models import (
+    AuthorizationRequest,
+    ConnectRedemption,
+    Consent,
+    LinkedIdentity,
+)
 from tests.databases import cutter, on_servers
 from tests.factories import make_user
 from tests.fake_service import INVALID_GRANT, FakeService, refusal
@@ -24,7 +29,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @contextmanager
-def failing(errors: list[type[Exception]], *, when: Callable[[], bool]) -> Iterator[None]:
+def failing(
+    errors: list[type[Exception]], *, when: Callable[[], bool]
+) -> Iterator[None]:
     """Statements raise these errors in turn, from the moment at which ``when`` holds."""
 
     def execute(run: Any, *statement: Any) -> Any:

@@ -68,7 +68,9 @@ def listed(*names: str, revoked: tuple[str, ...] = ()) -> list[dict[str, object]
     ]
 
 
-def with_claims(service: FakeService, *, revoked: tuple[str, ...] = (), **changes: Any) -> None:
+def with_claims(
+    service: FakeService, *, revoked: tuple[str, ...] = (), **changes: Any
+) -> None:
     body = {
         "user_id": service.subject,
         "claims": listed(*service.disclosed, revoked=revoked),
@@ -102,7 +104,9 @@ def test_gone_and_revoked_claims_close(service: FakeService) -> None:
     assert held() == {"age_over_18": True, "kyc_verified": False}
 
 
-def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(service: FakeService) -> None:
+def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(
+    service: FakeService,
+) -> None:
     """Of two providers the one whose claim is revoked keeps no value and no proof."""
     service.disclosed = {"age_over_18": True}
     both = [
@@ -126,9 +130,14 @@ def by(*providers: str, revoked: tuple[str, ...] = ()) -> list[dict[str, object]
 
 
 @pytest.mark.parametrize("named", [{"a": 1}, ["Acme"], 7, ""], ids=str)
-def test_a_provider_that_is_no_text_is_another_one(service: FakeService, named: object) -> None:
+def test_a_provider_that_is_no_text_is_another_one(
+    service: FakeService, named: object
+) -> None:
     """A signed value may name anything: it closes its own gate and loses no other claim."""
-    service.disclosed = {"age_over_18": True, "kyc_verified": {"verified": True, "provider": named}}
+    service.disclosed = {
+        "age_over_18": True,
+        "kyc_verified": {"verified": True, "provider": named},
+    }
     with_claims(service)
     assert refetched(row()) is Refetched.STORED
     assert row().last_error == "provider_mismatch"
@@ -151,7 +160,10 @@ def test_a_provider_that_is_no_text_is_another_one(service: FakeService, named: 
          "one of them revoked", "another, revoked"],
 )  # fmt: skip
 def test_two_names_of_a_provider_are_said(
-    service: FakeService, listed_by: list[dict[str, object]], reason: Reason | None, said: str
+    service: FakeService,
+    listed_by: list[dict[str, object]],
+    reason: Reason | None,
+    said: str,
 ) -> None:
     """The gate stays closed, for a reason of its own, and the row says it to the operators."""
     service.disclosed = {"kyc_verified": {"verified": True, "provider": "Acme"}}
@@ -160,7 +172,9 @@ def test_two_names_of_a_provider_are_said(
     assert (row().last_error, row().refetch_failures) == (said, 0)
     closed = standing_of(row().user).shortfall(RequiredClaim("kyc_verified"))
     assert (closed and closed.reason) == reason
-    assert not [each for each in StoredClaim.objects.all() if each.is_mismatched and not reason]
+    assert not [
+        each for each in StoredClaim.objects.all() if each.is_mismatched and not reason
+    ]
 
 
 def test_one_name_later_opens_the_gate_again(service: FakeService) -> None:
@@ -169,7 +183,9 @@ def test_one_name_later_opens_the_gate_again(service: FakeService) -> None:
     for name, is_open in (("acme", False), ("Acme", True)):
         with_claims(service, claims=by(name))
         assert refetched(row()) is Refetched.STORED
-        assert (standing_of(row().user).shortfall(RequiredClaim("kyc_verified")) is None) is is_open
+        assert (
+            standing_of(row().user).shortfall(RequiredClaim("kyc_verified")) is None
+        ) is is_open
     assert row().last_error == ""
 
 
@@ -183,7 +199,9 @@ def test_a_claim_that_is_listed_twice_is_revoked_if_one_of_them_is(
     assert held() == {"age_over_18": False}
 
 
-def test_a_revoked_claim_counts_again_only_by_a_later_credential(service: FakeService) -> None:
+def test_a_revoked_claim_counts_again_only_by_a_later_credential(
+    service: FakeService,
+) -> None:
     """An answer on its way, or from a cache, may be older than the revocation."""
     now = int(time.time())
     make_claim(row(), revoked_at=datetime.fromtimestamp(now + 0.5, UTC))
@@ -233,7 +251,9 @@ def test_unchanged_claims_are_no_news(service: FakeService) -> None:
     assert list(StoredClaim.objects.values_list("pk", flat=True)) == rows
 
 
-def test_a_renewed_claim_keeps_its_row_and_when_it_was_first_stored(service: FakeService) -> None:
+def test_a_renewed_claim_keeps_its_row_and_when_it_was_first_stored(
+    service: FakeService,
+) -> None:
     """What the second answer says of the claim replaces all that the first one said."""
     refetched(row())
     first = StoredClaim.objects.get()
@@ -252,7 +272,9 @@ def test_a_claim_that_is_only_listed_again_has_no_value(service: FakeService) ->
     with_claims(service, claims=listed("age_over_18", "unique_human"))
     assert refetched(row()) is Refetched.STORED
     assert held() == {"age_over_18": False, "unique_human": True}
-    assert StoredClaim.objects.filter(value__isnull=True).get().claim_type == "age_over_18"
+    assert (
+        StoredClaim.objects.filter(value__isnull=True).get().claim_type == "age_over_18"
+    )
 
 
 @pytest.mark.parametrize("number", [1, 10])
@@ -270,7 +292,9 @@ def test_renewed_claims_are_written_by_one_short_statement(
     assert len(written[0]) < 700 + 150 * number
 
 
-def test_a_credential_that_lives_longer_is_stored_for_a_day(service: FakeService) -> None:
+def test_a_credential_that_lives_longer_is_stored_for_a_day(
+    service: FakeService,
+) -> None:
     """24 hours is the service's word; whatever the credential says, its claims end with them."""
     service.payload["exp"] = int(time.time()) + 30 * 86_400
     assert refetched(row()) is Refetched.STORED
@@ -342,7 +366,9 @@ def test_without_consent_nothing_is_read(service: FakeService) -> None:
         lambda service: service.payload.update(sub="another-subject"),
         lambda service: service.payload.update(environment="live"),
         lambda service: service.payload.update(exp=1),
-        lambda service: setattr(service, "bend", lambda text: text.replace("~", "~WyJ4Il0~", 1)),
+        lambda service: setattr(
+            service, "bend", lambda text: text.replace("~", "~WyJ4Il0~", 1)
+        ),
     ],
     ids=["aud", "sub", "environment", "exp", "unlisted"],
 )
@@ -359,13 +385,17 @@ def test_a_rejected_credential_changes_nothing_but_may_revoke(
     assert (row().refetch_failures, row().last_error) == (1, "credential_rejected")
 
 
-def test_an_answer_without_a_credential_revokes_what_it_says(service: FakeService) -> None:
+def test_an_answer_without_a_credential_revokes_what_it_says(
+    service: FakeService,
+) -> None:
     """As every writer it raises the version, so that a re-fetch under way is discarded."""
     make_claim(row())
     make_claim(row(), "unique_human")
     version = row().version
     names = ("age_over_18", "unique_human")
-    with_claims(service, claims=listed(*names, revoked=("unique_human",)), credential=None)
+    with_claims(
+        service, claims=listed(*names, revoked=("unique_human",)), credential=None
+    )
     assert refetched(row()) is Refetched.FAILED
     assert held() == {"age_over_18": True, "unique_human": False}
     assert row().version == version + 2  # the revocation, and the failure
@@ -373,7 +403,9 @@ def test_an_answer_without_a_credential_revokes_what_it_says(service: FakeServic
 
 
 @pytest.mark.parametrize("older", [True, False], ids=["older", "none"])
-def test_an_older_credential_or_none_is_not_taken(service: FakeService, *, older: bool) -> None:
+def test_an_older_credential_or_none_is_not_taken(
+    service: FakeService, *, older: bool
+) -> None:
     """A replay of an older credential, or an answer without one, leaves the stored proof."""
     refetched(row())
     issued_at = row().credential_issued_at
@@ -386,7 +418,9 @@ def test_an_older_credential_or_none_is_not_taken(service: FakeService, *, older
     assert held() == {"age_over_18": True}
 
 
-def test_an_older_answer_brings_nothing_back_after_an_empty_one(service: FakeService) -> None:
+def test_an_older_answer_brings_nothing_back_after_an_empty_one(
+    service: FakeService,
+) -> None:
     """A cache of the service still had the answer from before the revocation."""
     service.payload["iat"] = int(time.time()) - 3600
     with_claims(service)
@@ -401,7 +435,9 @@ def test_an_older_answer_brings_nothing_back_after_an_empty_one(service: FakeSer
     assert held() == {}
 
 
-def test_a_credential_without_a_time_leaves_that_of_the_newest(service: FakeService) -> None:
+def test_a_credential_without_a_time_leaves_that_of_the_newest(
+    service: FakeService,
+) -> None:
     """Else an older one would be taken after it."""
     assert refetched(row()) is Refetched.STORED
     issued_at = row().credential_issued_at
@@ -423,7 +459,9 @@ def test_an_answer_about_somebody_else_revokes_nothing(service: FakeService) -> 
 
 
 @pytest.mark.parametrize(
-    ("ahead", "outcome"), [(290, Refetched.STORED), (310, Refetched.FAILED)], ids=["a bit", "far"]
+    ("ahead", "outcome"),
+    [(290, Refetched.STORED), (310, Refetched.FAILED)],
+    ids=["a bit", "far"],
 )
 def test_the_services_clock_may_be_a_little_ahead(
     service: FakeService, ahead: int, outcome: Refetched
@@ -444,7 +482,9 @@ def test_the_services_clock_may_be_a_little_ahead(
     ids=["revoked", "signed in anew", "due anew"],
 )
 @pytest.mark.parametrize("fails", [True, False])
-def test_what_comes_first_wins(service: FakeService, event: dict[str, Any], *, fails: bool) -> None:
+def test_what_comes_first_wins(
+    service: FakeService, event: dict[str, Any], *, fails: bool
+) -> None:
     """A revocation, a sign-in or an event while the answer or the failure is on its way: nothing
     of it is stored.
     """
@@ -468,7 +508,10 @@ def test_failures_back_off_on_the_row(service: FakeService) -> None:
         assert refetched(row()) is Refetched.FAILED
         most = MINUTE * 2 ** (failures - 1)
         assert most / 2 - timedelta(seconds=1) < due_in() <= most
-        assert (row().refetch_failures, row().last_error) == (failures, "malformed_answer")
+        assert (row().refetch_failures, row().last_error) == (
+            failures,
+            "malformed_answer",
+        )
     LinkedIdentity.objects.update(refetch_failures=30_000)
     refetched(row())
     assert due_in() <= 6 * HOUR
@@ -478,7 +521,9 @@ def test_failures_back_off_on_the_row(service: FakeService) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ["jwks", "token", "claims"])
-def test_an_outage_is_retried_after_a_pause(service: FakeService, endpoint: str) -> None:
+def test_an_outage_is_retried_after_a_pause(
+    service: FakeService, endpoint: str
+) -> None:
     """The row that met it waits: another one is tried first. Without keys nothing is spent."""
     expire_token()
     service.answers[endpoint] = html("500 Oops")
@@ -500,9 +545,16 @@ def test_a_fresh_token_that_is_refused_means_the_consent_is_gone(
     service.answers["claims"] = REJECTED
     with announced() as heard:
         assert refetched(row()) is Refetched.REAUTHORIZATION_NEEDED
-    assert (service.calls("token"), service.calls("claims")) == (1, 1 if is_fresh else 2)
+    assert (service.calls("token"), service.calls("claims")) == (
+        1,
+        1 if is_fresh else 2,
+    )
     grant = TokenGrant.objects.get()
-    assert (heard, grant.needs_reauthorization, grant.access_token) == ([row()], True, "")
+    assert (heard, grant.needs_reauthorization, grant.access_token) == (
+        [row()],
+        True,
+        "",
+    )
     assert (row().refetch_due_at, row().last_error) == (None, "reauthorization_needed")
 
 
@@ -515,7 +567,9 @@ def test_a_refresh_under_way_elsewhere_is_retried_soon(service: FakeService) -> 
     assert service.calls("token") == 0
 
 
-def test_a_credential_at_its_end_is_not_asked_for_without_a_pause(service: FakeService) -> None:
+def test_a_credential_at_its_end_is_not_asked_for_without_a_pause(
+    service: FakeService,
+) -> None:
     """A service that answers from a cache would be asked again and again."""
     service.payload["exp"] = int(time.time()) + 60
     assert refetched(row()) is Refetched.STORED
@@ -560,7 +614,9 @@ def test_a_failure_that_is_not_the_levels_own_ends_the_refetch(
     assert (service.calls("claims"), row().last_error) == (0, "rate_limited")
 
 
-def test_a_level_is_stored_though_the_claims_cannot_be_read(service: FakeService) -> None:
+def test_a_level_is_stored_though_the_claims_cannot_be_read(
+    service: FakeService,
+) -> None:
     """It is the service's own word, which needs no credential."""
     LinkedIdentity.objects.update(**LEVEL_TOO)
     service.kyc = {"kyc_level": "level_3"}

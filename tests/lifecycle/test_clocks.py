@@ -74,7 +74,11 @@ def test_a_revoked_claim_stays_closed_if_the_former_credential_comes_again(
     service.payload["iat"] = int(time.time() + ahead)
     assert refetched(identity) is Refetched.STORED
     assert is_open(identity)
-    deliver("claim.revoked", at=timezone.now() + timedelta(seconds=ahead), claim_type="age_over_18")
+    deliver(
+        "claim.revoked",
+        at=timezone.now() + timedelta(seconds=ahead),
+        claim_type="age_over_18",
+    )
     assert not is_open(identity)
     assert refetched(identity) is Refetched.STORED
     assert not is_open(identity)
@@ -83,7 +87,9 @@ def test_a_revoked_claim_stays_closed_if_the_former_credential_comes_again(
     assert is_open(identity)
 
 
-def test_a_revocation_of_all_claims_stays_too(service: FakeService, settings: Any) -> None:
+def test_a_revocation_of_all_claims_stays_too(
+    service: FakeService, settings: Any
+) -> None:
     """The level keeps the event's own time, so a newer statement about it counts."""
     settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
     ahead = timezone.now() + 3 * MINUTE
@@ -114,20 +120,25 @@ def test_what_comes_from_a_clock_that_is_behind_is_read_from_the_service(
 ) -> None:
     """Its own statement does not count: it may be older than what the site has read."""
     person(kyc_status="unverified", kyc_level="")
-    deliver(event_type, at=timezone.now() - behind, kyc_level="level_2", status="verified")
+    deliver(
+        event_type, at=timezone.now() - behind, kyc_level="level_2", status="verified"
+    )
     assert is_due() is is_due_then
     assert newest_outcome() == outcome
     assert LinkedIdentity.objects.get().kyc_status == "unverified"
 
 
 @pytest.mark.parametrize(
-    ("behind", "is_due_then"), [(5 * SECOND, True), (4 * MINUTE, True), (6 * MINUTE, False)]
+    ("behind", "is_due_then"),
+    [(5 * SECOND, True), (4 * MINUTE, True), (6 * MINUTE, False)],
 )
 def test_a_verification_that_seems_older_than_the_newest_read_is_read_again(
     behind: timedelta, *, is_due_then: bool
 ) -> None:
     """Long after the sign-in."""
-    person(signed_in_at=timezone.now() - 9 * HOUR, kyc_status="unverified", kyc_level="")
+    person(
+        signed_in_at=timezone.now() - 9 * HOUR, kyc_status="unverified", kyc_level=""
+    )
     deliver("kyc.verified", at=timezone.now() - behind, kyc_level="level_2")
     assert is_due() is is_due_then
 
@@ -155,7 +166,11 @@ def test_an_uncovered_level_is_not_kept_however_old_it_is(seconds: int) -> None:
     person(scopes=["claims:read"])
     deliver("kyc.verified", at=timezone.now() - seconds * SECOND, kyc_level="level_3")
     row = WebhookEvent.objects.get()
-    assert (row.outcome, row.payload, row.why_ignored) == ("ignored", None, "not_covered")
+    assert (row.outcome, row.payload, row.why_ignored) == (
+        "ignored",
+        None,
+        "not_covered",
+    )
     assert not is_due()
 
 
@@ -165,9 +180,21 @@ def test_an_uncovered_level_is_not_kept_however_old_it_is(seconds: int) -> None:
 BEFORE_SIGN_IN: list[list[tuple[str, timedelta]]] = [
     [("kyc.rejected", -4 * MINUTE), ("kyc.verified", -3 * MINUTE)],
     [("claim.revoked", -4 * MINUTE), ("kyc.verified", -3 * MINUTE)],
-    [("kyc.rejected", -4 * MINUTE), ("kyc.verified", -3 * MINUTE), ("kyc.verified", -2 * MINUTE)],
-    [("kyc.rejected", -4 * MINUTE), ("kyc.verified", -6 * MINUTE), ("kyc.verified", 1 * MINUTE)],
-    [("kyc.rejected", -4 * MINUTE), ("claim.revoked", -3 * MINUTE), ("kyc.verified", -MINUTE)],
+    [
+        ("kyc.rejected", -4 * MINUTE),
+        ("kyc.verified", -3 * MINUTE),
+        ("kyc.verified", -2 * MINUTE),
+    ],
+    [
+        ("kyc.rejected", -4 * MINUTE),
+        ("kyc.verified", -6 * MINUTE),
+        ("kyc.verified", 1 * MINUTE),
+    ],
+    [
+        ("kyc.rejected", -4 * MINUTE),
+        ("claim.revoked", -3 * MINUTE),
+        ("kyc.verified", -MINUTE),
+    ],
 ]
 
 

@@ -28,7 +28,9 @@ from tests.fake_service import FakeService
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-KEY = ECKey.generate_key("P-256", {"kid": "k", "alg": "ECDH-ES", "use": "enc"}, private=True)
+KEY = ECKey.generate_key(
+    "P-256", {"kid": "k", "alg": "ECDH-ES", "use": "enc"}, private=True
+)
 PNG = b"\x89PNG\r\n\x1a\n"
 SECRET = b"C0FFEE-1234567"
 
@@ -42,7 +44,10 @@ SEALED = jwe.encrypt_compact(
 
 
 def answer(*listed: Any, **beside: Any) -> dict[str, Any]:
-    return {"success": True, "data": {"user_id": "subject-1", "documents": list(listed), **beside}}
+    return {
+        "success": True,
+        "data": {"user_id": "subject-1", "documents": list(listed), **beside},
+    }
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -63,8 +68,12 @@ def identity(service: FakeService) -> Any:
         yield identity
 
 
-def read(identity: LinkedIdentity, scope: str = documents.CONTENT) -> tuple[Document, ...]:
-    return documents.read(identity, scope=scope, asked_by=identity.user, view="passport")
+def read(
+    identity: LinkedIdentity, scope: str = documents.CONTENT
+) -> tuple[Document, ...]:
+    return documents.read(
+        identity, scope=scope, asked_by=identity.user, view="passport"
+    )
 
 
 def test_a_good_answer_is_read(service: FakeService, identity: LinkedIdentity) -> None:
@@ -79,7 +88,9 @@ def test_an_odd_subject_is_quoted(service: FakeService) -> None:
     """In whatever path the site set."""
     odd, paths = "a/b ?ü{}", {"documents:read": "/v2/{subject}/documents"}
     service.answers["documents"] = answer(document(), user_id=odd)
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(DOCUMENT_PATHS=paths)}):
+    with override_settings(
+        DJANGO_IDENTITY={"default": service.settings(DOCUMENT_PATHS=paths)}
+    ):
         client = ServiceClient(conf.application())
         assert client.documents(odd, scope=documents.CONTENT, access_token=Secret("at"))
     assert service.newest("documents") == "/api/v1/v2/a%2Fb%20%3F%C3%BC%7B%7D/documents"
@@ -88,7 +99,10 @@ def test_an_odd_subject_is_quoted(service: FakeService) -> None:
 #: ``credentials/test_documents.py`` has what does not open, and content of another type.
 BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
     "plain content": (answer(document(content="C0FFEE-1234567")), DocumentUnreadable),
-    "the second is bad": (answer(document(), document(content="no")), DocumentUnreadable),
+    "the second is bad": (
+        answer(document(), document(content="no")),
+        DocumentUnreadable,
+    ),
     "of 24 MB": (answer(document(content="A" * (25 << 20))), MalformedAnswer),
     "of another subject": (answer(document(), user_id="subject-2"), SubjectMismatch),
     "of two subjects": (answer(document(), sub="subject-2"), SubjectMismatch),
@@ -96,7 +110,10 @@ BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
     "too many": (answer(*[document()] * 21), MalformedAnswer),
     "no object": (answer("C0FFEE-1234567"), MalformedAnswer),
     "no type": (answer(document(document_type=None)), MalformedAnswer),
-    "a type of another type": (answer(document(document_type=["passport"])), MalformedAnswer),
+    "a type of another type": (
+        answer(document(document_type=["passport"])),
+        MalformedAnswer,
+    ),
     "content of another type": (answer(document(content=["x"])), MalformedAnswer),
     "a status of another type": (answer(document(status=1)), MalformedAnswer),
 }
@@ -128,7 +145,9 @@ def test_metadata_of_another_subject_is_refused(
     service: FakeService, identity: LinkedIdentity, named: str
 ) -> None:
     """The same rules without content."""
-    service.answers["metadata"] = answer(document()) | {"data": {"documents": [], named: "other"}}
+    service.answers["metadata"] = answer(document()) | {
+        "data": {"documents": [], named: "other"}
+    }
     with pytest.raises(SubjectMismatch):
         read(identity, documents.METADATA)
     service.answers["metadata"] = answer(document(), user_id=None)
@@ -154,9 +173,14 @@ def test_the_end_of_the_consent_meanwhile_wins(
         read(identity)
 
 
-def test_without_a_path_nothing_is_asked(service: FakeService, identity: LinkedIdentity) -> None:
+def test_without_a_path_nothing_is_asked(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
     """In live there is no default."""
     given = service.settings(DOCUMENT_PATHS={})
-    with override_settings(DJANGO_IDENTITY={"default": given}), pytest.raises(ConfigurationError):
+    with (
+        override_settings(DJANGO_IDENTITY={"default": given}),
+        pytest.raises(ConfigurationError),
+    ):
         read(identity)
     assert service.calls("documents") == 0

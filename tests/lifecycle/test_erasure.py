@@ -37,7 +37,14 @@ from tests.views.connect.pages import browser_of, hand_in
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SUBJECT = "subject-1"
-PERSONAL = (SUBJECT, "ada@example.org", "Augusta", "Lovelace", "Vendor-of-hers", "note-on-her")
+PERSONAL = (
+    SUBJECT,
+    "ada@example.org",
+    "Augusta",
+    "Lovelace",
+    "Vendor-of-hers",
+    "note-on-her",
+)
 
 
 class Deleting(IdentityPolicy):
@@ -77,7 +84,9 @@ def with_policy(settings: Any, policy: type) -> None:
 def whole_database() -> str:
     """Every value of every table, as text, and what the sessions say."""
     with connection.cursor() as cursor:
-        found = [f"session: {session.get_decoded()!r}" for session in Session.objects.all()]
+        found = [
+            f"session: {session.get_decoded()!r}" for session in Session.objects.all()
+        ]
         for table in connection.introspection.table_names(cursor):
             cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
             found += [f"{table}: {row!r}" for row in cursor.fetchall()]
@@ -90,7 +99,12 @@ def lived(service: FakeService, settings: Any) -> Client:
     service.profile = {"first_name": "Augusta", "last_name": "Lovelace"}
     browser = Client()
     sign_in(browser, "/?note-on-her")
-    deliver("kyc.verified", provider="Vendor-of-hers", note="note-on-her", kyc_level="level_2")
+    deliver(
+        "kyc.verified",
+        provider="Vendor-of-hers",
+        note="note-on-her",
+        kyc_level="level_2",
+    )
     deliver("claim.issued", event_id=f"evt-of-{SUBJECT}", claim_type="age_over_18")
     return browser
 
@@ -127,7 +141,10 @@ def test_nothing_is_left(service: FakeService, settings: Any, name: str) -> None
     receipt = ErasureReceipt.objects.get()
     assert receipt.erased_at is not None
     assert (receipt.identity_id, receipt.user_id) == (None, None)
-    counts = {name: receipt.counts[name] for name in ("linkedidentity", "webhookevent", "user")}
+    counts = {
+        name: receipt.counts[name]
+        for name in ("linkedidentity", "webhookevent", "user")
+    }
     assert counts == {"linkedidentity": 1, "webhookevent": 3, "user": 1}
     assert not is_signed_in(browser)
     user = User.objects.get()
@@ -137,13 +154,19 @@ def test_nothing_is_left(service: FakeService, settings: Any, name: str) -> None
         assert (row.subject, row.payload, row.event_id) == ("", None, "")
         assert all([row.event_type, row.subject_digest, row.event_digest])
     days = conf.application().event_days
-    WebhookEvent.objects.update(received_at=timezone.now() - timezone.timedelta(days=days + 1))
+    WebhookEvent.objects.update(
+        received_at=timezone.now() - timezone.timedelta(days=days + 1)
+    )
     upkeep.tend()
     assert not WebhookEvent.objects.exists()
 
 
-@pytest.mark.parametrize("page", ["identity:account", "identity:download", "identity_api:me"])
-def test_no_cache_shows_a_page_of_before(service: FakeService, settings: Any, page: str) -> None:
+@pytest.mark.parametrize(
+    "page", ["identity:account", "identity:download", "identity_api:me"]
+)
+def test_no_cache_shows_a_page_of_before(
+    service: FakeService, settings: Any, page: str
+) -> None:
     """Not even one around the whole site that ignores ``no-store``."""
     settings.MIDDLEWARE = [
         "django.middleware.cache.UpdateCacheMiddleware",
@@ -161,10 +184,15 @@ def test_no_cache_shows_a_page_of_before(service: FakeService, settings: Any, pa
     assert after.content != before.content
 
 
-def test_events_that_come_late_leave_nobody(service: FakeService, settings: Any) -> None:
+def test_events_that_come_late_leave_nobody(
+    service: FakeService, settings: Any
+) -> None:
     """Of any type, and repeats as well."""
     lived(service, settings)
-    late = [event_body(name, note="note-on-her") for name in ("kyc.verified", "wallet.opened")]
+    late = [
+        event_body(name, note="note-on-her")
+        for name in ("kyc.verified", "wallet.opened")
+    ]
     deliver("data.deletion_requested")
     upkeep.tend()
     for body in late + late:
@@ -173,7 +201,9 @@ def test_events_that_come_late_leave_nobody(service: FakeService, settings: Any)
     assert [value for value in PERSONAL if value in held] == []
 
 
-def test_the_sites_part_may_fail(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_sites_part_may_fail(
+    settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     """Nothing is done by halves; it is pending, loud, says nobody's name, and tried again."""
     with_policy(settings, Failing)
     identity = make_identity(make_user())
@@ -181,7 +211,11 @@ def test_the_sites_part_may_fail(settings: Any, caplog: pytest.LogCaptureFixture
     caplog.clear()
     upkeep.tend()
     receipt = ErasureReceipt.objects.get()
-    assert (receipt.erased_at, receipt.attempts, receipt.error) == (None, 1, "RuntimeError")
+    assert (receipt.erased_at, receipt.attempts, receipt.error) == (
+        None,
+        1,
+        "RuntimeError",
+    )
     assert LinkedIdentity.objects.filter(pk=identity.pk).exists()
     assert User.objects.get().username == "ada"
     assert "ERROR" in [record.levelname for record in caplog.records]
@@ -197,7 +231,8 @@ def test_the_sites_part_may_fail(settings: Any, caplog: pytest.LogCaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("policy", "error"), [(Hiding, "AccountStillThere"), (Protected, "ProtectedError: auth.User")]
+    ("policy", "error"),
+    [(Hiding, "AccountStillThere"), (Protected, "ProtectedError: auth.User")],
 )
 def test_an_account_that_is_still_there_is_not_erased(
     settings: Any, policy: type, error: str
@@ -225,7 +260,8 @@ def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
 
 
 @pytest.mark.parametrize(
-    "way", [sign_in, hand_in, lambda browser: browser.post(reverse("identity:disconnect"))]
+    "way",
+    [sign_in, hand_in, lambda browser: browser.post(reverse("identity:disconnect"))],
 )
 def test_nobody_comes_back_or_leaves_while_it_is_pending(
     service: FakeService, settings: Any, way: Any
@@ -259,7 +295,8 @@ def erase_by_service(_user: User) -> None:
 
 
 @pytest.mark.parametrize(
-    "request_erasure", [erase_by_page, erase_by_operator, erase_by_command, erase_by_service]
+    "request_erasure",
+    [erase_by_page, erase_by_operator, erase_by_command, erase_by_service],
 )
 def test_the_consent_ends_in_the_transaction_that_writes_the_receipt(
     settings: Any, request_erasure: Callable[[User], None]
@@ -296,7 +333,9 @@ def test_an_identity_that_was_linked_beside_the_request_is_asked_for(
         "second": {**given, "WEBHOOK_SECRETS": ["b" * 32]},
     }
     user = make_user()
-    make_identity(user, application="second", subject="subject-2", consent=Consent.REVOKED)
+    make_identity(
+        user, application="second", subject="subject-2", consent=Consent.REVOKED
+    )
     now = timezone.now()
     request = {"user": user, "requested_at": now, "next_attempt_at": now}
     ErasureReceipt.objects.create(application="second", **request)
@@ -304,7 +343,9 @@ def test_an_identity_that_was_linked_beside_the_request_is_asked_for(
     assert "erasure_pending" in sign_in(Client()).content.decode()
 
 
-def test_who_was_on_the_way_back_is_refused_after_it(service: FakeService, settings: Any) -> None:
+def test_who_was_on_the_way_back_is_refused_after_it(
+    service: FakeService, settings: Any
+) -> None:
     """The sign-in began before the deletion, and comes back when all is erased."""
     lived(service, settings)
     browser = Client()
@@ -336,7 +377,9 @@ def test_a_link_by_code_gives_no_say_about_the_account() -> None:
     make_identity_by_code(user)
     browser = browser_of(user)
     for erase in (browser.get, browser.post):
-        assert erase(reverse("identity:erase"))["Location"] == reverse("identity:account")
+        assert erase(reverse("identity:erase"))["Location"] == reverse(
+            "identity:account"
+        )
     user.refresh_from_db()
     assert user.is_active
     assert not ErasureReceipt.objects.exists()
@@ -359,7 +402,9 @@ def test_the_policy_of_the_identitys_application_decides(settings: Any) -> None:
     assert (receipt.erased_at, receipt.error) == (None, "AccountStillThere")
 
 
-def test_the_person_and_the_operator_erase_what_they_see(two_applications: None) -> None:
+def test_the_person_and_the_operator_erase_what_they_see(
+    two_applications: None,
+) -> None:
     """The account with all its identities, and nothing else."""
     first, second = two_accounts()
     identity = first.linked_identities.get(application="second")
@@ -371,12 +416,16 @@ def test_the_person_and_the_operator_erase_what_they_see(two_applications: None)
 
 
 @pytest.mark.parametrize("link", [make_identity, make_identity_by_code])
-def test_the_services_request_takes_its_subject(two_applications: None, link: Any) -> None:
+def test_the_services_request_takes_its_subject(
+    two_applications: None, link: Any
+) -> None:
     """From an older account only the link goes. The codes that were entered there count on."""
     user = make_user()
     link(user, account_made=False)
     make_identity(user, subject="subject-2", application="second", account_made=False)
-    ConnectRedemption.objects.create(user=user, code_digest="0", expires_at=timezone.now())
+    ConnectRedemption.objects.create(
+        user=user, code_digest="0", expires_at=timezone.now()
+    )
     deliver("data.deletion_requested")
     erasure.retry_pending()
     user.refresh_from_db()
@@ -387,7 +436,9 @@ def test_the_services_request_takes_its_subject(two_applications: None, link: An
     assert (receipt.account_kept, receipt.counts["linkedidentity"]) == ("older", 1)
 
 
-def test_an_account_that_goes_takes_its_other_identities(two_applications: None) -> None:
+def test_an_account_that_goes_takes_its_other_identities(
+    two_applications: None,
+) -> None:
     first, _second = two_accounts()
     deliver("data.deletion_requested")
     erasure.retry_pending()

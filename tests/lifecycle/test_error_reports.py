@@ -40,7 +40,9 @@ def reported(error: BaseException) -> str:
     # The first frame is the test's, which knows what the service sends.
     error.__traceback__ = error.__traceback__.tb_next
     reporter = ExceptionReporter(None, type(error), error, error.__traceback__)
-    ours = [frame for frame in reporter.get_traceback_frames() if OURS in frame["filename"]]
+    ours = [
+        frame for frame in reporter.get_traceback_frames() if OURS in frame["filename"]
+    ]
     assert ours
     return reporter.get_traceback_html() + reporter.get_traceback_text()
 
@@ -76,7 +78,9 @@ def fails_at(statement: str, number: int) -> Callable[..., Any]:
 
 
 def huge(held: socket.socket) -> None:
-    held.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + SENT[0].encode() * 30_000)
+    held.sendall(
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + SENT[0].encode() * 30_000
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,7 +137,9 @@ def test_a_refetch_that_cannot_be_stored_shows_no_credential(
     credential = service.credential()
     service.bend = lambda _another: credential
     service.answers["token"] = GOOD
-    lost = connection.execute_wrapper(fails_at(statement, 2 if statement == "UPDATE" else 0))
+    lost = connection.execute_wrapper(
+        fails_at(statement, 2 if statement == "UPDATE" else 0)
+    )
     with lost, pytest.raises(DatabaseError) as caught:
         refetch.fetch(identity)
     shown = reported(caught.value) + collected(caught.value)

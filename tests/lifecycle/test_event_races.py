@@ -57,12 +57,16 @@ def delivered(event_type: str, identity: LinkedIdentity) -> Call:
     ],
     ids=str,
 )
-def test_revocations_under_all_applications_of_one_account(event_types: tuple[str, ...]) -> None:
+def test_revocations_under_all_applications_of_one_account(
+    event_types: tuple[str, ...],
+) -> None:
     """Each ends all sessions of the account, and so writes the identities of the others."""
     statuses: list[int] = []
     for number in range(PEOPLE):
         pairs = zip(event_types, person(number), strict=True)
-        statuses += at_once(delivered(event_type, identity) for event_type, identity in pairs)
+        statuses += at_once(
+            delivered(event_type, identity) for event_type, identity in pairs
+        )
     assert statuses == [200] * (PEOPLE * len(ALIASES))
     assert {each.outcome for each in WebhookEvent.objects.all()} == {"applied"}
     revoked = LinkedIdentity.objects.filter(consent=Consent.REVOKED).count()
@@ -84,7 +88,9 @@ def erased_as_a_subject(identity: LinkedIdentity) -> int:
 
 
 @pytest.mark.parametrize("other", [disconnected, erased, erased_as_a_subject])
-def test_a_revocation_beside_the_persons_own_wish(other: Callable[[LinkedIdentity], int]) -> None:
+def test_a_revocation_beside_the_persons_own_wish(
+    other: Callable[[LinkedIdentity], int],
+) -> None:
     statuses: list[int] = []
     for number in range(PEOPLE):
         first, second, third = person(number)
@@ -105,4 +111,6 @@ def test_an_event_and_its_repeats_at_once() -> None:
         call = partial(post, body, application=identity.application)
         assert {each.status_code for each in at_once([call] * 4)} == {200}
     assert ErasureReceipt.objects.count() == PEOPLE
-    assert WebhookEvent.objects.filter(received_at__lte=timezone.now()).count() == PEOPLE
+    assert (
+        WebhookEvent.objects.filter(received_at__lte=timezone.now()).count() == PEOPLE
+    )

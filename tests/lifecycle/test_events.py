@@ -68,7 +68,8 @@ def state() -> dict[str, Any]:
         "kyc": (identity.kyc_status, identity.kyc_level, identity.kyc_provider),
         "said": identity.kyc_said_at,
         "claims": sorted(
-            StoredClaim.objects.values_list("claim_type", "revoked_at", "valid_until"), key=str
+            StoredClaim.objects.values_list("claim_type", "revoked_at", "valid_until"),
+            key=str,
         ),
         "grant": TokenGrant.objects.exists(),
         "erasure": ErasureReceipt.objects.count(),
@@ -97,7 +98,9 @@ def test_a_repeat_does_nothing_whatever_its_body() -> None:
     assert outcomes() == ["applied"]
 
 
-@pytest.mark.parametrize("other", ["evt_A ", "Evt_A", "evt_Á", "evt_\u0041\u0301", " evt_A"])
+@pytest.mark.parametrize(
+    "other", ["evt_A ", "Evt_A", "evt_Á", "evt_\u0041\u0301", " evt_A"]
+)
 def test_ids_are_compared_exactly(other: str) -> None:
     """Case, accents and blanks tell events apart, whatever the collation."""
     for event_id in ("evt_A", other):
@@ -105,7 +108,9 @@ def test_ids_are_compared_exactly(other: str) -> None:
     assert WebhookEvent.objects.count() == 2
 
 
-@pytest.mark.parametrize("other", ["SUBJECT-1", "subject-1 ", " subject-1", "sübject-1"])
+@pytest.mark.parametrize(
+    "other", ["SUBJECT-1", "subject-1 ", " subject-1", "sübject-1"]
+)
 def test_subjects_are_compared_exactly(other: str) -> None:
     linked()
     deliver("consent.revoked", subject=other)
@@ -129,9 +134,15 @@ def test_a_revocation_takes_everything_at_once(name: str) -> None:
     held = LinkedIdentity.objects.get()
     assert held.consent == Consent.REVOKED
     assert (held.kyc_level, held.kyc_status, held.kyc_provider) == ("", "", "")
-    assert (held.credential_expires_at, held.refetch_due_at, held.scopes) == (None, None, [])
+    assert (held.credential_expires_at, held.refetch_due_at, held.scopes) == (
+        None,
+        None,
+        [],
+    )
     assert not TokenGrant.objects.exists()
-    assert list(StoredClaim.objects.values_list("value", "valid_until")) == [(None, None)]
+    assert list(StoredClaim.objects.values_list("value", "valid_until")) == [
+        (None, None)
+    ]
     assert not standing_of(identity.user).is_linked
 
 
@@ -163,7 +174,11 @@ def test_an_issued_claim_makes_the_refetch_due() -> None:
 
 @pytest.mark.parametrize(
     ("event_type", "messages"),
-    [("claim.issued", [["default", 1]]), ("claim.revoked", []), ("consent.revoked", [])],
+    [
+        ("claim.issued", [["default", 1]]),
+        ("claim.revoked", []),
+        ("consent.revoked", []),
+    ],
 )
 def test_no_broker_delays_a_revocation(
     published: Published, handled: Handled, event_type: str, messages: list[Any]
@@ -201,13 +216,17 @@ STATEMENTS: list[tuple[str, timedelta, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(
-    "chosen", spread(itertools.combinations(range(len(STATEMENTS)), 3), every=5), ids=str
+    "chosen",
+    spread(itertools.combinations(range(len(STATEMENTS)), 3), every=5),
+    ids=str,
 )
 def test_three_statements_end_alike_in_every_order(chosen: tuple[int, ...]) -> None:
     """Whatever the site's own answer said before."""
     ends = []
     for order in itertools.permutations(chosen):
-        identity = linked(kyc_said_at=NOW - 3 * MINUTE, credential_issued_at=NOW - 3 * MINUTE)
+        identity = linked(
+            kyc_said_at=NOW - 3 * MINUTE, credential_issued_at=NOW - 3 * MINUTE
+        )
         StoredClaim.objects.update(valid_until=NOW + HOUR)
         for number in order:
             event_type, offset, about = STATEMENTS[number]
@@ -330,7 +349,12 @@ def test_an_event_of_an_unknown_type_is_kept_for_its_handlers(handled: Handled) 
 # Whom an event names
 
 
-WITHDRAWALS = ["kyc.rejected", "claim.revoked", "consent.revoked", "data.deletion_requested"]
+WITHDRAWALS = [
+    "kyc.rejected",
+    "claim.revoked",
+    "consent.revoked",
+    "data.deletion_requested",
+]
 
 
 def about_a_customer(event_type: str, event_id: str = "evt_1") -> bytes:
@@ -354,7 +378,11 @@ def test_a_withdrawal_that_names_nobody_is_not_acknowledged_for_an_hour(
     assert [each.status_code for each in responses] == [422, 422]
     assert responses[0].json()["error"]["code"] == "names_nobody"
     row = WebhookEvent.objects.get()
-    assert (row.event_type, row.outcome, row.next_attempt_at) == (event_type, "failed", None)
+    assert (row.event_type, row.outcome, row.next_attempt_at) == (
+        event_type,
+        "failed",
+        None,
+    )
     assert (row.subject, row.payload, row.event_id) == ("", None, "")
     assert "data.customer.ref" in row.error
     assert "data.customer.ref" in caplog.text
@@ -363,7 +391,9 @@ def test_a_withdrawal_that_names_nobody_is_not_acknowledged_for_an_hour(
     assert post(body).status_code == 200
 
 
-@pytest.mark.parametrize("event_type", ["kyc.verified", "claim.issued", "consent.granted"])
+@pytest.mark.parametrize(
+    "event_type", ["kyc.verified", "claim.issued", "consent.granted"]
+)
 def test_any_other_event_that_names_nobody_is_acknowledged(
     event_type: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -439,7 +469,12 @@ def test_a_deletion_revokes_at_once_and_asks_for_the_erasure() -> None:
 
 @pytest.mark.parametrize(
     ("days", "linked_for", "outcome"),
-    [(1, 0, "applied"), (100, 0, "applied"), (400, 500, "applied"), (400, 0, "superseded")],
+    [
+        (1, 0, "applied"),
+        (100, 0, "applied"),
+        (400, 500, "applied"),
+        (400, 0, "superseded"),
+    ],
 )
 def test_a_late_deletion_is_honoured(days: int, linked_for: int, outcome: str) -> None:
     """After a sign-in in between too, unless it is older than the records and than the link."""
@@ -482,7 +517,9 @@ def test_a_receipt_keeps_no_event_id(event_id: str) -> None:
 def fail_at(verb: str, table: str) -> Execute:
     """Lets the statements of this kind fail."""
 
-    def execute(execute: Execute, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+    def execute(
+        execute: Execute, sql: str, parameters: Any, many: bool, context: Any
+    ) -> Any:
         if sql.startswith(verb) and table in sql:
             raise OperationalError("deadlock detected")
         return execute(sql, parameters, many, context)
@@ -524,7 +561,9 @@ def test_an_event_that_cannot_be_applied_is_delivered_again(
         ("consent.granted", {"consent": "granted"}),
     ],
 )
-def test_upkeep_applies_what_a_crash_left(event_type: str, ends: dict[str, str]) -> None:
+def test_upkeep_applies_what_a_crash_left(
+    event_type: str, ends: dict[str, str]
+) -> None:
     """Without the payload: a withdrawal acts, anything else only makes the re-fetch due."""
     linked()
     event = events.Event.parse(event_body(event_type, kyc_level="level_9"))

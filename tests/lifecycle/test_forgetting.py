@@ -233,7 +233,9 @@ def test_sessions_end_with_an_identity_that_the_site_deletes(
     browser = Client()
     sign_in(browser)
     identity = LinkedIdentity.objects.get()
-    make_identity(identity.user, subject="subject-2", application="second", account_made=False)
+    make_identity(
+        identity.user, subject="subject-2", application="second", account_made=False
+    )
     assert is_signed_in(browser)
     way(identity.user, identity)
     assert not is_signed_in(browser)
@@ -244,7 +246,11 @@ def test_a_link_that_was_never_granted_ends_no_session(told: Told) -> None:
     user = make_user()
     kept = make_identity(user)
     refused = make_identity(
-        user, subject="subject-2", application="second", account_made=False, consent="revoked"
+        user,
+        subject="subject-2",
+        application="second",
+        account_made=False,
+        consent="revoked",
     )
     make_event(refused, "kyc.verified")
     withdrawal.delete(refused)
@@ -255,7 +261,9 @@ def test_a_link_that_was_never_granted_ends_no_session(told: Told) -> None:
     assert kept.session_epoch == epoch
 
 
-def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(told: Told) -> None:
+def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(
+    told: Told,
+) -> None:
     """Its subject may be linked anew, to somebody else."""
     stale = make_identity(make_user())
     LinkedIdentity.objects.get().delete()
@@ -267,7 +275,9 @@ def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(told: Told
     assert told == []
 
 
-@pytest.mark.parametrize("way", [site_deletes_the_identity, person_disconnects, operator_erases])
+@pytest.mark.parametrize(
+    "way", [site_deletes_the_identity, person_disconnects, operator_erases]
+)
 def test_a_row_that_was_moved_goes_with_its_events(
     way: Callable[[User, LinkedIdentity], None], told: Told
 ) -> None:
@@ -302,7 +312,9 @@ def test_a_site_with_a_user_model_of_its_own_closes_accounts(tmp_path: Path) -> 
         "DJANGO_SETTINGS_MODULE": "tests.sites.custom_user.settings",
     }
     command = [sys.executable, "-m", "tests.lifecycle.closing"]
-    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    )
     found = json.loads(said.stdout)
     assert found["told"] == found["keys"]
     assert found["left"] == 0
@@ -339,7 +351,9 @@ def test_ten_thousand_events_are_emptied_in_time() -> None:
     [like] = [make_event(identity, "claim.issued")]
     rows = []
     for number in range(10_000):
-        values = {field.attname: getattr(like, field.attname) for field in like._meta.fields}
+        values = {
+            field.attname: getattr(like, field.attname) for field in like._meta.fields
+        }
         values |= {"id": None, "event_digest": digest("many", str(number))}
         rows.append(WebhookEvent(**values))
     WebhookEvent.objects.bulk_create(rows, batch_size=500)

@@ -14,7 +14,14 @@ from django.utils import timezone
 
 from django_identity import conf, handlers
 from django_identity.handlers import on_event
-from django_identity.lifecycle import attempts, erasure, events, follow_up, upkeep, withdrawal
+from django_identity.lifecycle import (
+    attempts,
+    erasure,
+    events,
+    follow_up,
+    upkeep,
+    withdrawal,
+)
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.service.webhooks import Event
 from tests.deliveries import deliver, event_body, post
@@ -183,7 +190,10 @@ def test_a_replay_has_all_tries_again(register: Register) -> None:
     [
         ([], "Name events"),
         (["--since", "yesterday"], "--since"),
-        (["evt_x"], r"^1 event\(s\) left out: not stored, emptied, or in a worker's hands$"),
+        (
+            ["evt_x"],
+            r"^1 event\(s\) left out: not stored, emptied, or in a worker's hands$",
+        ),
     ],
 )
 def test_the_command_wants_to_know_which(arguments: list[str], said: str) -> None:
@@ -317,7 +327,9 @@ def test_handlers_see_what_became_of_the_event(identity: LinkedIdentity) -> None
 # One event that cannot be applied
 
 
-def locked_out(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+def locked_out(
+    execute: Any, sql: str, parameters: Any, many: bool, context: Any
+) -> Any:
     """Somebody has the identity for longer than the database lets others wait."""
     if sql.startswith("UPDATE") and "linkedidentity" in sql:
         raise OperationalError("lock wait timeout exceeded")
@@ -343,7 +355,11 @@ def test_one_event_that_cannot_be_applied_ends_no_run(
     with connection.execute_wrapper(locked_out):
         upkeep.tend()
     failed, other = WebhookEvent.objects.order_by("pk")
-    assert (failed.outcome, failed.attempts, failed.error) == ("", 1, "OperationalError")
+    assert (failed.outcome, failed.attempts, failed.error) == (
+        "",
+        1,
+        "OperationalError",
+    )
     assert failed.next_attempt_at > timezone.now()
     assert other.outcome == "ignored"
     assert "identity.event.failed" in caplog.text
@@ -364,16 +380,28 @@ def test_a_revocation_is_never_given_up(identity: LinkedIdentity) -> None:
     assert (event.outcome, event.error) == ("applied", "")
 
 
-def test_a_deletion_under_an_alias_that_is_gone_is_applied(identity: LinkedIdentity) -> None:
+def test_a_deletion_under_an_alias_that_is_gone_is_applied(
+    identity: LinkedIdentity,
+) -> None:
     """With the default application's settings; the others have their turn."""
     LinkedIdentity.objects.all().delete()
     former = make_identity(identity.user, application="former")
-    make_event(former, "data.deletion_requested", outcome="", attempts=0, event_id="", subject="")
+    make_event(
+        former,
+        "data.deletion_requested",
+        outcome="",
+        attempts=0,
+        event_id="",
+        subject="",
+    )
     stored("claim.issued", subject="nobody")
     WebhookEvent.objects.update(next_attempt_at=timezone.now())
     upkeep.tend()
     assert not LinkedIdentity.objects.exists()
-    assert set(WebhookEvent.objects.values_list("outcome", flat=True)) == {"applied", "ignored"}
+    assert set(WebhookEvent.objects.values_list("outcome", flat=True)) == {
+        "applied",
+        "ignored",
+    }
 
 
 # Stored, and applied by upkeep: the content comes later
@@ -395,7 +423,9 @@ def test_handlers_wait_for_the_content(register: Register) -> None:
 
 def test_the_handler_of_a_revocation_gets_its_subject(identity: LinkedIdentity) -> None:
     subjects: list[str] = []
-    on_event("consent.revoked", name="notes")(lambda event: subjects.append(event.subject))
+    on_event("consent.revoked", name="notes")(
+        lambda event: subjects.append(event.subject)
+    )
     body = stored("consent.revoked")
     attempt(2)
     post(body)
@@ -404,8 +434,12 @@ def test_the_handler_of_a_revocation_gets_its_subject(identity: LinkedIdentity) 
     assert subjects == ["subject-1"]
 
 
-@pytest.mark.parametrize(("subject", "outcome"), [("nobody", "ignored"), ("", "failed")])
-def test_no_handler_runs_for_nobody(register: Register, subject: str, outcome: str) -> None:
+@pytest.mark.parametrize(
+    ("subject", "outcome"), [("nobody", "ignored"), ("", "failed")]
+)
+def test_no_handler_runs_for_nobody(
+    register: Register, subject: str, outcome: str
+) -> None:
     """Whether nobody is linked to the subject, or the event names none."""
     calls = register("consent.revoked", "first")
     body = stored("consent.revoked", subject=subject)
@@ -419,7 +453,9 @@ def test_no_handler_runs_for_nobody(register: Register, subject: str, outcome: s
 
 @pytest.mark.parametrize("leave", [erase, withdrawal.disconnect])
 def test_content_is_not_added_to_an_emptied_event(
-    register: Register, identity: LinkedIdentity, leave: Callable[[LinkedIdentity], object]
+    register: Register,
+    identity: LinkedIdentity,
+    leave: Callable[[LinkedIdentity], object],
 ) -> None:
     calls = register("kyc.verified", "first")
     LinkedIdentity.objects.update(account_made=False)
@@ -476,7 +512,9 @@ def test_content_that_comes_while_a_worker_has_the_row_is_handled_later(
     assert len(calls) == 1
 
 
-def test_emptied_events_that_were_not_applied_stay_due(identity: LinkedIdentity) -> None:
+def test_emptied_events_that_were_not_applied_stay_due(
+    identity: LinkedIdentity,
+) -> None:
     """Nobody else would apply them."""
     stored("claim.revoked")
     LinkedIdentity.objects.update(account_made=False)

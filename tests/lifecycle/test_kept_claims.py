@@ -34,7 +34,9 @@ def keep(settings: Any, service: FakeService, *names: str) -> None:
 
 def everything_stored() -> str:
     models = apps.get_app_config("django_identity").get_models()
-    return "\n".join(str(row) for model in models for row in model._base_manager.values())
+    return "\n".join(
+        str(row) for model in models for row in model._base_manager.values()
+    )
 
 
 @pytest.fixture
@@ -51,7 +53,9 @@ def browser(service: FakeService, settings: Any) -> Client:
 def test_a_sign_in_and_a_re_fetch_drop_the_others(browser: Client) -> None:
     user = LinkedIdentity.objects.get().user
     assert claims_of(user) == {"age_over_18": True}
-    LinkedIdentity.objects.update(refetch_due_at=timezone.now(), credential_issued_at=None)
+    LinkedIdentity.objects.update(
+        refetch_due_at=timezone.now(), credential_issued_at=None
+    )
     upkeep.run()
     assert LinkedIdentity.objects.get().credential_issued_at is not None
     assert claims_of(again(user)) == {"age_over_18": True}
@@ -76,7 +80,9 @@ def test_a_proven_claim_that_the_answer_does_not_list_is_dropped_too(
     assert not [text for text in DROPPED if text in everything_stored()]
 
 
-def test_a_shorter_list_drops_at_the_next_upkeep(service: FakeService, settings: Any) -> None:
+def test_a_shorter_list_drops_at_the_next_upkeep(
+    service: FakeService, settings: Any
+) -> None:
     identity = make_identity(make_user())
     make_claim(identity, "age_over_18")
     make_claim(identity, "country_resident", {"country": "NG"})
@@ -113,6 +119,8 @@ def test_the_account_page_says_what_is_kept(browser: Client) -> None:
 
 
 @pytest.mark.parametrize("given", [[], "age_over_18", ["age_over_18=1"], [""], [7]])
-def test_a_list_that_is_none(service: FakeService, settings: Any, given: object) -> None:
+def test_a_list_that_is_none(
+    service: FakeService, settings: Any, given: object
+) -> None:
     settings.DJANGO_IDENTITY = {"default": service.settings(KEEP_CLAIMS=given)}
     assert [problem.check_id for problem in conf.problems()] == ["E004"]

@@ -12,7 +12,11 @@ from django.test import override_settings
 from django_identity import conf
 from django_identity.conf import Application
 from django_identity.credentials import RejectionReason, VerifiedCredential
-from django_identity.exceptions import CredentialRejected, KeysUnavailable, SubjectMismatch
+from django_identity.exceptions import (
+    CredentialRejected,
+    KeysUnavailable,
+    SubjectMismatch,
+)
 from django_identity.lifecycle import key_sets
 from tests.fake_service import (
     FakeService,
@@ -25,7 +29,13 @@ from tests.fake_service import (
     silent,
     truncated,
 )
-from tests.lifecycle.key_origin import claims_answer, document, publish, slowly, time_passes
+from tests.lifecycle.key_origin import (
+    claims_answer,
+    document,
+    publish,
+    slowly,
+    time_passes,
+)
 
 BUSY = answer({"error": "busy"}, status="503 Busy")
 
@@ -41,14 +51,18 @@ def site(origin: FakeService) -> Application:
     return conf.application()
 
 
-def verified(site: Application, service: FakeService, kid: str, **head: Any) -> VerifiedCredential:
+def verified(
+    site: Application, service: FakeService, kid: str, **head: Any
+) -> VerifiedCredential:
     given = claims_answer(service, kid, **head)
     proof = key_sets.verify_answer(site, given, subject=service.subject)
     assert proof is not None
     return proof
 
 
-def reason_of(site: Application, service: FakeService, kid: str, **head: Any) -> RejectionReason:
+def reason_of(
+    site: Application, service: FakeService, kid: str, **head: Any
+) -> RejectionReason:
     """Why a credential under that key is rejected."""
     with pytest.raises(CredentialRejected) as caught:
         verified(site, service, kid, **head)
@@ -79,15 +93,21 @@ def test_the_request_carries_nothing(origin: FakeService, site: Application) -> 
         assert b"accept-encoding: identity" in sent
 
 
-def test_64_kb_of_any_content_type_are_a_set(origin: FakeService, site: Application) -> None:
+def test_64_kb_of_any_content_type_are_a_set(
+    origin: FakeService, site: Application
+) -> None:
     """Key sets are served as all sorts of things."""
     body = document("key-1").ljust(64 * 1024)
     origin.answers["jwks"] = http(body, headers="Content-Type: text/html\r\n")
     assert repr(key_sets.current(site)) == "<KeySet ['key-1']>"
 
 
-@pytest.mark.parametrize("status", ["201 Created", "206 Partial", "400 Bad", "404 No", "500 Oops"])
-def test_an_error_body_is_never_keys(origin: FakeService, site: Application, status: str) -> None:
+@pytest.mark.parametrize(
+    "status", ["201 Created", "206 Partial", "400 Bad", "404 No", "500 Oops"]
+)
+def test_an_error_body_is_never_keys(
+    origin: FakeService, site: Application, status: str
+) -> None:
     """Only a 200 answers, however good the rest looks."""
     publish(origin, "key-1", status=status)
     with pytest.raises(KeysUnavailable):
@@ -100,7 +120,9 @@ def test_an_error_body_is_never_keys(origin: FakeService, site: Application, sta
      truncated, BUSY],
     ids=["html", "no keys", "repeated", "a byte too long", "truncated", "busy"],
 )  # fmt: skip
-def test_a_failure_replaces_nothing(origin: FakeService, site: Application, given: Any) -> None:
+def test_a_failure_replaces_nothing(
+    origin: FakeService, site: Application, given: Any
+) -> None:
     """The keys that are held go on serving to the end of their five minutes, and no longer.
 
     Then it is "try later", never "forged".
@@ -127,7 +149,9 @@ def test_no_redirect_is_followed(origin: FakeService, site: Application) -> None
         assert elsewhere.requests == []
 
 
-@pytest.mark.parametrize("given", [silent, dribble_body], ids=lambda given: given.__name__)
+@pytest.mark.parametrize(
+    "given", [silent, dribble_body], ids=lambda given: given.__name__
+)
 def test_a_slow_answer_ends_at_the_deadline(
     origin: FakeService, site: Application, given: Any
 ) -> None:
@@ -139,7 +163,9 @@ def test_a_slow_answer_ends_at_the_deadline(
     assert time.monotonic() - started < 20
 
 
-@pytest.mark.parametrize("keys", [[], [{"kty": "RSA", "kid": "key-1"}]], ids=["none", "unusable"])
+@pytest.mark.parametrize(
+    "keys", [[], [{"kty": "RSA", "kid": "key-1"}]], ids=["none", "unusable"]
+)
 def test_a_set_without_usable_keys_is_an_answer(
     origin: FakeService, site: Application, keys: list[Any]
 ) -> None:
@@ -169,7 +195,9 @@ def test_five_minutes_and_no_longer(origin: FakeService, site: Application) -> N
     assert repr(key_sets.current(site)) == "<KeySet ['key-2']>"
 
 
-def test_the_age_counts_from_the_start_of_the_fetch(origin: FakeService, site: Application) -> None:
+def test_the_age_counts_from_the_start_of_the_fetch(
+    origin: FakeService, site: Application
+) -> None:
     """An answer that took a second to come is a second old."""
     origin.answers["jwks"] = slowly(0.2, "key-1")
     key_sets.current(site)
@@ -190,12 +218,19 @@ def test_applications_of_one_origin_share_the_set(origin: FakeService) -> None:
         with override_settings(DJANGO_IDENTITY=setting):
             first = key_sets.current(conf.application())
             assert key_sets.current(conf.application("second")) is first
-            assert repr(key_sets.current(conf.application("third"))) == "<KeySet ['key-2']>"
+            assert (
+                repr(key_sets.current(conf.application("third")))
+                == "<KeySet ['key-2']>"
+            )
         assert (origin.calls("jwks"), another.calls("jwks")) == (1, 1)
 
 
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_child_process_fetches_for_itself(origin: FakeService, site: Application) -> None:
+@pytest.mark.filterwarnings(
+    "ignore:This process .* is multi-threaded:DeprecationWarning"
+)
+def test_a_child_process_fetches_for_itself(
+    origin: FakeService, site: Application
+) -> None:
     """It has none of its parent's threads, one of which may be fetching."""
     origin.answers["jwks"] = slowly(0.3, "key-1")
     with ThreadPoolExecutor(1) as pool:
@@ -221,7 +256,9 @@ def test_a_new_key_is_found_at_once(origin: FakeService, site: Application) -> N
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["none is held", "its key is new"])
-def test_many_threads_make_one_fetch(origin: FakeService, site: Application, *, held: bool) -> None:
+def test_many_threads_make_one_fetch(
+    origin: FakeService, site: Application, *, held: bool
+) -> None:
     """All of them wait for it, and all of them find the key."""
     if held:
         key_sets.current(site)
@@ -232,7 +269,9 @@ def test_many_threads_make_one_fetch(origin: FakeService, site: Application, *, 
     assert origin.calls("jwks") == 1 + held
 
 
-def test_a_flood_of_unknown_kids_costs_two_fetches(origin: FakeService, site: Application) -> None:
+def test_a_flood_of_unknown_kids_costs_two_fetches(
+    origin: FakeService, site: Application
+) -> None:
     """So that a second rotation in a row is found, too; then it is "later". Others come in."""
     key_sets.current(site)
     assert reason_of(site, origin, "no-0") is RejectionReason.KEY
@@ -272,7 +311,9 @@ def test_failed_fetches_are_two_in_half_a_minute(
 
 
 @pytest.mark.parametrize("kid", ["key-1", "key-2"], ids=["known", "new"])
-def test_whose_credential_it_is_counts(origin: FakeService, site: Application, kid: str) -> None:
+def test_whose_credential_it_is_counts(
+    origin: FakeService, site: Application, kid: str
+) -> None:
     """Newer keys are no way around the subject, of the credential or of the answer."""
     key_sets.current(site)
     publish(origin, "key-1", "key-2")
@@ -280,19 +321,27 @@ def test_whose_credential_it_is_counts(origin: FakeService, site: Application, k
     with pytest.raises(SubjectMismatch):
         key_sets.verify_answer(site, given, subject="subject-2")
     with pytest.raises(CredentialRejected) as caught:
-        key_sets.verify_answer(site, replace(given, user_id="subject-2"), subject="subject-2")
+        key_sets.verify_answer(
+            site, replace(given, user_id="subject-2"), subject="subject-2"
+        )
     assert caught.value.reason is RejectionReason.PAYLOAD_SUB
 
 
-@pytest.mark.parametrize("head", [{"alg": "none"}, {"typ": "JWT"}, {"crit": []}, {"jku": "x"}])
-def test_junk_asks_for_nothing(origin: FakeService, site: Application, head: Any) -> None:
+@pytest.mark.parametrize(
+    "head", [{"alg": "none"}, {"typ": "JWT"}, {"crit": []}, {"jku": "x"}]
+)
+def test_junk_asks_for_nothing(
+    origin: FakeService, site: Application, head: Any
+) -> None:
     """A header that is refused for itself does not get its ``kid`` looked up."""
     key_sets.current(site)
     assert reason_of(site, origin, "no-1", **head) is not RejectionReason.KEY
     assert origin.calls("jwks") == 1
 
 
-def test_a_bad_signature_asks_for_nothing(origin: FakeService, site: Application) -> None:
+def test_a_bad_signature_asks_for_nothing(
+    origin: FakeService, site: Application
+) -> None:
     """The key is known; another fetch could not make the signature good."""
     key_sets.current(site)
     reason = reason_of(site, origin, "key-1", signed_by="key-2")

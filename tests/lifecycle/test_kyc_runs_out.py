@@ -39,7 +39,9 @@ def setting(service: FakeService, **changes: Any) -> dict[str, Any]:
     return {"default": service.settings(WEBHOOK_SECRETS=[SECRET], **changes)}
 
 
-def linked(*, checked: timedelta | None = timedelta(0), **fields: Any) -> LinkedIdentity:
+def linked(
+    *, checked: timedelta | None = timedelta(0), **fields: Any
+) -> LinkedIdentity:
     """Somebody of level 2 who is due, and for whom the service vouched that long ago."""
     now = timezone.now()
     held = {
@@ -91,8 +93,12 @@ def test_the_site_sets_how_long_levels_count(service: FakeService) -> None:
         assert shortfall() is not None
 
 
-@pytest.mark.parametrize("span", [48, "48h", timedelta(minutes=59), timedelta(days=400), None])
-def test_a_span_that_cannot_be_meant_is_a_mistake(service: FakeService, span: object) -> None:
+@pytest.mark.parametrize(
+    "span", [48, "48h", timedelta(minutes=59), timedelta(days=400), None]
+)
+def test_a_span_that_cannot_be_meant_is_a_mistake(
+    service: FakeService, span: object
+) -> None:
     with override_settings(DJANGO_IDENTITY=setting(service, KYC_HOLDS=span)):
         assert [problem.check_id for problem in conf.problems()] == ["E004"]
 
@@ -122,7 +128,9 @@ def test_a_grant_dies_together_with_its_level(
     def ended(*_given: Any, **_columns: Any) -> int:
         raise SystemExit
 
-    monkeypatch.setattr("django_identity.models.querysets.LinkedIdentityQuerySet.change", ended)
+    monkeypatch.setattr(
+        "django_identity.models.querysets.LinkedIdentityQuerySet.change", ended
+    )
     with pytest.raises(SystemExit):
         access_token_for(dead)
     assert not TokenGrant.objects.get().needs_reauthorization
@@ -154,7 +162,9 @@ def test_doubt_is_settled_by_the_next_refetch(service: FakeService) -> None:
     assert shortfall() == Shortfall(Reason.REJECTED)
 
 
-def test_a_level_that_was_read_just_before_the_refusal_counts_no_more(service: FakeService) -> None:
+def test_a_level_that_was_read_just_before_the_refusal_counts_no_more(
+    service: FakeService,
+) -> None:
     service.answers["claims"] = REJECTED
     assert refetched(linked(checked=25 * HOUR)) is Refetched.REAUTHORIZATION_NEEDED
     assert service.calls("kyc") == 1
@@ -163,7 +173,9 @@ def test_a_level_that_was_read_just_before_the_refusal_counts_no_more(service: F
 
 @pytest.mark.parametrize("code", ["APP_SUSPENDED", "ENVIRONMENT_MISMATCH"])
 @pytest.mark.parametrize("endpoint", ["kyc", "claims"])
-def test_a_forbidden_answer_ends_no_grant(service: FakeService, endpoint: str, code: str) -> None:
+def test_a_forbidden_answer_ends_no_grant(
+    service: FakeService, endpoint: str, code: str
+) -> None:
     """The application may be suspended for an hour; that says nothing about the person."""
     service.answers[endpoint] = refusal(code, "403 Forbidden")
     result = Refetched.FAILED if endpoint == "claims" else Refetched.LEVEL_UNREAD
@@ -184,7 +196,9 @@ def test_a_short_span_is_read_in_time(service: FakeService) -> None:
 
 
 @pytest.mark.parametrize("digit", ["0", "7", "f"], ids=["first", "middle", "last"])
-def test_without_claims_a_level_is_read_once_a_day(service: FakeService, digit: str) -> None:
+def test_without_claims_a_level_is_read_once_a_day(
+    service: FakeService, digit: str
+) -> None:
     """Wherever the identity stands in the spread: when it is due, the level is read, once."""
     linked(checked=DAY, scopes=["kyc:read"])
     LinkedIdentity.objects.update(subject_digest=digit * 64)
@@ -196,7 +210,8 @@ def test_without_claims_a_level_is_read_once_a_day(service: FakeService, digit: 
         waits = due_at - timezone.now()
         assert DAY - HOUR < waits < 32 * HOUR
         LinkedIdentity.objects.update(
-            refetch_due_at=F("refetch_due_at") - waits, kyc_said_at=F("kyc_said_at") - waits
+            refetch_due_at=F("refetch_due_at") - waits,
+            kyc_said_at=F("kyc_said_at") - waits,
         )
 
 

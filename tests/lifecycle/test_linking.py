@@ -25,7 +25,10 @@ from django_identity.models import (
     LinkedVia,
     WebhookEvent,
 )
-from django_identity.models.querysets import LinkedIdentityManager, LinkedIdentityQuerySet
+from django_identity.models.querysets import (
+    LinkedIdentityManager,
+    LinkedIdentityQuerySet,
+)
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
 from tests.factories import LONG_AGO, make_identity, make_user
@@ -71,7 +74,9 @@ class Asked(IdentityPolicy):
         self.questions.append(("may_link", dict(claims)))
         return True
 
-    def changed_user_fields(self, user: Any, *, claims: Any, **_given: Any) -> dict[str, Any]:
+    def changed_user_fields(
+        self, user: Any, *, claims: Any, **_given: Any
+    ) -> dict[str, Any]:
         self.questions.append(("changed_user_fields", dict(claims)))
         return {}
 
@@ -84,7 +89,9 @@ def site(service: FakeService, settings: Any) -> FakeService:
     return service
 
 
-def write_rows(ada: User, bob: User, subject: Subject, *, account_made: bool = False) -> None:
+def write_rows(
+    ada: User, bob: User, subject: Subject, *, account_made: bool = False
+) -> None:
     if subject in STATES:
         owner = bob if subject.value.endswith("another account") else ada
         make_identity(owner, account_made=account_made, **STATES[subject])
@@ -92,7 +99,10 @@ def write_rows(ada: User, bob: User, subject: Subject, *, account_made: bool = F
         make_identity(ada, subject="subject-2", consent=Consent.REVOKED)
     if subject is Subject.BEING_ERASED:
         ErasureReceipt.objects.create(
-            application="default", user=ada, requested_at=LONG_AGO, next_attempt_at=LONG_AGO
+            application="default",
+            user=ada,
+            requested_at=LONG_AGO,
+            next_attempt_at=LONG_AGO,
         )
 
 
@@ -131,7 +141,9 @@ def test_the_table_decides(site: FakeService, case: tuple[Arrival, Subject]) -> 
 
 
 @pytest.mark.parametrize("arrival", Arrival)
-def test_a_sign_up_that_a_crash_left_is_asked_as_one(site: FakeService, arrival: Arrival) -> None:
+def test_a_sign_up_that_a_crash_left_is_asked_as_one(
+    site: FakeService, arrival: Arrival
+) -> None:
     """Its first question again. A code only verifies the account, and never signs up."""
     ada = make_user("ada")
     make_identity(ada, account_made=True, consent=Consent.REVOKED)
@@ -147,10 +159,16 @@ def test_a_sign_up_that_a_crash_left_is_asked_as_one(site: FakeService, arrival:
 
 def test_every_case_is_in_the_table() -> None:
     """A sign-in is in no account, so nothing is of another one."""
-    of_accounts = {Subject.HOLDS_ANOTHER, Subject.CONNECT_ELSEWHERE, Subject.OAUTH_ELSEWHERE}
+    of_accounts = {
+        Subject.HOLDS_ANOTHER,
+        Subject.CONNECT_ELSEWHERE,
+        Subject.OAUTH_ELSEWHERE,
+    }
     cases = {(Arrival.SIGN_IN, each) for each in {*Subject} - of_accounts}
     others = (Arrival.LINK, Arrival.RENEW, Arrival.CODE)
-    assert DECISIONS.keys() == cases | {(arrival, each) for arrival in others for each in Subject}
+    assert DECISIONS.keys() == cases | {
+        (arrival, each) for arrival in others for each in Subject
+    }
 
 
 def test_a_code_never_makes_and_never_restores_a_way_in() -> None:
@@ -182,7 +200,9 @@ def test_an_account_that_is_being_erased_gets_no_new_link(
     """Whether its erasure was requested before, or between the two steps."""
     ada = make_user("ada")
     request = {"user": ada, "requested_at": LONG_AGO, "next_attempt_at": LONG_AGO}
-    between.append(partial(ErasureReceipt.objects.create, application="default", **request))
+    between.append(
+        partial(ErasureReceipt.objects.create, application="default", **request)
+    )
     for _ in range(2):
         ConnectRedemption.objects.all().delete()
         response = way(browser_of(ada))
@@ -222,7 +242,9 @@ def between() -> Iterator[Work]:
 
 
 @pytest.mark.parametrize("events", [[], ["claim.issued", "consent.revoked"]])
-def test_a_refused_sign_up_leaves_nothing(refusing: None, between: Work, events: list[str]) -> None:
+def test_a_refused_sign_up_leaves_nothing(
+    refusing: None, between: Work, events: list[str]
+) -> None:
     """The account and the identity of the first step go, even if events changed it meanwhile."""
     between += [partial(deliver, each) for each in events]
     browser = Client()
@@ -268,12 +290,21 @@ def revoke_here() -> None:
     interventions.revoke(LinkedIdentity.objects.all())
 
 
-REVOKED, DELETED = partial(deliver, "consent.revoked"), partial(deliver, "data.deletion_requested")
+REVOKED, DELETED = (
+    partial(deliver, "consent.revoked"),
+    partial(deliver, "data.deletion_requested"),
+)
 
 
 @pytest.mark.parametrize(
     ("withdraw", "is_known"),
-    [(REVOKED, False), (REVOKED, True), (DELETED, False), (DELETED, True), (revoke_here, True)],
+    [
+        (REVOKED, False),
+        (REVOKED, True),
+        (DELETED, False),
+        (DELETED, True),
+        (revoke_here, True),
+    ],
 )
 def test_a_withdrawal_on_the_way_is_heard(
     site: FakeService, withdraw: Callable[[], Any], *, is_known: bool
@@ -307,7 +338,9 @@ def test_an_event_that_looked_before_the_first_step_is_not_lost(
         return found
 
     fast = LinkedIdentityManager.locked
-    monkeypatch.setattr(LinkedIdentityManager, "locked", lambda self, key: slow(self.all(), key))
+    monkeypatch.setattr(
+        LinkedIdentityManager, "locked", lambda self, key: slow(self.all(), key)
+    )
     deliver(event_type)
     identity = LinkedIdentity.objects.get()
     assert is_signed_in(browser)
@@ -315,7 +348,9 @@ def test_an_event_that_looked_before_the_first_step_is_not_lost(
     assert WebhookEvent.objects.get().outcome == "applied"
 
 
-def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(site: FakeService) -> None:
+def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(
+    site: FakeService,
+) -> None:
     """Even if its time-stamp is ahead of the site's clock."""
     sign_in(Client())
     deliver("consent.revoked", at=timezone.now() + timezone.timedelta(minutes=3))

@@ -64,7 +64,9 @@ def test_an_erasure_beside_disconnections() -> None:
     for _ in range(ROUNDS):
         user = linked()
         identities = list(user.linked_identities.order_by("-pk"))
-        disconnect = [lambda each=each: interventions.disconnect([each]) for each in identities]
+        disconnect = [
+            lambda each=each: interventions.disconnect([each]) for each in identities
+        ]
         at_once([lambda at=user: erasure.erase_account(at), *disconnect])
         assert not LinkedIdentity.objects.exists()
         User.objects.all().delete()

@@ -85,7 +85,9 @@ def failing(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None
 
 @pytest.mark.parametrize("by", ["service", "operator"])
 @pytest.mark.parametrize("link", [make_identity, make_identity_by_code])
-def test_a_revocation_empties_what_is_being_erased(settings: Any, link: Any, by: str) -> None:
+def test_a_revocation_empties_what_is_being_erased(
+    settings: Any, link: Any, by: str
+) -> None:
     """A link by code too: deleted, it would close the receipt with nothing done."""
     identity = link(make_user())
     make_event(identity, "kyc.verified")
@@ -123,13 +125,17 @@ def test_nobody_disconnects_what_is_being_erased(by: str) -> None:
     assert done().counts["linkedidentity"] == 1
 
 
-def test_a_pending_erasure_of_one_subject_leaves_the_others_alone(settings: Any) -> None:
+def test_a_pending_erasure_of_one_subject_leaves_the_others_alone(
+    settings: Any,
+) -> None:
     """The person may revoke, disconnect and use their other identities."""
     given = settings.DJANGO_IDENTITY["default"]
     settings.DJANGO_IDENTITY = {"default": given, "second": given}
     user = make_user()
     make_identity(user, account_made=False)
-    other = make_identity(user, subject="subject-2", application="second", account_made=False)
+    other = make_identity(
+        user, subject="subject-2", application="second", account_made=False
+    )
     deliver("data.deletion_requested")
     assert not withdrawal.is_being_erased(other)
     assert withdrawal.disconnect(other)
@@ -251,7 +257,9 @@ def test_two_requests_for_one_account_end_together(failing: Callable[[], None]) 
 
 
 @pytest.mark.parametrize("ask", ASKED)
-def test_a_receipt_that_is_done_points_at_nobody(failing: Callable[[], None], ask: Asked) -> None:
+def test_a_receipt_that_is_done_points_at_nobody(
+    failing: Callable[[], None], ask: Asked
+) -> None:
     """No key, no digest, no id of an event and no text of the person."""
     user = make_user()
     identity = make_identity(user)
@@ -259,7 +267,9 @@ def test_a_receipt_that_is_done_points_at_nobody(failing: Callable[[], None], as
     failing()
     receipt = done()
     assert (receipt.user_id, receipt.identity_id) == (None, None)
-    held = [str(getattr(receipt, each.attname)) for each in receipt._meta.concrete_fields]
+    held = [
+        str(getattr(receipt, each.attname)) for each in receipt._meta.concrete_fields
+    ]
     known = (identity.subject, identity.subject_digest, "evt_", "ada")
     assert [text for text in held if any(part in text for part in known)] == []
 

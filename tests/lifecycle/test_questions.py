@@ -48,11 +48,15 @@ class AdultsAlone(IdentityPolicy):
     def may_sign_in(self, user: Any, *, claims: Any) -> bool:
         return "age_over_18" in claims
 
-    def changed_user_fields(self, user: Any, *, profile: Any, **_about: Any) -> dict[str, Any]:
+    def changed_user_fields(
+        self, user: Any, *, profile: Any, **_about: Any
+    ) -> dict[str, Any]:
         return {"first_name": profile.first_name}
 
 
-def with_policy(service: FakeService, settings: Any, kind: type, **changes: Any) -> None:
+def with_policy(
+    service: FakeService, settings: Any, kind: type, **changes: Any
+) -> None:
     policy = f"{kind.__module__}.{kind.__qualname__}"
     given = service.settings(WEBHOOK_SECRETS=[SECRET], POLICY=policy, **changes)
     settings.DJANGO_IDENTITY = {"default": given}
@@ -111,10 +115,16 @@ PROVES_NOTHING: dict[str, Callable[[FakeService], object]] = {
     ),
     "listed as revoked": list_as_revoked,
     "not in the credential": lambda service: service.disclosed.clear(),
-    "of a credential that fails a check": lambda service: service.payload.update(aud="another"),
+    "of a credential that fails a check": lambda service: service.payload.update(
+        aud="another"
+    ),
     "of a credential that has run out": lambda service: service.payload.update(exp=1),
-    "of an answer that cannot be read": lambda service: service.answers.update(claims=html()),
-    "not consented to": lambda service: service.token.update(scope="profile:read kyc:read"),
+    "of an answer that cannot be read": lambda service: service.answers.update(
+        claims=html()
+    ),
+    "not consented to": lambda service: service.token.update(
+        scope="profile:read kyc:read"
+    ),
 }
 
 
@@ -130,7 +140,9 @@ def test_what_opens_no_gate_is_not_shown(asking: FakeService, case: str) -> None
     assert claims_of(User.objects.get()) == {}
 
 
-def test_a_claim_that_is_not_kept_is_not_shown(service: FakeService, settings: Any) -> None:
+def test_a_claim_that_is_not_kept_is_not_shown(
+    service: FakeService, settings: Any
+) -> None:
     """Else a site would decide by what its gates never see."""
     Asked.questions.clear()
     service.disclosed = {"age_over_18": True, "country_resident": "NG"}
@@ -143,7 +155,9 @@ def test_an_older_credential_shows_nothing_of_its_own(asking: FakeService) -> No
     """It could replay a claim that was revoked since. What is stored is proven still."""
     sign_in(Client())
     Asked.questions.clear()
-    LinkedIdentity.objects.update(credential_issued_at=timezone.now() + timedelta(minutes=1))
+    LinkedIdentity.objects.update(
+        credential_issued_at=timezone.now() + timedelta(minutes=1)
+    )
     asking.disclosed = {"age_over_18": True, "unique_human": True}
     sign_in(Client())
     assert shown() == [ADULT, ADULT]
@@ -151,7 +165,9 @@ def test_an_older_credential_shows_nothing_of_its_own(asking: FakeService) -> No
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-def test_an_event_on_the_way_takes_its_claim_away(asking: FakeService, is_known: bool) -> None:
+def test_an_event_on_the_way_takes_its_claim_away(
+    asking: FakeService, is_known: bool
+) -> None:
     """It came after the button: the first step has the credential alone, the second the truth."""
     if is_known:
         sign_in(Client())
@@ -207,7 +223,9 @@ def refused(response: Any, code: str) -> str:
     return page
 
 
-def test_a_minor_gets_no_account_and_reads_the_sites_reason(adults: FakeService) -> None:
+def test_a_minor_gets_no_account_and_reads_the_sites_reason(
+    adults: FakeService,
+) -> None:
     adults.disclosed = {"age_over_18": False}
     page = refused(sign_in(Client()), "sign_up_refused")
     assert REASON in page
@@ -261,7 +279,9 @@ def test_of_somebody_who_returns_only_the_session_is_refused(
     """What they brought stays stored, so that what is gone opens no gate in another session."""
     adults.disclosed = {"age_over_18": False, "country_resident": "NG"}
     user = make_user(first_name="Before")
-    revoked_at = timezone.now() - timedelta(hours=1) if consent == Consent.REVOKED else None
+    revoked_at = (
+        timezone.now() - timedelta(hours=1) if consent == Consent.REVOKED else None
+    )
     identity = make_identity(user, consent=consent, revoked_at=revoked_at)
     make_claim(identity)
     make_grant(identity)
@@ -287,7 +307,9 @@ def test_a_grown_up_comes_in_at_the_next_try(adults: FakeService) -> None:
         assert is_signed_in(browser) is is_adult
 
 
-def test_each_application_asks_its_own_policy(adults: FakeService, settings: Any) -> None:
+def test_each_application_asks_its_own_policy(
+    adults: FakeService, settings: Any
+) -> None:
     """Of two links of one account each is let in, or not, by the policy of its application."""
     default = settings.DJANGO_IDENTITY["default"]
     second = adults.settings(WEBHOOK_SECRETS=["another-secret-of-the-second"])
@@ -361,7 +383,9 @@ def test_what_a_crash_left_is_asked_its_first_question_again(
 ) -> None:
     """And is refused as a new person would be; what was left waits for upkeep."""
     adults.disclosed = {}
-    identity = make_identity(make_user(), consent=Consent.REVOKED, account_made=is_sign_up)
+    identity = make_identity(
+        make_user(), consent=Consent.REVOKED, account_made=is_sign_up
+    )
     code = "sign_up_refused" if is_sign_up else "link_not_allowed"
     refused(sign_in(Client()), code)
     identity.refresh_from_db()
@@ -395,7 +419,9 @@ class Looks(IdentityPolicy):
         return True
 
 
-def test_a_receiver_sees_what_was_just_stored(service: FakeService, settings: Any) -> None:
+def test_a_receiver_sees_what_was_just_stored(
+    service: FakeService, settings: Any
+) -> None:
     """A policy or a page has asked about the same user before; what was read then is forgotten."""
     with_policy(service, settings, Looks)
     seen: list[dict[str, Any]] = []

@@ -18,7 +18,12 @@ from django_identity import conf, vault
 from django_identity.lifecycle import tokens
 from django_identity.lifecycle.operators import rotation
 from django_identity.lifecycle.operators.rotation import Rotated
-from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TokenGrant
+from django_identity.models import (
+    AuthorizationRequest,
+    LinkedIdentity,
+    Purpose,
+    TokenGrant,
+)
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
 from tests.factories import make_identity, make_user, unsealed
@@ -51,7 +56,9 @@ def make_sealed(person: str = "ada") -> LinkedIdentity:
         purpose=Purpose.SIGN_IN, expires_at=timezone.now(),
     )  # fmt: skip
     keys, context = site.encryption_keys, started.sealing_context("code_verifier")
-    started.code_verifier = vault.seal(Secret(f"verifier-of-{person}"), keys=keys, context=context)
+    started.code_verifier = vault.seal(
+        Secret(f"verifier-of-{person}"), keys=keys, context=context
+    )
     started.save()
     return identity
 
@@ -60,7 +67,9 @@ def all_opened() -> list[str]:
     names = rotation.SEALED
     rows = TokenGrant.objects.all()
     return sorted(
-        unsealed(row.identity, name, getattr(row, name)) for row in rows for name in names
+        unsealed(row.identity, name, getattr(row, name))
+        for row in rows
+        for name in names
     )
 
 
@@ -99,7 +108,9 @@ def test_everything_moves_under_the_first_key() -> None:
         assert all_opened() == before
 
 
-def test_it_can_be_stopped_anywhere_and_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_can_be_stopped_anywhere_and_resumed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Each batch is committed, and an end in the middle of one takes its writes back together.
 
     What was done is said, without a traceback, and where to go on.
@@ -181,10 +192,15 @@ def test_only_an_operators_word_ends_what_no_key_opens() -> None:
     with ring(OLD):
         make_sealed("bob")
     now = timezone.now()
-    LinkedIdentity.objects.update(refetch_due_at=now, refetch_failures=7, last_error="x")
+    LinkedIdentity.objects.update(
+        refetch_due_at=now, refetch_failures=7, last_error="x"
+    )
     with ring(NEW, OLD), announced() as heard:
         out = rotate(forget_unreadable=True, yes=True)
-    assert out == "1 grant(s) re-encrypted\n1 grant(s) ended: the person has to sign in again\n"
+    assert (
+        out
+        == "1 grant(s) re-encrypted\n1 grant(s) ended: the person has to sign in again\n"
+    )
     assert [identity.pk for identity in heard] == [lost.pk]
     lost.refresh_from_db()
     assert lost.grant.needs_reauthorization
@@ -243,7 +259,9 @@ def test_what_the_settings_do_not_have_is_left_alone(changes: dict[str, str]) ->
     LinkedIdentity.objects.filter(pk=identity.pk).update(**changes)
     out = io.StringIO()
     with ring(NEW, OLD), pytest.raises(CommandError, match="settings do not have"):
-        call_command("identity_rotate_keys", forget_unreadable=True, yes=True, stdout=out)
+        call_command(
+            "identity_rotate_keys", forget_unreadable=True, yes=True, stdout=out
+        )
     assert "1 grant(s) of no application in the settings" in out.getvalue()
     assert not TokenGrant.objects.get().needs_reauthorization
 
@@ -289,11 +307,16 @@ def test_records_show_nothing_of_what_they_hold() -> None:
     """Neither printed, pickled nor turned into a dict."""
     make_sealed()
     for row in (TokenGrant.objects.get(), AuthorizationRequest.objects.get()):
-        shown = f"{row!r} {row} {model_to_dict(row)} {vars(row)}".encode() + pickle.dumps(row)
+        shown = (
+            f"{row!r} {row} {model_to_dict(row)} {vars(row)}".encode()
+            + pickle.dumps(row)
+        )
         assert not any(secret.encode() in shown for secret in SECRETS)
 
 
-def test_rotation_and_its_failures_log_nothing_of_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_rotation_and_its_failures_log_nothing_of_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Not even at DEBUG, SQL included."""
     with ring(OLD):
         make_sealed()
@@ -306,4 +329,6 @@ def test_rotation_and_its_failures_log_nothing_of_it(caplog: pytest.LogCaptureFi
 
 def test_no_admin_page_has_a_sealed_column() -> None:
     """Not even its sealed text is of use to anybody there."""
-    assert not any(admin.site.is_registered(model) for model in (TokenGrant, AuthorizationRequest))
+    assert not any(
+        admin.site.is_registered(model) for model in (TokenGrant, AuthorizationRequest)
+    )

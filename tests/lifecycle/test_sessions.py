@@ -93,8 +93,12 @@ def test_whatever_ends_a_session_ends_those_of_every_application(
 STEPS = ("revoke", "disconnect", "sign in", "everywhere")
 
 
-@pytest.mark.parametrize("steps", spread(itertools.product(STEPS, repeat=3), every=3), ids=str)
-def test_an_ended_session_never_lives_again(site: FakeService, steps: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "steps", spread(itertools.product(STEPS, repeat=3), every=3), ids=str
+)
+def test_an_ended_session_never_lives_again(
+    site: FakeService, steps: tuple[str, ...]
+) -> None:
     """In any order of revoking, disconnecting, linking again and signing out everywhere."""
     user = make_user("owner", email="ada@example.org")
     make_identity(user, account_made=False)
@@ -128,7 +132,10 @@ def test_sign_out_everywhere_is_a_button(site: FakeService) -> None:
     here.post(reverse("identity:sign_out"), {"everywhere": "yes"})
     assert not is_signed_in(here)
     assert not is_signed_in(elsewhere)
-    assert here.post(reverse("identity:sign_out"), {"everywhere": "yes"}).status_code == 302
+    assert (
+        here.post(reverse("identity:sign_out"), {"everywhere": "yes"}).status_code
+        == 302
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +165,9 @@ def test_no_session_rests_on_such_an_identity(
     assert "your data here is erased" in page
 
 
-def test_a_token_that_another_package_hands_out_begins_no_session(site: FakeService) -> None:
+def test_a_token_that_another_package_hands_out_begins_no_session(
+    site: FakeService,
+) -> None:
     request = HttpRequest()
     request.session = SessionStore()
     user = IdentityBackend().get_user(make_identity(make_user()).user.pk)
@@ -189,7 +198,9 @@ SEEN = {
 
 @pytest.mark.parametrize("whose", SEEN)
 @pytest.mark.urls(__name__)
-def test_staff_look_as_somebody_else_and_come_back(site: FakeService, whose: str) -> None:
+def test_staff_look_as_somebody_else_and_come_back(
+    site: FakeService, whose: str
+) -> None:
     """Whatever links the other person has; back as themselves the session ends with the consent."""
     staff, seen = make_user("staff"), make_user("seen")
     make_identity(staff)
@@ -206,7 +217,9 @@ def test_staff_look_as_somebody_else_and_come_back(site: FakeService, whose: str
 
 @pytest.mark.parametrize("consent_of", ["staff", "seen"])
 @pytest.mark.urls(__name__)
-def test_nobody_looks_through_a_consent_that_ended(site: FakeService, consent_of: str) -> None:
+def test_nobody_looks_through_a_consent_that_ended(
+    site: FakeService, consent_of: str
+) -> None:
     """Neither as a person who took back theirs, nor back as staff who took back their own."""
     staff, seen = make_user("staff"), make_user("seen")
     make_identity(staff, subject="staff")
@@ -219,7 +232,9 @@ def test_nobody_looks_through_a_consent_that_ended(site: FakeService, consent_of
     assert not is_signed_in(browser)
 
 
-def test_a_session_that_ended_does_not_go_on_without_identity(site: FakeService) -> None:
+def test_a_session_that_ended_does_not_go_on_without_identity(
+    site: FakeService,
+) -> None:
     """A person who disconnected is signed out, though others may look at the site as them."""
     user = make_user()
     identity = make_identity(user, account_made=False)
@@ -259,7 +274,9 @@ def test_nobody_reads_the_data_of_a_session_that_ended(
     browser.get(address, headers={"accept": accepts})
     assert "basket" not in browser.session
     page = browser.get(reverse("identity:login")).content.decode()
-    said = "you took back your consent" if how == "revoked" else "your data here is erased"
+    said = (
+        "you took back your consent" if how == "revoked" else "your data here is erased"
+    )
     assert said in page
 
 
@@ -313,7 +330,12 @@ def two_links(user: User, older: dict[str, Any]) -> None:
 @pytest.mark.parametrize("older", OLDER)
 @pytest.mark.parametrize(
     ("face", "kind"),
-    [("page", "password"), ("page", "no password"), ("page", "is_staff"), ("api", "password")],
+    [
+        ("page", "password"),
+        ("page", "no password"),
+        ("page", "is_staff"),
+        ("api", "password"),
+    ],
 )
 def test_whoever_renews_or_confirms_an_older_link_stays_signed_in(
     site: FakeService, older: str, kind: str, face: str
@@ -366,7 +388,9 @@ ENDS: dict[str, Callable[[], object]] = {
     "revoked by an operator": lambda: interventions.revoke(
         LinkedIdentity.objects.filter(application="second")
     ),
-    "disconnected": lambda: withdrawal.disconnect(LinkedIdentity.objects.get(application="second")),
+    "disconnected": lambda: withdrawal.disconnect(
+        LinkedIdentity.objects.get(application="second")
+    ),
     "disabled": lambda: User.objects.update(is_active=False),
     "another password": lambda: User.objects.update(password="another"),
 }

@@ -11,7 +11,13 @@ from django_identity.lifecycle.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, TokenGrant
 from django_identity.requirements import parse
-from tests.factories import LONG_AGO, make_claim, make_identity, make_identity_by_code, make_user
+from tests.factories import (
+    LONG_AGO,
+    make_claim,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -21,7 +27,9 @@ def linked(**fields: Any) -> LinkedIdentity:
     return make_identity(make_user(name), subject=name, **fields)
 
 
-def shortfall_of(user: User | AnonymousUser, asked: str = "age_over_18") -> Shortfall | None:
+def shortfall_of(
+    user: User | AnonymousUser, asked: str = "age_over_18"
+) -> Shortfall | None:
     return standing_of(user).shortfall(parse(asked))
 
 
@@ -35,7 +43,9 @@ def test_what_closes_every_gate() -> None:
     assert reason(AnonymousUser()) == reason(make_user("eve")) == Reason.NOT_LINKED
     identity = linked(consent=Consent.REVOKED, revoked_at=LONG_AGO)
     make_claim(identity)
-    assert shortfall_of(identity.user) == Shortfall(Reason.CONSENT_REVOKED, since=LONG_AGO)
+    assert shortfall_of(identity.user) == Shortfall(
+        Reason.CONSENT_REVOKED, since=LONG_AGO
+    )
     assert reason(identity.user, "level_2") is Reason.CONSENT_REVOKED
     by_code = make_identity_by_code(make_user("bola"), subject="subject-2")
     make_claim(by_code, revoked_at=LONG_AGO)
@@ -120,7 +130,10 @@ def test_a_level_in_each_state() -> None:
         (UNTRIED, Reason.NOT_VERIFIED),
         (UNTRIED | {"scopes": ["claims:read"]}, Reason.SCOPE_NOT_GIVEN),
         (UNTRIED | {"last_error": "service_timeout"}, Reason.UNREAD),
-        ({"kyc_status": "unverified", "last_error": "service_timeout"}, Reason.NOT_VERIFIED),
+        (
+            {"kyc_status": "unverified", "last_error": "service_timeout"},
+            Reason.NOT_VERIFIED,
+        ),
     ):
         user = linked(**fields).user
         assert reason(user, "level_2") is expected, fields
@@ -128,14 +141,24 @@ def test_a_level_in_each_state() -> None:
 
 def test_an_account_in_each_state() -> None:
     """What the account page says first: the connection, the permission, then what ran out."""
-    assert standing_of(make_user()).account_shortfall(None) == Shortfall(Reason.NOT_LINKED)
+    assert standing_of(make_user()).account_shortfall(None) == Shortfall(
+        Reason.NOT_LINKED
+    )
     for fields, grant, expected in (
         ({}, TokenGrant(), None),
         ({}, TokenGrant(needs_reauthorization=True), Reason.PERMISSION_ENDED),
-        ({"linked_via": LinkedVia.CONNECT, "account_made": False}, None, Reason.CONNECT_ONLY),
+        (
+            {"linked_via": LinkedVia.CONNECT, "account_made": False},
+            None,
+            Reason.CONNECT_ONLY,
+        ),
         ({"credential_expires_at": LONG_AGO}, None, Reason.RUN_OUT),
         ({"kyc_status": "rejected"}, None, Reason.REJECTED),
-        ({"kyc_status": "rejected", "credential_expires_at": LONG_AGO}, None, Reason.REJECTED),
+        (
+            {"kyc_status": "rejected", "credential_expires_at": LONG_AGO},
+            None,
+            Reason.REJECTED,
+        ),
         (UNTRIED, None, Reason.NOT_VERIFIED),
         (UNTRIED | {"scopes": ["claims:read"]}, None, None),
         ({"consent": Consent.REVOKED}, None, Reason.CONSENT_REVOKED),

@@ -31,8 +31,12 @@ def heard() -> Iterator[Heard]:
     for name, signal in vars(signals).items():
         if isinstance(signal, Signal):
 
-            def receive(sender: object, *, told_by: str = name, **arguments: Any) -> None:
-                told.append((told_by if not connection.in_atomic_block else "early", arguments))
+            def receive(
+                sender: object, *, told_by: str = name, **arguments: Any
+            ) -> None:
+                told.append(
+                    (told_by if not connection.in_atomic_block else "early", arguments)
+                )
 
             signal.connect(receive)
             connected.append((signal, receive))
@@ -68,12 +72,17 @@ def linked(**fields: Any) -> LinkedIdentity:
 def test_each_event_is_told(heard: Heard, event_type: str, told: list[str]) -> None:
     """That it came, and what it changed for whom. An issued claim changes nothing until read."""
     identity = linked()
-    deliver(event_type, status="rejected" if event_type == "kyc.rejected" else "verified")
+    deliver(
+        event_type, status="rejected" if event_type == "kyc.rejected" else "verified"
+    )
     assert names(heard) == [*told, "event_received"]
     assert heard[-1][1]["event"].event_type == event_type
     for name, arguments in heard[:-1]:
         if name == "sessions_ended":
-            assert (arguments["user"], arguments["application"]) == (identity.user, "default")
+            assert (arguments["user"], arguments["application"]) == (
+                identity.user,
+                "default",
+            )
         else:
             assert arguments["identity"] == identity
 
@@ -90,7 +99,12 @@ def test_an_erasure_is_told_when_it_is_done(heard: Heard) -> None:
     deliver("data.deletion_requested")
     follow_up.retry_pending()
     at_once = ["sessions_ended", "consent_revoked", "event_received"]
-    assert names(heard) == [*at_once, "sessions_ended", "identity_unlinked", "data_erased"]
+    assert names(heard) == [
+        *at_once,
+        "sessions_ended",
+        "identity_unlinked",
+        "data_erased",
+    ]
     assert heard[-1][1]["receipt"].erased_at is not None
     assert heard[-1][1]["application"] == "default"
 

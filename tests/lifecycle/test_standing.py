@@ -67,7 +67,11 @@ def test_only_a_granted_identity_of_this_application_counts() -> None:
     """No consent, another application, or the other environment: closed."""
     identity = make_identity(make_user())
     make_claim(identity)
-    for other in ({"consent": Consent.REVOKED}, {"application": "other"}, {"environment": "live"}):
+    for other in (
+        {"consent": Consent.REVOKED},
+        {"application": "other"},
+        {"environment": "live"},
+    ):
         given = {name: getattr(identity, name) for name in other}
         LinkedIdentity.objects.update(**other)
         user = User.objects.get()
@@ -104,7 +108,9 @@ def test_a_gate_may_ask_for_a_value() -> None:
     for value, opens in COUNTRIES:
         user = holder(claim_type="country_resident", value=value)
         assert has(user, "country_resident=NG") is opens, value
-    assert not has(holder(claim_type="country_resident", value="NG"), "country_resident")
+    assert not has(
+        holder(claim_type="country_resident", value="NG"), "country_resident"
+    )
     user = holder(claim_type="kyc_verified", value={"verified": True, "country": "NG"})
     assert not has(user, "kyc_verified=NG")
     assert claims_of(user) == {"kyc_verified": True}
@@ -122,7 +128,10 @@ def test_levels_are_compared_as_numbers() -> None:
     for held, asked, opens in LEVELS:
         LinkedIdentity.objects.filter(pk=identity.pk).update(kyc_level=held)
         user = User.objects.get(pk=identity.user_id)
-        assert (standing_of(user).level_shortfall(asked) is None) is opens, (held, asked)
+        assert (standing_of(user).level_shortfall(asked) is None) is opens, (
+            held,
+            asked,
+        )
 
 
 def test_time_is_judged_at_each_question(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +235,9 @@ def test_a_sites_own_code_sees_what_was_affirmed() -> None:
     """A claim that the service denied is not there: its mere name would read as a yes."""
     for value, shown in SHOWN:
         user = holder(claim_type="country_resident", value=value)
-        assert claims_of(user) == ({} if shown is None else {"country_resident": shown}), value
+        assert claims_of(user) == (
+            {} if shown is None else {"country_resident": shown}
+        ), value
         assert shown is not None or not has(user, "country_resident"), value
 
 
@@ -260,7 +271,9 @@ class SaysYes(IdentityPolicy):
 def test_a_policy_may_read_the_value(settings: Any) -> None:
     """But it is not asked about a value that denies: bare, empty, or in an object."""
     given = settings.DJANGO_IDENTITY["default"]
-    said = [(OtherPlace, *each) for each in RESIDENCES] + [(SaysYes, no, False) for no in DENIALS]
+    said = [(OtherPlace, *each) for each in RESIDENCES] + [
+        (SaysYes, no, False) for no in DENIALS
+    ]
     for chosen, value, opens in said:
         path = f"{__name__}.{chosen.__name__}"
         settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": path}}
@@ -275,7 +288,18 @@ def test_of_two_providers_the_longer_proof_speaks(order: int) -> None:
     user = make_user()
     identity = make_identity(user)
     soon, later = (timezone.now() + timedelta(hours=hours) for hours in (1, 2))
-    rows = [("B", "GH", later), ("A", "NG", soon), ("C", "KE", later), ("D", False, later)]
+    rows = [
+        ("B", "GH", later),
+        ("A", "NG", soon),
+        ("C", "KE", later),
+        ("D", False, later),
+    ]
     for provider, value, valid_until in rows[::order]:
-        make_claim(identity, "country_resident", value, provider=provider, valid_until=valid_until)
+        make_claim(
+            identity,
+            "country_resident",
+            value,
+            provider=provider,
+            valid_until=valid_until,
+        )
     assert claims_of(user) == {"country_resident": "KE"}

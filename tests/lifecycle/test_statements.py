@@ -44,7 +44,9 @@ def test_a_callback(service: FakeService) -> None:
     for locks, most in ((2, 18), (1, 12)):
         browser = Client()
         state = begin(browser)
-        assert statements(lambda at=(browser, state): come_back(*at), locks=locks) <= most
+        assert (
+            statements(lambda at=(browser, state): come_back(*at), locks=locks) <= most
+        )
 
 
 def test_a_callback_locks_the_account_with_its_identity(service: FakeService) -> None:

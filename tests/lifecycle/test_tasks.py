@@ -76,9 +76,15 @@ def test_a_killed_worker_gives_its_task_back(name: str) -> None:
     answer and storing it.
     """
     task = Celery("options", set_as_current=False).tasks[name]
-    assert (task.acks_late, task.reject_on_worker_lost, task.ignore_result) == (True, True, True)
+    assert (task.acks_late, task.reject_on_worker_lost, task.ignore_result) == (
+        True,
+        True,
+        True,
+    )
     assert task.soft_time_limit == task.time_limit
-    assert upkeep.LONGEST_RUN + 60 < task.time_limit <= attempts.HIDDEN_FOR.total_seconds()
+    assert (
+        upkeep.LONGEST_RUN + 60 < task.time_limit <= attempts.HIDDEN_FOR.total_seconds()
+    )
 
 
 def test_messages_say_nothing_about_a_person() -> None:
@@ -87,7 +93,11 @@ def test_messages_say_nothing_about_a_person() -> None:
     hints = {name: get_type_hints(app.tasks[name].run) for name in OURS}
     assert hints == {
         "django_identity.upkeep": {"return": type(None)},
-        "django_identity.refetch_due": {"application": str, "most": int, "return": type(None)},
+        "django_identity.refetch_due": {
+            "application": str,
+            "most": int,
+            "return": type(None),
+        },
         "django_identity.run_handlers": {"event_id": int, "return": type(None)},
     }
 
@@ -125,7 +135,9 @@ def test_a_worker_keeps_claims_fresh(service: FakeService, worker: Celery) -> No
     assert service.calls("claims") == 2
 
 
-@pytest.mark.parametrize("event_type", ["kyc.verified", "consent.revoked", "wallet.opened"])
+@pytest.mark.parametrize(
+    "event_type", ["kyc.verified", "consent.revoked", "wallet.opened"]
+)
 @pytest.mark.parametrize("broker_url", ["", "amqp://127.0.0.1:9//"])
 def test_without_a_worker_in_development(
     handled: Handled, broker_url: str, event_type: str

@@ -21,7 +21,9 @@ def test_everything_stands_in_one_line_of_time() -> None:
         make_user(), consent=Consent.REVOKED, revoked_at=now,
         signed_in_at=now - timedelta(hours=2), credential_issued_at=now - timedelta(hours=6),
     )  # fmt: skip
-    LinkedIdentity.objects.filter(pk=identity.pk).update(created_at=now - timedelta(days=9))
+    LinkedIdentity.objects.filter(pk=identity.pk).update(
+        created_at=now - timedelta(days=9)
+    )
     identity.refresh_from_db()
     event = make_event(identity, "claim.issued", occurred_at=now - timedelta(hours=5))
     seen = timeline_of(identity)
@@ -34,7 +36,9 @@ def test_everything_stands_in_one_line_of_time() -> None:
 def test_a_later_code_is_a_moment_of_its_own() -> None:
     """The code that linked is the linking; one that was redeemed since is told."""
     now = timezone.now()
-    identity = make_identity_by_code(make_user(), connect_issued_at=now - timedelta(seconds=5))
+    identity = make_identity_by_code(
+        make_user(), connect_issued_at=now - timedelta(seconds=5)
+    )
     assert [happening.kind for happening in timeline_of(identity)] == [Kind.LINKED]
     identity.connect_issued_at = now + timedelta(days=1)
     assert [happening.kind for happening in timeline_of(identity)] == [
@@ -44,28 +48,42 @@ def test_a_later_code_is_a_moment_of_its_own() -> None:
 
 def test_it_is_bounded(django_assert_num_queries: Any) -> None:
     """The newest hundred of any number, in one query, and nothing of other people."""
-    identity, other = make_identity(make_user()), make_identity(make_user("b"), subject="another")
+    identity, other = (
+        make_identity(make_user()),
+        make_identity(make_user("b"), subject="another"),
+    )
     make_event(other, "kyc.rejected")
     for _ in range(7):
         make_event(identity, "claim.issued")
     with django_assert_num_queries(1):
         seen = timeline_of(identity, longest=5)
     assert len(seen) == 5
-    assert {happening.detail for happening in timeline_of(identity)} == {"sign-in", "claim.issued"}
+    assert {happening.detail for happening in timeline_of(identity)} == {
+        "sign-in",
+        "claim.issued",
+    }
 
 
 @pytest.mark.parametrize(
     ("event_type", "scopes", "said"),
     [
         ("something.new", ["kyc:read"], "ignored: its type is not known"),
-        ("kyc.verified", ["claims:read"], "ignored: the consent does not cover the level"),
+        (
+            "kyc.verified",
+            ["claims:read"],
+            "ignored: the consent does not cover the level",
+        ),
         ("claim.issued", ["claims:read"], "applied"),
     ],
 )
-def test_an_ignored_event_says_why(event_type: str, scopes: list[str], said: str) -> None:
+def test_an_ignored_event_says_why(
+    event_type: str, scopes: list[str], said: str
+) -> None:
     """In the timeline, and on its own page."""
     identity = make_identity(make_user(), scopes=scopes)
     row = make_event(identity, event_type, outcome="")
     row.outcome = outcome_of(identity, row)
     row.save()
-    assert [each.outcome for each in timeline_of(identity) if each.kind is Kind.EVENT] == [said]
+    assert [
+        each.outcome for each in timeline_of(identity) if each.kind is Kind.EVENT
+    ] == [said]

@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import InterfaceError, InternalError, OperationalError, connection, transaction
+from django.db import (
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    connection,
+    transaction,
+)
 from django.test import override_settings
 from django.utils import timezone
 
@@ -76,7 +82,9 @@ def test_a_live_token_costs_one_query_and_no_call(
     assert service.requests == []
 
 
-def test_a_refresh_stores_both_tokens(service: FakeService, identity: LinkedIdentity) -> None:
+def test_a_refresh_stores_both_tokens(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
     """The rotated refresh token takes the place of the spent one."""
     expired(identity)
     assert access_token_for(identity).reveal() == "at-1"
@@ -157,7 +165,9 @@ def test_what_is_not_invalid_grant_keeps_the_tokens(
     assert access_token_for(identity).reveal() == "at-1"
 
 
-@pytest.mark.parametrize("way", ["user_id", "two", "id_token", "access_token", "two tokens"])
+@pytest.mark.parametrize(
+    "way", ["user_id", "two", "id_token", "access_token", "two tokens"]
+)
 def test_a_token_of_another_subject_is_refused(
     service: FakeService, identity: LinkedIdentity, way: str
 ) -> None:
@@ -206,7 +216,9 @@ def test_an_unreadable_access_token_is_refreshed(identity: LinkedIdentity) -> No
     assert access_token_for(identity).reveal() == "at-1"
 
 
-def test_a_rejected_token_is_refreshed_once(service: FakeService, identity: LinkedIdentity) -> None:
+def test_a_rejected_token_is_refreshed_once(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
     """A token that was refused before its time is replaced; a sibling's replacement is enough."""
     make_grant(identity)
     assert access_token_for(identity, rejected=Secret("at-0")).reveal() == "at-1"
@@ -220,11 +232,15 @@ def test_a_token_is_not_used_to_its_last_second(
 ) -> None:
     """Clocks differ and calls take time: a tenth of the life, a minute at most, is left over."""
     tokens.store(identity, replace(SIGNED_IN, expires_in=lifetime))
-    ends_in = (TokenGrant.objects.get().access_expires_at - timezone.now()).total_seconds()
+    ends_in = (
+        TokenGrant.objects.get().access_expires_at - timezone.now()
+    ).total_seconds()
     assert ends_in == pytest.approx(lifetime - margin, abs=2)
 
 
-def test_no_grant_means_coming_again(service: FakeService, identity: LinkedIdentity) -> None:
+def test_no_grant_means_coming_again(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
     """An identity without a grant has no token, and no call is made for one."""
     with pytest.raises(ReauthorizationNeeded):
         access_token_for(identity)
@@ -242,7 +258,9 @@ def test_a_held_token_is_not_printed(identity: LinkedIdentity) -> None:
 # Disabled accounts
 
 
-def test_a_disabled_account_gets_no_token(service: FakeService, identity: LinkedIdentity) -> None:
+def test_a_disabled_account_gets_no_token(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
     """Not even a live one: the person is shut out here, and nothing is asked in their name."""
     make_grant(identity)
     User.objects.update(is_active=False)
@@ -271,13 +289,17 @@ def test_nobody_waits_for_a_sibling_without_end(
     assert service.requests == []
 
 
-def test_life_counts_from_the_question(service: FakeService, identity: LinkedIdentity) -> None:
+def test_life_counts_from_the_question(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
     """However slow the answer is, the token is not thought to live longer than the service says."""
     expired(identity)
     arrived = []
     service.meanwhile["token"] = lambda: arrived.append(timezone.now())
     access_token_for(identity)
-    assert TokenGrant.objects.get().access_expires_at <= arrived[0] + timedelta(seconds=3540)
+    assert TokenGrant.objects.get().access_expires_at <= arrived[0] + timedelta(
+        seconds=3540
+    )
 
 
 def test_scopes_that_come_with_a_refresh_are_kept(
@@ -293,7 +315,9 @@ def test_scopes_that_come_with_a_refresh_are_kept(
     assert TokenGrant.objects.get().scopes == ["kyc:read"]
 
 
-def storing_fails(with_these: Iterable[type[Exception]]) -> AbstractContextManager[None]:
+def storing_fails(
+    with_these: Iterable[type[Exception]],
+) -> AbstractContextManager[None]:
     """New tokens cannot be stored, once for each of the errors."""
     errors = iter(with_these)
 
@@ -338,7 +362,11 @@ def test_a_sign_in_replaces_everything(identity: LinkedIdentity) -> None:
     grant = TokenGrant.objects.get()
     assert stored(identity, "access_token") == "at-new"
     assert (grant.refresh_token, grant.refresh_expires_at) == ("", None)
-    assert (grant.retry_at, grant.lease_until, grant.needs_reauthorization) == (None, None, False)
+    assert (grant.retry_at, grant.lease_until, grant.needs_reauthorization) == (
+        None,
+        None,
+        False,
+    )
     assert grant.scopes == ["profile:read"]
 
 
@@ -386,20 +414,27 @@ def test_inside_a_transaction_only_a_good_token_is_returned(
     with transaction.atomic():
         assert access_token_for(identity).reveal() == "at-0"
     TokenGrant.objects.update(access_expires_at=timezone.now())
-    with transaction.atomic(), pytest.raises(RuntimeError, match="before the transaction begins"):
+    with (
+        transaction.atomic(),
+        pytest.raises(RuntimeError, match="before the transaction begins"),
+    ):
         access_token_for(identity)
     assert (service.requests, TokenGrant.objects.get().lease_until) == ([], None)
     assert access_token_for(identity).reveal() == "at-1"
 
 
-def test_the_lease_is_one_callers(service: FakeService, identity: LinkedIdentity) -> None:
+def test_the_lease_is_one_callers(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
     """Of two who read the grant at the same moment, and not after a failure since."""
     expired(identity)
     first, second = TokenGrant.objects.get(), TokenGrant.objects.get()
     assert tokens.lease(first)
     assert not tokens.lease(second)
     assert not tokens.lease(TokenGrant.objects.get())
-    TokenGrant.objects.update(lease_until=None, retry_at=timezone.now() + timedelta(seconds=30))
+    TokenGrant.objects.update(
+        lease_until=None, retry_at=timezone.now() + timedelta(seconds=30)
+    )
     assert not tokens.lease(second)
     with pytest.raises(RefreshPending):
         access_token_for(identity)
@@ -412,11 +447,20 @@ def test_a_missing_key_ends_nothing(
     """It is the site's fault: an ERROR says what to do, and all goes on when the key is back."""
     expired(identity)
     before = TokenGrant.objects.values().get()
-    lost = {"default": {**service.settings(), "ENCRYPTION_KEYS": ["another key, sixteen long"]}}
+    lost = {
+        "default": {
+            **service.settings(),
+            "ENCRYPTION_KEYS": ["another key, sixteen long"],
+        }
+    }
     unreadable = pytest.raises(SealedValueUnreadable)
     with announced() as heard, override_settings(DJANGO_IDENTITY=lost), unreadable:
         access_token_for(identity)
-    assert (TokenGrant.objects.values().get(), heard, service.requests) == (before, [], [])
+    assert (TokenGrant.objects.values().get(), heard, service.requests) == (
+        before,
+        [],
+        [],
+    )
     identity.refresh_from_db()
     assert identity.kyc_level == "level_2"
     [line] = [each for each in caplog.records if each.levelno == logging.ERROR]

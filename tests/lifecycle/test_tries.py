@@ -65,7 +65,9 @@ def test_a_refused_try_is_no_try(service: FakeService, user: User) -> None:
     assert redeem(make_user("bob"), 9).consent == Consent.GRANTED
 
 
-def test_tries_are_free_again_after_their_time(service: FakeService, user: User) -> None:
+def test_tries_are_free_again_after_their_time(
+    service: FakeService, user: User
+) -> None:
     """Ten minutes after each of them."""
     use_up_tries(service, user)
     ConnectRedemption.objects.update(expires_at=timezone.now())

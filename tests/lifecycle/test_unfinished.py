@@ -34,7 +34,11 @@ Change = Callable[[User], object]
 
 
 def left(
-    user: User, *, ago: timedelta = HOUR + MINUTE, subject: str = "subject-left", **fields: Any
+    user: User,
+    *,
+    ago: timedelta = HOUR + MINUTE,
+    subject: str = "subject-left",
+    **fields: Any,
 ) -> LinkedIdentity:
     """An identity that only the first step has written, and that long ago."""
     empty = {
@@ -47,7 +51,9 @@ def left(
         **fields,
     }
     identity = make_identity(user, subject=subject, **empty)
-    LinkedIdentity.objects.filter(pk=identity.pk).update(created_at=timezone.now() - ago)
+    LinkedIdentity.objects.filter(pk=identity.pk).update(
+        created_at=timezone.now() - ago
+    )
     identity.refresh_from_db()
     assert identity.was_never_granted
     return identity
@@ -100,7 +106,9 @@ def test_a_deletion_during_a_sign_up_that_a_crash_cut_off(
     assert not User.objects.filter(is_active=True).exists()
     receipts = ErasureReceipt.objects.all()
     assert [each.erased_at is not None for each in receipts] == [True] * is_deleted
-    assert [each.outcome for each in WebhookEvent.objects.all()] == ["applied"] * is_deleted
+    assert [each.outcome for each in WebhookEvent.objects.all()] == [
+        "applied"
+    ] * is_deleted
 
 
 def test_the_person_can_sign_up_again_after_that(site: FakeService) -> None:
@@ -135,7 +143,10 @@ def change(**columns: Any) -> Change:
         ("staff", change(is_superuser=True)),
         ("inactive", change(is_active=False)),
         ("used", change(last_login=timezone.now())),
-        ("linked", lambda user: make_identity(user, subject="other", application="second")),
+        (
+            "linked",
+            lambda user: make_identity(user, subject="other", application="second"),
+        ),
     ],
 )
 def test_an_account_that_has_become_somebodys_stays(
@@ -150,7 +161,9 @@ def test_an_account_that_has_become_somebodys_stays(
     upkeep.tend()
     assert not LinkedIdentity.objects.filter(subject="subject-left").exists()
     assert User.objects.filter(pk=user.pk).exists()
-    lines = [each for each in caplog.records if each.event == "identity.sign_in.taken_back"]
+    lines = [
+        each for each in caplog.records if each.event == "identity.sign_in.taken_back"
+    ]
     assert [each.account for each in lines] == [f"kept:{reason}"]
     assert "subject-left" not in caplog.text
 
@@ -216,7 +229,9 @@ def test_one_that_cannot_be_taken_back_holds_up_nobody() -> None:
     left(sign_up_account("second"), subject="subject-2")
     failed: list[str] = []
 
-    def fail_once(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+    def fail_once(
+        execute: Any, sql: str, parameters: Any, many: bool, context: Any
+    ) -> Any:
         if sql.startswith("DELETE") and "linkedidentity" in sql and not failed:
             failed.append(sql)
             raise OperationalError("lock wait timeout exceeded")
@@ -235,8 +250,12 @@ def test_one_that_cannot_be_taken_back_holds_up_nobody() -> None:
     ids=["revoked", "granted"],
 )
 def test_what_was_ever_granted_stays(fields: dict[str, Any]) -> None:
-    identity = make_identity(sign_up_account(), **{"consent": Consent.REVOKED, **fields})
-    LinkedIdentity.objects.filter(pk=identity.pk).update(created_at=timezone.now() - 9 * HOUR)
+    identity = make_identity(
+        sign_up_account(), **{"consent": Consent.REVOKED, **fields}
+    )
+    LinkedIdentity.objects.filter(pk=identity.pk).update(
+        created_at=timezone.now() - 9 * HOUR
+    )
     upkeep.tend()
     assert LinkedIdentity.objects.exists()
 

@@ -96,7 +96,9 @@ def test_several_workers_at_once_take_each_row_once() -> None:
     """Four processes of two threads each: every due row is taken by exactly one."""
     ids = sorted(make_due(n).pk for n in range(60))
     target = "tests.lifecycle.crowd_calls:take"
-    workers = concurrency.outcomes(*(concurrency.start(target, threads=2) for _ in range(4)))
+    workers = concurrency.outcomes(
+        *(concurrency.start(target, threads=2) for _ in range(4))
+    )
     assert sorted(pk for worker in workers for pk in worker) == ids
 
 
@@ -145,7 +147,9 @@ def test_seven_statements_at_most(everybody: FakeService) -> None:
     everybody.disclosed = {"age_over_18": False}
     with CaptureQueriesContext(connection) as captured:
         assert list(upkeep.refetch_these([identity.pk])) == [Refetched.STORED]
-    queries = [q["sql"] for q in captured if not q["sql"].startswith(("BEGIN", "COMMIT"))]
+    queries = [
+        q["sql"] for q in captured if not q["sql"].startswith(("BEGIN", "COMMIT"))
+    ]
     assert any("UPDATE" in query and "storedclaim" in query for query in queries)
     # The first one reads the row, as taking it does.
     assert len(queries[1:]) <= 7, "\n".join(queries)
@@ -190,7 +194,9 @@ def test_a_rejected_client_ends_a_run_at_once(
     for n in range(3):
         make_due(n)
     TokenGrant.objects.update(access_expires_at=timezone.now())
-    service.answers["token"] = answer({"error": "invalid_client"}, status="401 Unauthorized")
+    service.answers["token"] = answer(
+        {"error": "invalid_client"}, status="401 Unauthorized"
+    )
     with pytest.raises(CommandError, match="rejects this site"):
         call_command("identity_upkeep")
     assert service.calls("token") == 1
@@ -199,7 +205,9 @@ def test_a_rejected_client_ends_a_run_at_once(
     assert "ClientRejected" in line.getMessage()
 
 
-def test_429_pauses_upkeep_of_the_application(service: FakeService, published: Published) -> None:
+def test_429_pauses_upkeep_of_the_application(
+    service: FakeService, published: Published
+) -> None:
     """Until its end nothing is asked."""
     for n in range(23):
         make_due(n)
@@ -219,7 +227,9 @@ def test_a_pause_is_as_long_as_the_service_asks_for(
 ) -> None:
     """A second at least. Every process reads it in the database, and a shorter one ends it not."""
     make_due()
-    service.answers["claims"] = http(b"", status="429 Slow", headers=f"Retry-After: {asked}\r\n")
+    service.answers["claims"] = http(
+        b"", status="429 Slow", headers=f"Retry-After: {asked}\r\n"
+    )
     assert all_refetched() == [Refetched.NOT_NOW]
     runs.pause(conf.application(), until=timezone.now() + timedelta(milliseconds=1))
     identity_clock.advance(seconds=seconds - 1)
@@ -243,12 +253,20 @@ def test_a_missing_key_ends_a_run_at_once_and_nobodys_grant(
     """Cron's mail says what to do. When the key is back, all goes on, level and due date too."""
     for n in range(30):
         make_due(n)
-    with forget_the_key(everybody), pytest.raises(CommandError, match="former key back"):
+    with (
+        forget_the_key(everybody),
+        pytest.raises(CommandError, match="former key back"),
+    ):
         call_command("identity_upkeep")
     assert everybody.calls("claims") + everybody.calls("token") == 0
     [touched] = LinkedIdentity.objects.exclude(last_error="")
-    assert (touched.last_error, touched.refetch_failures) == ("sealed_value_unreadable", 1)
-    assert timezone.now() < touched.refetch_due_at < timezone.now() + timedelta(minutes=2)
+    assert (touched.last_error, touched.refetch_failures) == (
+        "sealed_value_unreadable",
+        1,
+    )
+    assert (
+        timezone.now() < touched.refetch_due_at < timezone.now() + timedelta(minutes=2)
+    )
     assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
     assert LinkedIdentity.objects.filter(kyc_level="level_2").count() == 30
     identity_clock.advance(minutes=5)
@@ -274,7 +292,9 @@ def test_one_corrupt_row_stops_nobody_else(
     corrupt(made[1])
     stored, unreadable = Refetched.STORED, Refetched.UNREADABLE
     assert all_refetched() == [stored, unreadable, stored, stored]
-    LinkedIdentity.objects.filter(pk=made[1].pk).update(refetch_due_at=made[1].refetch_due_at)
+    LinkedIdentity.objects.filter(pk=made[1].pk).update(
+        refetch_due_at=made[1].refetch_due_at
+    )
     make_due(5, ago=timedelta(minutes=1))
     assert all_refetched() == [unreadable]
     identity_clock.advance(minutes=5)
@@ -329,24 +349,38 @@ def test_one_identitys_trouble_does_not_stop_the_others(
     broken, other = make_due(1), make_due(2)
 
     def refusing(execute: Any, sql: str, *rest: Any) -> Any:
-        if sql.startswith("UPDATE") and "credential_issued_at" in sql and broken.pk in rest[0]:
+        if (
+            sql.startswith("UPDATE")
+            and "credential_issued_at" in sql
+            and broken.pk in rest[0]
+        ):
             raise DataError("value too long: subject-1")
         return execute(sql, *rest)
 
-    with connection.execute_wrapper(refusing), caplog.at_level(logging.DEBUG, "django_identity"):
+    with (
+        connection.execute_wrapper(refusing),
+        caplog.at_level(logging.DEBUG, "django_identity"),
+    ):
         assert Counter(all_refetched()) == {Refetched.FAILED: 1, Refetched.STORED: 1}
-    assert (row(broken).last_error, row(broken).refetch_failures) == ("unexpected_error", 1)
+    assert (row(broken).last_error, row(broken).refetch_failures) == (
+        "unexpected_error",
+        1,
+    )
     assert row(other).last_error == ""
     assert "DataError" in caplog.text
     assert "subject-1" not in caplog.text
 
 
 @pytest.mark.parametrize("why", ["dead grant", "disabled account"])
-def test_a_person_who_must_come_again_is_due_no_more(service: FakeService, why: str) -> None:
+def test_a_person_who_must_come_again_is_due_no_more(
+    service: FakeService, why: str
+) -> None:
     """Nothing is asked about them, and nothing is taken for them again."""
     identity = make_due()
     if why == "dead grant":
-        TokenGrant.objects.update(needs_reauthorization=True, access_token="", refresh_token="")
+        TokenGrant.objects.update(
+            needs_reauthorization=True, access_token="", refresh_token=""
+        )
     else:
         User.objects.update(is_active=False)
     assert all_refetched() == [Refetched.REAUTHORIZATION_NEEDED]
@@ -362,7 +396,9 @@ def test_a_revocation_before_the_work_stops_it(service: FakeService) -> None:
     def revoke(execute: Any, sql: str, *rest: Any) -> Any:
         if "tokengrant" in sql and not revoked:
             revoked.append(sql)
-            LinkedIdentity.objects.all().change(consent=Consent.REVOKED, refetch_due_at=None)
+            LinkedIdentity.objects.all().change(
+                consent=Consent.REVOKED, refetch_due_at=None
+            )
             TokenGrant.objects.all().delete()
         return execute(sql, *rest)
 
@@ -388,7 +424,9 @@ def test_messages_name_the_application_and_no_person(
     assert upkeep.count_due() == 9
 
 
-def test_no_more_than_the_rate_is_handed_out(everybody: FakeService, published: Published) -> None:
+def test_no_more_than_the_rate_is_handed_out(
+    everybody: FakeService, published: Published
+) -> None:
     """``REFETCHES_PER_MINUTE`` is the limit of the calls, however much is due."""
     for n in range(5):
         make_due(n)
@@ -409,10 +447,15 @@ def test_a_dead_broker_loses_nothing(dead_broker: None) -> None:
 
 @pytest.mark.parametrize("ends", ["after a minute", "at a shutdown"])
 def test_a_message_ends_early(
-    everybody: FakeService, identity_clock: Clock, monkeypatch: pytest.MonkeyPatch, ends: str
+    everybody: FakeService,
+    identity_clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    ends: str,
 ) -> None:
     """The row in hand is finished; the others of its twenty are due in five minutes."""
-    monkeypatch.setattr(upkeep, "LONGEST_RUN", 0.0 if ends == "after a minute" else 60.0)
+    monkeypatch.setattr(
+        upkeep, "LONGEST_RUN", 0.0 if ends == "after a minute" else 60.0
+    )
     for n in range(5):
         make_due(n)
     is_stopping = ends == "at a shutdown"
@@ -529,7 +572,9 @@ def test_a_run_that_is_stopped_begins_nothing_more(service: FakeService) -> None
     identity = make_due(1)
     make_old_sign_in()
     make_event(identity, "kyc.verified", next_attempt_at=timezone.now() - HOUR)
-    on_event("kyc.verified", name="stopped")(lambda event: signal.raise_signal(signal.SIGINT))
+    on_event("kyc.verified", name="stopped")(
+        lambda event: signal.raise_signal(signal.SIGINT)
+    )
     try:
         with pytest.raises(CommandError, match="Stopped") as stopped:
             call_command("identity_upkeep")

@@ -81,7 +81,8 @@ def policies(settings: Any, **chosen: type) -> None:
     """Applications with these policies, in this order."""
     given = settings.DJANGO_IDENTITY["default"]
     settings.DJANGO_IDENTITY = {
-        alias: {**given, "POLICY": f"{__name__}.{site.__name__}"} for alias, site in chosen.items()
+        alias: {**given, "POLICY": f"{__name__}.{site.__name__}"}
+        for alias, site in chosen.items()
     }
 
 
@@ -90,7 +91,9 @@ def linked_by(*aliases: str, **fields: Any) -> User:
     user = make_user(**fields)
     for number, alias in enumerate(aliases, start=1):
         made = number == 1
-        make_identity(user, subject=f"subject-{number}", application=alias, account_made=made)
+        make_identity(
+            user, subject=f"subject-{number}", application=alias, account_made=made
+        )
     return user
 
 
@@ -98,7 +101,9 @@ def linked_by(*aliases: str, **fields: Any) -> User:
 
 
 @pytest.mark.parametrize("address", ["default", "second"])
-@pytest.mark.parametrize("aliases", [("default",), ("default", "second"), ("second", "default")])
+@pytest.mark.parametrize(
+    "aliases", [("default",), ("default", "second"), ("second", "default")]
+)
 def test_no_address_chooses_the_policy(
     settings: Any, address: str, aliases: tuple[str, ...]
 ) -> None:
@@ -109,7 +114,9 @@ def test_no_address_chooses_the_policy(
     for ask in (browser.get, browser.post):
         answer = ask(reverse("identity:erase", args=[address]))
         assert answer.status_code == 302
-    assert "Erase my data" not in browser.get(reverse("identity:account")).content.decode()
+    assert (
+        "Erase my data" not in browser.get(reverse("identity:account")).content.decode()
+    )
     user.refresh_from_db()
     assert user.is_active
     assert not ErasureReceipt.objects.exists()
@@ -121,7 +128,10 @@ def test_who_has_nothing_under_the_forbidding_application_may_erase(
 ) -> None:
     policies(settings, default=Forbidding, second=Anonymising)
     user = linked_by("second")
-    assert browser_of(user).post(reverse("identity:erase", args=[address])).status_code == 200
+    assert (
+        browser_of(user).post(reverse("identity:erase", args=[address])).status_code
+        == 200
+    )
     assert Recording.ran == ["Anonymising"]
     assert not LinkedIdentity.objects.exists()
 
@@ -143,7 +153,9 @@ def test_a_strangers_code_and_an_alias_that_is_gone_have_no_vote(
     assert not LinkedIdentity.objects.exists()
 
 
-def test_links_under_aliases_that_are_gone_ask_the_default_application(settings: Any) -> None:
+def test_links_under_aliases_that_are_gone_ask_the_default_application(
+    settings: Any,
+) -> None:
     policies(settings, default=Forbidding, second=Anonymising)
     user = linked_by("gone", "gone-too")
     assert not erasure.may_erase_themselves(user)
@@ -158,7 +170,9 @@ def test_a_policy_that_raises_erases_nothing(settings: Any) -> None:
     browser = browser_of(user)
     browser.raise_request_exception = False
     for address in ("default", "second"):
-        assert browser.post(reverse("identity:erase", args=[address])).status_code == 500
+        assert (
+            browser.post(reverse("identity:erase", args=[address])).status_code == 500
+        )
     assert LinkedIdentity.objects.filter(consent="granted").count() == 2
     assert not ErasureReceipt.objects.exists()
     assert Recording.ran == []
@@ -240,7 +254,9 @@ def test_an_audit_follows_if_any_asks_for_it(settings: Any, asks: str) -> None:
 
 @pytest.mark.parametrize("site", [Anonymising, Deleting])
 @pytest.mark.parametrize("before", [False, True])
-def test_a_strangers_code_never_erases_the_account(settings: Any, site: type, before: bool) -> None:
+def test_a_strangers_code_never_erases_the_account(
+    settings: Any, site: type, before: bool
+) -> None:
     """Though the policy keeps nobody. It is not asked; with or without an own link beside it."""
     policies(settings, default=site, second=NeverKeeping)
     user = linked_by("default") if before else make_user()
@@ -285,7 +301,9 @@ def test_a_full_sign_in_that_confirmed_the_code_erases_it(settings: Any) -> None
 # Another way in
 
 
-def test_the_policy_of_the_links_own_application_asks_for_another_way_in(settings: Any) -> None:
+def test_the_policy_of_the_links_own_application_asks_for_another_way_in(
+    settings: Any,
+) -> None:
     """Not that of the default application."""
     policies(settings, default=Anonymising, second=Asking)
     identity = make_identity(make_user(), application="second")

@@ -33,7 +33,10 @@ def test_authlibs_client(
         address, state = session.create_authorization_url(
             f"{sandbox.origin}/oauth2/auth", code_verifier=VERIFIER
         )
-        sent = {"authorization_response": person.decide(address).json()["callback"], "state": state}
+        sent = {
+            "authorization_response": person.decide(address).json()["callback"],
+            "state": state,
+        }
         token = session.fetch_token(**sent, code_verifier=VERIFIER)
         assert token["token_type"] == "Bearer"
         profile = session.get(f"{sandbox.api}/users/me/profile").json()
@@ -51,12 +54,16 @@ def test_the_signature_is_openssls(application: Application, person: Person) -> 
         person.consent_to(application)
         receiver.wait_for(1)
     command = ["openssl", "dgst", "-sha256", "-hmac", SECRET]
-    done = subprocess.run(command, input=receiver.requests[0].body, capture_output=True, check=True)
+    done = subprocess.run(
+        command, input=receiver.requests[0].body, capture_output=True, check=True
+    )
     signature = receiver.requests[0].headers["x-webhook-signature"]
     assert done.stdout.decode().split()[-1] == signature
 
 
-@pytest.mark.parametrize("switches", [{}, {"claims_iat": False, "claim_values": "bare"}])
+@pytest.mark.parametrize(
+    "switches", [{}, {"claims_iat": False, "claim_values": "bare"}]
+)
 def test_sd_jwt_of_npm_verifies_the_credentials(
     application: Application, person: Person, switches: dict[str, Any]
 ) -> None:
@@ -68,13 +75,20 @@ def test_sd_jwt_of_npm_verifies_the_credentials(
 
     def verify(text: str) -> subprocess.CompletedProcess[str]:
         given = json.dumps({"credential": text, "jwks": jwks})
-        return subprocess.run(SD_JWT, input=given, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            SD_JWT, input=given, capture_output=True, text=True, check=False
+        )
 
     read = json.loads(verify(credential).stdout)
     assert (read["header"]["alg"], read["header"]["typ"]) == ("ES256", "dc+sd-jwt")
     payload = read["payload"]
     assert (payload["sub"], payload["aud"]) == (person.user_id, application.client_id)
-    assert {"kyc_verified", "age_over_18", "country_resident", "unique_human"} <= payload.keys()
+    assert {
+        "kyc_verified",
+        "age_over_18",
+        "country_resident",
+        "unique_human",
+    } <= payload.keys()
     head, body, rest = credential.split(".", 2)
     bent = verify(f"{head}.{body}.{'B' if rest[0] == 'A' else 'A'}{rest[1:]}")
     assert bent.returncode != 0

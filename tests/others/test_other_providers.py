@@ -14,7 +14,12 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from authlib.integrations.django_oauth2 import AuthorizationServer
-from authlib.oauth2.rfc6749 import AuthorizationCodeMixin, ClientMixin, TokenMixin, grants
+from authlib.oauth2.rfc6749 import (
+    AuthorizationCodeMixin,
+    ClientMixin,
+    TokenMixin,
+    grants,
+)
 from authlib.oauth2.rfc7636 import CodeChallenge
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.test import Client as Browser
@@ -143,7 +148,9 @@ class Server(AuthorizationServer):
         return Client() if client_id == CLIENT_ID else None
 
     def save_token(self, token: dict[str, Any], request: Any) -> None:
-        TOKENS.append(Token(token["access_token"], token["refresh_token"], token["scope"]))
+        TOKENS.append(
+            Token(token["access_token"], token["refresh_token"], token["scope"])
+        )
 
 
 server = Server(Client, Token)
@@ -170,10 +177,14 @@ def token(request: HttpRequest) -> HttpResponse:
 def user(request: HttpRequest, subject: str, what: str) -> HttpResponse:
     """A user endpoint, for the scopes of its Bearer token."""
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-    (held,) = [each for each in TOKENS if each.access_token == given and not each.revoked]
+    (held,) = [
+        each for each in TOKENS if each.access_token == given and not each.revoked
+    ]
     assert f"{what}:read" in held.scope.split()
     assert subject in ("me", SUBJECT)
-    listed = [{"claim_type": name, "provider": "KYC", "revoked": False} for name in VALUES]
+    listed = [
+        {"claim_type": name, "provider": "KYC", "revoked": False} for name in VALUES
+    ]
     data = {
         "profile": {
             "id": SUBJECT, "email": "ada@example.org", "first_name": "Ada", "last_name": "Öbi",
@@ -201,7 +212,9 @@ def credential(origin: str) -> str:
     }  # fmt: skip
     payload |= {SDObj(name): value for name, value in VALUES.items()}
     header = {"typ": "dc+sd-jwt", "kid": "provider-1"}
-    issued: str = SDJWTIssuer(payload, KEY, extra_header_parameters=header).sd_jwt_issuance
+    issued: str = SDJWTIssuer(
+        payload, KEY, extra_header_parameters=header
+    ).sd_jwt_issuance
     return issued
 
 

@@ -24,7 +24,9 @@ REDIRECT_URI = "http://127.0.0.1:8000/callback"
 ALL_SCOPES = "profile:read kyc:read claims:read"
 CONNECT_SCOPES = ["profile:basic", "kyc:status"]
 ADA = "00000000-0000-4000-8000-000000000001"
-KEY = JWK.generate(kty="EC", crv="P-256", kid="documents-1", alg="ECDH-ES+A256KW", use="enc")
+KEY = JWK.generate(
+    kty="EC", crv="P-256", kid="documents-1", alg="ECDH-ES+A256KW", use="enc"
+)
 # For plain http; each client would load all certificates again, which takes longer than most tests.
 TLS = httpx.create_ssl_context()
 
@@ -42,7 +44,9 @@ class Sandbox(ExitStack):
     def open_browser(self) -> httpx.Client:
         """A client with cookies of its own, and with the authority in SSL_CERT_FILE for https."""
         verify = TLS if self.origin.startswith("http:") else httpx.create_ssl_context()
-        return self.enter_context(httpx.Client(base_url=self.origin, timeout=120, verify=verify))
+        return self.enter_context(
+            httpx.Client(base_url=self.origin, timeout=120, verify=verify)
+        )
 
     def switch(self, **values: object) -> None:
         """Set switches."""
@@ -68,7 +72,11 @@ def started(*options: str) -> Iterator[Sandbox]:
 
 def certificates(folder: Path) -> tuple[Path, Path]:
     """Files of a new authority, and of a server on this machine for which it vouches."""
-    authority, ca_file, server_file = trustme.CA(), folder / "ca.pem", folder / "server.pem"
+    authority, ca_file, server_file = (
+        trustme.CA(),
+        folder / "ca.pem",
+        folder / "server.pem",
+    )
     authority.cert_pem.write_to_path(str(ca_file))
     issued = authority.issue_cert("localhost", "127.0.0.1")
     issued.private_key_and_cert_chain_pem.write_to_path(str(server_file))
@@ -98,7 +106,9 @@ class Application:
         made: Any = None,
     ) -> None:
         self.sandbox = sandbox
-        self._made = made or sandbox.control("POST", "applications", redirect_uris=redirect_uris)
+        self._made = made or sandbox.control(
+            "POST", "applications", redirect_uris=redirect_uris
+        )
         self.app_id = self._made["app_id"]
         self.path = f"applications/{self.app_id}"
         self.use(mode)
@@ -111,12 +121,16 @@ class Application:
 
     def receive_at(self, url: str, **secret: str) -> None:
         """Register a webhook address."""
-        self.sandbox.control("POST", f"{self.path}/webhook", mode=self.mode, url=url, **secret)
+        self.sandbox.control(
+            "POST", f"{self.path}/webhook", mode=self.mode, url=url, **secret
+        )
 
     def trust(self, key: JWK) -> Any:
         """Approve the application for the trusted tier."""
         given = key.export_public(as_dict=True)
-        return self.sandbox.control("POST", f"{self.path}/trusted-tier", document_key=given)
+        return self.sandbox.control(
+            "POST", f"{self.path}/trusted-tier", document_key=given
+        )
 
     def require(self, **policy: object) -> None:
         """Set what a person with a Connect code must have."""
@@ -153,7 +167,9 @@ class Application:
 
     def refresh(self, refresh_token: str) -> httpx.Response:
         """Spend a refresh token."""
-        return self.token_request(grant_type="refresh_token", refresh_token=refresh_token)
+        return self.token_request(
+            grant_type="refresh_token", refresh_token=refresh_token
+        )
 
     def ask(self, path: str, body: object, **options: Any) -> httpx.Response:
         """Send JSON to an endpoint of the API that takes Basic credentials."""
@@ -164,9 +180,13 @@ class Application:
         } | options
         return self.sandbox.client.post(f"/api/v1/{path}", content=content, **asked)
 
-    def connect(self, code: object, scopes: object = CONNECT_SCOPES, **more: Any) -> httpx.Response:
+    def connect(
+        self, code: object, scopes: object = CONNECT_SCOPES, **more: Any
+    ) -> httpx.Response:
         """Redeem a Connect code."""
-        return self.ask("connect/request", {"connect_code": code, "scopes": scopes} | more)
+        return self.ask(
+            "connect/request", {"connect_code": code, "scopes": scopes} | more
+        )
 
 
 class Visitor:
@@ -180,16 +200,26 @@ class Visitor:
         """Open an address and follow its redirects."""
         return self.follow(self.browser.get(url))
 
-    def submit(self, page: httpx.Response, action: str = "", /, **fields: str) -> httpx.Response:
+    def submit(
+        self, page: httpx.Response, action: str = "", /, **fields: str
+    ) -> httpx.Response:
         """Send the first form of the page that has the action and fields, with its hidden ones."""
         for form in re.findall(r"<form.*?</form>", page.text, re.DOTALL):
             found = re.search(r'<form[^>]*action="([^"]*)"', form)
             target = html.unescape(found[1]) if found else str(page.url)
-            if target.endswith(action) and all(f'name="{name}"' in form for name in fields):
-                hidden = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form))
+            if target.endswith(action) and all(
+                f'name="{name}"' in form for name in fields
+            ):
+                hidden = dict(
+                    re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form)
+                )
                 values = {name: html.unescape(value) for name, value in hidden.items()}
-                return self.follow(self.browser.post(page.url.join(target), data=values | fields))
-        raise AssertionError(f"No form {action} with {sorted(fields)} in {page.url.path}")
+                return self.follow(
+                    self.browser.post(page.url.join(target), data=values | fields)
+                )
+        raise AssertionError(
+            f"No form {action} with {sorted(fields)} in {page.url.path}"
+        )
 
     def follow(self, response: httpx.Response) -> httpx.Response:
         """Follow redirects up to the first foreign one."""
@@ -213,7 +243,9 @@ class Person(Visitor):
     def sign_in(self, page: httpx.Response | None = None) -> httpx.Response:
         """Sign in on the given page, or on the sign-in page."""
         page = page or self.open("/account/sign-in")
-        return self.submit(page, email=self.account["email"], password=self.account["password"])
+        return self.submit(
+            page, email=self.account["email"], password=self.account["password"]
+        )
 
     def consent_screen(
         self, application: Application, pkce: Pkce | None = None, **changes: str | None
@@ -222,7 +254,9 @@ class Person(Visitor):
         page = self.open(application.authorization_url(pkce or Pkce(), **changes))
         if page.url.path == "/account/sign-in":
             page = self.sign_in(page)
-        return self.submit(page, skip="1") if page.url.path == "/account/verify" else page
+        return (
+            self.submit(page, skip="1") if page.url.path == "/account/verify" else page
+        )
 
     def walk(self, application: Application) -> Any:
         """Approve on the consent screen, and exchange the code."""
@@ -235,7 +269,9 @@ class Person(Visitor):
         members = {"url": url, "user_id": self.user_id, **body}
         return self.sandbox.client.post("/sandbox/authorizations", json=members)
 
-    def approve(self, application: Application, **changes: str | None) -> tuple[str, Pkce]:
+    def approve(
+        self, application: Application, **changes: str | None
+    ) -> tuple[str, Pkce]:
         """Approve without a browser, and return the code."""
         pkce = Pkce()
         answer = self.decide(application.authorization_url(pkce, **changes))
@@ -247,10 +283,14 @@ class Person(Visitor):
         assert response.status_code == 200, response.text
         return response.json()
 
-    def read(self, tokens: dict[str, Any], what: str, user_id: str = "me") -> httpx.Response:
+    def read(
+        self, tokens: dict[str, Any], what: str, user_id: str = "me"
+    ) -> httpx.Response:
         """Ask a user endpoint with these tokens."""
         bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
-        return self.sandbox.client.get(f"/api/v1/users/{user_id}/{what}", headers=bearer)
+        return self.sandbox.client.get(
+            f"/api/v1/users/{user_id}/{what}", headers=bearer
+        )
 
     def consent_to(self, application: Application, *scopes: str) -> None:
         """Grant consent without the screen."""
@@ -267,11 +307,15 @@ class Person(Visitor):
 
     def active_claims(self) -> set[str]:
         """Return the types of the claims that are not revoked."""
-        return {name for name, each in self.shown()["claims"].items() if not each["revoked"]}
+        return {
+            name for name, each in self.shown()["claims"].items() if not each["revoked"]
+        }
 
     def make_code(self) -> str:
         """Make a Connect code without a browser."""
-        return str(self.sandbox.control("POST", "connect-codes", user_id=self.user_id)["code"])
+        return str(
+            self.sandbox.control("POST", "connect-codes", user_id=self.user_id)["code"]
+        )
 
     def code_states(self) -> list[str]:
         """Return the states of the person's codes, the newest first."""

@@ -28,7 +28,13 @@ def test_walk_ends_in_tokens(application: Application, person: Person) -> None:
     answer = callback_parameters(person.submit(page, allow="Approve"))
     assert (answer.keys(), answer["state"]) == ({"code", "state"}, "a b&c")
     tokens = application.redeem(answer["code"], pkce).json()
-    assert set(tokens) == {"access_token", "refresh_token", "expires_in", "token_type", "scope"}
+    assert set(tokens) == {
+        "access_token",
+        "refresh_token",
+        "expires_in",
+        "token_type",
+        "scope",
+    }
     assert (tokens["expires_in"], tokens["token_type"]) == (3600, "Bearer")
 
 
@@ -37,8 +43,15 @@ def test_consent_names_application_scopes_and_account(
 ) -> None:
     """The consent screen says who asks, for what, and as whom, each time; or as somebody else."""
     person.consent_screen(application)
-    page = person.open(application.authorization_url(Pkce(), scope="profile:read kyc:read"))
-    for words in ("Example shop", "Your profile", "Your verification status", "Test environment"):
+    page = person.open(
+        application.authorization_url(Pkce(), scope="profile:read kyc:read")
+    )
+    for words in (
+        "Example shop",
+        "Your profile",
+        "Your verification status",
+        "Test environment",
+    ):
         assert words in page.text
     assert "Your verified claims" not in page.text
     assert person.account["email"] in page.text
@@ -66,7 +79,9 @@ def test_bad_request_is_returned_to_the_application(
     application: Application, changes: dict[str, str | None], error: str
 ) -> None:
     """A request that the application got wrong goes back to it as an error, unseen by a person."""
-    answer = callback_parameters(httpx.get(application.authorization_url(Pkce(), **changes)))
+    answer = callback_parameters(
+        httpx.get(application.authorization_url(Pkce(), **changes))
+    )
     assert answer["error"] == error
     assert answer.get("state", "") == ("" if "state" in changes else "state-value")
 
@@ -94,7 +109,9 @@ def test_untrusted_address_is_never_redirected_to(
     assert response.status_code == 400
     assert "This request cannot be used" in response.text
     assert "<script" not in response.text
-    if changes.get("redirect_uri") == REDIRECT_URI + "/":  # beside the registered one, as text
+    if (
+        changes.get("redirect_uri") == REDIRECT_URI + "/"
+    ):  # beside the registered one, as text
         assert f"<code>{REDIRECT_URI}/</code>" in response.text
         assert f"<code>{REDIRECT_URI}</code>" in response.text
     refused = person.decide(address)
@@ -127,11 +144,16 @@ def test_malformed_verifier_is_refused(
     assert application.redeem(code, pkce).status_code == 400
 
 
-def test_live_client_refuses_sandbox_user(application: Application, person: Person) -> None:
+def test_live_client_refuses_sandbox_user(
+    application: Application, person: Person
+) -> None:
     """The authorization page does not mix live and test; nor by a form without the page."""
     application.use("live")
     page = person.sign_in(person.open(application.authorization_url(Pkce())))
-    form = {"allow": "Approve", "csrfmiddlewaretoken": person.browser.cookies["sandbox_csrftoken"]}
+    form = {
+        "allow": "Approve",
+        "csrfmiddlewaretoken": person.browser.cookies["sandbox_csrftoken"],
+    }
     sent = person.browser.post(application.authorization_url(Pkce()), data=form)
     for answer in (page, sent):
         assert answer.status_code == 403
@@ -182,7 +204,9 @@ WORDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("switches", [{}, {"profile_members": "all"}, {"optional_members": False}])
+@pytest.mark.parametrize(
+    "switches", [{}, {"profile_members": "all"}, {"optional_members": False}]
+)
 @pytest.mark.parametrize("scope", ["profile:read", "kyc:read", "profile:read kyc:read"])
 def test_what_the_screen_lists_is_what_is_handed_over(
     application: Application, person: Person, switches: dict[str, Any], scope: str

@@ -13,7 +13,14 @@ from jwcrypto.common import base64url_encode
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 
-from tests.sandbox.driver import CONNECT_SCOPES, Application, Person, Sandbox, basic, refusal
+from tests.sandbox.driver import (
+    CONNECT_SCOPES,
+    Application,
+    Person,
+    Sandbox,
+    basic,
+    refusal,
+)
 
 CODE = re.compile(r"CNX-[A-Z0-9]{4}-[A-Z0-9]{4}")
 NEW_CODE = "/account/connect-codes/new"
@@ -21,14 +28,18 @@ INVALID = (400, "INVALID_CONNECT_CODE")
 UNUSABLE = (400, "INVALID_REQUEST")
 
 
-def result_of(application: Application, person: Person, scopes: Any = CONNECT_SCOPES) -> Any:
+def result_of(
+    application: Application, person: Person, scopes: Any = CONNECT_SCOPES
+) -> Any:
     """The result of a redemption, which must be a success."""
     answer = application.connect(person.make_code(), scopes)
     assert (answer.status_code, answer.json()["success"]) == (200, True)
     return answer.json()["data"]
 
 
-def test_code_works_once_under_parallel_requests(application: Application, person: Person) -> None:
+def test_code_works_once_under_parallel_requests(
+    application: Application, person: Person
+) -> None:
     """Of twenty requests at once one gets the data."""
     code = person.make_code()
     with ThreadPoolExecutor(20) as pool:
@@ -37,7 +48,9 @@ def test_code_works_once_under_parallel_requests(application: Application, perso
     assert refusal(application.connect(code)) == INVALID
 
 
-def test_code_is_valid_for_ten_minutes(application: Application, person: Person) -> None:
+def test_code_is_valid_for_ten_minutes(
+    application: Application, person: Person
+) -> None:
     """A code works just before its ten minutes are over and not after."""
     early, late = person.make_code(), person.make_code()
     application.sandbox.advance(595)
@@ -80,7 +93,11 @@ def test_missing_code(application: Application, missing: dict[str, Any]) -> None
     ],
 )
 def test_a_refusal_consumes_the_code(
-    sandbox: Sandbox, mode: str, environment: str, scopes: list[str], code: tuple[int, str]
+    sandbox: Sandbox,
+    mode: str,
+    environment: str,
+    scopes: list[str],
+    code: tuple[int, str],
 ) -> None:
     """A scope that Connect does not have; test credentials and a real user, or the reverse."""
     person = Person(sandbox, environment=environment, verified=True)
@@ -90,9 +107,18 @@ def test_a_refusal_consumes_the_code(
     assert (person.code_states(), person.shown()["consents"]) == (["used"], {})
 
 
-def test_unusable_request_leaves_the_code_valid(application: Application, person: Person) -> None:
+def test_unusable_request_leaves_the_code_valid(
+    application: Application, person: Person
+) -> None:
     """No object, another label, a wrong member; an address for a callback is taken."""
-    for content in (b"", b"[]", b"{", b"\xff", b"[" * 100_000, b"connect_code=CNX-AAAA-0000"):
+    for content in (
+        b"",
+        b"[]",
+        b"{",
+        b"\xff",
+        b"[" * 100_000,
+        b"connect_code=CNX-AAAA-0000",
+    ):
         assert refusal(application.ask("connect/request", content)) == UNUSABLE
     body = {"connect_code": person.make_code(), "scopes": CONNECT_SCOPES}
     for change in (
@@ -105,16 +131,22 @@ def test_unusable_request_leaves_the_code_valid(application: Application, person
         {"callback_url": "javascript:alert(1)"},
         {"callback_url": "http://[broken"},
     ):
-        assert refusal(application.ask("connect/request", body | change)) == UNUSABLE, change
+        assert refusal(application.ask("connect/request", body | change)) == UNUSABLE, (
+            change
+        )
     for label in ("text/plain", "application/x-www-form-urlencoded", ""):
-        answer = application.ask("connect/request", body, headers={"Content-Type": label})
+        answer = application.ask(
+            "connect/request", body, headers={"Content-Type": label}
+        )
         assert refusal(answer) == UNUSABLE
     assert person.code_states() == ["valid"]
     more = {"callback_url": "https://shop.example/?x"}
     assert application.ask("connect/request", body | more).status_code == 200
 
 
-def test_wrong_credentials_leave_the_code_valid(application: Application, person: Person) -> None:
+def test_wrong_credentials_leave_the_code_valid(
+    application: Application, person: Person
+) -> None:
     """Who is not known gets a challenge and touches no code."""
     body = {"connect_code": person.make_code(), "scopes": CONNECT_SCOPES}
     client_id, secret = application.client_id, application.client_secret
@@ -125,18 +157,30 @@ def test_wrong_credentials_leave_the_code_valid(application: Application, person
     for headers in wrong:
         answer = post("/api/v1/connect/request", json=body, headers=headers)
         assert refusal(answer) == (401, "UNAUTHORIZED")
-        assert answer.headers["WWW-Authenticate"] == 'Basic realm="clients", charset="UTF-8"'
+        assert (
+            answer.headers["WWW-Authenticate"]
+            == 'Basic realm="clients", charset="UTF-8"'
+        )
     good = basic(client_id, secret, "basic")
     assert post("/api/v1/connect/request", json=body, headers=good).status_code == 200
 
 
-def test_redemption_has_every_specified_field(application: Application, person: Person) -> None:
+def test_redemption_has_every_specified_field(
+    application: Application, person: Person
+) -> None:
     """A good code gives the profile and the KYC status at once, signed with the secret.
 
     Another code gives the same user id, today's information, and what was asked for alone.
     """
     result = result_of(application, person)
-    assert set(result) == {"status", "request_id", "user_id", "data", "issued_at", "signature"}
+    assert set(result) == {
+        "status",
+        "request_id",
+        "user_id",
+        "data",
+        "issued_at",
+        "signature",
+    }
     assert (result["status"], result["user_id"]) == ("approved", person.user_id)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", result["issued_at"])
     signature, secret = result.pop("signature"), application.client_secret.encode()
@@ -152,7 +196,10 @@ def test_redemption_has_every_specified_field(application: Application, person: 
     later = result_of(application, person, ["kyc:status"] * 2)
     assert later["user_id"] == person.user_id
     assert later["request_id"] != result["request_id"]
-    assert (later["data"].keys(), later["data"]["kyc"]["status"]) == ({"kyc"}, "rejected")
+    assert (later["data"].keys(), later["data"]["kyc"]["status"]) == (
+        {"kyc"},
+        "rejected",
+    )
 
 
 def test_consent_is_recorded_beside_that_of_a_sign_in(
@@ -171,25 +218,36 @@ def test_consent_is_recorded_beside_that_of_a_sign_in(
 
 
 def canonical(result: dict[str, Any]) -> bytes:
-    return json.dumps(result, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(
+        result, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    ).encode()
 
 
-def test_signature_can_be_a_detached_jws(application: Application, person: Person) -> None:
+def test_signature_can_be_a_detached_jws(
+    application: Application, person: Person
+) -> None:
     """By a switch it is signed with the published key; and a result can be flat."""
     application.sandbox.switch(connect_signature="jws", connect_nested=False)
     result = result_of(application, person)
     assert "data" not in result
-    assert (result["profile"]["first_name"], result["kyc"]["status"]) == ("Ada", "verified")
+    assert (result["profile"]["first_name"], result["kyc"]["status"]) == (
+        "Ada",
+        "verified",
+    )
     header, payload, signature = result.pop("signature").split(".")
     assert payload == ""
-    (public,) = application.sandbox.client.get("/.well-known/jwks.json").json()["keys"][:1]
+    (public,) = application.sandbox.client.get("/.well-known/jwks.json").json()["keys"][
+        :1
+    ]
     token, content = JWS(), base64url_encode(canonical(result))
     token.deserialize(f"{header}.{content}.{signature}", key=JWK(**public))
     assert token.is_valid
 
 
 def make_on_page(person: Person, password: str = "") -> httpx.Response:
-    return person.submit(person.open(NEW_CODE), password=password or person.account["password"])
+    return person.submit(
+        person.open(NEW_CODE), password=password or person.account["password"]
+    )
 
 
 def code_on(page: httpx.Response) -> str:
@@ -198,11 +256,18 @@ def code_on(page: httpx.Response) -> str:
     return found[0]
 
 
-def test_code_is_made_after_the_password(application: Application, person: Person) -> None:
+def test_code_is_made_after_the_password(
+    application: Application, person: Person
+) -> None:
     """The page shows what will be shared; the code is shown to its person, until it ends."""
     assert person.open(NEW_CODE).url.path == "/account/sign-in"
     page = person.sign_in(person.open(NEW_CODE))
-    for words in ("What will be shared", "Ada Okafor", person.account["email"], "level_2"):
+    for words in (
+        "What will be shared",
+        "Ada Okafor",
+        person.account["email"],
+        "level_2",
+    ):
         assert words in page.text
     for password in ("wrong", " "):
         refused = make_on_page(person, password)
@@ -222,7 +287,9 @@ def test_code_is_made_after_the_password(application: Application, person: Perso
     assert application.connect(code_on(make_on_page(person))).status_code == 200
 
 
-def test_account_tells_who_received_what(application: Application, person: Person) -> None:
+def test_account_tells_who_received_what(
+    application: Application, person: Person
+) -> None:
     """Each code's state, a notice of what was shared, and an access that can be revoked.
 
     An e-mail says it, too.
@@ -234,7 +301,13 @@ def test_account_tells_who_received_what(application: Application, person: Perso
     used, valid = person.make_code(), person.make_code()
     application.connect(used, ["kyc:status"])
     page = person.open("/account/")
-    for words in ("Valid", "Used", "Expired", "by Example shop", "Your verification status"):
+    for words in (
+        "Valid",
+        "Used",
+        "Expired",
+        "by Example shop",
+        "Your verification status",
+    ):
         assert words in page.text
     for code in (expired, used, valid):
         assert f"CNX-••••-{code[-4:]}" in page.text

@@ -62,11 +62,15 @@ def test_what_happens_is_listed_with_person_and_site(
     assert ">200<" not in quiet
 
 
-def test_something_happens_to_a_person(application: Application, developer: Visitor) -> None:
+def test_something_happens_to_a_person(
+    application: Application, developer: Visitor
+) -> None:
     """What the control API does, by a button."""
     person = Person(application.sandbox, verified=True)
     person.consent_to(application)
-    options = re.findall(r'<option value="(\d+)"[^>]*>([^<]+)<', developer.open("/").text)
+    options = re.findall(
+        r'<option value="(\d+)"[^>]*>([^<]+)<', developer.open("/").text
+    )
     (number,) = [value for value, name in options if person.account["email"] in name]
     for action, words, status, active in (
         ("revoke_claim", "the claim is revoked", "verified", 3),
@@ -113,7 +117,9 @@ def test_keys_clock_and_faults(sandbox: Sandbox, developer: Visitor) -> None:
         assert Visitor(sandbox).browser.post(f"/{path}").status_code == 403
 
 
-def test_switches_are_explained_and_changes_marked(sandbox: Sandbox, developer: Visitor) -> None:
+def test_switches_are_explained_and_changes_marked(
+    sandbox: Sandbox, developer: Visitor
+) -> None:
     """Each has its own, and all go back together."""
     page = developer.open("/console/switches")
     names = sandbox.control("GET", "switches")
@@ -150,8 +156,18 @@ def test_a_credential_is_taken_apart(
     token, *disclosures = credential.split("~")
     bent = "~".join([f"{token[:-6]}AAAAAA", *disclosures])
     assert "No published key signed it" in developer.submit(page, credential=bent).text
-    for text in ("x", "a.b.c~", "e30.e30~", "W10.W10.x~", "~~~", "e30.eyJleHAiOiAieCJ9.x~W10~"):
-        assert "A credential looks like a.b.c~d~e~" in developer.submit(page, credential=text).text
+    for text in (
+        "x",
+        "a.b.c~",
+        "e30.e30~",
+        "W10.W10.x~",
+        "~~~",
+        "e30.eyJleHAiOiAieCJ9.x~W10~",
+    ):
+        assert (
+            "A credential looks like a.b.c~d~e~"
+            in developer.submit(page, credential=text).text
+        )
 
 
 def test_a_fault_of_a_credential_is_stated(
@@ -163,10 +179,16 @@ def test_a_fault_of_a_credential_is_stated(
     page = developer.open("/console/credential")
     added = credential_of_nobody("smuggled")
     shown = developer.submit(page, credential=f"{credential}{added}~").text
-    assert "The digest of a disclosure is not listed in <code>_sd</code>: smuggled." in shown
+    assert (
+        "The digest of a disclosure is not listed in <code>_sd</code>: smuggled."
+        in shown
+    )
     assert "The digest of this disclosure is not listed in _sd" in shown
     person.cause("claims/age_over_18/revoke")
-    assert "Revoked since: age_over_18." in developer.submit(page, credential=credential).text
+    assert (
+        "Revoked since: age_over_18."
+        in developer.submit(page, credential=credential).text
+    )
     application.sandbox.advance(90_000)
     assert "Expired on " in developer.submit(page, credential=credential).text
 
@@ -215,7 +237,9 @@ def portal(developer: Visitor, action: str, **fields: str) -> str:
 
 def once(page: str) -> list[str]:
     """What the page shows this once."""
-    return [html.unescape(each) for each in re.findall(r'class="copied">([^<]+)<', page)]
+    return [
+        html.unescape(each) for each in re.findall(r'class="copied">([^<]+)<', page)
+    ]
 
 
 def test_a_registered_application_works(sandbox: Sandbox, developer: Visitor) -> None:
@@ -226,7 +250,10 @@ def test_a_registered_application_works(sandbox: Sandbox, developer: Visitor) ->
     application.client_id, application.client_secret = shown[:2]
     assert Person(sandbox, verified=True).tokens_for(application)["access_token"]
     assert application.client_secret not in developer.open("/portal/").text
-    for wrong, words in (("x#y", "without a fragment"), ("", "needs a redirect address")):
+    for wrong, words in (
+        ("x#y", "without a fragment"),
+        ("", "needs a redirect address"),
+    ):
         assert words in portal(developer, "register", **form | {"redirect_uris": wrong})
     assert "needs a name" in portal(developer, "register", **form | {"name": " "})
 
@@ -243,7 +270,9 @@ def test_secrets_are_shown_once(application: Application, developer: Visitor) ->
         "url": "http://127.0.0.1:9/",
     }
     for wrong in ({"url": "ftp://x/"}, {"redirect_uris": ""}, {"redirect_uris": "x"}):
-        assert "Nothing was changed" in portal(developer, "addresses", **about, **addresses | wrong)
+        assert "Nothing was changed" in portal(
+            developer, "addresses", **about, **addresses | wrong
+        )
         assert f"app:/{application.client_id}" not in developer.open("/portal/").text
     first = once(portal(developer, "addresses", **about, **addresses))[0]
     assert first.startswith("whsec_")
@@ -256,12 +285,18 @@ def test_secrets_are_shown_once(application: Application, developer: Visitor) ->
     assert user_id in person.open("/account/").text
 
 
-def test_the_trusted_tier_is_a_key(application: Application, developer: Visitor) -> None:
+def test_the_trusted_tier_is_a_key(
+    application: Application, developer: Visitor
+) -> None:
     """The public one; empty takes it back."""
     given: dict[str, Any] = {"app_id": application.app_id}
     assert "is not JSON" in portal(developer, "tier", document_key="{", **given)
     private = json.dumps(KEY.export(as_dict=True))
-    assert "this is your private key" in portal(developer, "tier", document_key=private, **given)
+    assert "this is your private key" in portal(
+        developer, "tier", document_key=private, **given
+    )
     for key, expected in ((KEY.export_public(), True), ("", False)):
         portal(developer, "tier", document_key=key, **given)
-        assert application.sandbox.control("GET", application.path)["trusted"] is expected
+        assert (
+            application.sandbox.control("GET", application.path)["trusted"] is expected
+        )

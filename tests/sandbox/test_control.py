@@ -22,7 +22,10 @@ def test_status_fault_strikes_as_often_as_ordered(sandbox: Sandbox) -> None:
     order(sandbox, "status", times=2, status=503, **page)
     answers = [sandbox.client.get(JWKS) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [503, 503, 200]
-    assert (answers[0].text, answers[0].headers["Content-Type"]) == ("<h1>down</h1>", "text/html")
+    assert (answers[0].text, answers[0].headers["Content-Type"]) == (
+        "<h1>down</h1>",
+        "text/html",
+    )
     order(sandbox, "status", endpoint="", path="/.well-known/", times=None)
     assert [sandbox.client.get(JWKS).status_code for _ in range(3)] == [500] * 3
     assert sandbox.client.get("/account/sign-in").status_code == 200
@@ -80,12 +83,22 @@ def test_request_log_shows_a_secret_presented_twice(
     assert told == [*both, ("kyc", 401)]
     digests = {
         name: "sha256:" + hashlib.sha256(value.encode()).hexdigest()[:16]
-        for name, value in (("refresh_token", tokens["refresh_token"]), ("connect_code", code))
+        for name, value in (
+            ("refresh_token", tokens["refresh_token"]),
+            ("connect_code", code),
+        )
     }
     for name, digest in digests.items():
-        assert [each["form"][name] for each in log if name in each["form"]] == [digest] * 2
+        assert [each["form"][name] for each in log if name in each["form"]] == [
+            digest
+        ] * 2
     assert log[1]["form"]["scopes"] == CONNECT_SCOPES
-    secrets = (code, application.client_secret, tokens["access_token"], tokens["refresh_token"])
+    secrets = (
+        code,
+        application.client_secret,
+        tokens["access_token"],
+        tokens["refresh_token"],
+    )
     assert not [secret for secret in secrets if secret in str(log)]
 
 
@@ -108,40 +121,76 @@ def test_request_log_shows_a_secret_presented_twice(
         ("switches", {"token_subject": "email"}, "token_subject cannot be 'email'"),
         ("switches", {"decoys": 3}, "decoys is no member"),
         ("faults", {"kind": "drop", "endpoint": "x"}, "no endpoint of that name"),
-        ("faults", {"kind": "drop", "times": True}, "times must be a whole number or null"),
+        (
+            "faults",
+            {"kind": "drop", "times": True},
+            "times must be a whole number or null",
+        ),
         ("faults", {"kind": "drop", "headers": []}, "headers must be an object"),
         ("faults", {}, "kind is missing"),
         ("applications", {"redirect_uris": ["a b"]}, "redirect_uris needs"),
-        ("applications", {"redirect_uris": [1]}, "redirect_uris must be a list of strings"),
-        ("applications", {"redirect_uris": 1}, "redirect_uris must be a list of strings"),
-        ("applications", {"redirect_uris": ["x:/"], "client_secrets": {"test": 1}}, "client_sec"),
+        (
+            "applications",
+            {"redirect_uris": [1]},
+            "redirect_uris must be a list of strings",
+        ),
+        (
+            "applications",
+            {"redirect_uris": 1},
+            "redirect_uris must be a list of strings",
+        ),
+        (
+            "applications",
+            {"redirect_uris": ["x:/"], "client_secrets": {"test": 1}},
+            "client_sec",
+        ),
         ("users", {"environment": "staging"}, "environment is one of live, test"),
         ("users", {"email": "{email}"}, "email or subject is taken"),
         ("users", {"date_of_birth": "1.2.90"}, "date_of_birth must be like 1990-01-31"),
         ("users", {"mail": "x"}, "mail is no member"),
         ("users/{user}/invalidate", {"bvn": "1"}, "bvn is no member; it takes none"),
-        ("applications/{app}/webhook", {"url": "ftp://shop.example/"}, "url: an address is like"),
-        ("events", {"client_id": "{client}", "event_type": "x", "data": []}, "data must be an obj"),
+        (
+            "applications/{app}/webhook",
+            {"url": "ftp://shop.example/"},
+            "url: an address is like",
+        ),
+        (
+            "events",
+            {"client_id": "{client}", "event_type": "x", "data": []},
+            "data must be an obj",
+        ),
         ("events", {"client_id": "{client}", "event_type": "\ud800"}, "surrogate"),
-        ("deliveries/release", {"client_id": "{client}", "backwards": 1}, "backwards must be true"),
+        (
+            "deliveries/release",
+            {"client_id": "{client}", "backwards": 1},
+            "backwards must be true",
+        ),
     ],
 )
 def test_a_wrong_member_is_named(
-    application: Application, person: Person, path: str, body: dict[str, object], named: str
+    application: Application,
+    person: Person,
+    path: str,
+    body: dict[str, object],
+    named: str,
 ) -> None:
     """A control request that cannot be followed is a 400 that says which member is wrong."""
     application.receive_at("http://127.0.0.1:9/")
     ids = {"app": application.app_id, "user": person.user_id}
     content = json.dumps(body).replace("{client}", application.client_id)
     content = content.replace("{email}", person.account["email"])
-    answer = application.sandbox.client.post(f"/sandbox/{path.format(**ids)}", content=content)
+    answer = application.sandbox.client.post(
+        f"/sandbox/{path.format(**ids)}", content=content
+    )
     assert refusal(answer) == (400, "INVALID_REQUEST")
     assert named in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("path", ["sandbox/clock", "api/v1/connect/request"])
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
-def test_json_has_no_such_number(application: Application, path: str, number: str) -> None:
+def test_json_has_no_such_number(
+    application: Application, path: str, number: str
+) -> None:
     """Python's reader would take it (RFC 8259, section 6)."""
     options = {
         "content": f'{{"advance": {number}, "connect_code": {number}}}',

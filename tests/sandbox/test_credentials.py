@@ -31,7 +31,9 @@ def verified(person: Person, tokens: dict[str, str], credential: str = "") -> An
     """The payload of the credential of now, or of that one, by another library."""
     keys = JWKSet.from_json(person.sandbox.client.get("/.well-known/jwks.json").text)
     credential = credential or claims_of(person, tokens)["credential"]
-    verifier = SDJWTVerifier(credential, lambda _issuer, header: keys.get_key(header["kid"]))
+    verifier = SDJWTVerifier(
+        credential, lambda _issuer, header: keys.get_key(header["kid"])
+    )
     return verifier.get_verified_payload()
 
 
@@ -50,22 +52,36 @@ def test_credential_verifies_and_has_the_right_members(
     """The library's own verifier accepts it, and every member is the specification's."""
     content = claims_of(person, tokens)
     assert content.keys() == {"user_id", "claims", "credential", "credential_format"}
-    assert (content["user_id"], content["credential_format"]) == (person.user_id, "dc+sd-jwt")
+    assert (content["user_id"], content["credential_format"]) == (
+        person.user_id,
+        "dc+sd-jwt",
+    )
     payload = verified(person, tokens, content["credential"])
-    assert payload.keys() == {"iss", "aud", "sub", "environment", "iat", "exp"} | ALL_CLAIMS
-    assert (payload["iss"], payload["aud"]) == (person.sandbox.origin, application.client_id)
+    assert (
+        payload.keys()
+        == {"iss", "aud", "sub", "environment", "iat", "exp"} | ALL_CLAIMS
+    )
+    assert (payload["iss"], payload["aud"]) == (
+        person.sandbox.origin,
+        application.client_id,
+    )
     assert (payload["sub"], payload["environment"]) == (person.user_id, "test")
     assert payload["exp"] - payload["iat"] == 24 * 3600
     for name in ALL_CLAIMS:
         own = {"country"} if name == "country_resident" else set()
-        assert set(payload[name]) == {"verified", "provider", "issued_at", "expires_at"} | own
+        assert (
+            set(payload[name])
+            == {"verified", "provider", "issued_at", "expires_at"} | own
+        )
         assert payload[name]["verified"] is True
         assert payload[name]["provider"] == PROVIDERS[name]
     assert payload["country_resident"]["country"] == "NG"
     assert payload["age_over_18"]["expires_at"] is None
 
 
-def test_credential_has_the_specified_form(person: Person, tokens: dict[str, str]) -> None:
+def test_credential_has_the_specified_form(
+    person: Person, tokens: dict[str, str]
+) -> None:
     """Header, flat ``_sd``, one disclosure a claim with its digest, and a final tilde.
 
     Each element of the list has the fields of the basic and of the credential variant.
@@ -84,7 +100,13 @@ def test_credential_has_the_specified_form(person: Person, tokens: dict[str, str
     claims = {claim["claim_type"]: claim for claim in content["claims"]}
     assert {name: claim["provider"] for name, claim in claims.items()} == PROVIDERS
     for claim in claims.values():
-        assert set(claim) == {"claim_type", "provider", "revoked", "proof_hash", "expires_at"}
+        assert set(claim) == {
+            "claim_type",
+            "provider",
+            "revoked",
+            "proof_hash",
+            "expires_at",
+        }
         assert (claim["revoked"], len(claim["proof_hash"])) == (False, 64)
     assert claims["unique_human"]["expires_at"] is None
     assert claims["kyc_verified"]["expires_at"].endswith("Z")
@@ -146,7 +168,9 @@ def test_rotated_key_stays_published_for_a_day(
     old, sandbox = claims_of(person, tokens)["credential"], person.sandbox
     rotated = sandbox.control("POST", "keys/rotate")["signing"]
     old_kid = header_and_payload(old)[0]["kid"]
-    assert rotated == header_and_payload(claims_of(person, tokens)["credential"])[0]["kid"]
+    assert (
+        rotated == header_and_payload(claims_of(person, tokens)["credential"])[0]["kid"]
+    )
     assert rotated != old_kid
     assert verified(person, tokens, old)
     ends = verified(person, tokens)["exp"]
@@ -182,13 +206,18 @@ def bent(credential: str) -> dict[str, tuple[str, str]]:
     """What can be wrong with a text -> the text, and the reason that is told."""
     head, rest = credential.split(".", 1)
     token, *disclosures = credential.split("~")[:-1]
-    added = base64.urlsafe_b64encode(b'["salt","age_over_18",true]').decode().rstrip("=")
+    added = (
+        base64.urlsafe_b64encode(b'["salt","age_over_18",true]').decode().rstrip("=")
+    )
     return {
         "no text": ("", "malformed"),
         "no token": ("a.b.c~", "malformed"),
         "no tilde": (credential[:-1], "malformed"),
         "a key binding": (credential + token, "malformed"),
-        "another signature": (f"{token[:-6]}AAAAAA~{'~'.join(disclosures)}~", "signature"),
+        "another signature": (
+            f"{token[:-6]}AAAAAA~{'~'.join(disclosures)}~",
+            "signature",
+        ),
         "another header": (f"e30.{rest}", "malformed"),
         "another payload": (f"{head}.e30.{rest.split('.', 1)[1]}", "malformed"),
         "an unlisted disclosure": (f"{credential}{added}~", "disclosure"),
@@ -200,13 +229,17 @@ def bent(credential: str) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("what", bent("a.b.c~d~"))
-def test_a_bad_credential_is_not(application: Application, credential: str, what: str) -> None:
+def test_a_bad_credential_is_not(
+    application: Application, credential: str, what: str
+) -> None:
     """Whatever it is, an answer with a reason."""
     text, reason = bent(credential)[what]
     assert verdict(application, text)["reason"] == reason
 
 
-def test_it_is_for_its_own_application(application: Application, credential: str) -> None:
+def test_it_is_for_its_own_application(
+    application: Application, credential: str
+) -> None:
     """Another one's is refused, and so is one of the other environment."""
     assert verdict(application, credential)["claims"].keys() == ALL_CLAIMS
     assert verdict(Application(application.sandbox), credential)["reason"] == "audience"
@@ -228,10 +261,14 @@ def test_time_and_revocation_end_it(
     assert verdict(application, credential)["reason"] == "signature"
 
 
-@pytest.mark.parametrize("body", [{}, [], "x", b"{", {"credential": None}, {"credential": ["x"]}])
+@pytest.mark.parametrize(
+    "body", [{}, [], "x", b"{", {"credential": None}, {"credential": ["x"]}]
+)
 def test_an_unusable_body_is_refused(application: Application, body: Any) -> None:
     """Before anything is checked; and applications alone may ask."""
     assert refusal(application.ask("claims/verify", body)) == (400, "INVALID_REQUEST")
-    stranger = application.ask("claims/verify", body, auth=(application.client_id, "wrong"))
+    stranger = application.ask(
+        "claims/verify", body, auth=(application.client_id, "wrong")
+    )
     assert refusal(stranger) == (401, "UNAUTHORIZED")
     assert stranger.headers["WWW-Authenticate"].startswith("Basic")

@@ -10,7 +10,9 @@ from tests.sandbox.driver import Application, Person, Sandbox, refusal
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
 
-def ask(sandbox: Sandbox, path: str, body: object = None, token: str = "") -> httpx.Response:
+def ask(
+    sandbox: Sandbox, path: str, body: object = None, token: str = ""
+) -> httpx.Response:
     """Send a request as the developer, or with another token."""
     headers = {"Authorization": f"Bearer {token or sandbox.portal_token}"}
     return sandbox.client.post(f"/api/v1/developer/{path}", json=body, headers=headers)
@@ -36,7 +38,9 @@ def test_rotated_secret_replaces_the_old_one(
     application.client_secret = issued["clientSecret"]
     assert application.redeem(code, pkce).status_code == 200
     application.use("live" if mode == "test" else "test")
-    assert application.refresh("x").status_code == 400, "the other mode keeps its secret"
+    assert application.refresh("x").status_code == 400, (
+        "the other mode keeps its secret"
+    )
 
 
 def test_test_user_can_sign_in(sandbox: Sandbox, application: Application) -> None:
@@ -69,16 +73,23 @@ def test_request_that_cannot_be_used(
 ) -> None:
     """The envelope says what is wrong."""
     answer = ask(sandbox, path.format(app=application.app_id), body)
-    assert refusal(answer) == (status, {400: "INVALID_REQUEST", 404: "NOT_FOUND"}[status])
+    assert refusal(answer) == (
+        status,
+        {400: "INVALID_REQUEST", 404: "NOT_FOUND"}[status],
+    )
 
 
 @pytest.mark.parametrize("path", ["apps/x/rotate-secret", "test-users"])
-def test_session_token_is_required(application: Application, person: Person, path: str) -> None:
+def test_session_token_is_required(
+    application: Application, person: Person, path: str
+) -> None:
     """Nothing else opens the endpoints: no user's token, no client's secret, no Basic."""
     tokens, sandbox = person.tokens_for(application), application.sandbox
     for token in ("x", "x" * 5000, tokens["access_token"], application.client_secret):
         refused = ask(sandbox, path, {}, token)
         assert refusal(refused) == (401, "UNAUTHORIZED")
         assert "Bearer" in refused.headers["WWW-Authenticate"]
-    basic = httpx.post(f"{sandbox.api}/developer/{path}", auth=("x", sandbox.portal_token))
+    basic = httpx.post(
+        f"{sandbox.api}/developer/{path}", auth=("x", sandbox.portal_token)
+    )
     assert basic.status_code == 401

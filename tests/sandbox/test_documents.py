@@ -7,10 +7,21 @@ import pytest
 from jwcrypto.jwe import JWE
 from jwcrypto.jwk import JWK
 
-from tests.sandbox.driver import KEY, Application, Person, Pkce, callback_parameters, refusal
+from tests.sandbox.driver import (
+    KEY,
+    Application,
+    Person,
+    Pkce,
+    callback_parameters,
+    refusal,
+)
 
-RSA = JWK.generate(kty="RSA", size=2048, kid="documents-2", alg="RSA-OAEP-256", use="enc")
-DIRECT = JWK.generate(kty="EC", crv="P-256", kid="documents-3", alg="ECDH-ES", use="enc")
+RSA = JWK.generate(
+    kty="RSA", size=2048, kid="documents-2", alg="RSA-OAEP-256", use="enc"
+)
+DIRECT = JWK.generate(
+    kty="EC", crv="P-256", kid="documents-3", alg="ECDH-ES", use="enc"
+)
 BOTH = "profile:read documents:metadata documents:read"
 TYPES = ["passport", "national_id", "bank_verification_number"]
 WAYS = {"documents:read": "documents", "documents:metadata": "documents/metadata"}
@@ -41,7 +52,9 @@ def test_metadata_has_no_content(
         assert (each["country"], each["status"]) == ("NG", "verified")
 
 
-@pytest.mark.parametrize("key", [KEY, RSA, DIRECT], ids=["ECDH, wrapped", "RSA", "ECDH"])
+@pytest.mark.parametrize(
+    "key", [KEY, RSA, DIRECT], ids=["ECDH, wrapped", "RSA", "ECDH"]
+)
 def test_a_trusted_application_reads_documents(
     application: Application, person: Person, key: JWK
 ) -> None:
@@ -66,13 +79,17 @@ def test_a_trusted_application_reads_documents(
     assert (national["first_name"], national["last_name"]) == ("Ada", "Okafor")
 
 
-def test_a_standard_application_may_not_ask(application: Application, person: Person) -> None:
+def test_a_standard_application_may_not_ask(
+    application: Application, person: Person
+) -> None:
     """The person is never asked to consent to what nothing serves; nor by the control API.
 
     A token from before the approval was taken back reads nothing any more.
     """
     for scope in ("documents:read", "documents:write", "openid"):
-        page = person.open(application.authorization_url(Pkce(), scope=f"profile:read {scope}"))
+        page = person.open(
+            application.authorization_url(Pkce(), scope=f"profile:read {scope}")
+        )
         assert callback_parameters(page)["error"] == "invalid_scope"
         path = f"/sandbox/users/{person.user_id}/consents/{application.client_id}/grant"
         granted = application.sandbox.client.post(path, json={"scopes": [scope]})
@@ -100,10 +117,14 @@ def test_a_declined_scope_is_not_served(
     assert set(tokens["scope"].split()) == granted
     assert set(person.shown()["consents"][trusted.client_id]) == granted
     for scope, way in WAYS.items():
-        assert person.read(tokens, way).status_code == (200 if scope in granted else 403)
+        assert person.read(tokens, way).status_code == (
+            200 if scope in granted else 403
+        )
     page = person.consent_screen(trusted, scope="documents:read")
     answer = person.submit(page, allow="Approve", decline="documents:read")
-    assert callback_parameters(answer)["error"] == "access_denied"  # nothing is left to share
+    assert (
+        callback_parameters(answer)["error"] == "access_denied"
+    )  # nothing is left to share
 
 
 PUBLIC, PUBLIC_RSA = KEY.export_public(as_dict=True), RSA.export_public(as_dict=True)
@@ -126,7 +147,9 @@ BAD_KEYS: dict[str, Any] = {
 def test_a_key_that_does_not_do_is_refused(application: Application, key: Any) -> None:
     """In words, and the application stays in the standard tier."""
     path = f"/sandbox/{application.path}"
-    response = application.sandbox.client.post(f"{path}/trusted-tier", json={"document_key": key})
+    response = application.sandbox.client.post(
+        f"{path}/trusted-tier", json={"document_key": key}
+    )
     assert refusal(response) == (400, "INVALID_REQUEST")
     assert "document_key" in response.json()["error"]["message"]
     assert application.sandbox.client.get(path).json()["trusted"] is False

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.driver import ALL_SCOPES, CONNECT_SCOPES, Application, Person, Sandbox, refusal
+from tests.sandbox.driver import (
+    ALL_SCOPES,
+    CONNECT_SCOPES,
+    Application,
+    Person,
+    Sandbox,
+    refusal,
+)
 from tests.sandbox.receiver import SECRET, Receiver, until
 
 ALL_CLAIMS = ["kyc_verified", "age_over_18", "country_resident", "unique_human"]
@@ -23,7 +30,9 @@ def known(hearing: Application, person: Person, receiver: Receiver) -> Person:
     return person
 
 
-def test_approval_is_a_consent(hearing: Application, person: Person, receiver: Receiver) -> None:
+def test_approval_is_a_consent(
+    hearing: Application, person: Person, receiver: Receiver
+) -> None:
     """On the screen or by Connect, told with all that stands now; a refusal tells nothing."""
     person.submit(person.consent_screen(hearing), deny="Deny")
     assert hearing.connect("CNX-AAAA-AAAA").status_code == 400
@@ -47,7 +56,9 @@ def test_verification(hearing: Application, receiver: Receiver, details: bool) -
     unverified = Person(hearing.sandbox)
     unverified.consent_to(hearing)
     hearing.sandbox.switch(event_details=details)
-    unverified.cause("verify", bvn="00000000000")  # where nothing changed, nothing is told
+    unverified.cause(
+        "verify", bvn="00000000000"
+    )  # where nothing changed, nothing is told
     unverified.cause("verify", bvn="22222222222")
     unverified.cause("verify", bvn="11111111111")
     unverified.cause(f"consents/{hearing.client_id}/revoke")
@@ -60,10 +71,17 @@ def test_verification(hearing: Application, receiver: Receiver, details: bool) -
     about = {"kyc_level": "level_2", "status": "verified", "provider": "Sandbox KYC"}
     assert told[0]["data"] == {"user_id": unverified.user_id, **about}
     if not details:
-        assert [each["data"] for each in told[1:]] == [{"user_id": unverified.user_id}] * 11
+        assert [each["data"] for each in told[1:]] == [
+            {"user_id": unverified.user_id}
+        ] * 11
         return
-    assert [each["data"]["claim_type"] for each in (*told[1:5], *told[6:10])] == ALL_CLAIMS * 2
-    assert (told[5]["data"]["status"], told[5]["data"]["kyc_level"]) == ("rejected", "level_1")
+    assert [
+        each["data"]["claim_type"] for each in (*told[1:5], *told[6:10])
+    ] == ALL_CLAIMS * 2
+    assert (told[5]["data"]["status"], told[5]["data"]["kyc_level"]) == (
+        "rejected",
+        "level_1",
+    )
 
 
 NAMED: dict[str, dict[str, Any]] = {
@@ -122,7 +140,11 @@ def test_deletion_reaches_everyone_who_ever_had_consent(
     for _ in range(2):
         assert known.cause("deletion")["deletion_requested"]
     assert types_of(hearing) == ["consent.granted"] * 2 + ["data.deletion_requested"]
-    assert types_of(former) == ["consent.granted", "consent.revoked", "data.deletion_requested"]
+    assert types_of(former) == [
+        "consent.granted",
+        "consent.revoked",
+        "data.deletion_requested",
+    ]
     assert types_of(stranger) == []
     told, heard = hearing.deliveries()[-1], former.deliveries()[-1]
     assert json.loads(told["body"])["data"] == {"user_id": known.user_id}
@@ -161,7 +183,9 @@ def test_scopes_cover_events(hearing: Application, person: Person, scopes: str) 
         ("offset", r"2031-02-03T04:\d\d:\d\d\.\d{6}\+00:00"),
     ],
 )
-def test_ids_and_times(known: Person, receiver: Receiver, form: str, shape: str) -> None:
+def test_ids_and_times(
+    known: Person, receiver: Receiver, form: str, shape: str
+) -> None:
     """An id of its own, and the time of the sandbox's clock in UTC, in the form of the switch."""
     known.sandbox.switch(event_timestamp=form)
     known.sandbox.control("POST", "clock", set="2031-02-03T04:05:06Z")
@@ -175,7 +199,11 @@ def test_ids_and_times(known: Person, receiver: Receiver, form: str, shape: str)
 
 def send(application: Application, **event: object) -> Any:
     """Let the sandbox send an event that nothing caused."""
-    members = {"client_id": application.client_id, "event_type": "kyc.verified", **event}
+    members = {
+        "client_id": application.client_id,
+        "event_type": "kyc.verified",
+        **event,
+    }
     return application.sandbox.control("POST", "events", **members)
 
 
@@ -203,8 +231,12 @@ def test_an_event_that_nothing_caused(hearing: Application, receiver: Receiver) 
     assert receiver.requests[0].headers["content-type"] == "application/json"
 
 
-@pytest.mark.parametrize("status", [202, 204, 299, 301, 307, 400, 401, 404, 410, 500, 503])
-def test_any_2xx_acknowledges(hearing: Application, receiver: Receiver, status: int) -> None:
+@pytest.mark.parametrize(
+    "status", [202, 204, 299, 301, 307, 400, 401, 404, 410, 500, 503]
+)
+def test_any_2xx_acknowledges(
+    hearing: Application, receiver: Receiver, status: int
+) -> None:
     """The delivery shows what was sent and what came back, and is over.
 
     Else the same bytes come again once it is time, and no redirect is followed.
@@ -221,20 +253,28 @@ def test_any_2xx_acknowledges(hearing: Application, receiver: Receiver, status: 
     attempt = delivery["attempts"][0]
     problem = "A redirect is not followed." if status in (301, 307) else ""
     assert (attempt["status"], attempt["problem"]) == (status, problem)
-    assert (attempt["excerpt"], attempt["url"]) == (receiver.body.decode(), receiver.url)
+    assert (attempt["excerpt"], attempt["url"]) == (
+        receiver.body.decode(),
+        receiver.url,
+    )
     assert delivery["body"].encode() == receiver.requests[0].body
     signature = attempt["headers"]["x-webhook-signature"]
     assert signature == receiver.requests[0].headers["x-webhook-signature"]
 
 
-def test_attempts_end(sandbox: Sandbox, hearing: Application, receiver: Receiver) -> None:
+def test_attempts_end(
+    sandbox: Sandbox, hearing: Application, receiver: Receiver
+) -> None:
     """Nine attempts at growing distances, then failed; one that is sent again starts anew."""
     receiver.answers = [500] * 10
     made = send(hearing)
     for attempts in range(1, 9):
         delivery = settled(hearing, attempts=attempts)
         assert delivery["state"] == "waiting"
-        sent_at, next_at = delivery["attempts"][-1]["sent_at"], delivery["next_attempt_at"]
+        sent_at, next_at = (
+            delivery["attempts"][-1]["sent_at"],
+            delivery["next_attempt_at"],
+        )
         pause = datetime.fromisoformat(next_at) - datetime.fromisoformat(sent_at)
         # On a busy machine the first pauses, of seconds, may be over already.
         assert round(pause.total_seconds()) == PAUSES[len(delivery["attempts"]) - 1]
@@ -251,7 +291,9 @@ def test_attempts_end(sandbox: Sandbox, hearing: Application, receiver: Receiver
     assert receiver.requests[-1].is_signed_with("whsec_new")
 
 
-def test_refused_connection_is_attempted_again(sandbox: Sandbox, application: Application) -> None:
+def test_refused_connection_is_attempted_again(
+    sandbox: Sandbox, application: Application
+) -> None:
     """A receiver that is down hears of it when it is back."""
     application.receive_at("http://127.0.0.1:9/")
     send(application)
@@ -260,7 +302,9 @@ def test_refused_connection_is_attempted_again(sandbox: Sandbox, application: Ap
     assert "refused" in attempt["problem"]
     application.receive_at("")
     sandbox.advance(2)
-    until(lambda: "no webhook address" in settled(application)["attempts"][-1]["problem"])
+    until(
+        lambda: "no webhook address" in settled(application)["attempts"][-1]["problem"]
+    )
     with Receiver() as receiver:
         application.receive_at(receiver.url)
         sandbox.advance(100)
@@ -270,9 +314,15 @@ def test_refused_connection_is_attempted_again(sandbox: Sandbox, application: Ap
 
 @pytest.mark.parametrize(
     "answer",
-    [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf", b"HTTP/1.1 2OO OK\r\n\r\n"],
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf",
+        b"HTTP/1.1 2OO OK\r\n\r\n",
+    ],
 )
-def test_broken_answer_acknowledges_nothing(application: Application, answer: bytes) -> None:
+def test_broken_answer_acknowledges_nothing(
+    application: Application, answer: bytes
+) -> None:
     """What is no whole answer is a failure that the delivery shows."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         application.receive_at(f"http://127.0.0.1:{listening.getsockname()[1]}/")
@@ -296,7 +346,9 @@ def test_held_deliveries_leave_in_the_order_asked_for(
     ids = [send(hearing)["event_id"] for _ in range(6)]
     assert {each["state"] for each in hearing.deliveries()} == {"held"}
     assert receiver.requests == []
-    released = sandbox.control("POST", "deliveries/release", **named, backwards=backwards)
+    released = sandbox.control(
+        "POST", "deliveries/release", **named, backwards=backwards
+    )
     assert released["released"] == 6
     came = [each["event_id"] for each in receiver.wait_for(6)]
     assert came == (ids[::-1] if backwards else ids)

@@ -45,7 +45,9 @@ BUTTON = re.compile(r'name="person" value="[^"]+">(.*?)</button>', re.DOTALL)
         ("", "rejected", "not_found"),
     ],
 )
-def test_number_that_does_not_verify(sandbox: Sandbox, bvn: str, status: str, outcome: str) -> None:
+def test_number_that_does_not_verify(
+    sandbox: Sandbox, bvn: str, status: str, outcome: str
+) -> None:
     """Each outcome is told, and only a rejection changes the status; by the control API too.
 
     A rejection takes the claims of an earlier verification back.
@@ -80,7 +82,10 @@ def test_number_that_verifies(sandbox: Sandbox, application: Application) -> Non
     assert page.url.path == "/account/verify"
     page = person.submit(page, bvn="222 2222 2222")
     assert "Your identity is verified" in page.text
-    assert (person.shown()["kyc_status"], person.active_claims()) == ("verified", CLAIMS)
+    assert (person.shown()["kyc_status"], person.active_claims()) == (
+        "verified",
+        CLAIMS,
+    )
     assert page.url.path == "/oauth2/auth"
     assert "code" in callback_parameters(person.submit(page, allow="Approve"))
 
@@ -101,7 +106,9 @@ def test_wrong_password_is_refused(person: Person) -> None:
     assert person.sign_in(page).url.path == "/account/"
     assert set(person.browser.cookies) <= {"sandbox_session", "sandbox_csrftoken"}
     visitor = Visitor(person.sandbox)
-    page = visitor.submit(visitor.open("/account/sign-in"), "/account/continue", person=ADA)
+    page = visitor.submit(
+        visitor.open("/account/sign-in"), "/account/continue", person=ADA
+    )
     assert page.url.path == "/account/"
 
 
@@ -114,7 +121,10 @@ def test_person_revokes_a_consent(application: Application, person: Person) -> N
     assert "Access is revoked" in page.text
     assert "No application can see" in page.text
     assert person.read(tokens, "profile").status_code == 401
-    assert refusal(application.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+    assert refusal(application.refresh(tokens["refresh_token"])) == (
+        400,
+        "invalid_grant",
+    )
     tokens = person.tokens_for(application)
     assert person.read(tokens, "kyc").status_code == 200
     page = person.open("/account/delete")
@@ -128,7 +138,9 @@ def test_person_revokes_a_consent(application: Application, person: Person) -> N
 def test_person_revokes_a_claim(person: Person) -> None:
     """On the account page one claim goes, and comes back; not if nothing proves it any more."""
     person.sign_in()
-    page = person.submit(person.open("/account/"), "/account/claims/unique_human/revoke")
+    page = person.submit(
+        person.open("/account/"), "/account/claims/unique_human/revoke"
+    )
     assert "The claim is revoked" in page.text
     assert person.active_claims() == CLAIMS - {"unique_human"}
     again = person.submit(page, "/account/claims/unique_human/issue")
@@ -151,7 +163,10 @@ def test_change_without_csrf_token_is_refused(person: Person, path: str) -> None
     """Every page that changes something is protected, and says so."""
     person.sign_in()
     page = person.browser.post(f"/account/{path}")
-    assert (page.status_code, "This form cannot be accepted" in page.text) == (403, True)
+    assert (page.status_code, "This form cannot be accepted" in page.text) == (
+        403,
+        True,
+    )
 
 
 def test_pages_load_nothing_foreign_and_are_not_framed(sandbox: Sandbox) -> None:
@@ -172,7 +187,10 @@ def test_the_cast(sandbox: Sandbox) -> None:
     """Eight cases, each with a button and a password."""
     visitor = Visitor(sandbox)
     page = visitor.open("/account/sign-in")
-    buttons = [html.unescape(re.sub(r"<[^>]+>", "", each)) for each in BUTTON.findall(page.text)]
+    buttons = [
+        html.unescape(re.sub(r"<[^>]+>", "", each))
+        for each in BUTTON.findall(page.text)
+    ]
     said = [" ".join(each.split()) for each in buttons]
     assert said == [f"Continue as {name}: {case}" for name, case in CASES.items()]
     page = visitor.submit(page, email="ada@sandbox.example", password="sandbox-person")
@@ -193,5 +211,7 @@ def test_a_mistake_of_the_sandbox(tmp_path: Path) -> None:
         page = broken.client.get("/account/sign-in")
         assert (page.status_code, "The sandbox has failed" in page.text) == (500, True)
         assert "Traceback" not in page.text
-        answer = broken.client.get("/api/v1/users/x/kyc", headers={"Authorization": "Bearer x"})
+        answer = broken.client.get(
+            "/api/v1/users/x/kyc", headers={"Authorization": "Bearer x"}
+        )
         assert refusal(answer) == (500, "INTERNAL_ERROR")

@@ -33,7 +33,9 @@ GIVEN = sandbox_application()
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     """Python with these arguments."""
     command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 def ended(*options: object) -> str:
@@ -109,13 +111,17 @@ def test_a_kept_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert os.listdir(emptied) == []
 
 
-@pytest.mark.parametrize("rest", [b"chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", b"gzip\r\n\r\n"])
+@pytest.mark.parametrize(
+    "rest", [b"chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", b"gzip\r\n\r\n"]
+)
 def test_bodies_in_chunks_are_refused(sandbox: Sandbox, rest: bytes) -> None:
     """With 411, and with the connection closed behind it."""
     begin = b"POST /oauth2/token HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
     smuggled = b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     said = b""
-    with socket.create_connection(("127.0.0.1", sandbox.port), timeout=60) as connection:
+    with socket.create_connection(
+        ("127.0.0.1", sandbox.port), timeout=60
+    ) as connection:
         connection.sendall(begin + rest + smuggled)
         while part := connection.recv(65536):
             said += part
@@ -123,13 +129,18 @@ def test_bodies_in_chunks_are_refused(sandbox: Sandbox, rest: bytes) -> None:
     assert b"ready" not in said
 
 
-def test_it_serves_https_by_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_serves_https_by_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """To whom trusts their authority alone; events go to a site of the one in SSL_CERT_FILE."""
     ca_file, server_file = certificates(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(server_file)
-    with Receiver(context) as receiver, started("--tls-cert", str(server_file)) as secure:
+    with (
+        Receiver(context) as receiver,
+        started("--tls-cert", str(server_file)) as secure,
+    ):
         assert secure.control("GET", "health") == {"status": "ready"}
         assert secure.origin.startswith("https://")
         with pytest.raises(httpx.ConnectError):
@@ -167,15 +178,24 @@ def test_every_sandbox_knows_the_local_site(sandbox: Sandbox, tmp_path: Path) ->
             assert sign_in_at("http://127.0.0.1:3000", other) == 200
             names = [each["name"] for each in other.control("GET", "applications")]
             assert names.count("Local site") == 1
-            held = other.control("POST", "deliveries/hold", client_id=GIVEN["CLIENT_ID"])
+            held = other.control(
+                "POST", "deliveries/hold", client_id=GIVEN["CLIENT_ID"]
+            )
             assert held == {"held": True}
 
 
 def test_events_go_to_every_site_that_is_named(tmp_path: Path) -> None:
     """Each in its own time; another address, given on the page of applications, is the only one."""
     database = ("--database", str(tmp_path / "kept.sqlite3"))
-    with Receiver() as first, Receiver() as second, Receiver() as third, Receiver() as other:
-        sites = [f"http://127.0.0.1:{each.server_port}" for each in (first, second, third)]
+    with (
+        Receiver() as first,
+        Receiver() as second,
+        Receiver() as third,
+        Receiver() as other,
+    ):
+        sites = [
+            f"http://127.0.0.1:{each.server_port}" for each in (first, second, third)
+        ]
         options = [option for site in sites for option in ("--site", site)]
         second.answers = [500]
         for given, counts in ((options, (1, 2, 1)), ([], (2, 3, 2))):

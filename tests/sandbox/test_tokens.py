@@ -22,8 +22,15 @@ DAY = 86_400
 def verified(sandbox: Sandbox, token: str, audience: str) -> Any:
     """Verify ``token`` as an application does: key set, issuer, audience, expiry, ES256 alone."""
     keys = jwt.PyJWKSet.from_dict(sandbox.client.get("/.well-known/jwks.json").json())
-    key, required = keys[jwt.get_unverified_header(token)["kid"]], ["exp", "iss", "aud", "sub"]
-    issued = {"issuer": sandbox.origin, "audience": audience, "options": {"require": required}}
+    key, required = (
+        keys[jwt.get_unverified_header(token)["kid"]],
+        ["exp", "iss", "aud", "sub"],
+    )
+    issued = {
+        "issuer": sandbox.origin,
+        "audience": audience,
+        "options": {"require": required},
+    }
     return jwt.decode(token, key, algorithms=["ES256"], **issued)
 
 
@@ -36,11 +43,16 @@ def test_refresh_rotates(application: Application, person: Person) -> None:
     assert person.read(second, "profile").status_code == 200
     assert person.read(first, "profile").status_code == 401
     for spent in (first, second):
-        assert refusal(application.refresh(spent["refresh_token"])) == (400, "invalid_grant")
+        assert refusal(application.refresh(spent["refresh_token"])) == (
+            400,
+            "invalid_grant",
+        )
     assert person.read(second, "profile").status_code == 401
 
 
-def test_one_refresh_token_is_spent_once(application: Application, person: Person) -> None:
+def test_one_refresh_token_is_spent_once(
+    application: Application, person: Person
+) -> None:
     """Of parallel refreshes with one token exactly one succeeds."""
     tokens = person.tokens_for(application)
     with ThreadPoolExecutor(8) as pool:
@@ -59,7 +71,10 @@ def test_tokens_expire(application: Application, person: Person) -> None:
         tokens = application.refresh(tokens["refresh_token"]).json()
         application.sandbox.advance(29 * DAY)
     application.sandbox.advance(2 * DAY)
-    assert refusal(application.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+    assert refusal(application.refresh(tokens["refresh_token"])) == (
+        400,
+        "invalid_grant",
+    )
 
 
 def test_the_body_alone_counts(application: Application, person: Person) -> None:
@@ -74,8 +89,12 @@ def test_the_body_alone_counts(application: Application, person: Person) -> None
     assert application.token_request(**form).status_code == 200
 
 
-@pytest.mark.parametrize("where", ["header", "body", "none", "broken header", "other id in header"])
-def test_a_bad_client_is_challenged(application: Application, person: Person, where: str) -> None:
+@pytest.mark.parametrize(
+    "where", ["header", "body", "none", "broken header", "other id in header"]
+)
+def test_a_bad_client_is_challenged(
+    application: Application, person: Person, where: str
+) -> None:
     """401, ``invalid_client``, and the scheme that would have been right; the code stays good."""
     client_id, form = application.client_id, exchange(*person.approve(application))
     header, sent = {
@@ -83,9 +102,14 @@ def test_a_bad_client_is_challenged(application: Application, person: Person, wh
         "body": ({}, {"client_id": client_id, "client_secret": "wrong"}),
         "none": ({}, {"client_id": client_id}),
         "broken header": ({"Authorization": "Basic ???"}, {}),
-        "other id in header": (basic(client_id, application.client_secret), {"client_id": "x"}),
+        "other id in header": (
+            basic(client_id, application.client_secret),
+            {"client_id": "x"},
+        ),
     }[where]
-    refused = application.sandbox.client.post("/oauth2/token", data=form | sent, headers=header)
+    refused = application.sandbox.client.post(
+        "/oauth2/token", data=form | sent, headers=header
+    )
     assert refusal(refused) == (401, "invalid_client")
     assert refused.headers["WWW-Authenticate"].startswith("Basic realm=")
     assert application.token_request(**form).status_code == 200
@@ -108,9 +132,14 @@ def test_a_client_proves_itself_once(
         "broken": {"Authorization": "Basic ???"},
         "the same": basic(application.client_id, application.client_secret),
     }[header]
-    credentials = {"client_id": application.client_id, "client_secret": application.client_secret}
+    credentials = {
+        "client_id": application.client_id,
+        "client_secret": application.client_secret,
+    }
     form = exchange(*person.approve(application))
-    refused = sandbox.client.post("/oauth2/token", data=form | credentials, headers=sent)
+    refused = sandbox.client.post(
+        "/oauth2/token", data=form | credentials, headers=sent
+    )
     assert refusal(refused) == expected
     assert application.token_request(**form).status_code == 200
 
@@ -146,13 +175,17 @@ def test_a_narrower_consent_ends_wider_tokens(
     code, pkce = person.approve(application)
     narrow = person.tokens_for(application, scope=narrower)
     assert person.read(wide, "kyc").status_code == left
-    assert application.refresh(wide["refresh_token"]).status_code == (400 if left == 401 else 200)
+    assert application.refresh(wide["refresh_token"]).status_code == (
+        400 if left == 401 else 200
+    )
     assert application.redeem(code, pkce).status_code == (400 if left == 401 else 200)
     assert person.read(narrow, "kyc").status_code == 200
     assert application.refresh(narrow["refresh_token"]).status_code == 200
 
 
-def test_a_wider_consent_leaves_narrower_tokens(application: Application, person: Person) -> None:
+def test_a_wider_consent_leaves_narrower_tokens(
+    application: Application, person: Person
+) -> None:
     """Nor does a Connect code end any: it adds to the consent."""
     narrow = person.tokens_for(application, scope="kyc:read")
     person.tokens_for(application)
@@ -163,12 +196,17 @@ def test_a_wider_consent_leaves_narrower_tokens(application: Application, person
     assert person.read(narrow, "kyc").status_code == 200
 
 
-@pytest.mark.parametrize("moved", ["code", "client_secret", "grant_type", "client_id", "x"])
+@pytest.mark.parametrize(
+    "moved", ["code", "client_secret", "grant_type", "client_id", "x"]
+)
 def test_parameters_of_the_address_count_for_nothing(
     application: Application, person: Person, moved: str
 ) -> None:
     """Nor does a body that is no form (RFC 6749, section 3.2); the code stays good."""
-    credentials = {"client_id": application.client_id, "client_secret": application.client_secret}
+    credentials = {
+        "client_id": application.client_id,
+        "client_secret": application.client_secret,
+    }
     form = {**exchange(*person.approve(application)), **credentials, "x": "y"}
     client = application.sandbox.client
     refused = client.post("/oauth2/token", data=form, params={moved: form[moved]})
@@ -178,7 +216,9 @@ def test_parameters_of_the_address_count_for_nothing(
     assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
 
 
-def test_a_replayed_code_ends_its_tokens(application: Application, person: Person) -> None:
+def test_a_replayed_code_ends_its_tokens(
+    application: Application, person: Person
+) -> None:
     """Refreshed ones too, and no others (RFC 6749, section 4.1.2); no stranger can do that.
 
     A spent refresh token ends those that came of it.
@@ -187,17 +227,26 @@ def test_a_replayed_code_ends_its_tokens(application: Application, person: Perso
     tokens = application.token_request(**form).json()
     refreshed = application.refresh(tokens["refresh_token"]).json()
     stranger = form | {"client_id": application.client_id}
-    assert application.sandbox.client.post("/oauth2/token", data=stranger).status_code == 401
+    assert (
+        application.sandbox.client.post("/oauth2/token", data=stranger).status_code
+        == 401
+    )
     another = Application(application.sandbox).token_request(**form)
     assert refusal(another) == (400, "invalid_grant")
     assert person.read(refreshed, "profile").status_code == 200
     assert refusal(application.token_request(**form)) == (400, "invalid_grant")
     assert person.read(refreshed, "profile").status_code == 401
-    assert refusal(application.refresh(refreshed["refresh_token"])) == (400, "invalid_grant")
+    assert refusal(application.refresh(refreshed["refresh_token"])) == (
+        400,
+        "invalid_grant",
+    )
     assert person.read(other, "profile").status_code == 200
     newer = application.refresh(other["refresh_token"]).json()
     assert person.read(newer, "profile").status_code == 200
-    assert refusal(application.refresh(other["refresh_token"])) == (400, "invalid_grant")
+    assert refusal(application.refresh(other["refresh_token"])) == (
+        400,
+        "invalid_grant",
+    )
     assert person.read(newer, "profile").status_code == 401
 
 
@@ -215,12 +264,16 @@ def test_a_replayed_code_ends_its_tokens(application: Application, person: Perso
 def test_another_method_is_no_page(sandbox: Sandbox, path: str, allowed: str) -> None:
     """405 as JSON, with the method that is allowed; never a page about CSRF."""
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE"} - {allowed}:
-        refused = sandbox.client.request(method, path, headers={"Origin": "https://shop.example"})
+        refused = sandbox.client.request(
+            method, path, headers={"Origin": "https://shop.example"}
+        )
         assert refusal(refused) == (405, "METHOD_NOT_ALLOWED")
         assert allowed in refused.headers["Allow"]
 
 
-def test_literal_reading_names_no_subject(application: Application, person: Person) -> None:
+def test_literal_reading_names_no_subject(
+    application: Application, person: Person
+) -> None:
     """By default neither the answer nor the token tells who signed in; switches name the person."""
     tokens = person.tokens_for(application)
     assert person.user_id not in str(tokens)
@@ -240,7 +293,12 @@ def test_literal_reading_names_no_subject(application: Application, person: Pers
     ],
 )
 def test_subject_is_named_in_a_signed_token(
-    application: Application, person: Person, how: str, member: str, typ: str, aud: dict[str, str]
+    application: Application,
+    person: Person,
+    how: str,
+    member: str,
+    typ: str,
+    aud: dict[str, str],
 ) -> None:
     """The switch gives a token, signed with a published key, whose ``sub`` is the user id."""
     sandbox = application.sandbox

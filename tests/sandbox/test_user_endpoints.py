@@ -20,12 +20,20 @@ BASIC = {"id", "email", "first_name", "last_name", "country", "photo_url"}
     [
         ("profile:read", {}, BASIC),
         ("profile:read kyc:read", {}, BASIC | {"kyc_level"}),
-        ("profile:read", {"profile_members": "all"}, BASIC | {"kyc_level", "risk_score"}),
+        (
+            "profile:read",
+            {"profile_members": "all"},
+            BASIC | {"kyc_level", "risk_score"},
+        ),
         ("profile:read kyc:read", {"optional_members": False}, BASIC - {"photo_url"}),
     ],
 )
 def test_the_scopes_decide_what_a_profile_has(
-    application: Application, person: Person, scope: str, switches: Any, members: set[str]
+    application: Application,
+    person: Person,
+    scope: str,
+    switches: Any,
+    members: set[str],
 ) -> None:
     """The specification's table of scopes; a switch for its table of fields, and one for less."""
     application.sandbox.switch(**switches)
@@ -36,7 +44,11 @@ def test_the_scopes_decide_what_a_profile_has(
     assert answer.headers["Content-Type"] == "application/json"
     shown, email = body["data"], person.account["email"]
     assert shown.keys() == members
-    assert (shown["id"], shown["email"], shown["country"]) == (person.user_id, email, "NG")
+    assert (shown["id"], shown["email"], shown["country"]) == (
+        person.user_id,
+        email,
+        "NG",
+    )
     assert (shown["first_name"], shown["last_name"]) == ("Ada", "Okafor")
     assert shown.get("kyc_level", "level_2") == "level_2"
     assert isinstance(shown.get("risk_score", 0), int)
@@ -44,7 +56,9 @@ def test_the_scopes_decide_what_a_profile_has(
         assert httpx.get(photo).headers["Content-Type"] == "image/svg+xml"
 
 
-def test_a_person_may_have_no_address_to_show(sandbox: Sandbox, application: Application) -> None:
+def test_a_person_may_have_no_address_to_show(
+    sandbox: Sandbox, application: Application
+) -> None:
     """They sign in with one, and a profile has an empty text."""
     person = Person(sandbox, shows_email=False, verified=True)
     shown = person.read(person.tokens_for(application), "profile").json()["data"]
@@ -63,7 +77,9 @@ def test_scope_is_enforced(trusted: Application, person: Person, endpoint: str) 
 
 
 @pytest.mark.parametrize("endpoint", SCOPES)
-def test_token_is_required(application: Application, person: Person, endpoint: str) -> None:
+def test_token_is_required(
+    application: Application, person: Person, endpoint: str
+) -> None:
     """No token, an unknown one, or one that is not called Bearer, is a 401 with a challenge."""
     token = person.tokens_for(application)["access_token"]
     path = f"/api/v1/users/{person.user_id}/{endpoint}"
@@ -90,7 +106,9 @@ def test_token_is_bound_to_its_person(application: Application, person: Person) 
     sandbox.switch(users_me=False)
     assert refusal(person.read(tokens, "profile")) == (403, "USER_MISMATCH")
     odd = Person(sandbox, subject=f"a/b ç-{application.client_id}", verified=True)
-    answer = odd.read(odd.tokens_for(application), "profile", quote(odd.user_id, safe=""))
+    answer = odd.read(
+        odd.tokens_for(application), "profile", quote(odd.user_id, safe="")
+    )
     assert answer.json()["data"]["id"] == odd.user_id
 
 
@@ -106,9 +124,13 @@ def test_an_unknown_endpoint_is_no_page(sandbox: Sandbox, path: str) -> None:
      "/.well-known/jwks.json", "/account/sign-in", "/oauth2/auth", "/", "/portal/",
      "/console/switches", "/sandbox/health"],
 )  # fmt: skip
-def test_head_is_answered_as_get(application: Application, person: Person, path: str) -> None:
+def test_head_is_answered_as_get(
+    application: Application, person: Person, path: str
+) -> None:
     """The same status and headers, without a body (RFC 9110, section 9.3.2)."""
-    bearer = {"Authorization": f"Bearer {person.tokens_for(application)['access_token']}"}
+    bearer = {
+        "Authorization": f"Bearer {person.tokens_for(application)['access_token']}"
+    }
     client = application.sandbox.client
     got, head = (client.request(each, path, headers=bearer) for each in ("GET", "HEAD"))
     assert head.status_code == got.status_code
@@ -122,7 +144,11 @@ def test_an_unverified_person(sandbox: Sandbox, application: Application) -> Non
     tokens = nobody.tokens_for(application)
     kyc, claims = (nobody.read(tokens, each) for each in ("kyc", "claims"))
     left = {"verified_at": None, "provider": None}
-    assert kyc.json()["data"] == {"kyc_level": "level_1", "status": "unverified", **left}
+    assert kyc.json()["data"] == {
+        "kyc_level": "level_1",
+        "status": "unverified",
+        **left,
+    }
     assert claims.json()["data"]["claims"] == []
 
 
@@ -134,10 +160,18 @@ def test_kyc_of_a_verified_person(application: Application, person: Person) -> N
     tokens = person.tokens_for(application, scope=ALL_SCOPES)
     kyc = person.read(tokens, "kyc").json()["data"]
     assert kyc.pop("verified_at").endswith("Z")
-    assert kyc == {"kyc_level": "level_2", "status": "verified", "provider": "Sandbox KYC"}
+    assert kyc == {
+        "kyc_level": "level_2",
+        "status": "verified",
+        "provider": "Sandbox KYC",
+    }
     application.sandbox.switch(optional_members=False, kyc_user_id=True)
     kyc = person.read(tokens, "kyc").json()["data"]
-    assert kyc == {"kyc_level": "level_2", "status": "verified", "user_id": person.user_id}
+    assert kyc == {
+        "kyc_level": "level_2",
+        "status": "verified",
+        "user_id": person.user_id,
+    }
     listed = person.read(tokens, "claims").json()["data"]["claims"]
     assert listed[0].keys() == {"claim_type", "provider", "revoked"}
     refused = person.read(tokens, "kyc", "nobody").json()

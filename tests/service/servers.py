@@ -11,7 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Server(ThreadingHTTPServer):
     """Runs in a thread of its own until ``close``."""
 
-    def __init__(self, handler: type["Handler"], proof: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, handler: type["Handler"], proof: ssl.SSLContext | None = None
+    ) -> None:
         super().__init__(("127.0.0.1", 0), handler)
         if proof is not None:
             self.socket = proof.wrap_socket(self.socket, server_side=True)
@@ -36,7 +38,9 @@ class KeepingServer(Server):
     ``most``: so many requests are answered on one connection. At the next one the server hangs up.
     """
 
-    def __init__(self, proof: ssl.SSLContext | None = None, *, most: int = 1000) -> None:
+    def __init__(
+        self, proof: ssl.SSLContext | None = None, *, most: int = 1000
+    ) -> None:
         self.callers: list[int] = []
         self.most = most
         # Set while requests may be answered. Those that wait have a connection each.
@@ -91,7 +95,9 @@ class _Tunnel(Handler):
         with socket.create_connection((host, int(port))) as service:
             self.send_response(200)
             self.end_headers()
-            back = threading.Thread(target=_pour, args=(service, self.connection), daemon=True)
+            back = threading.Thread(
+                target=_pour, args=(service, self.connection), daemon=True
+            )
             back.start()
             _pour(self.connection, service)
             back.join()

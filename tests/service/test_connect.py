@@ -41,22 +41,30 @@ def test_the_request_is_the_specs(service: FakeService) -> None:
     assert result.kyc is not None
     assert result.kyc.kyc_level == "level_2"
     assert (result.request_id, result.signature) == ("req_1", "a-signature")
-    assert not [secret for secret in ("subject-1", "ada@example.org") if secret in repr(result)]
+    assert not [
+        secret for secret in ("subject-1", "ada@example.org") if secret in repr(result)
+    ]
     more = {"callback_url": "https://site.example/"}
     ServiceClient(conf.application()).redeem_connect_code(CODE, SCOPES, **more)
-    bodies = [json.loads(raw.partition(b"\r\n\r\n")[2]) for _, _, raw in service.requests]
+    bodies = [
+        json.loads(raw.partition(b"\r\n\r\n")[2]) for _, _, raw in service.requests
+    ]
     sent = {"connect_code": CODE, "scopes": list(SCOPES)}
     assert bodies == [sent, sent | more]
 
 
-@pytest.mark.parametrize("secret", ["a:secret:with:colons", "geheimnis-äöü-\u4e2d\u6587-long"])
+@pytest.mark.parametrize(
+    "secret", ["a:secret:with:colons", "geheimnis-äöü-\u4e2d\u6587-long"]
+)
 def test_any_secret_is_encoded_right(service: FakeService, secret: str) -> None:
     """Basic credentials in UTF-8; only the first colon separates, so no id has one (RFC 7617)."""
     with pytest.raises(ImproperlyConfigured, match="CLIENT_ID"):
         redeem(service, CLIENT_ID="a:b")
     redeem(service, CLIENT_SECRET=secret)
     head = service.requests[0][2].partition(b"\r\n\r\n")[0].decode()
-    line = next(line for line in head.split("\r\n") if line.lower().startswith("authorization:"))
+    line = next(
+        line for line in head.split("\r\n") if line.lower().startswith("authorization:")
+    )
     given = base64.b64decode(line.split("Basic ")[1]).decode()
     assert given.partition(":") == ("test-client", ":", secret)
 

@@ -36,7 +36,11 @@ def test_a_code_is_found_however_it_was_pasted(pasted: str) -> None:
 
 def test_a_code_of_letters_alone_is_found() -> None:
     """Codes need hold no digit."""
-    for pasted in ("cnx-abcd-efgh", "cnxabcdefgh", "my cnx code from them is cnx-abcd-efgh"):
+    for pasted in (
+        "cnx-abcd-efgh",
+        "cnxabcdefgh",
+        "my cnx code from them is cnx-abcd-efgh",
+    ):
         assert code_in(pasted) == "CNX-ABCD-EFGH"
 
 

@@ -47,14 +47,18 @@ def test_reads_share_a_connection_and_no_cookie() -> None:
     """A read goes over a connection that is open already; no answer's cookie comes along."""
     with closing(KeepingServer()) as server:
         for _ in range(2):
-            assert send(Call("profile", server.origin)).headers["x-cookie-seen"] == "none"
+            assert (
+                send(Call("profile", server.origin)).headers["x-cookie-seen"] == "none"
+            )
         assert len(set(server.callers)) == 1
 
 
 SECRET = Secret("nothing that prints")
 
 
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.filterwarnings(
+    "ignore:This process .* is multi-threaded:DeprecationWarning"
+)
 def test_a_child_process_opens_its_own_connections() -> None:
     """Parent and child never write into one connection."""
     with closing(KeepingServer()) as server:
@@ -112,7 +116,9 @@ def profile_call(service: FakeService, **given: Any) -> Call:
     return Call("profile", f"{service.origin}/users/1/profile", seconds=0.3, **given)
 
 
-@pytest.mark.parametrize("slow", [silent, fake_service.dribble_body], ids=["silent", "dripping"])
+@pytest.mark.parametrize(
+    "slow", [silent, fake_service.dribble_body], ids=["silent", "dripping"]
+)
 def test_a_call_ends_in_time(service: FakeService, slow: Any) -> None:
     """A byte of the body now and then keeps no call alive beyond its seconds."""
     service.answers["profile"] = slow
@@ -174,7 +180,9 @@ def test_the_last_byte_that_is_allowed_is_read(service: FakeService) -> None:
 # The log
 
 
-@pytest.mark.parametrize("token", ["at-secret", "at-secret\r\nX-Forged: yes", "at-s\u00e9cret"])
+@pytest.mark.parametrize(
+    "token", ["at-secret", "at-secret\r\nX-Forged: yes", "at-s\u00e9cret"]
+)
 def test_neither_log_nor_error_quotes_the_request(
     service: FakeService, caplog: pytest.LogCaptureFixture, token: str
 ) -> None:
@@ -207,22 +215,31 @@ def test_tls_is_verified(authority: trustme.CA) -> None:
     with closing(KeepingServer(proving(authority))) as server:
         assert send(Call("profile", server.origin)).status == 200
     for other in (proving(authority, "service.example"), proving(trustme.CA())):
-        with closing(KeepingServer(other)) as server, pytest.raises(ServiceUnavailable) as raised:
+        with (
+            closing(KeepingServer(other)) as server,
+            pytest.raises(ServiceUnavailable) as raised,
+        ):
             send(Call("profile", server.origin))
         assert not raised.value.may_have_arrived
         assert raised.value.network_error == "SSLCertVerificationError"
 
 
-def test_a_proxy_sees_a_tunnel_and_nothing_of_what_goes_through_it(authority: trustme.CA) -> None:
+def test_a_proxy_sees_a_tunnel_and_nothing_of_what_goes_through_it(
+    authority: trustme.CA,
+) -> None:
     """TLS is between the site and the service; the proxy learns the host alone."""
     with (
         closing(KeepingServer(proving(authority))) as server,
         closing(ForwardProxy("a:b")) as proxy,
     ):
-        with environment(SSL_CERT_FILE=os.environ["SSL_CERT_FILE"], HTTPS_PROXY=proxy.address):
+        with environment(
+            SSL_CERT_FILE=os.environ["SSL_CERT_FILE"], HTTPS_PROXY=proxy.address
+        ):
             for _ in range(2):
                 form = {"code": "secret"}
-                call = Call("token", f"{server.origin}/token", form=form, sent_once=True)
+                call = Call(
+                    "token", f"{server.origin}/token", form=form, sent_once=True
+                )
                 assert send(call).status == 200
         host = server.origin.removeprefix("https://")
         assert proxy.asked == [f"CONNECT {host} HTTP/1.1"] * 2
@@ -233,7 +250,10 @@ def test_a_proxy_that_refuses_has_passed_nothing_on() -> None:
     with closing(ForwardProxy("site:word")) as proxy:
         address = proxy.address.replace("word", "another")
         call = Call("token", "https://service.example", form={"c": "x"}, sent_once=True)
-        with environment(HTTPS_PROXY=address), pytest.raises(ServiceUnavailable) as raised:
+        with (
+            environment(HTTPS_PROXY=address),
+            pytest.raises(ServiceUnavailable) as raised,
+        ):
             send(call)
     assert not raised.value.may_have_arrived
     assert raised.value.network_error == "ProxyError"
@@ -247,7 +267,9 @@ def test_a_proxy_that_refuses_has_passed_nothing_on() -> None:
      ("HTTPS_PROXY", "ftp://proxy.example", "ValueError"), ("HTTPS_PROXY", "a:b", "InvalidURL"),
      ("HTTPS_PROXY", "http://site:word@127.0.0.1:3128", "")],
 )  # fmt: skip
-def test_an_environment_that_cannot_work_is_said(name: str, value: str, problem: str) -> None:
+def test_an_environment_that_cannot_work_is_said(
+    name: str, value: str, problem: str
+) -> None:
     with environment(**{name: value}):
         assert environment_problem() == problem
 

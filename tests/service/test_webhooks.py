@@ -37,7 +37,9 @@ def nested(depth: int) -> bytes:
 
 def raw(data: str) -> bytes:
     """A body whose ``data`` has the member ``x`` as this text."""
-    return body_with(data="@").replace(b'"@"', b'{"user_id": "subject-1", "x": %s}' % data.encode())
+    return body_with(data="@").replace(
+        b'"@"', b'{"user_id": "subject-1", "x": %s}' % data.encode()
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,11 @@ def test_an_event_is_read_once() -> None:
     assert event.subject == "subject-1"
     assert event.occurred_at == datetime(2026, 11, 21, 15, tzinfo=UTC)
     stated = kyc_in(event.content, event.event_type)
-    assert (stated.kyc_level, stated.status, stated.provider) == ("level_2", "verified", "")
+    assert (stated.kyc_level, stated.status, stated.provider) == (
+        "level_2",
+        "verified",
+        "",
+    )
     assert "subject-1" not in repr(event)
 
 
@@ -144,20 +150,32 @@ PATHS = ("data.user.user_id", "data.user.id", "user_id")
     ],
     ids=str,
 )  # fmt: skip
-def test_the_person_is_where_the_setting_says(members: dict[str, Any], subject: str) -> None:
+def test_the_person_is_where_the_setting_says(
+    members: dict[str, Any], subject: str
+) -> None:
     body = body_with(event_type="consent.revoked", **members)
     assert Event.parse(body, subject_paths=PATHS).subject == subject
 
 
 def test_a_site_adds_a_path_of_its_own() -> None:
-    body = body_with(event_type="claim.revoked", data={"customer": {"ref": "subject-1"}})
-    assert Event.parse(body, subject_paths=(*PATHS, "data.customer.ref")).subject == "subject-1"
+    body = body_with(
+        event_type="claim.revoked", data={"customer": {"ref": "subject-1"}}
+    )
+    assert (
+        Event.parse(body, subject_paths=(*PATHS, "data.customer.ref")).subject
+        == "subject-1"
+    )
 
 
 def test_members_are_named_without_their_values_and_without_ids() -> None:
     """The name of a member can be an id, too."""
-    data = {"customer": {"ref": "subject-1", "usr_8f3a": {"at": 1}}, "list": [{"a": "b"}]}
-    event = Event.parse(body_with(event_type="claim.revoked", data=data), subject_paths=PATHS)
+    data = {
+        "customer": {"ref": "subject-1", "usr_8f3a": {"at": 1}},
+        "list": [{"a": "b"}],
+    }
+    event = Event.parse(
+        body_with(event_type="claim.revoked", data=data), subject_paths=PATHS
+    )
     assert event.members == ("data.customer.ref", "data.customer.?.at", "data.list")
     assert Event.parse(body_with()).members == ()
 
@@ -169,12 +187,16 @@ def test_members_are_named_without_their_values_and_without_ids() -> None:
         ("kyc.rejected", "withdrawn", "withdrawn"), ("kyc.verified", None, "verified"),
     ],
 )  # fmt: skip
-def test_a_rejection_stays_one(event_type: str, stated: str | None, status: str) -> None:
+def test_a_rejection_stays_one(
+    event_type: str, stated: str | None, status: str
+) -> None:
     """Whatever its status says. Without a status, the type says it."""
     assert kyc_in({"status": stated}, event_type).status == status
 
 
-@pytest.mark.parametrize("body", [b'{"a": 1}', b'{"a":1}\n', b' {"a":1}', b'{"a":1,}', b""])
+@pytest.mark.parametrize(
+    "body", [b'{"a": 1}', b'{"a":1}\n', b' {"a":1}', b'{"a":1,}', b""]
+)
 def test_the_bytes_as_sent_are_signed(body: bytes) -> None:
     """However the JSON is serialised: no other bytes have its signature."""
     secrets = [Secret("other"), Secret(SECRET)]
@@ -226,4 +248,6 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
 
 
 def test_a_date_alone_is_a_moment_where_days_are_taken() -> None:
-    assert parse_moment("2026-11-21", takes_days=True) == datetime(2026, 11, 21, tzinfo=UTC)
+    assert parse_moment("2026-11-21", takes_days=True) == datetime(
+        2026, 11, 21, tzinfo=UTC
+    )

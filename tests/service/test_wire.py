@@ -31,7 +31,9 @@ BASIC = "Basic " + base64.b64encode(f"test-client:{SECRET}".encode()).decode()
 VERIFIED_AT = datetime(2026, 11, 1, 10, tzinfo=UTC)
 
 
-def sent(service: FakeService, ask: Callable[[ServiceClient], Any]) -> tuple[str, Any, str]:
+def sent(
+    service: FakeService, ask: Callable[[ServiceClient], Any]
+) -> tuple[str, Any, str]:
     """The request line, the headers and the body of the one request of ``ask``."""
     # What is played has no answer for some of them.
     with suppress(exceptions.ServiceError):
@@ -45,11 +47,19 @@ def sent(service: FakeService, ask: Callable[[ServiceClient], Any]) -> tuple[str
 GIVEN = {"code": "c", "redirect_uri": "https://site.example/back/"}
 CODE = {"connect_code": "CNX-AB12-CD34", "scopes": ["kyc:status"]}
 ASKS: dict[str, Callable[[ServiceClient], object]] = {
-    "exchange": lambda client: client.exchange_code(**GIVEN, code_verifier=Secret("v" * 43)),
+    "exchange": lambda client: client.exchange_code(
+        **GIVEN, code_verifier=Secret("v" * 43)
+    ),
     "refresh": lambda client: client.refresh(Secret("rt")),
-    "connect": lambda client: client.redeem_connect_code("CNX-AB12-CD34", ["kyc:status"]),
-    "rotate": lambda client: client.rotate_secret("app/1", mode="test", portal_token=Secret("pt")),
-    "test user": lambda client: client.create_test_user("app-1", portal_token=Secret("pt")),
+    "connect": lambda client: client.redeem_connect_code(
+        "CNX-AB12-CD34", ["kyc:status"]
+    ),
+    "rotate": lambda client: client.rotate_secret(
+        "app/1", mode="test", portal_token=Secret("pt")
+    ),
+    "test user": lambda client: client.create_test_user(
+        "app-1", portal_token=Secret("pt")
+    ),
     "verify": lambda client: client.verify_claims("a~"),
 }
 
@@ -57,7 +67,10 @@ ASKS: dict[str, Callable[[ServiceClient], object]] = {
 @pytest.mark.parametrize(
     ("ask", "members"),
     [
-        ("exchange", {"grant_type": "authorization_code", "code_verifier": "v" * 43, **GIVEN}),
+        (
+            "exchange",
+            {"grant_type": "authorization_code", "code_verifier": "v" * 43, **GIVEN},
+        ),
         ("refresh", {"grant_type": "refresh_token", "refresh_token": "rt"}),
     ],
 )
@@ -79,10 +92,17 @@ def test_a_user_endpoint_is_read_with_bearer(
     service: FakeService, endpoint: str, subject: str | None, segment: str
 ) -> None:
     """By the person's id, quoted, or ``me``; without a query, a body, or a word of one."""
-    ask: Any = lambda client: getattr(client, endpoint)(subject, access_token=Secret("at"))  # noqa: E731
+
+    def ask(client: ServiceClient) -> object:
+        return getattr(client, endpoint)(subject, access_token=Secret("at"))
+
     line, headers, body = sent(service, ask)
     assert line == f"GET /api/v1/users/{segment}/{endpoint} HTTP/1.1"
-    assert (headers["authorization"], headers["content-length"], body) == ("Bearer at", None, "")
+    assert (headers["authorization"], headers["content-length"], body) == (
+        "Bearer at",
+        None,
+        "",
+    )
     assert headers["accept-encoding"] == "identity"
 
 
@@ -91,12 +111,21 @@ def test_a_user_endpoint_is_read_with_bearer(
     [
         ("connect", "connect/request", BASIC, CODE),
         ("verify", "claims/verify", BASIC, {"credential": "a~"}),
-        ("rotate", "developer/apps/app%2F1/rotate-secret", "Bearer pt", {"mode": "test"}),
+        (
+            "rotate",
+            "developer/apps/app%2F1/rotate-secret",
+            "Bearer pt",
+            {"mode": "test"},
+        ),
         ("test user", "developer/test-users", "Bearer pt", {"appId": "app-1"}),
     ],
 )
 def test_a_call_with_json(
-    service: FakeService, ask: str, path: str, authorization: str, members: dict[str, Any]
+    service: FakeService,
+    ask: str,
+    path: str,
+    authorization: str,
+    members: dict[str, Any],
 ) -> None:
     """Who asks, where, and exactly which members."""
     line, headers, body = sent(service, ASKS[ask])
@@ -106,12 +135,18 @@ def test_a_call_with_json(
     assert json.loads(body) == members
 
 
-@pytest.mark.parametrize("ask", ["exchange", "refresh", "connect", "rotate", "test user"])
-def test_what_is_sent_once_gets_a_connection_of_its_own(service: FakeService, ask: str) -> None:
+@pytest.mark.parametrize(
+    "ask", ["exchange", "refresh", "connect", "rotate", "test user"]
+)
+def test_what_is_sent_once_gets_a_connection_of_its_own(
+    service: FakeService, ask: str
+) -> None:
     """On a kept connection nobody could tell whether the service read the request."""
     with closing(KeepingServer()) as server:
         addresses = {"BASE_URL": f"{server.origin}/api/v1", "AUTH_URL": server.origin}
-        with override_settings(DJANGO_IDENTITY={"default": service.settings(**addresses)}):
+        with override_settings(
+            DJANGO_IDENTITY={"default": service.settings(**addresses)}
+        ):
             for _ in range(2):
                 with suppress(exceptions.ServiceError):
                     ASKS[ask](ServiceClient(conf.application()))
@@ -123,7 +158,12 @@ PROFILE = {
     "kyc_level": "level_2", "risk_score": 12, "photo_url": "https://photos.example/1.png",
 }  # fmt: skip
 KYC = {"kyc_level": "level_2", "status": "verified", "provider": "Vendor"}
-CLAIM = {"claim_type": "age_over_18", "provider": "Vendor", "revoked": True, "proof_hash": "ab12"}
+CLAIM = {
+    "claim_type": "age_over_18",
+    "provider": "Vendor",
+    "revoked": True,
+    "proof_hash": "ab12",
+}
 AT = "2026-11-01T10:00:00Z"
 
 
@@ -167,7 +207,9 @@ def test_every_member_of_an_answer_is_read(
 @pytest.mark.parametrize("hidden", ["\n", "\x1b", "\x85", "\u200e", "\u202e", "\u2069"])
 def test_a_text_has_no_control_characters(hidden: str) -> None:
     """And no known code comes of one that had some. A name is one line without them."""
-    read = answers.KycStatus.parse({"kyc_level": f"level_2{hidden}", "status": f"{hidden}verified"})
+    read = answers.KycStatus.parse(
+        {"kyc_level": f"level_2{hidden}", "status": f"{hidden}verified"}
+    )
     assert (read.kyc_level, read.status) == ("level_2\ufffd", "\ufffdverified")
     named = answers.Profile.parse({"id": "s", "first_name": f"Ada{hidden} Lovelace"})
     assert named.first_name == "Ada Lovelace"
@@ -180,9 +222,14 @@ def test_a_text_has_no_control_characters(hidden: str) -> None:
      *[{"data": {"user_id": "s", "claims": claims}} for claims in (
          {}, ["x"], [{"claim_type": "x", "revoked": "false"}], [{"claim_type": "x"}] * 201)]],
 )  # fmt: skip
-def test_a_success_is_the_envelope(service: FakeService, changed: dict[str, Any]) -> None:
+def test_a_success_is_the_envelope(
+    service: FakeService, changed: dict[str, Any]
+) -> None:
     """``success`` is exactly true, and ``data`` an object with members of its types."""
-    service.answers["claims"] = {"success": True, "data": {"user_id": "s", "claims": []}} | changed
+    service.answers["claims"] = {
+        "success": True,
+        "data": {"user_id": "s", "claims": []},
+    } | changed
     with pytest.raises(exceptions.MalformedAnswer):
         ServiceClient(conf.application()).claims("s", access_token=Secret("at"))
 
@@ -201,35 +248,53 @@ def test_the_verdict_is_a_boolean(service: FakeService) -> None:
         verify("a~")
 
 
-def test_the_authorization_address_is_of_the_configured_server(service: FakeService) -> None:
+def test_the_authorization_address_is_of_the_configured_server(
+    service: FakeService,
+) -> None:
     """With every parameter of the specification, and no other one; PKCE is RFC 7636's."""
     asked = {"state": "s", "redirect_uri": "https://site.example/back/"}
     verifier = code_verifier()
     assert re.fullmatch(r"[A-Za-z0-9._~-]{43,128}", verifier.reveal())
     digest = hashlib.sha256(verifier.reveal().encode()).digest()
     url = authorization_url(
-        conf.application(), scopes=("profile:read", "kyc:read"), verifier=verifier, **asked
+        conf.application(),
+        scopes=("profile:read", "kyc:read"),
+        verifier=verifier,
+        **asked,
     )
     address, _, query = url.partition("?")
     assert address == f"{service.origin}/oauth2/auth"
-    more = {"response_type": "code", "client_id": "test-client", "scope": "profile:read kyc:read"}
+    more = {
+        "response_type": "code",
+        "client_id": "test-client",
+        "scope": "profile:read kyc:read",
+    }
     challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
     pkce = {"code_challenge": challenge, "code_challenge_method": "S256"}
     assert dict(parse_qsl(query)) == {**asked, **more, **pkce}
 
 
 @pytest.mark.parametrize("message", [{"message": "No."}, {}])
-def test_an_error_is_read_by_its_code(service: FakeService, message: dict[str, str]) -> None:
+def test_an_error_is_read_by_its_code(
+    service: FakeService, message: dict[str, str]
+) -> None:
     """In the service's envelope with or without a message, and in OAuth's form.
 
     One that says what is wrong is no sign that the service does not know ``me``.
     """
-    client, code = ServiceClient(conf.application()), {"code": "ENVIRONMENT_MISMATCH", **message}
+    client, code = (
+        ServiceClient(conf.application()),
+        {"code": "ENVIRONMENT_MISMATCH", **message},
+    )
     service.answers["kyc"] = answer({"success": False, "error": code}, status="403 No")
     with pytest.raises(exceptions.EnvironmentMismatch) as raised:
         client.kyc(None, access_token=Secret("at"))
-    assert raised.value.code == raised.value.service_code.lower() == "environment_mismatch"
-    service.answers["token"] = answer({"error": "invalid_grant", **message}, status="400 No")
+    assert (
+        raised.value.code == raised.value.service_code.lower() == "environment_mismatch"
+    )
+    service.answers["token"] = answer(
+        {"error": "invalid_grant", **message}, status="400 No"
+    )
     with pytest.raises(exceptions.InvalidGrant):
         client.refresh(Secret("rt"))
 
@@ -241,14 +306,19 @@ TOKEN_ERRORS = {
     "environment_mismatch": (exceptions.EnvironmentMismatch, "403 No"),
 }
 SHAPES: dict[str, Callable[[str], dict[str, Any]]] = {
-    "envelope": lambda code: {"success": False, "error": {"code": code, "message": "No."}},
+    "envelope": lambda code: {
+        "success": False,
+        "error": {"code": code, "message": "No."},
+    },
     "text in the envelope": lambda code: {"success": False, "error": code},
     "oauth": lambda code: {"error": code, "error_description": "No."},
 }
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("spelled", [str.upper, str.lower, str.title], ids=["A", "a", "Aa"])
+@pytest.mark.parametrize(
+    "spelled", [str.upper, str.lower, str.title], ids=["A", "a", "Aa"]
+)
 @pytest.mark.parametrize("code", TOKEN_ERRORS)
 def test_a_token_error_is_read_in_either_shape(
     service: FakeService, code: str, spelled: Callable[[str], str], shape: str
@@ -297,10 +367,18 @@ HIDDEN = "what-nobody-may-see"
     "value",
     [
         answers.TokenAnswer.parse({"access_token": HIDDEN, "expires_in": 60}),
-        answers.TokenAnswer.parse({"access_token": "a", "refresh_token": HIDDEN, "expires_in": 60}),
-        answers.TokenAnswer.parse({"access_token": "a", "expires_in": 60, "sub": HIDDEN}),
-        answers.ClaimsAnswer.parse({"user_id": HIDDEN, "claims": [], "credential": None}),
-        answers.ClaimsAnswer.parse({"user_id": "a", "claims": [], "credential": HIDDEN}),
+        answers.TokenAnswer.parse(
+            {"access_token": "a", "refresh_token": HIDDEN, "expires_in": 60}
+        ),
+        answers.TokenAnswer.parse(
+            {"access_token": "a", "expires_in": 60, "sub": HIDDEN}
+        ),
+        answers.ClaimsAnswer.parse(
+            {"user_id": HIDDEN, "claims": [], "credential": None}
+        ),
+        answers.ClaimsAnswer.parse(
+            {"user_id": "a", "claims": [], "credential": HIDDEN}
+        ),
         answers.Profile.parse({"id": HIDDEN}),
         answers.Profile.parse({"id": "a", "email": HIDDEN}),
         Call("claims", f"https://x.y/users/{HIDDEN}"),
@@ -309,7 +387,9 @@ HIDDEN = "what-nobody-may-see"
         Call("connect", "https://x.y", json={"connect_code": HIDDEN}),
         Answer(200, {"location": HIDDEN}, b""),
         Answer(200, {}, HIDDEN.encode()),
-        answers.RotatedSecret.parse({"mode": "test", "clientId": "a", "clientSecret": HIDDEN}),
+        answers.RotatedSecret.parse(
+            {"mode": "test", "clientId": "a", "clientSecret": HIDDEN}
+        ),
         answers.NewTestUser.parse({"userId": "a", "email": HIDDEN, "password": "b"}),
         answers.NewTestUser.parse({"userId": "a", "email": "b", "password": HIDDEN}),
     ],

@@ -35,7 +35,9 @@ class Browser(browser.Browser):
 
     def fetch(self, path: str) -> httpx.Response:
         """What a script of the page gets: no redirect is followed, and JSON is wanted."""
-        return self._client.get(self._site.address + path, headers={"Accept": "application/json"})
+        return self._client.get(
+            self._site.address + path, headers={"Accept": "application/json"}
+        )
 
     def send(self, path: str, headers: Mapping[str, str]) -> httpx.Response:
         """What a script of the page gets for an empty POST."""
@@ -45,11 +47,15 @@ class Browser(browser.Browser):
         """A response that the page reads as it comes."""
         return self._client.stream("GET", self._site.address + path)
 
-    def submit(self, *, holding: str = "", to: str = "", **typed: str) -> httpx.Response:
+    def submit(
+        self, *, holding: str = "", to: str = "", **typed: str
+    ) -> httpx.Response:
         """Submit the form with this field, or with this address."""
         policy = self.page.headers.get("Content-Security-Policy", "")
         directives = [each.strip() for each in policy.split(";")]
-        self._form_action = "".join(each for each in directives if each.startswith("form-action"))
+        self._form_action = "".join(
+            each for each in directives if each.startswith("form-action")
+        )
         super().submit(holding=holding, to=to, **typed)
         return self.page
 
@@ -57,8 +63,12 @@ class Browser(browser.Browser):
         """At the sandbox: sign in as ``person`` and approve; follow the way back."""
         leaving = str(self.page.next_request and self.page.next_request.url)
         assert not self._form_action or self._site.sandbox.auth_url in self._form_action
-        assert leaving.startswith(self._site.sandbox.auth_url), leaving or self.page.text
-        self._follow(self._coming_from_elsewhere(self._site.sandbox.approve(leaving, person)))
+        assert leaving.startswith(self._site.sandbox.auth_url), (
+            leaving or self.page.text
+        )
+        self._follow(
+            self._coming_from_elsewhere(self._site.sandbox.approve(leaving, person))
+        )
         return self.page
 
     def _coming_from_elsewhere(self, address: str) -> httpx.Request:
@@ -81,10 +91,14 @@ class Browser(browser.Browser):
 
     def sign_in_locally(self, name: str) -> httpx.Response:
         """Sign in with the site's own page."""
-        login = f"{name}@members.example" if self._site.site.names_are_addresses else name
+        login = (
+            f"{name}@members.example" if self._site.site.names_are_addresses else name
+        )
         self.open("/accounts/login/")
         # allauth's form has another name for it.
-        return self.submit(holding="password", username=login, login=login, password=PASSWORD)
+        return self.submit(
+            holding="password", username=login, login=login, password=PASSWORD
+        )
 
     @property
     def whoami(self) -> dict[str, object]:
@@ -110,5 +124,7 @@ class Browser(browser.Browser):
         if following is None and (leads_to := LEADS_TO.search(self.page.text)):
             address = urljoin(self.address, unescape(leads_to[1]))
             following = self._client.build_request("GET", address)
-        is_here = following is not None and str(following.url).startswith(self._site.address)
+        is_here = following is not None and str(following.url).startswith(
+            self._site.address
+        )
         return following if is_here else None

@@ -4,7 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from django_identity.testing.sandbox import RunningSandbox, SandboxPerson, running_sandbox
+from django_identity.testing.sandbox import (
+    RunningSandbox,
+    SandboxPerson,
+    running_sandbox,
+)
 from tests.sites.browser import Browser
 from tests.sites.running import RunningSite, running_site
 from tests.sites.table import rows

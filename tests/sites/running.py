@@ -39,7 +39,9 @@ class RunningSite:
 
     def new_client(self) -> httpx.Client:
         proxy = Proxy(self) if self.site.public else None
-        return httpx.Client(trust_env=False, timeout=SECONDS, verify=TLS, transport=proxy)
+        return httpx.Client(
+            trust_env=False, timeout=SECONDS, verify=TLS, transport=proxy
+        )
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """``manage.py`` with these arguments, as an operator or cron runs it."""
@@ -71,7 +73,9 @@ class Proxy(httpx.HTTPTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         path = request.url.raw_path.removeprefix(self._site.prefix.encode())
-        local = httpx.URL(f"http://127.0.0.1:{self._site.port}").copy_with(raw_path=path)
+        local = httpx.URL(f"http://127.0.0.1:{self._site.port}").copy_with(
+            raw_path=path
+        )
         passed_on = httpx.Request(
             request.method, local, headers=request.headers, stream=request.stream
         )
@@ -81,7 +85,9 @@ class Proxy(httpx.HTTPTransport):
 
 
 @contextmanager
-def running_site(site: Site, sandbox: RunningSandbox, folder: Path) -> Iterator[RunningSite]:
+def running_site(
+    site: Site, sandbox: RunningSandbox, folder: Path
+) -> Iterator[RunningSite]:
     """Start the site's process and register it at the sandbox."""
     port = free_port()
     local = f"http://127.0.0.1:{port}"
@@ -94,10 +100,14 @@ def running_site(site: Site, sandbox: RunningSandbox, folder: Path) -> Iterator[
     }
     command = ("-m", "tests.sites.serve", site.server, str(port))
     with running(*command, ready_at=local, env=environ, output=None):
-        yield RunningSite(site, address, sandbox, environ["SITE_CLIENT_ID"], port, environ)
+        yield RunningSite(
+            site, address, sandbox, environ["SITE_CLIENT_ID"], port, environ
+        )
 
 
-def registered(sandbox: RunningSandbox, address: str, *, webhook: str) -> dict[str, str]:
+def registered(
+    sandbox: RunningSandbox, address: str, *, webhook: str
+) -> dict[str, str]:
     callback = f"{address}/identity/callback/"
     made = sandbox.control("POST", "applications", redirect_uris=[callback])
     hook = {"mode": "test", "url": webhook, "secret": WEBHOOK_SECRET}

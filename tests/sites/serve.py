@@ -22,7 +22,9 @@ from tests.sites.table import MEMBERS, OPERATOR, PASSWORD
 def make_people() -> None:
     """Create an operator and members who sign in with a password."""
     model = get_user_model()
-    is_email = isinstance(model._meta.get_field(model.USERNAME_FIELD), models.EmailField)
+    is_email = isinstance(
+        model._meta.get_field(model.USERNAME_FIELD), models.EmailField
+    )
     for name in (OPERATOR, *MEMBERS):
         manager = model._default_manager
         make = manager.create_superuser if name == OPERATOR else manager.create_user
@@ -41,7 +43,9 @@ def main(server: str, port: str) -> None:
     if server == "asgi":
         # Only sites that are served so need it.
         uvicorn = import_module("uvicorn")
-        uvicorn.run(get_asgi_application(), host="127.0.0.1", port=int(port), log_level="error")
+        uvicorn.run(
+            get_asgi_application(), host="127.0.0.1", port=int(port), log_level="error"
+        )
     else:
         basehttp.run("127.0.0.1", int(port), get_wsgi_application(), threading=True)
 

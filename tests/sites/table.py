@@ -52,7 +52,8 @@ SITES = (
 def rows() -> list[object]:
     """The sites as parameters of a fixture. xdist gives one site's steps to one worker."""
     return [
-        pytest.param(each, id=each.name, marks=pytest.mark.xdist_group(each.name)) for each in SITES
+        pytest.param(each, id=each.name, marks=pytest.mark.xdist_group(each.name))
+        for each in SITES
     ]
 
 

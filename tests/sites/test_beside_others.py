@@ -22,7 +22,9 @@ SOON = 20.0
 class App:
     """A front end that keeps the person's tokens. It has no cookie."""
 
-    def __init__(self, site: RunningSite, client: httpx.Client, tokens: dict[str, str]) -> None:
+    def __init__(
+        self, site: RunningSite, client: httpx.Client, tokens: dict[str, str]
+    ) -> None:
         self._address = site.address
         self._client = client
         self._tokens = tokens

@@ -47,7 +47,14 @@ NOT_TRIED = {
     ],
 }
 # Of the walk: cookies, a path, requests in a transaction, logins everywhere, two applications.
-KINDS = ("beside_allauth", "custom_user", "frontend", "strict", "subpath", "two_applications")
+KINDS = (
+    "beside_allauth",
+    "custom_user",
+    "frontend",
+    "strict",
+    "subpath",
+    "two_applications",
+)
 
 
 def drilled(
@@ -60,7 +67,9 @@ def drilled(
         "SITE_BREAKS": breaks,
     }
     command = [sys.executable, "-m", "django", "identity_drill", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300)
+    return subprocess.run(
+        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300
+    )
 
 
 def found_in(said: subprocess.CompletedProcess[str], word: str = "found") -> list[str]:
@@ -87,7 +96,9 @@ def test_a_broken_promise_is_found(breaks: str) -> None:
 def test_a_site_of_another_kind_is_clean(kind: str) -> None:
     """Where people have e-mail addresses for names, one without is refused, and that is said."""
     said = drilled("", site=kind)
-    refused = ["a person without an e-mail address: the sign-in fails, user_fields_refused"]
+    refused = [
+        "a person without an e-mail address: the sign-in fails, user_fields_refused"
+    ]
     assert said.returncode == 0, said.stdout + said.stderr
     assert found_in(said, "not tried") == (refused if kind == "custom_user" else [])
 
@@ -97,7 +108,9 @@ def test_where_it_cannot_run_it_says_why(breaks: str, tmp_path: Path) -> None:
     """And leaves the site's own database as it is."""
     database = tmp_path / "site.sqlite3"
     database.write_bytes(b"of the site")
-    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['oauth2_provider'] = None")
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys; sys.modules['oauth2_provider'] = None"
+    )
     path = {"PYTHONPATH": f"{tmp_path}:{ROOT}"} if breaks == "extra" else {}
     said = drilled(breaks, SITE_FOLDER=str(tmp_path), **path)
     assert said.returncode == 1
@@ -112,7 +125,10 @@ def test_what_was_not_tried_is_said(breaks: str) -> None:
     said = drilled(breaks, "--address", "/nowhere/", "--fail-on-untried")
     assert said.returncode == 1
     assert found_in(said) == []
-    assert found_in(said, "not tried") == ["/nowhere/: no gated address has it", *NOT_TRIED[breaks]]
+    assert found_in(said, "not tried") == [
+        "/nowhere/: no gated address has it",
+        *NOT_TRIED[breaks],
+    ]
 
 
 def test_what_it_started_ends_with_it(tmp_path: Path) -> None:
@@ -120,8 +136,15 @@ def test_what_it_started_ends_with_it(tmp_path: Path) -> None:
     env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.sites.drilled.settings"}
     command = [sys.executable, "-m", "django", "identity_drill"]
     env["TMPDIR"] = str(tmp_path)
-    with subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True) as drill:
-        until(lambda: children_of(drill.pid) != [] and any(tmp_path.glob("identity-sandbox-*/*")))
+    with subprocess.Popen(
+        command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True
+    ) as drill:
+        until(
+            lambda: (
+                children_of(drill.pid) != []
+                and any(tmp_path.glob("identity-sandbox-*/*"))
+            )
+        )
         [sandbox] = children_of(drill.pid)
         drill.terminate()
         _, error = drill.communicate(timeout=60)

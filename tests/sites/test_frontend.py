@@ -32,7 +32,9 @@ class Frontend:
         begun = self.call("POST", "/identity/api/login", next=next_path)
         back = self.site.sandbox.approve(begun.json()["authorization_url"], person)
         query = dict(parse_qsl(urlsplit(back).query))
-        done: dict[str, Any] = self.call("POST", "/identity/api/callback", **query).json()
+        done: dict[str, Any] = self.call(
+            "POST", "/identity/api/callback", **query
+        ).json()
         # Django changes the token at the sign-in.
         self._headers["X-CSRFToken"] = self.me()["csrf_token"]
         return done
@@ -42,7 +44,10 @@ class Frontend:
     ) -> httpx.Response:
         given = {"json": body} if method == "POST" else {}
         return self._client.request(
-            method, self.site.address + path, headers={**self._headers, **headers}, **given
+            method,
+            self.site.address + path,
+            headers={**self._headers, **headers},
+            **given,
         )
 
 
@@ -72,7 +77,8 @@ def test_a_connect_code(frontend: Frontend, person: SandboxPerson) -> None:
     sandbox = frontend.site.sandbox
     codes = [sandbox.connect_code(each) for each in (person, sandbox.create_person())]
     taken, refused = (
-        frontend.call("POST", "/identity/api/connect", connect_code=code) for code in codes
+        frontend.call("POST", "/identity/api/connect", connect_code=code)
+        for code in codes
     )
     assert taken.status_code == 200
     assert (refused.status_code, refused.json()["code"]) == (403, "user_holds_another")
@@ -91,5 +97,8 @@ def test_another_site_cannot_begin_a_sign_in(frontend: Frontend) -> None:
     """Neither without the token, nor from an origin that the site does not trust."""
     for headers in ({"X-CSRFToken": ""}, {"Origin": "https://app.evil.example"}):
         refused = frontend.call("POST", "/identity/api/login", headers)
-        assert (refused.status_code, refused.json()["code"]) == (403, "permission_denied")
+        assert (refused.status_code, refused.json()["code"]) == (
+            403,
+            "permission_denied",
+        )
     assert frontend.call("POST", "/identity/api/login").status_code == 200

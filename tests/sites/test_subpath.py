@@ -11,9 +11,15 @@ PEOPLE = 8
 pytestmark = steps_of("subpath")
 
 
-def test_many_at_once_are_not_mixed_up(site: RunningSite, sandbox: RunningSandbox) -> None:
+def test_many_at_once_are_not_mixed_up(
+    site: RunningSite, sandbox: RunningSandbox
+) -> None:
     """Each person sees their own claims, while others are answered in the same loop."""
-    with Browser(site) as adult, Browser(site) as stranger, ThreadPoolExecutor(PEOPLE) as threads:
+    with (
+        Browser(site) as adult,
+        Browser(site) as stranger,
+        ThreadPoolExecutor(PEOPLE) as threads,
+    ):
         adult.sign_in(sandbox.create_person())
         stranger.sign_in(sandbox.create_person(verified=False))
         asked = [(adult, "wine"), (stranger, "juice")] * PEOPLE * 2

@@ -62,7 +62,9 @@ def test_connect(site: RunningSite, browser: Browser, person: SandboxPerson) -> 
     assert browser.whoami["user"] == member
 
 
-def test_revoked_claim(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+def test_revoked_claim(
+    site: RunningSite, browser: Browser, person: SandboxPerson
+) -> None:
     """A claim that is revoked at the service closes its gate when the webhook has answered."""
     browser.sign_in(person, next_path="/adults/")
     site.do_upkeep()
@@ -72,7 +74,9 @@ def test_revoked_claim(site: RunningSite, browser: Browser, person: SandboxPerso
     assert browser.open("/loans/").text == "for the verified"
 
 
-def test_revoked_consent(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+def test_revoked_consent(
+    site: RunningSite, browser: Browser, person: SandboxPerson
+) -> None:
     """A consent that is revoked ends the session."""
     browser.sign_in(person, next_path="/adults/")
     site.do_upkeep()
@@ -100,7 +104,9 @@ def test_erasure(site: RunningSite, browser: Browser, person: SandboxPerson) -> 
             assert person.email not in receipts.text
 
 
-def test_admin_lists(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+def test_admin_lists(
+    site: RunningSite, browser: Browser, person: SandboxPerson
+) -> None:
     """An operator sees the lists, the overview and a record."""
     if not site.site.has_admin:
         pytest.skip("the site has no admin")
@@ -108,7 +114,9 @@ def test_admin_lists(site: RunningSite, browser: Browser, person: SandboxPerson)
         somebody.sign_in(person)
     browser.sign_in_locally(OPERATOR)
     for model in ("linkedidentity", "webhookevent", "erasurereceipt", "overview"):
-        assert browser.open(f"/admin/django_identity/{model}/").status_code == 200, model
+        assert browser.open(f"/admin/django_identity/{model}/").status_code == 200, (
+            model
+        )
     row = _listed(browser, person)
     assert row
     assert browser.open(row).status_code == 200
@@ -124,7 +132,9 @@ def test_checks(site: RunningSite) -> None:
 
 def _listed(operator: Browser, person: SandboxPerson) -> str:
     """The path of the person's record, found by the search; empty if there is none."""
-    page = operator.open(f"/admin/django_identity/linkedidentity/?q={person.user_id}").text
+    page = operator.open(
+        f"/admin/django_identity/linkedidentity/?q={person.user_id}"
+    ).text
     found = re.search(r"/admin/django_identity/linkedidentity/\d+/change/", page)
     return found[0] if found else ""
 

@@ -39,7 +39,9 @@ def scene(
 ) -> Scene:
     settings.MEDIA_ROOT = str(tmp_path)
     found = site_map.with_answers(list(site_map.addresses()))
-    doors = list(doors_of(found, report, examples=["/loans/1/", "/loans/2/", "/nowhere/"]))
+    doors = list(
+        doors_of(found, report, examples=["/loans/1/", "/loans/2/", "/nowhere/"])
+    )
     return Scene(identity_sandbox, doors, ["/"], report)
 
 
@@ -49,7 +51,9 @@ def test_doors_and_what_is_none(scene: Scene, report: Report) -> None:
         ("/bar/", "get"), ("/vault/", "get"), ("/leave/", "get"), ("/loans/1/", "get"),
         ("/loans/2/", "get"), ("/teaser/", "get"), ("/lisbon/", "get"),
     ]  # fmt: skip
-    untried = {place: why for place, why in report.untried.items() if "loans" not in place}
+    untried = {
+        place: why for place, why in report.untried.items() if "loans" not in place
+    }
     assert untried == {
         "/nowhere/": "no gated address has it",
         "/^old/(?P<key>\\d+)$": "no --address",
@@ -62,18 +66,33 @@ def test_a_walk_finds_nothing_at_a_site_that_keeps_its_promises(
 ) -> None:
     """From the front page to the erasure. What nobody can tell is not right."""
     Visitor(scene, first_name="Atilax", last_name="Zzyzx", verified=True).part()
-    Visitor(scene, first_name="Xalita", last_name="Yzzyx", country="NG", verified=False).walk()
+    Visitor(
+        scene, first_name="Xalita", last_name="Yzzyx", country="NG", verified=False
+    ).walk()
     assert report.findings == []
-    told = {place: report.untried[place] for place in (*report.untried,) if place[0] != "/"}
+    told = {
+        place: report.untried[place] for place in (*report.untried,) if place[0] != "/"
+    }
     assert told == {LEAKY: "no table"}
     words = {line.split()[0]: line for line in report.table()}
     assert next(report.table()).split() == " ".join(Step).split()
-    for address in ("/bar/", "/vault/", "/leave/", "/loans/1/", "/loans/2/", "/lisbon/"):
+    for address in (
+        "/bar/",
+        "/vault/",
+        "/leave/",
+        "/loans/1/",
+        "/loans/2/",
+        "/lisbon/",
+    ):
         assert "wrong" not in words[address]
-    outcomes = {(visit["address"], visit["step"]): visit["outcome"] for visit in report.visits}
+    outcomes = {
+        (visit["address"], visit["step"]): visit["outcome"] for visit in report.visits
+    }
     assert outcomes["/teaser/", Step.NOBODY] == "-"
     assert outcomes["/teaser/", Step.PROVEN] == "ok"
-    assert {visit["status"] for visit in report.visits if visit["address"] == "/lisbon/"} == {302}
+    assert {
+        visit["status"] for visit in report.visits if visit["address"] == "/lisbon/"
+    } == {302}
 
 
 def test_an_erasure_that_waits_names_its_error(
@@ -90,7 +109,9 @@ def test_an_erasure_that_waits_names_its_error(
     person.erase()
     [sentence] = report.findings
     place = r"\S+test_drill.py, line \d+"
-    assert re.fullmatch(rf"an erasure waits: ValueError. ValueError in {place}: full", sentence)
+    assert re.fullmatch(
+        rf"an erasure waits: ValueError. ValueError in {place}: full", sentence
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +119,10 @@ def test_an_erasure_that_waits_names_its_error(
     [
         ("private", ""),
         ("no-store", ""),
-        ("max-age=60", "`/bar/` stays in a cache for 60 s: nothing says that it is private"),
+        (
+            "max-age=60",
+            "`/bar/` stays in a cache for 60 s: nothing says that it is private",
+        ),
         ("", "`/bar/` stays in a cache: nothing says that it is private"),
     ],
 )
@@ -113,7 +137,10 @@ def test_what_a_cache_may_store(said: str, found: str) -> None:
         (HttpResponse(), "open"),
         (HttpResponse(status=405), "open"),
         (HttpResponse(status=302, headers={"Location": "/thanks/"}), "open"),
-        (HttpResponse(status=302, headers={"Location": "/identity/login/?next=%2F"}), "closed"),
+        (
+            HttpResponse(status=302, headers={"Location": "/identity/login/?next=%2F"}),
+            "closed",
+        ),
         (HttpResponse(status=403), "closed"),
         (HttpResponse(status=401), "closed"),
         (HttpResponse(status=404), "404"),

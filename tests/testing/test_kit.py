@@ -64,7 +64,9 @@ def test_a_real_credential(identity_issuer: Issuer, identity_clock: Clock) -> No
     application = conf.application()
     ours = {"keys": identity_issuer.keys, "issuer": application.api_origin,
             "audience": application.client_id, "environment": "test"}  # fmt: skip
-    text = identity_issuer.credential("ada", {"age_over_18": True, "country_resident": "NG"})
+    text = identity_issuer.credential(
+        "ada", {"age_over_18": True, "country_resident": "NG"}
+    )
     proof = verify(text, subject="ada", **ours)
     assert dict(proof.claims) == {"age_over_18": True, "country_resident": "NG"}
     for wrong, reason in (
@@ -75,12 +77,17 @@ def test_a_real_credential(identity_issuer: Issuer, identity_clock: Clock) -> No
         with pytest.raises(CredentialRejected) as rejected:
             verify(wrong, subject="ada", **ours)
         assert rejected.value.reason == reason
-    identity = identity_issuer.link(make_user(), {"age_over_18": True, "unique_human": False})
+    identity = identity_issuer.link(
+        make_user(), {"age_over_18": True, "unique_human": False}
+    )
     assert claims_of(as_seen_now()) == {"age_over_18": True}
     identity_clock.advance(hours=1)
     identity_issuer.give(identity, identity_issuer.credential(identity.subject, {}))
     assert claims_of(as_seen_now()) == {}
-    for wrong in (identity_issuer.credential("eve"), Issuer().credential(identity.subject)):
+    for wrong in (
+        identity_issuer.credential("eve"),
+        Issuer().credential(identity.subject),
+    ):
         with pytest.raises(CredentialRejected):
             identity_issuer.give(identity, wrong)
 
@@ -91,7 +98,9 @@ def test_an_event_needs_no_sandbox(identity_of: Call, identity_event: Call) -> N
     with override_settings(SECURE_SSL_REDIRECT=True):
         identity_event("claim.revoked", identity, claim_type="age_over_18")
     assert claims_of(as_seen_now()) == {}
-    identity_event("kyc.rejected", identity.subject, event_id="evt_1", status="rejected")
+    identity_event(
+        "kyc.rejected", identity.subject, event_id="evt_1", status="rejected"
+    )
     assert standing_of(as_seen_now()).level_shortfall("level_2")
     with pytest.raises(AssertionError, match="answered 400"):
         identity_event("x" * 65, identity)
@@ -112,9 +121,14 @@ def test_a_whole_sign_in(
     same_site: str,
 ) -> None:  # fmt: skip
     """Over the site's redirect to https, and over the hop of a strict session cookie."""
-    with override_settings(SECURE_SSL_REDIRECT=over_https, SESSION_COOKIE_SAMESITE=same_site):
+    with override_settings(
+        SECURE_SSL_REDIRECT=over_https, SESSION_COOKIE_SAMESITE=same_site
+    ):
         assert identity_sign_in(client, next_url="/adults/")["Location"] == "/adults/"
-        assert client.get("/", secure=over_https).content.decode() == as_seen_now().username
+        assert (
+            client.get("/", secure=over_https).content.decode()
+            == as_seen_now().username
+        )
     assert LinkedIdentity.objects.get().subject == identity_person.user_id
     assert claims_of(as_seen_now())["age_over_18"] is True
 
@@ -168,7 +182,11 @@ def test_the_sandbox_begins_anew(
     with pytest.raises(SandboxError, match="no such user"):
         identity_sandbox.control("GET", "users/nobody")
     shown = repr(identity_sandbox) + repr(identity_person)
-    for secret in (identity_sandbox.portal_token, identity_person.password, identity_person.email):
+    for secret in (
+        identity_sandbox.portal_token,
+        identity_person.password,
+        identity_person.email,
+    ):
         assert secret not in shown
 
 

@@ -84,9 +84,14 @@ def hold_everything(user: User) -> LinkedIdentity:
     identity, now = make_identity(user, last_error=SECRET), timezone.now()
     make_claim(identity)
     TokenGrant.objects.create(
-        identity=identity, access_token=SECRET, refresh_token=SECRET, access_expires_at=now
+        identity=identity,
+        access_token=SECRET,
+        refresh_token=SECRET,
+        access_expires_at=now,
     )
-    make_event(identity, "claim.issued", event_id=SECRET, event_digest=SECRET, error=SECRET)
+    make_event(
+        identity, "claim.issued", event_id=SECRET, event_digest=SECRET, error=SECRET
+    )
     ConnectRedemption.objects.create(
         code_digest=SECRET, application="default", user=user, expires_at=now
     )
@@ -104,7 +109,9 @@ def test_nobody_sees_nothing(client: Client, page: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["account", "download"])
-def test_nobody_sees_secrets_or_somebody_elses(client: Client, ada: User, page: str) -> None:
+def test_nobody_sees_secrets_or_somebody_elses(
+    client: Client, ada: User, page: str
+) -> None:
     """Neither other people's records, nor tokens, verifier, digests and internals."""
     hold_everything(ada)
     other = make_identity(make_user("eve"), subject="subject-of-eve")
@@ -134,7 +141,9 @@ def test_the_download_is_complete(client: Client, ada: User) -> None:
     assert response["Cache-Control"] == "private, no-store"
     held = json.loads(response.getvalue())
     assert held.pop("account") == account
-    columns = {table: [set(record) for record in records] for table, records in held.items()}
+    columns = {
+        table: [set(record) for record in records] for table, records in held.items()
+    }
     assert columns == tables
     (linked,) = held["linkedidentity"]
     written = datetime.fromisoformat(linked["created_at"])
@@ -198,9 +207,18 @@ def test_the_page_has_words_and_the_download_codes(client: Client, ada: User) ->
     AuthorizationRequest.objects.update(outcome="request_expired")
     shown = account(client).partition('id="held"')[2]
     held = re.findall(r"<dd[^>]*>(.*?)</dd>", shown, re.DOTALL)
-    assert {"verification at level 2", "Nigeria", "no", "you were verified"} <= set(held)
+    assert {"verification at level 2", "Nigeria", "no", "you were verified"} <= set(
+        held
+    )
     assert "not completed" in held
-    for code in ("level_2", "default", "country_resident", "request_expired", "{", "&quot;"):
+    for code in (
+        "level_2",
+        "default",
+        "country_resident",
+        "request_expired",
+        "{",
+        "&quot;",
+    ):
         assert not [each for each in held if code in each], code
     download = json.loads(client.get(reverse("identity:download")).getvalue())
     assert download["linkedidentity"][0]["kyc_level"] == "level_2"
@@ -214,7 +232,11 @@ def test_the_page_has_words_and_the_download_codes(client: Client, ada: User) ->
 @pytest.mark.parametrize(
     ("how", "words", "action"),
     [
-        ("dead grant", "Your permission has ended", "Check again with your identity service"),
+        (
+            "dead grant",
+            "Your permission has ended",
+            "Check again with your identity service",
+        ),
         ("person", "You took back your consent", "Allow again"),
         ("site", "This site ended your connection on", "Connect again"),
     ],
@@ -248,7 +270,9 @@ def test_the_verification_is_told_as_it_is(
     client: Client, ada: User, status: str, shown: str
 ) -> None:
     """Somebody who was refused is not called untried, and hears what to do."""
-    make_identity(ada, kyc_status=status, kyc_level="", scopes=["claims:read", "kyc:read"])
+    make_identity(
+        ada, kyc_status=status, kyc_level="", scopes=["claims:read", "kyc:read"]
+    )
     page = account(client)
     assert f"<dt>Verification</dt><dd>{shown}</dd>" in page
     assert ("See there why, and try again." in page) is (status == "rejected")
@@ -285,7 +309,10 @@ def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
     assert "You were verified with a code" in page
     assert actions(page) == ["This is not me: undo", "Continue with your identity service",
                              "Enter a new code", *without_erasure]  # fmt: skip
-    assert f'href="{reverse("identity:connect", args=["default"])}?next=/identity/account/"' in page
+    assert (
+        f'href="{reverse("identity:connect", args=["default"])}?next=/identity/account/"'
+        in page
+    )
     identity.signed_in_at = timezone.now() + timedelta(minutes=1)
     identity.linked_via = LinkedVia.OAUTH
     identity.save()

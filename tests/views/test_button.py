@@ -11,10 +11,14 @@ from django_identity.templatetags.identity import SIZES, THEMES
 
 def render(tag: str, **context: object) -> str:
     request = RequestFactory().get("/")
-    return Template("{% load identity %}" + tag).render(RequestContext(request, context))
+    return Template("{% load identity %}" + tag).render(
+        RequestContext(request, context)
+    )
 
 
-@pytest.mark.parametrize("given", ['size="huge"', 'theme="neon"', 'size=""', 'theme="Filled"'])
+@pytest.mark.parametrize(
+    "given", ['size="huge"', 'theme="neon"', 'size=""', 'theme="Filled"']
+)
 def test_an_unknown_look_is_refused(given: str) -> None:
     """A misspelt size or theme is found when the page is first opened."""
     with pytest.raises(TemplateSyntaxError):
@@ -25,14 +29,17 @@ def test_every_look_has_its_class() -> None:
     """Size and theme are classes, so that a site can restyle each."""
     for size in SIZES:
         for theme in THEMES:
-            page = render(f'{{% identity_login_button size="{size}" theme="{theme}" %}}')
+            page = render(
+                f'{{% identity_login_button size="{size}" theme="{theme}" %}}'
+            )
             assert f"identity-button-{size} identity-button-{theme}" in page
 
 
 def test_what_is_given_is_escaped() -> None:
     """A label or address that somebody else chose stays text."""
     page = render(
-        "{% identity_login_button label=evil next=evil %}", evil='"><script>alert(1)</script>'
+        "{% identity_login_button label=evil next=evil %}",
+        evil='"><script>alert(1)</script>',
     )
     assert "<script" not in page
 

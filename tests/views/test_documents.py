@@ -187,7 +187,9 @@ def test_other_people_may_not_ask(
     assert asked(identity_sandbox) == before
 
 
-def staff_alone(_policy: IdentityPolicy, asked_by: User, _identity: Any, *, scope: str) -> bool:
+def staff_alone(
+    _policy: IdentityPolicy, asked_by: User, _identity: Any, *, scope: str
+) -> bool:
     return asked_by.is_staff and scope == "documents:read"
 
 
@@ -204,7 +206,10 @@ def test_the_policy_decides(
 
 @pytest.mark.parametrize("declined", PATHS)
 def test_a_declined_scope_is_not_asked_for(
-    client: Client, identity_sandbox: RunningSandbox, site: dict[str, Any], declined: str
+    client: Client,
+    identity_sandbox: RunningSandbox,
+    site: dict[str, Any],
+    declined: str,
 ) -> None:
     """The other one is served."""
     identity = sign_in(client, identity_sandbox, declined)
@@ -216,13 +221,17 @@ def test_a_declined_scope_is_not_asked_for(
     assert client.get(served).status_code == 200
 
 
-def test_a_revoked_consent_covers_nothing(client: Client, identity: LinkedIdentity) -> None:
+def test_a_revoked_consent_covers_nothing(
+    client: Client, identity: LinkedIdentity
+) -> None:
     """Neither before the service is asked nor while it answers."""
     LinkedIdentity.objects.update(consent=Consent.REVOKED)
     assert browser_of(identity.user).get("/passport/").status_code == 403
 
 
-def test_keys_rotate(client: Client, identity: LinkedIdentity, site: dict[str, Any]) -> None:
+def test_keys_rotate(
+    client: Client, identity: LinkedIdentity, site: dict[str, Any]
+) -> None:
     """A new key is configured beside the old one, which goes when nothing is sealed for it."""
     with changed(site, DOCUMENT_KEYS=[NEWER, KEY]):
         assert client.get("/passport/").status_code == 200

@@ -74,7 +74,9 @@ def test_without_kyc_read_the_level_goes(client: Client, service: FakeService) -
     assert standing_of(identity.user).level_shortfall("level_2") is None
 
 
-def test_without_claims_read_proofs_go_once(client: Client, service: FakeService) -> None:
+def test_without_claims_read_proofs_go_once(
+    client: Client, service: FakeService
+) -> None:
     """The claims' values go, the credential is not kept, and only the first sign-in says so."""
     sign_in_with(service, client, "profile:read kyc:read claims:read")
     with announced(signals.claims_changed) as heard:
@@ -82,8 +84,13 @@ def test_without_claims_read_proofs_go_once(client: Client, service: FakeService
             identity = sign_in_with(service, client, "profile:read kyc:read")
     assert heard == [identity]
     assert claims_of(identity.user) == {}
-    assert set(StoredClaim.objects.values_list("value", "valid_until")) == {(None, None)}
-    assert (identity.credential_issued_at, identity.credential_expires_at) == (None, None)
+    assert set(StoredClaim.objects.values_list("value", "valid_until")) == {
+        (None, None)
+    }
+    assert (identity.credential_issued_at, identity.credential_expires_at) == (
+        None,
+        None,
+    )
     assert standing_of(identity.user).level_shortfall("level_2") is None
     identity = sign_in_with(service, client, "claims:read")
     assert claims_of(identity.user) == {"age_over_18": True}

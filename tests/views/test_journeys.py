@@ -39,10 +39,15 @@ def test_pages_name_the_service_and_the_site(
     settings.DJANGO_IDENTITY = {"default": given}
     monkeypatch.setattr(IdentityPolicy, "help_url", "/help/")
     monkeypatch.setattr(IdentityPolicy, "site_name", "Ajo Circle")
-    monkeypatch.setattr(IdentityPolicy, "reasons", {"age_over_18": "A circle is a contract."})
+    monkeypatch.setattr(
+        IdentityPolicy, "reasons", {"age_over_18": "A circle is a contract."}
+    )
     page = client.get("/identity/login/?missing=age_over_18").content.decode()
     assert "<title>Needed: you are 18 or older \N{EN DASH} Ajo Circle</title>" in page
-    assert "You will go to VerifyMe, sign in there, and decide what Ajo Circle may know." in page
+    assert (
+        "You will go to VerifyMe, sign in there, and decide what Ajo Circle may know."
+        in page
+    )
     assert "<span>Continue with VerifyMe</span>" in page
     assert "A circle is a contract." in page
     assert '<a href="/help/">Help</a>' in page
@@ -54,7 +59,9 @@ def test_pages_name_the_service_and_the_site(
     [("sign-in", "You are signed in."), ("link", "Your account is connected"),
      ("renewal", "Your details were checked again.")],
 )  # fmt: skip
-def test_what_worked_is_said(client: Client, service: FakeService, how: str, done: str) -> None:
+def test_what_worked_is_said(
+    client: Client, service: FakeService, how: str, done: str
+) -> None:
     """On the page that comes next, but not above a closed gate, which may say the contrary."""
     if how != "sign-in":
         user = make_user()
@@ -100,14 +107,21 @@ def test_a_session_that_ended_says_why(
     # A session of another kind ends with none of these.
     if how == "person":
         client.force_login(identity.user, backend=LOCAL)
-        assert "signed out" not in client.get(reverse("identity:login")).content.decode()
+        assert (
+            "signed out" not in client.get(reverse("identity:login")).content.decode()
+        )
 
 
 def test_who_is_not_verified_is_told_so() -> None:
-    assert status_words(LinkedIdentity(kyc_status="pending")) == "You are not verified yet."
+    assert (
+        status_words(LinkedIdentity(kyc_status="pending"))
+        == "You are not verified yet."
+    )
 
 
-@pytest.mark.parametrize("name", ["login", "connect", "disconnect", "connected", "sign_out"])
+@pytest.mark.parametrize(
+    "name", ["login", "connect", "disconnect", "connected", "sign_out"]
+)
 def test_a_page_that_was_open_too_long(service: FakeService, name: str) -> None:
     """Without its token a form changes nothing, and a page of ours leads back to it."""
     client = Client(enforce_csrf_checks=True)
@@ -132,7 +146,10 @@ def test_a_page_that_was_open_too_long(service: FakeService, name: str) -> None:
             {"Origin": "https://shop.example:8443"},
             "Origin checking failed - https://shop.example:8443 does not match any trusted",
         ),
-        ({"Origin": "null"}, "Origin checking failed - null does not match any trusted origins."),
+        (
+            {"Origin": "null"},
+            "Origin checking failed - null does not match any trusted origins.",
+        ),
         (
             {"Referer": "https://ada@shop.example/ada/?token=secret"},
             "Referer checking failed - another address does not match any trusted origins.",
@@ -180,7 +197,12 @@ def test_a_whole_life_at_a_site_that_validates_every_row(
     settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
     browser = Client()
     sign_in(browser)
-    for event_type in ("consent.granted", "kyc.rejected", "claim.revoked", "wallet.opened"):
+    for event_type in (
+        "consent.granted",
+        "kyc.rejected",
+        "claim.revoked",
+        "wallet.opened",
+    ):
         deliver(event_type)
     upkeep.run()
     for code in ("CNX-AB12-CD34", "CNX-AB12-CD34", "CNX-EF56-GH78"):
@@ -193,7 +215,11 @@ def test_a_whole_life_at_a_site_that_validates_every_row(
 
 
 def records_of_ours(caplog: pytest.LogCaptureFixture) -> list[Any]:
-    return [each for each in caplog.records if each.name == "django_identity" and each.levelno > 20]
+    return [
+        each
+        for each in caplog.records
+        if each.name == "django_identity" and each.levelno > 20
+    ]
 
 
 @pytest.mark.parametrize("way", ["page", "api"])
@@ -227,7 +253,9 @@ def test_a_policy_that_raises_is_named_in_the_log(
 
 
 def test_what_django_answers_itself_is_no_trouble(
-    service: FakeService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    service: FakeService,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """A policy may refuse with Django's 403."""
 

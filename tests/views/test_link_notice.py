@@ -33,7 +33,9 @@ def test_a_link_by_a_code_is_told(service: FakeService, browser: Client) -> None
     assert told.subject == "Your account was connected"
     assert "Ada O., a***@example.org" in told.body
     assert "does not sign in" in told.body
-    assert not [secret for secret in ("ada@", "Obi", "subject-1") if secret in told.body]
+    assert not [
+        secret for secret in ("ada@", "Obi", "subject-1") if secret in told.body
+    ]
     hand_in(browser, "CNX-AB12-CD35")
     assert len(mail.outbox) == 1, "the same link is not new"
     sign_in(browser)
@@ -48,7 +50,9 @@ def test_a_link_names_the_site_and_leads_to_the_account(
 ) -> None:
     """Its address, when it was, and advice that works: no "disconnect" for the only way in."""
     address = "https://ajo.example/identity/callback/"
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(REDIRECT_URI=address)}):
+    with override_settings(
+        DJANGO_IDENTITY={"default": service.settings(REDIRECT_URI=address)}
+    ):
         sign_in(browser)
         service.subject, service.profile = "another", {"email": "new@example.org"}
         sign_in(client)
@@ -69,14 +73,19 @@ def test_an_end_is_told(service: FakeService, browser: Client) -> None:
     What the site did is not called somebody else's deed.
     """
     address = "https://ajo.example/identity/callback/"
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(REDIRECT_URI=address)}):
+    with override_settings(
+        DJANGO_IDENTITY={"default": service.settings(REDIRECT_URI=address)}
+    ):
         sign_in(browser)
         browser.post(reverse("identity:disconnect"))
         interventions.revoke([make_identity(User.objects.get())])
     _, disconnected, revoked = mail.outbox
     assert disconnected.subject == "Your account was disconnected"
     assert "no longer connected to your identity service" in disconnected.body
-    assert (revoked.to, revoked.subject) == (["other@example.org"], "Your connection was ended")
+    assert (revoked.to, revoked.subject) == (
+        ["other@example.org"],
+        "Your connection was ended",
+    )
     for told in (disconnected, revoked):
         assert re.search(r"^When: .* [A-Z]{3,4}$", told.body, re.MULTILINE)
         assert "https://ajo.example/identity/account/default/" in told.body
@@ -85,7 +94,9 @@ def test_an_end_is_told(service: FakeService, browser: Client) -> None:
     assert "If you do not know why, ask them." in revoked.body
 
 
-def test_the_mail_is_in_the_persons_language(service: FakeService, browser: Client) -> None:
+def test_the_mail_is_in_the_persons_language(
+    service: FakeService, browser: Client
+) -> None:
     """In that of the request in which it happened."""
     with override_settings(LANGUAGE_CODE="fr"):
         hand_in(browser)
@@ -113,7 +124,10 @@ def test_a_new_address_is_told_to_the_former_one_too(
     assert user.email == NEW
     told = {mail.to[0]: mail for mail in mail.outbox}
     assert told.keys() == {FORMER, NEW}
-    subject = {"link": "Your account was connected", "renew": "Your details were checked again"}
+    subject = {
+        "link": "Your account was connected",
+        "renew": "Your details were checked again",
+    }
     for each in told.values():
         other = "The e-mail address of your account was changed"
         assert each.subject == subject.get(way, other)

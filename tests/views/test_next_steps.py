@@ -65,12 +65,19 @@ def test_no_sentence_has_a_code(user: User) -> None:
     assert "You have: verification at level 1." in lower.detail
     for requirement in (RequiredLevel("level_2"), RequiredScope("documents:read")):
         assert not re.search("level_|documents:", Closed(requirement, None).detail)
-    assert "your identity documents." in Closed(RequiredScope("documents:read"), None).detail
+    assert (
+        "your identity documents."
+        in Closed(RequiredScope("documents:read"), None).detail
+    )
 
 
 def test_an_open_page_that_grew_old_is_explained_once() -> None:
     """One sentence, and one button."""
-    page = Client(enforce_csrf_checks=True).post(reverse("identity:login")).content.decode()
+    page = (
+        Client(enforce_csrf_checks=True)
+        .post(reverse("identity:login"))
+        .content.decode()
+    )
     main = page.partition("<main")[2]
     assert main.count("Start again") == 2
     assert main.count("Nothing was") == 1

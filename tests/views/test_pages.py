@@ -20,7 +20,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(django_identity.__file__).parent
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 STYLES = sorted((ROOT / "static" / "django_identity").glob("*.css"))
-PHYSICAL = re.compile(r"(?<![\w-])(?:(?:margin|padding|border|inset)-)?(?:left|right)\s*[:;]")
+PHYSICAL = re.compile(
+    r"(?<![\w-])(?:(?:margin|padding|border|inset)-)?(?:left|right)\s*[:;]"
+)
 FOREIGN = re.compile(r"(?:src|href|action|url\()\s*=?\s*[\"']?(?:https?:)?//")
 GROUPED = re.compile('="[^"]*\\d[.,\u202f\u00a0 ]\\d{3}[^"]*"')
 INLINE = re.compile(r"<script|<style|\sstyle\s*=|\son[a-z]+\s*=|javascript:")
@@ -34,14 +36,25 @@ def login_page(client: Client, **query: str) -> str:
 def test_pages_bring_nothing_inline_and_nothing_of_others() -> None:
     """As a strict policy demands. Styles have logical properties alone, for either direction."""
     for template in TEMPLATES:
-        assert not re.search(f"{INLINE.pattern}|{FOREIGN.pattern}", template.read_text()), template
+        assert not re.search(
+            f"{INLINE.pattern}|{FOREIGN.pattern}", template.read_text()
+        ), template
     for style in STYLES:
-        assert not re.search(rf"{PHYSICAL.pattern}|@import|url\(", style.read_text()), style
+        assert not re.search(rf"{PHYSICAL.pattern}|@import|url\(", style.read_text()), (
+            style
+        )
 
 
 @pytest.mark.parametrize(
     "missing",
-    ["Call +1 555 0100 now", "<b>x</b>", "age_over_18=" + "x" * 40, "a" * 65, "x=y=z", "\u202e"],
+    [
+        "Call +1 555 0100 now",
+        "<b>x</b>",
+        "age_over_18=" + "x" * 40,
+        "a" * 65,
+        "x=y=z",
+        "\u202e",
+    ],
 )
 def test_a_link_cannot_put_words_into_our_mouth(client: Client, missing: str) -> None:
     """Whatever is not a claim or a level is not shown at all."""
@@ -67,12 +80,19 @@ def test_the_sign_in_page_says_why_the_gate_is_closed() -> None:
     assert "Needed:" not in login_page(browser_of(user), missing="age_over_18")
     claim.revoked_at = timezone.now()
     claim.save()
-    assert "This proof was revoked" in login_page(browser_of(user), missing="age_over_18")
+    assert "This proof was revoked" in login_page(
+        browser_of(user), missing="age_over_18"
+    )
 
 
 @pytest.mark.parametrize(
     ("missing", "is_offered"),
-    [("", True), ("level_2", True), ("age_over_18", False), ("country_resident=NG", False)],
+    [
+        ("", True),
+        ("level_2", True),
+        ("age_over_18", False),
+        ("country_resident=NG", False),
+    ],
 )
 def test_a_code_is_offered_where_it_may_help(missing: str, is_offered: bool) -> None:
     """A Connect code says the level and proves no claim; a sign-in at the service brings more."""
@@ -96,10 +116,14 @@ def test_who_came_by_code_signs_in() -> None:
 def test_the_other_way_in_leads_on(client: Client, settings: Any) -> None:
     """The site's own sign-in is offered to nobody but those who are not signed in."""
     assert "/accounts/login/?next=%2Fadults%2F" in login_page(client, next="/adults/")
-    assert "/accounts/login/" not in login_page(browser_of(make_user()), next="/adults/")
+    assert "/accounts/login/" not in login_page(
+        browser_of(make_user()), next="/adults/"
+    )
     settings.IDENTITY_LOCAL_SIGN_IN_URL = "/sign-in/?by=password"
     page = client.get(reverse("identity:login"), {"next": "/adults/"})
-    assert page.context["local_sign_in_url"] == "/sign-in/?by=password&next=%2Fadults%2F"
+    assert (
+        page.context["local_sign_in_url"] == "/sign-in/?by=password&next=%2Fadults%2F"
+    )
     # Other errors have no use for it, so that a wrong one breaks none of their pages.
     settings.IDENTITY_LOCAL_SIGN_IN_URL = "no-such-page"
     assert client.get(reverse("identity:callback")).status_code == 400
@@ -132,13 +156,25 @@ def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) 
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "pt-br"])
-def test_a_number_for_browsers_is_not_written_for_people(language: str, settings: Any) -> None:
+def test_a_number_for_browsers_is_not_written_for_people(
+    language: str, settings: Any
+) -> None:
     """A site that groups digits does so in sentences, not in attributes and addresses."""
     settings.USE_THOUSAND_SEPARATOR, settings.LANGUAGE_CODE = True, language
     user = make_user(pk=1234567)
     make_claim(make_identity_by_code(user, pk=7654321))
     browser = browser_of(user)
-    names = ("login", "connect", "connected", "account", "disconnect", "erase", "callback")
-    pages = [browser.get(reverse(f"identity:{name}")).content.decode() for name in names]
+    names = (
+        "login",
+        "connect",
+        "connected",
+        "account",
+        "disconnect",
+        "erase",
+        "callback",
+    )
+    pages = [
+        browser.get(reverse(f"identity:{name}")).content.decode() for name in names
+    ]
     assert [found for page in pages for found in GROUPED.findall(page)] == []
     assert 'maxlength="1000"' in pages[1]

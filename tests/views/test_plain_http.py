@@ -34,7 +34,9 @@ PROXIED = {"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")}
 @pytest.fixture
 def browser(settings: Any) -> Client:
     """Somebody with a linked identity, signed in with a password."""
-    settings.DJANGO_IDENTITY = {"default": {**settings.DJANGO_IDENTITY["default"], **LIVE}}
+    settings.DJANGO_IDENTITY = {
+        "default": {**settings.DJANGO_IDENTITY["default"], **LIVE}
+    }
     user = make_user()
     make_identity(user, environment="live")
     return browser_of(user)
@@ -62,12 +64,19 @@ def test_nothing_is_served_or_done(
 
 
 @pytest.mark.parametrize(
-    "name", ["identity:login", "identity:connect", "identity:account", "identity_api:me"]
+    "name",
+    ["identity:login", "identity:connect", "identity:account", "identity_api:me"],
 )
 def test_over_https_all_is_well(browser: Client, name: str) -> None:
     """Whether the site ends TLS or a proxy before it."""
     address = reverse(name)
     assert browser.get(address, secure=True).status_code == 200
     with override_settings(**PROXIED):
-        assert browser.get(address, headers={"X-Forwarded-Proto": "https"}).status_code == 200
-        assert browser.get(address, headers={"X-Forwarded-Proto": "http"}).status_code == 403
+        assert (
+            browser.get(address, headers={"X-Forwarded-Proto": "https"}).status_code
+            == 200
+        )
+        assert (
+            browser.get(address, headers={"X-Forwarded-Proto": "http"}).status_code
+            == 403
+        )

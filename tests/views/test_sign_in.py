@@ -15,7 +15,12 @@ from django.utils import timezone
 from django_identity.gates import claims_of
 from django_identity.lifecycle import step_up
 from django_identity.lifecycle.standing import standing_of
-from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredClaim, TokenGrant
+from django_identity.models import (
+    AuthorizationRequest,
+    LinkedIdentity,
+    StoredClaim,
+    TokenGrant,
+)
 from tests.credentials.issuer import b64
 from tests.factories import make_user
 from tests.fake_service import FakeService, serving
@@ -45,7 +50,9 @@ def test_a_new_person_gets_an_account(client: Client, service: FakeService) -> N
     assert User.objects.count() == LinkedIdentity.objects.count() == 1
 
 
-def test_nothing_secret_is_stored_in_the_clear(client: Client, service: FakeService) -> None:
+def test_nothing_secret_is_stored_in_the_clear(
+    client: Client, service: FakeService
+) -> None:
     """Tokens and verifier are sealed, the verifier goes when it is spent; no credential is kept."""
     sign_in(client)
     grant = TokenGrant.objects.get()
@@ -55,9 +62,16 @@ def test_nothing_secret_is_stored_in_the_clear(client: Client, service: FakeServ
     assert AuthorizationRequest.objects.get().code_verifier == ""
 
 
-def test_the_authorization_address_is_the_specs(client: Client, service: FakeService) -> None:
+def test_the_authorization_address_is_the_specs(
+    client: Client, service: FakeService
+) -> None:
     """PKCE with S256, and no protocol parameter comes from the request."""
-    posted = {"next": "/", "scope": "all", "redirect_uri": "https://evil.example", "state": "x"}
+    posted = {
+        "next": "/",
+        "scope": "all",
+        "redirect_uri": "https://evil.example",
+        "state": "x",
+    }
     response = client.post(reverse("identity:login") + "?client_id=evil", posted)
     sent = parse_qs(urlsplit(response["Location"]).query)
     assert sent["client_id"] == ["test-client"]
@@ -80,12 +94,20 @@ def test_a_callback_that_is_registered_without_its_last_slash(
 def test_the_exchange_proves_who_began(client: Client, service: FakeService) -> None:
     """The token call carries the verifier of the challenge that went out (RFC 7636 §4.6)."""
     location = client.post(reverse("identity:login"))["Location"]
-    begun = {name: value for name, (value,) in parse_qs(urlsplit(location).query).items()}
+    begun = {
+        name: value for name, (value,) in parse_qs(urlsplit(location).query).items()
+    }
     come_back(client, begun["state"])
     (raw,) = [raw for name, _, raw in service.requests if name == "token"]
-    sent = {name: value for name, (value,) in parse_qs(raw.decode().split("\r\n\r\n")[1]).items()}
+    sent = {
+        name: value
+        for name, (value,) in parse_qs(raw.decode().split("\r\n\r\n")[1]).items()
+    }
     digest = hashlib.sha256(sent.pop("code_verifier").encode()).digest()
-    assert base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == begun["code_challenge"]
+    assert (
+        base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        == begun["code_challenge"]
+    )
     assert (sent["code"], sent["redirect_uri"]) == ("a-code", begun["redirect_uri"])
 
 
@@ -96,14 +118,18 @@ def test_nothing_that_goes_out_can_be_guessed(service: FakeService) -> None:
         browser = Client()
         # A cookie that somebody else set, and may know or guess, begins no sign-in.
         browser.cookies["identity_browser"] = "guess"
-        query = parse_qs(urlsplit(browser.post(reverse("identity:login"))["Location"]).query)
+        query = parse_qs(
+            urlsplit(browser.post(reverse("identity:login"))["Location"]).query
+        )
         given = {**query, "key": [browser.cookies["identity_browser"].value]}
         for name, values in made.items():
             values.add(given[name][0])
     for values in made.values():
         # 160 bits are 27 characters; none of the first 27 places is always the same.
         assert len(values) == 20
-        assert all(len(set(place)) > 1 for place in list(zip(*values, strict=True))[:27])
+        assert all(
+            len(set(place)) > 1 for place in list(zip(*values, strict=True))[:27]
+        )
 
 
 def test_a_session_planted_beforehand_is_not_signed_in(
@@ -142,7 +168,10 @@ def test_linking_and_renewing_leave_the_session_alone(
 def test_only_a_press_begins(client: Client, service: FakeService, method: str) -> None:
     """An address that somebody is led to begins nothing, nor does a form of a foreign page."""
     response = client.generic(method, reverse("identity:login") + "?next=/adults/")
-    assert (response.status_code, response.cookies.get("identity_browser")) == (200, None)
+    assert (response.status_code, response.cookies.get("identity_browser")) == (
+        200,
+        None,
+    )
     foreign = Client(enforce_csrf_checks=True)
     assert foreign.post(reverse("identity:login")).status_code == 403
     assert not AuthorizationRequest.objects.exists()
@@ -155,9 +184,19 @@ def test_the_browser_has_a_cookie_of_its_own(
     """No script reads it, no foreign form sends it, no other host sets it, and it ends soon."""
     cookies = client.post(reverse("identity:login"), secure=is_secure).cookies
     (cookie,) = cookies.values()
-    assert cookie.key == ("__Host-identity_browser" if is_secure else "identity_browser")
-    assert (cookie["httponly"], cookie["samesite"], cookie["max-age"]) == (True, "Lax", 3600)
-    assert (bool(cookie["secure"]), cookie["path"], cookie["domain"]) == (is_secure, "/", "")
+    assert cookie.key == (
+        "__Host-identity_browser" if is_secure else "identity_browser"
+    )
+    assert (cookie["httponly"], cookie["samesite"], cookie["max-age"]) == (
+        True,
+        "Lax",
+        3600,
+    )
+    assert (bool(cookie["secure"]), cookie["path"], cookie["domain"]) == (
+        is_secure,
+        "/",
+        "",
+    )
 
 
 def test_tabs_each_keep_their_own_next(client: Client, service: FakeService) -> None:
@@ -182,7 +221,9 @@ def test_the_subject_is_learnt_in_several_ways(
         "sub": {"sub": "subject-1"},
         "id_token": {"id_token": service.identity_token("subject-1")},
         "access_token": {"access_token": signed()},
-        "for the API": {"access_token": signed(aud=service.origin, client_id="test-client")},
+        "for the API": {
+            "access_token": signed(aud=service.origin, client_id="test-client")
+        },
         "none": {},
         "null": {"user_id": None, "sub": None, "id_token": None, "scope": None},
     }[way]
@@ -217,7 +258,14 @@ def test_a_token_that_cannot_be_verified_names_nobody(
 
 @pytest.mark.parametrize(
     "token",
-    ["a.b.c", "e30.e30.e30", "..", f"{b64(b'[' * 9000)}.e30.e30", f"{b64(b'[]')}.e30.e30", None],
+    [
+        "a.b.c",
+        "e30.e30.e30",
+        "..",
+        f"{b64(b'[' * 9000)}.e30.e30",
+        f"{b64(b'[]')}.e30.e30",
+        None,
+    ],
     ids=["letters", "empty objects", "dots", "deep", "list", "by another key"],
 )
 def test_a_token_of_others_is_opaque(
@@ -258,7 +306,9 @@ def test_an_odd_token_answer_is_a_good_one(
 
 def test_null_is_absent_in_every_answer(client: Client, service: FakeService) -> None:
     """A service that writes ``null`` for what it does not say has said nothing wrong."""
-    service.profile = dict.fromkeys(("email", "last_name", "country", "kyc_level", "photo_url"))
+    service.profile = dict.fromkeys(
+        ("email", "last_name", "country", "kyc_level", "photo_url")
+    )
     service.kyc = dict.fromkeys(("provider", "verified_at"))
     good = service.good("claims")
     good["data"]["credential_format"] = None
@@ -294,11 +344,15 @@ def test_another_session_cookie_needs_no_hop(
 ) -> None:
     settings.SESSION_COOKIE_SAMESITE = same_site
     state = begin(client)
-    answer = client.get(reverse("identity:callback"), {"code": "a-code", "state": state})
+    answer = client.get(
+        reverse("identity:callback"), {"code": "a-code", "state": state}
+    )
     assert answer.status_code == 302
 
 
-def test_every_page_has_its_manners(client: Client, service: FakeService, settings: Any) -> None:
+def test_every_page_has_its_manners(
+    client: Client, service: FakeService, settings: Any
+) -> None:
     """Never stored, never framed, naming nobody where the person came from.
 
     Also where a site asks for a sign-in everywhere: these are the way in.

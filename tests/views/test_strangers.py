@@ -91,7 +91,10 @@ def test_a_removed_stranger_stays_out(
 ) -> None:
     """Whatever the account and its history, the stranger's account is another one."""
     if applications == 2:
-        second = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": ["another-secret"]}
+        second = {
+            **settings.DJANGO_IDENTITY["default"],
+            "WEBHOOK_SECRETS": ["another-secret"],
+        }
         settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "second": second}
     user = make_user("victim", email="victim@example.org")
     if kind != "password":
@@ -164,10 +167,16 @@ WAYS_TO_AN_ORPHAN: Mapping[str, Sequence[Callable[[Client], object]]] = {
 @pytest.mark.parametrize("steps", WAYS_TO_AN_ORPHAN.values(), ids=WAYS_TO_AN_ORPHAN)
 @pytest.mark.parametrize("kind", ["no password", "is_staff"])
 def test_no_code_orphans_an_account_that_the_identity_made(
-    site: FakeService, settings: Any, kind: str, steps: Sequence[Callable[[Client], object]]
+    site: FakeService,
+    settings: Any,
+    kind: str,
+    steps: Sequence[Callable[[Client], object]],
 ) -> None:
     """Its owner comes back by the link that made it, however often they paste a code of theirs."""
-    second = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": ["another-secret"]}
+    second = {
+        **settings.DJANGO_IDENTITY["default"],
+        "WEBHOOK_SECRETS": ["another-secret"],
+    }
     settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "second": second}
     sign_in(Client())
     user = User.objects.get()
@@ -192,7 +201,9 @@ def test_a_code_for_a_revoked_link_is_refused(site: FakeService) -> None:
     response = hand_in(browser)
     page = response.content.decode()
     assert (response.status_code, "linked_before" in page) == (409, True)
-    assert "This identity was connected to this account before. Sign in with it." in page
+    assert (
+        "This identity was connected to this account before. Sign in with it." in page
+    )
     assert 'href="/identity/login/default/"' in page
     assert LinkedIdentity.objects.values().get() == before
     assert sign_in(browser).status_code == 302
@@ -224,10 +235,14 @@ def test_a_redeemed_code_erases_nobody_elses_account(site: FakeService) -> None:
     thief.refresh_from_db()
     assert (user.is_active, user.email) == (True, "victim@example.org")
     assert thief.is_active
-    assert "Erase my data" not in browser.get(reverse("identity:account")).content.decode()
+    assert (
+        "Erase my data" not in browser.get(reverse("identity:account")).content.decode()
+    )
 
 
-def test_a_redeemed_code_shows_nothing_of_the_owners_earlier_link(site: FakeService) -> None:
+def test_a_redeemed_code_shows_nothing_of_the_owners_earlier_link(
+    site: FakeService,
+) -> None:
     """What was heard of the subject before it was linked here is the other account's."""
     owner = browser_of(make_user("owner"))
     sign_in(owner)
@@ -273,12 +288,17 @@ def test_the_only_way_in_is_not_disconnected(site: FakeService) -> None:
     assert not is_signed_in(browser)
 
 
-def test_a_rotated_secret_key_loses_no_deletion(site: FakeService, settings: Any) -> None:
+def test_a_rotated_secret_key_loses_no_deletion(
+    site: FakeService, settings: Any
+) -> None:
     """Nothing that finds a person rests on the site's key."""
     browser = Client()
     sign_in(browser)
     user = User.objects.get()
-    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another key", [settings.SECRET_KEY]
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = (
+        "another key",
+        [settings.SECRET_KEY],
+    )
     deliver("data.deletion_requested")
     retry_pending()
     user.refresh_from_db()

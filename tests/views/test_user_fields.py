@@ -33,7 +33,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
         # Control characters and those that turn the direction of text go; what writing needs stays.
         ({"first_name": "Ada\u202egnihsihp"}, ("Adagnihsihp", "Obi")),
         ({"first_name": "A\x07da\r\nBcc: x"}, ("A da Bcc: x", "Obi")),
-        ({"first_name": "\u0645\u06cc\u200c\u062e"}, ("\u0645\u06cc\u200c\u062e", "Obi")),
+        (
+            {"first_name": "\u0645\u06cc\u200c\u062e"},
+            ("\u0645\u06cc\u200c\u062e", "Obi"),
+        ),
         ({"email": "ada@example.org\nBcc: x@y.z"}, ("Ada", "Obi")),
         ({"email": "no-address"}, ("Ada", "Obi")),
     ],
@@ -67,7 +70,10 @@ def test_what_cannot_be_left_out_refuses(
     """
     make_user("taken", email="taken@example.org")
     if username:
-        says("new_user_fields", lambda profile: {"email": profile.email, "username": username})
+        says(
+            "new_user_fields",
+            lambda profile: {"email": profile.email, "username": username},
+        )
     else:
         monkeypatch.setattr(User, "clean", no_adas)
     response = sign_in(client)
@@ -85,7 +91,9 @@ def test_the_sites_manager_makes_the_account(
     made: list[str] = []
     create_user = UserManager.create_user
 
-    def create(self: Any, username: str, email: str = "", password: Any = None, **more: Any) -> Any:
+    def create(
+        self: Any, username: str, email: str = "", password: Any = None, **more: Any
+    ) -> Any:
         made.append(email)
         return create_user(self, username, email, "set by the site", **more)
 
@@ -174,7 +182,12 @@ def test_an_address_that_goes_is_null_too(service: FakeService, says: Says) -> N
 
 
 def demanding(
-    self: Any, username: str, first_name: str, last_name: str, email: str, password: None = None
+    self: Any,
+    username: str,
+    first_name: str,
+    last_name: str,
+    email: str,
+    password: None = None,
 ) -> User:
     """As some sites have it: each name is a parameter without a default."""
     names = {"first_name": first_name, "last_name": last_name}
@@ -349,7 +362,9 @@ def test_what_is_no_address_is_not_stored(
 @pytest.mark.parametrize(
     "email", ["ada@b\u00fccher.example", "ada+x@example.org", "o'hara@a-b.org"]
 )
-def test_an_address_is_stored_as_it_is(client: Client, service: FakeService, email: str) -> None:
+def test_an_address_is_stored_as_it_is(
+    client: Client, service: FakeService, email: str
+) -> None:
     service.profile = {"email": f" {email}"}
     assert sign_in(client).status_code == 302
     assert User.objects.get().email == email
@@ -409,7 +424,9 @@ def test_what_is_no_address_replaces_none(
         assert "fields=email" in caplog.text, name
 
 
-def test_an_address_that_the_site_empties_is_emptied(service: FakeService, says: Says) -> None:
+def test_an_address_that_the_site_empties_is_emptied(
+    service: FakeService, says: Says
+) -> None:
     says("changed_user_fields", lambda profile: {"email": ""})
     assert comes_back(service, email="new@example.org").email == ""
 
@@ -443,13 +460,18 @@ def test_the_account_follows_the_identity(
 
     The person is signed in all the same.
     """
-    says("changed_user_fields", lambda profile: {name: getattr(profile, name) for name in BEFORE})
+    says(
+        "changed_user_fields",
+        lambda profile: {name: getattr(profile, name) for name in BEFORE},
+    )
     make_user("first", email="other@example.org")
     user = comes_back(service, **{**BEFORE, **profile})
     expected = BEFORE if refused_field else profile
     assert {name: getattr(user, name) for name in BEFORE} == expected
     if refused_field:
-        line = f"identity.user_fields.refused application=default fields={refused_field}"
+        line = (
+            f"identity.user_fields.refused application=default fields={refused_field}"
+        )
         assert line in caplog.text
         assert profile[refused_field][:20] not in caplog.text
 
@@ -457,7 +479,10 @@ def test_the_account_follows_the_identity(
 def test_a_name_that_another_account_has(service: FakeService, says: Says) -> None:
     """A unique column refuses, and is asked before the database is."""
     make_user("Adaeze")
-    says("changed_user_fields", lambda profile: {"username": "Adaeze", "last_name": "Changed"})
+    says(
+        "changed_user_fields",
+        lambda profile: {"username": "Adaeze", "last_name": "Changed"},
+    )
     user = comes_back(service, first_name="Adaeze")
     assert user.username.startswith("identity-")
     assert user.last_name == "Obi"
@@ -484,11 +509,19 @@ def test_a_method_that_returns_nothing_is_named(
      (50.5, True), ("99", True), (True, False), ([1], False)],
 )  # fmt: skip
 def test_a_risk_score_is_a_number(
-    client: Client, service: FakeService, refused: Any, says: Says, score: Any, is_refused: bool
+    client: Client,
+    service: FakeService,
+    refused: Any,
+    says: Says,
+    score: Any,
+    is_refused: bool,
 ) -> None:
     """Or a text that is one; a high score is never taken for none."""
     service.profile = {"risk_score": score}
-    says("may_sign_up", lambda profile: profile.risk_score is None or profile.risk_score < 50)
+    says(
+        "may_sign_up",
+        lambda profile: profile.risk_score is None or profile.risk_score < 50,
+    )
     response = sign_in(client)
     if is_refused:
         refused(response, "sign_up_refused")

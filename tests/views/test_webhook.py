@@ -47,10 +47,14 @@ def webhook_secrets(settings: Any, *secrets: str) -> None:
     settings.DJANGO_IDENTITY = {"default": held}
 
 
-@pytest.mark.parametrize("secret", ["the-older-secret-of-the-two", "the-newer-secret-of-the-two"])
+@pytest.mark.parametrize(
+    "secret", ["the-older-secret-of-the-two", "the-newer-secret-of-the-two"]
+)
 def test_each_active_secret_is_taken(settings: Any, secret: str) -> None:
     """While one is being replaced; what an application no longer has is refused."""
-    webhook_secrets(settings, "the-newer-secret-of-the-two", "the-older-secret-of-the-two")
+    webhook_secrets(
+        settings, "the-newer-secret-of-the-two", "the-older-secret-of-the-two"
+    )
     body = event_body("consent.granted")
     assert post(body, signature=signed(body, secret=secret)).status_code == 200
     assert post(body).status_code == 401
@@ -66,7 +70,9 @@ def test_the_signature_is_the_proof(settings: Any) -> None:
     assert post(event_body("consent.granted"), client=browser).status_code == 200
 
 
-def test_a_delivery_has_a_transaction_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_delivery_has_a_transaction_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Where every request is one: it could only commit, or fail, when the answer is made."""
     monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
     body = event_body("consent.revoked")
@@ -92,7 +98,9 @@ def test_the_last_slash_is_not_needed(settings: Any, alias: str, appends: bool) 
     settings.APPEND_SLASH = appends
     address = reverse("identity:webhook").removesuffix("/") + alias
     assert post(event_body("consent.revoked"), address=address).status_code == 200
-    assert WebhookEvent.objects.get().application == (alias.removeprefix("/") or "default")
+    assert WebhookEvent.objects.get().application == (
+        alias.removeprefix("/") or "default"
+    )
 
 
 @pytest.mark.parametrize("signature", ["", "0" * 64])
@@ -138,7 +146,9 @@ def status_of(
         environ["HTTP_X_WEBHOOK_SIGNATURE"] = signed(body)
     for name, value in (headers or {}).items():
         key = name.upper().replace("-", "_")
-        environ[key if key in ("CONTENT_LENGTH", "CONTENT_TYPE") else f"HTTP_{key}"] = value
+        environ[key if key in ("CONTENT_LENGTH", "CONTENT_TYPE") else f"HTTP_{key}"] = (
+            value
+        )
     return webhook(WSGIRequest(environ)).status_code
 
 
@@ -158,9 +168,12 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
 ABOUT = ("sub", "kyc_level", "status", "provider", "claim_type", "scopes", "\0")
 EVENTS = st.fixed_dictionaries(
     {
-        "event_type": st.sampled_from([*EventType, "consent_revoked", "user_deleted", "wallet"]),
+        "event_type": st.sampled_from(
+            [*EventType, "consent_revoked", "user_deleted", "wallet"]
+        ),
         "event_id": st.text("abcÄ ☃_0", min_size=1, max_size=255) | ANY_TEXT,
-        "timestamp": st.datetimes().map(lambda moment: f"{moment.isoformat()}Z") | ANY_TEXT,
+        "timestamp": st.datetimes().map(lambda moment: f"{moment.isoformat()}Z")
+        | ANY_TEXT,
         "data": st.fixed_dictionaries(
             {"user_id": st.text("abc", min_size=1) | VALUES},
             optional=dict.fromkeys(ABOUT, VALUES | ANY_TEXT),
@@ -177,9 +190,16 @@ BODIES = st.binary(max_size=400) | st.builds(written, EVENTS | VALUES, st.boolea
 LATIN = st.text(st.characters(max_codepoint=255), max_size=80)
 HEADERS = st.dictionaries(
     st.sampled_from(
-        ["content-length", "content-type", "content-encoding", "x-webhook-signature", "cookie"]
+        [
+            "content-length",
+            "content-type",
+            "content-encoding",
+            "x-webhook-signature",
+            "cookie",
+        ]
     ),
-    LATIN | st.sampled_from(["0", "262145", "9" * 400, "-1", "gzip", "multipart/form-data"]),
+    LATIN
+    | st.sampled_from(["0", "262145", "9" * 400, "-1", "gzip", "multipart/form-data"]),
     max_size=2,
 )
 

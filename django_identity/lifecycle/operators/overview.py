@@ -70,7 +70,9 @@ def overview_of(application: Application) -> Overview:
     alias = application.alias
     environment = application.environment
     figures = kept(f"{CACHE_KEY}.{alias}.{environment}", partial(_count, application))
-    late = upkeep.due(application).filter(refetch_due_at__lte=timezone.now() - runs.LATE)
+    late = upkeep.due(application).filter(
+        refetch_due_at__lte=timezone.now() - runs.LATE
+    )
     pending = ErasureReceipt.objects.filter(application=alias, erased_at=None)
     failed = WebhookEvent.objects.filter(application=alias, outcome=EventOutcome.FAILED)
     return Overview(
@@ -133,6 +135,8 @@ def _per_day(rows: QuerySet[Any], column: str, now: datetime) -> dict[date, int]
     today = now.astimezone(UTC).date()
     days = [today - timedelta(days=passed) for passed in reversed(range(DAYS))]
     begin = datetime(days[0].year, days[0].month, days[0].day, tzinfo=UTC)
-    by_day = rows.filter(**{f"{column}__gte": begin}).values_list(TruncDate(column, tzinfo=UTC))
+    by_day = rows.filter(**{f"{column}__gte": begin}).values_list(
+        TruncDate(column, tzinfo=UTC)
+    )
     counts = dict(by_day.annotate(count=Count("pk")).order_by())
     return {day: counts.get(day, 0) for day in days}

@@ -86,7 +86,10 @@ def _rotated(grant: TokenGrant) -> Rotated:
 def _is_of_settings(identity: LinkedIdentity) -> bool:
     """Whether the settings have the application, in the environment of the identity."""
     alias = identity.application
-    return alias in conf.aliases() and conf.application(alias).environment == identity.environment
+    return (
+        alias in conf.aliases()
+        and conf.application(alias).environment == identity.environment
+    )
 
 
 def _forgotten(grant: TokenGrant) -> Rotated:

@@ -41,7 +41,9 @@ class Happening:
     event_id: int | None = None
 
 
-def timeline_of(identity: LinkedIdentity, *, longest: int = LONGEST) -> tuple[Happening, ...]:
+def timeline_of(
+    identity: LinkedIdentity, *, longest: int = LONGEST
+) -> tuple[Happening, ...]:
     """The newest ``longest`` entries, in one query.
 
     Only the latest sign-in, code and re-fetch are stored.
@@ -63,7 +65,9 @@ def activity_of(identity: LinkedIdentity) -> list[tuple[datetime, str]]:
 
 
 def _own(identity: LinkedIdentity) -> Iterator[Happening]:
-    yield Happening(identity.created_at, Kind.LINKED, detail=identity.get_linked_via_display())
+    yield Happening(
+        identity.created_at, Kind.LINKED, detail=identity.get_linked_via_display()
+    )
     if identity.revoked_at is not None:
         yield Happening(identity.revoked_at, Kind.CONSENT_REVOKED)
     by_code_at = identity.connect_issued_at
@@ -89,7 +93,9 @@ def _own(identity: LinkedIdentity) -> Iterator[Happening]:
 
 def _events(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
     # An emptied event is of an earlier link of the subject, which may be another account's.
-    events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest).exclude(subject="")
+    events = WebhookEvent.objects.filter(
+        subject_digest=identity.subject_digest
+    ).exclude(subject="")
     for event in events.defer("payload").order_by("-occurred_at")[:longest]:
         yield Happening(
             event.occurred_at,

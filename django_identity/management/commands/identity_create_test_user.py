@@ -6,7 +6,11 @@ from django.core.management.base import CommandError, CommandParser
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
-from django_identity.management.command import PORTAL_TOKEN, IdentityCommand, portal_token
+from django_identity.management.command import (
+    PORTAL_TOKEN,
+    IdentityCommand,
+    portal_token,
+)
 from django_identity.models import Environment
 from django_identity.service import ServiceClient
 
@@ -19,15 +23,23 @@ class Command(IdentityCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("app_id", help="The application's id in the developer portal.")
-        parser.add_argument("--application", default=conf.DEFAULT_ALIAS, help="An alias.")
+        parser.add_argument(
+            "app_id", help="The application's id in the developer portal."
+        )
+        parser.add_argument(
+            "--application", default=conf.DEFAULT_ALIAS, help="An alias."
+        )
 
     @sensitive_variables()
     def handle(self, *, app_id: str, application: str, **_options: Any) -> None:
         registered = conf.application(application)
         if registered.environment != Environment.TEST:
-            raise CommandError(f"The application {registered.alias!r} is live. Test users are not.")
-        made = ServiceClient(registered).create_test_user(app_id, portal_token=portal_token())
+            raise CommandError(
+                f"The application {registered.alias!r} is live. Test users are not."
+            )
+        made = ServiceClient(registered).create_test_user(
+            app_id, portal_token=portal_token()
+        )
         self.stdout.write(f"user id   {made.user_id}")
         self.stdout.write(f"e-mail    {made.email}")
         self.stdout.write(f"password  {made.password.reveal()}")

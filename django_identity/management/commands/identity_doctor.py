@@ -24,7 +24,9 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", help="Print one JSON object.")
+        parser.add_argument(
+            "--json", action="store_true", help="Print one JSON object."
+        )
         parser.add_argument(
             "--probe",
             action=BooleanOptionalAction,
@@ -47,7 +49,9 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(found))
         else:
             for finding in findings:
-                self.stdout.write(f"{finding.level:<8} {finding.check}: {finding.message}")
+                self.stdout.write(
+                    f"{finding.level:<8} {finding.check}: {finding.message}"
+                )
                 if finding.remedy:
                     self.stdout.write(f"{'':8} -> {finding.remedy}")
         if problems:

@@ -33,8 +33,12 @@ class Command(IdentityCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         for name, said in LISTS.items():
             parser.add_argument(name, action="append", default=[], help=said)
-        parser.add_argument("--json", type=Path, metavar="FILE", help="Write the evidence.")
-        parser.add_argument("--label", default="", help="Of the evidence, such as a commit.")
+        parser.add_argument(
+            "--json", type=Path, metavar="FILE", help="Write the evidence."
+        )
+        parser.add_argument(
+            "--label", default="", help="Of the evidence, such as a commit."
+        )
         parser.add_argument("--fail-on-untried", action="store_true")
 
     def handle(self, **options: Any) -> None:
@@ -59,7 +63,9 @@ class Command(IdentityCommand):
                 "django": django.__version__,
                 "django_identity": version("django-identity"),
             }
-            options["json"].write_text(json.dumps({**about, **asdict(report)}, indent=1))
+            options["json"].write_text(
+                json.dumps({**about, **asdict(report)}, indent=1)
+            )
         self.stdout.writelines(f"{line}\n" for line in report.table())
         for sentence in report.findings:
             self.stdout.write(f"found: {sentence}")

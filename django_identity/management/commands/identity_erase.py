@@ -22,9 +22,13 @@ class Command(IdentityCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("subject", help="The service's user id.")
-        parser.add_argument("--application", default=conf.DEFAULT_ALIAS, help="An alias.")
         parser.add_argument(
-            "--environment", choices=Environment.values, help="By default that of the settings."
+            "--application", default=conf.DEFAULT_ALIAS, help="An alias."
+        )
+        parser.add_argument(
+            "--environment",
+            choices=Environment.values,
+            help="By default that of the settings.",
         )
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
         parser.add_argument(
@@ -34,30 +38,44 @@ class Command(IdentityCommand):
             "something could not be read.",
         )
 
-    def handle(self, *, subject: str, application: str, audit: bool, **options: Any) -> None:
-        place = options["environment"] or withdrawal.application_of(application).environment
+    def handle(
+        self, *, subject: str, application: str, audit: bool, **options: Any
+    ) -> None:
+        place = (
+            options["environment"] or withdrawal.application_of(application).environment
+        )
         question = "Type the subject again to erase them for good: "
         if not options["yes"] and input(question) != subject:
             raise CommandError("That is another subject. Nothing was done.")
         receipt = erasure.erase_subject(application, place, subject, with_audit=audit)
         if receipt.erased_at is None:
-            why = f": the site's part raised {receipt.error}" if receipt.error else " yet"
+            why = (
+                f": the site's part raised {receipt.error}" if receipt.error else " yet"
+            )
             raise CommandError(
                 f"Revoked, but not erased{why}. Erasure {receipt.pk} is pending and is tried again."
             )
-        counts = ", ".join(f"{count} {name}" for name, count in receipt.counts.items() if count)
-        self.stdout.write(f"Erased; receipt {receipt.pk}: {counts or 'nothing was held'}")
+        counts = ", ".join(
+            f"{count} {name}" for name, count in receipt.counts.items() if count
+        )
+        self.stdout.write(
+            f"Erased; receipt {receipt.pk}: {counts or 'nothing was held'}"
+        )
         if receipt.account_was_gone:
             self.stdout.write("The account was deleted before: erase_user did not run.")
         if receipt.account_kept:
-            self.stdout.write(f"The account stays: {receipt.get_account_kept_display()}")
+            self.stdout.write(
+                f"The account stays: {receipt.get_account_kept_display()}"
+            )
         if receipt.audit is not None:
             self._report(receipt.audit)
 
     def _report(self, audit: dict[str, dict[str, Any]]) -> None:
         self.stdout.write(json.dumps({"audit": audit}, indent=1))
         if audit["hits"]:
-            raise CommandError("The erasure left something. Extend the policy's erase_user.")
+            raise CommandError(
+                "The erasure left something. Extend the policy's erase_user."
+            )
         if audit["unread"]:
             places = ", ".join(audit["unread"])
             raise CommandError(

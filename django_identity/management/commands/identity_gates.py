@@ -33,9 +33,13 @@ class Command(IdentityCommand):
             "--open", action="store_true", help="List the addresses without a gate."
         )
         parser.add_argument(
-            "--all", action="store_true", help="List each open page of the admin and this package."
+            "--all",
+            action="store_true",
+            help="List each open page of the admin and this package.",
         )
-        parser.add_argument("--json", action="store_true", help="Write JSON, for --diff.")
+        parser.add_argument(
+            "--json", action="store_true", help="Write JSON, for --diff."
+        )
         parser.add_argument(
             "--diff",
             type=Path,
@@ -58,20 +62,26 @@ class Command(IdentityCommand):
         elif options["json"]:
             self.stdout.write(json.dumps(map_as_json(found), indent=1))
         else:
-            for line in _lines(found, only_open=options["open"], folds=not options["all"]):
+            for line in _lines(
+                found, only_open=options["open"], folds=not options["all"]
+            ):
                 self.stdout.write(line)
             self._write_never_seen()
 
     def _compare(self, path: Path, found: list[Address], *, unread: list[str]) -> None:
         failing = 0
         for change in changes(_stored(path), found):
-            is_expected = change.verdict is Verdict.NOT_READ and change.address.url in unread
+            is_expected = (
+                change.verdict is Verdict.NOT_READ and change.address.url in unread
+            )
             if change.verdict is not Verdict.STRICTER and not is_expected:
                 failing += 1
             self.stdout.write(_change_line(change))
         self._write_never_seen()
         if failing:
-            raise CommandError(f"{failing} address(es) ask for less, or could not be compared.")
+            raise CommandError(
+                f"{failing} address(es) ask for less, or could not be compared."
+            )
 
     def _write_never_seen(self) -> None:
         for blind_spot in site_map.never_seen():

@@ -23,9 +23,13 @@ class Command(IdentityCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("ids", nargs="*", type=int, help="Linked identities, due or not.")
+        parser.add_argument(
+            "ids", nargs="*", type=int, help="Linked identities, due or not."
+        )
         parser.add_argument("--due", action="store_true", help="All due identities.")
-        parser.add_argument("--limit", type=int, help="The largest number of identities.")
+        parser.add_argument(
+            "--limit", type=int, help="The largest number of identities."
+        )
         parser.add_argument(
             "--pause",
             nargs="?",
@@ -36,10 +40,14 @@ class Command(IdentityCommand):
             "pause. Events and sign-ins go on.",
         )
 
-    def handle(self, *, ids: list[int], pause: timedelta | None, **options: Any) -> None:
+    def handle(
+        self, *, ids: list[int], pause: timedelta | None, **options: Any
+    ) -> None:
         chosen = [bool(ids), options["due"], pause is not None]
         if chosen.count(True) != 1:
-            raise CommandError("Name linked identities by their ids, or give --due, or --pause.")
+            raise CommandError(
+                "Name linked identities by their ids, or give --due, or --pause."
+            )
         if pause is not None:
             self._pause(pause)
         else:
@@ -52,13 +60,19 @@ class Command(IdentityCommand):
                 runs.pause(application, until=until)
             else:
                 runs.resume(application)
-        said = f"Re-fetches pause until {until:%Y-%m-%d %H:%M} UTC." if pause else "No pause."
+        said = (
+            f"Re-fetches pause until {until:%Y-%m-%d %H:%M} UTC."
+            if pause
+            else "No pause."
+        )
         self.stdout.write(said)
 
     def _refetch(self, ids: list[int], limit: int | None) -> None:
         most = len(ids) if ids else upkeep.count_due()
         most = most if limit is None else min(most, limit)
-        outcomes = upkeep.refetch_these(ids[:most]) if ids else upkeep.refetch_all(most=most)
+        outcomes = (
+            upkeep.refetch_these(ids[:most]) if ids else upkeep.refetch_all(most=most)
+        )
         tally: Counter[upkeep.Refetched] = Counter()
         with asked_to_stop() as stop:
             for outcome in tqdm(outcomes, total=most, disable=None):

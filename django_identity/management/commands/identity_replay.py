@@ -18,20 +18,30 @@ class Command(IdentityCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("event_ids", nargs="*", help="Event ids of the service.")
-        parser.add_argument("--failed", action="store_true", help="Events that failed for good.")
         parser.add_argument(
-            "--since", type=parse_moment, help="Events received since this time (ISO 8601, UTC)."
+            "--failed", action="store_true", help="Events that failed for good."
         )
-        parser.add_argument("--again", action="store_true", help="Succeeded handlers too.")
+        parser.add_argument(
+            "--since",
+            type=parse_moment,
+            help="Events received since this time (ISO 8601, UTC).",
+        )
+        parser.add_argument(
+            "--again", action="store_true", help="Succeeded handlers too."
+        )
 
     def handle(self, **options: Any) -> None:
-        event_ids, failed, since = (options[name] for name in ("event_ids", "failed", "since"))
+        event_ids, failed, since = (
+            options[name] for name in ("event_ids", "failed", "since")
+        )
         if not (event_ids or failed or since):
             raise CommandError("Name events, or say --failed or --since.")
         chosen = follow_up.choose_events(event_ids, failed=failed, since=since)
         wanted = max(chosen.count(), len(event_ids))
         due = follow_up.replay(chosen, again=options["again"])
-        self.stdout.write(f"{due} event(s) are due. A worker or identity_upkeep runs the handlers.")
+        self.stdout.write(
+            f"{due} event(s) are due. A worker or identity_upkeep runs the handlers."
+        )
         if left := wanted - due:
             reasons = "not stored, emptied, or in a worker's hands"
             raise CommandError(f"{left} event(s) left out: {reasons}")

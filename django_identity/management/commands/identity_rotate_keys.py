@@ -20,7 +20,9 @@ class Command(IdentityCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--after", type=int, default=0, help="Go on behind this grant.")
+        parser.add_argument(
+            "--after", type=int, default=0, help="Go on behind this grant."
+        )
         parser.add_argument(
             "--forget-unreadable",
             action="store_true",
@@ -29,15 +31,21 @@ class Command(IdentityCommand):
         )
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
 
-    def handle(self, *, after: int, forget_unreadable: bool, yes: bool, **_options: Any) -> None:
+    def handle(
+        self, *, after: int, forget_unreadable: bool, yes: bool, **_options: Any
+    ) -> None:
         if forget_unreadable and not yes:
-            question = "Is the key lost for good? Type forget to end what no key opens: "
+            question = (
+                "Is the key lost for good? Type forget to end what no key opens: "
+            )
             if input(question) != "forget":
                 raise CommandError("Nothing was done.")
 
         fates = Counter({Rotated.RESEALED: 0})
         total = rotation.grants_behind(after).count()
-        rotating = rotation.rotate_keys(after=after, forget_unreadable=forget_unreadable)
+        rotating = rotation.rotate_keys(
+            after=after, forget_unreadable=forget_unreadable
+        )
         try:
             with tqdm(total=total, disable=None) as progress:
                 for last, batch in rotating:

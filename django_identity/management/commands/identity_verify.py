@@ -27,20 +27,30 @@ class Command(IdentityCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         said = "The file with the credential, by default standard input."
         parser.add_argument("file", nargs="?", default=STANDARD_INPUT, help=said)
-        parser.add_argument("--application", default=conf.DEFAULT_ALIAS, help="Its alias.")
+        parser.add_argument(
+            "--application", default=conf.DEFAULT_ALIAS, help="Its alias."
+        )
         said = "Use this key set, without asking the service."
         parser.add_argument("--jwks", metavar="FILE", help=said)
         parser.add_argument("--subject", help="The required subject.")
 
     @sensitive_variables()
     def handle(
-        self, *, file: str, application: str, jwks: str | None, subject: str | None, **_options: Any
+        self,
+        *,
+        file: str,
+        application: str,
+        jwks: str | None,
+        subject: str | None,
+        **_options: Any,
     ) -> None:
         credential = _read(file).decode("utf-8", "replace").strip()
         keys = None if jwks is None else KeySet.from_text(_read(jwks))
         registered = conf.application(application)
         try:
-            proven = verify_credential(registered, credential, subject=subject, keys=keys)
+            proven = verify_credential(
+                registered, credential, subject=subject, keys=keys
+            )
         except CredentialRejected as error:
             raise CommandError(f"rejected: {error.reason}") from None
         facts = {

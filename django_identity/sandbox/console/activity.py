@@ -45,13 +45,19 @@ def entries(*, with_good: bool, with_pages: bool) -> list[Entry]:
     for received in request_log.newest(_LOOKED_AT):
         if with_pages or received.path.startswith(_OF_SITES):
             lines.append(_request(received))
-    for delivery in Delivery.objects.order_by("-changed_at").select_related("client")[:SHOWN]:
+    for delivery in Delivery.objects.order_by("-changed_at").select_related("client")[
+        :SHOWN
+    ]:
         lines += _delivery(delivery)
     lines.sort(key=lambda entry: entry.at, reverse=True)
     shown = [entry for entry in lines if with_good or not entry.is_good][:SHOWN]
 
-    people = User.objects.in_bulk({entry.user_id for entry in shown}, field_name="subject")
-    sites = Client.objects.in_bulk({entry.client_id for entry in shown}, field_name="client_id")
+    people = User.objects.in_bulk(
+        {entry.user_id for entry in shown}, field_name="subject"
+    )
+    sites = Client.objects.in_bulk(
+        {entry.client_id for entry in shown}, field_name="client_id"
+    )
     for entry in shown:
         entry.person = people.get(entry.user_id)
         entry.site = sites.get(entry.client_id)

@@ -13,9 +13,21 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils.html import escape
 from django.utils.safestring import mark_safe
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
-from django_identity.sandbox import callers, claims, clock, consents, credentials, faults, keys
+from django_identity.sandbox import (
+    callers,
+    claims,
+    clock,
+    consents,
+    credentials,
+    faults,
+    keys,
+)
 from django_identity.sandbox import switches as all_switches
 from django_identity.sandbox.console import activity
 from django_identity.sandbox.errors import Invalid
@@ -42,7 +54,9 @@ class PersonForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        newest = User.objects.order_by("-is_cast", "-pk").values_list("pk", flat=True)[:50]
+        newest = User.objects.order_by("-is_cast", "-pk").values_list("pk", flat=True)[
+            :50
+        ]
         offered = User.objects.filter(pk__in=list(newest)).order_by("-is_cast", "pk")
         self.fields["person"].queryset = offered  # type: ignore[attr-defined]
 
@@ -56,7 +70,9 @@ class ClaimForm(PersonForm):
 class FaultForm(forms.Form):
     """Which call fails, and how."""
 
-    endpoint = forms.ChoiceField(label="The next call of", choices=[(x, x) for x in ENDPOINTS])
+    endpoint = forms.ChoiceField(
+        label="The next call of", choices=[(x, x) for x in ENDPOINTS]
+    )
     kind = forms.ChoiceField(label="gets", choices=[(x, x) for x in FAULTS])
 
 
@@ -77,7 +93,9 @@ class PasteForm(forms.Form):
 
     credential = forms.CharField(
         max_length=MOST_CHARACTERS,
-        widget=forms.Textarea(attrs={"rows": 5, "autocomplete": "off", "spellcheck": "false"}),
+        widget=forms.Textarea(
+            attrs={"rows": 5, "autocomplete": "off", "spellcheck": "false"}
+        ),
     )
 
 
@@ -112,7 +130,9 @@ def operator(request: HttpRequest) -> HttpResponse:
         return response
     if request.method == "POST":
         messages.error(request, "That is not the control token.")
-    return render(request, "sandbox/console/operator.html", {"next": next_address(request)})
+    return render(
+        request, "sandbox/console/operator.html", {"next": next_address(request)}
+    )
 
 
 @require_safe
@@ -160,7 +180,11 @@ def delivery(request: HttpRequest, delivery_id: int) -> HttpResponse:
         messages.success(request, "It is on its way. Reload to see what came back.")
         return redirect("console_delivery", delivery_id=delivery_id)
     readable = json.dumps(json.loads(shown.body), indent=2, ensure_ascii=False)
-    context = {"delivery": shown, "attempts": shown.attempts[::-1], "readable": readable}
+    context = {
+        "delivery": shown,
+        "attempts": shown.attempts[::-1],
+        "readable": readable,
+    }
     return render(request, "sandbox/console/delivery.html", context)
 
 
@@ -193,7 +217,9 @@ def switches(request: HttpRequest) -> HttpResponse:
         all_switches.change(form.cleaned_data)
         messages.success(request, "The switches are saved.")
     elif request.POST:
-        messages.error(request, "One of the values is not possible; nothing was changed.")
+        messages.error(
+            request, "One of the values is not possible; nothing was changed."
+        )
     if request.POST:
         return redirect("console_switches")
     return render(request, "sandbox/console/switches.html", {"form": form})
@@ -203,7 +229,9 @@ def switches(request: HttpRequest) -> HttpResponse:
 @callers.operators_only
 def do(request: HttpRequest) -> HttpResponse:
     """Do what a button says, and go back to the console."""
-    form_class, act, success = _ACTIONS.get(request.POST.get("do", ""), (forms.Form, None, ""))
+    form_class, act, success = _ACTIONS.get(
+        request.POST.get("do", ""), (forms.Form, None, "")
+    )
     form = form_class(request.POST)
     if act is None or not form.is_valid():
         messages.error(request, "There is no such person, thing or action.")
@@ -259,17 +287,33 @@ def _reject(person: User) -> None:
 _ACTIONS: dict[str, tuple[type[forms.Form], Callable[..., object], str]] = {
     "revoke_claim": (ClaimForm, _revoke_claim, "the claim is revoked."),
     "issue_claim": (ClaimForm, claims.issue, "the claim is issued."),
-    "revoke_consents": (PersonForm, _revoke_consents, "every application has lost its access."),
+    "revoke_consents": (
+        PersonForm,
+        _revoke_consents,
+        "every application has lost its access.",
+    ),
     "verify": (PersonForm, _verify, "verified, with all claims."),
     "reject": (PersonForm, _reject, "rejected: the name does not match."),
-    "invalidate": (PersonForm, verification.invalidate, "the verification is taken back."),
+    "invalidate": (
+        PersonForm,
+        verification.invalidate,
+        "the verification is taken back.",
+    ),
     "delete": (PersonForm, consents.request_deletion, "asked for deletion."),
     "fail": (FaultForm, _fail, "The next call fails."),
     "forget_faults": (forms.Form, faults.cancel, "No call fails any more."),
     "clock": (ClockForm, _move_clock, "The clock is set."),
     "differ": (DifferenceForm, clock.differ, "The clock differs from real time."),
-    "rotate_key": (forms.Form, keys.rotate, "A new key signs; the old one stays for 25 hours."),
-    "withdraw_key": (forms.Form, _withdraw_key, "That key is withdrawn; a new one signs."),
+    "rotate_key": (
+        forms.Form,
+        keys.rotate,
+        "A new key signs; the old one stays for 25 hours.",
+    ),
+    "withdraw_key": (
+        forms.Form,
+        _withdraw_key,
+        "That key is withdrawn; a new one signs.",
+    ),
 }
 
 urlpatterns = [

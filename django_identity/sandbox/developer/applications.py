@@ -32,7 +32,9 @@ def register(
     issued: dict[str, NewClient] = {}
     for mode in Environment.values[::-1]:
         secret = (secrets or {}).get(mode)
-        issued[mode] = _issue(application, mode, redirect_uris, generate_client_id(), secret)
+        issued[mode] = _issue(
+            application, mode, redirect_uris, generate_client_id(), secret
+        )
     return application, issued
 
 
@@ -49,11 +51,15 @@ def register_local_site(sites: Sequence[str]) -> None:
         return
     if not known.exists():
         application = Application.objects.create(name="Local site")
-        _issue(application, Environment.TEST, (), sandbox.CLIENT_ID, sandbox.CLIENT_SECRET)
+        _issue(
+            application, Environment.TEST, (), sandbox.CLIENT_ID, sandbox.CLIENT_SECRET
+        )
         _issue(application, Environment.LIVE, (), generate_client_id())
 
     addresses = [site.rstrip("/") for site in sites or sandbox.SITES]
-    known.update(redirect_uris=" ".join(address + sandbox.CALLBACK_PATH for address in addresses))
+    known.update(
+        redirect_uris=" ".join(address + sandbox.CALLBACK_PATH for address in addresses)
+    )
 
     webhook, *copies = [address + sandbox.WEBHOOK_PATH for address in addresses]
     # The usual addresses are one site, which needs each event once.
@@ -92,7 +98,9 @@ def register_webhook(
         Invalid: nothing was changed.
     """
     client.webhook_url = url and envelope.http_address("url", url)
-    client.webhook_secret = secret or client.webhook_secret or (url and sender.new_secret())
+    client.webhook_secret = (
+        secret or client.webhook_secret or (url and sender.new_secret())
+    )
     client.webhook_copies = "\n".join(copies)
     client.save(update_fields=["webhook_url", "webhook_secret", "webhook_copies"])
 

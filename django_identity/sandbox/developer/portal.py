@@ -33,7 +33,9 @@ def _sent(request: HttpRequest) -> dict[str, Any]:
         Refused: it is another token.
         Invalid: the body cannot be used.
     """
-    if not constant_time_compare(callers.bearer(request), settings.SANDBOX_PORTAL_TOKEN):
+    if not constant_time_compare(
+        callers.bearer(request), settings.SANDBOX_PORTAL_TOKEN
+    ):
         message = "Send the developer portal session token as Bearer."
         challenge = 'Bearer realm="developer"'
         raise Refused(401, envelope.UNAUTHORIZED, message, challenge=challenge)
@@ -50,7 +52,11 @@ def rotate_secret(request: HttpRequest, app_id: str) -> HttpResponse:
     client = Client.objects.get(registered=application, environment=mode)
     issued = applications.rotate_client_secret(client)
     return envelope.success(
-        {"mode": mode, "clientId": issued.client_id, "clientSecret": issued.client_secret}
+        {
+            "mode": mode,
+            "clientId": issued.client_id,
+            "clientSecret": issued.client_secret,
+        }
     )
 
 
@@ -62,7 +68,11 @@ def test_users(request: HttpRequest) -> HttpResponse:
         raise Invalid("appId must be a string.")
     _application(app_id)
     new = accounts.create_user()
-    content = {"userId": new.user.subject, "email": new.user.email, "password": new.password}
+    content = {
+        "userId": new.user.subject,
+        "email": new.user.email,
+        "password": new.password,
+    }
     return envelope.success(content, status=201)
 
 
@@ -92,7 +102,9 @@ def portal(request: HttpRequest) -> HttpResponse:
     newest = Application.objects.order_by("-pk").prefetch_related("client_set")
     context = {
         "shown": shown,
-        "applications": [(listed, json.dumps(listed.document_key)) for listed in newest],
+        "applications": [
+            (listed, json.dumps(listed.document_key)) for listed in newest
+        ],
         "token": settings.SANDBOX_PORTAL_TOKEN,
         "api": f"{settings.SANDBOX_ORIGIN}/api/v1",
     }
@@ -157,7 +169,11 @@ def _change_tier(request: HttpRequest) -> Shown:
 def _make_test_user(request: HttpRequest) -> Shown:
     new = accounts.create_user()
     user = new.user
-    return [("User id", user.subject), ("E-mail address", user.email), ("Password", new.password)]
+    return [
+        ("User id", user.subject),
+        ("E-mail address", user.email),
+        ("Password", new.password),
+    ]
 
 
 def _client(request: HttpRequest) -> Client:

@@ -15,7 +15,9 @@ from django.db import transaction
 from django_identity.sandbox import clock
 from django_identity.sandbox.models import Client, Delivery, DeliveryState
 
-RETRIES = tuple(timedelta(seconds=pause) for pause in (1, 2, 5, 15, 60, 300, 1800, 7200))
+RETRIES = tuple(
+    timedelta(seconds=pause) for pause in (1, 2, 5, 15, 60, 300, 1800, 7200)
+)
 
 woken = threading.Event()
 wake = woken.set
@@ -40,7 +42,9 @@ class Attempt:
 
 
 @transaction.atomic
-def queue(client: Client, event_id: str, event_type: str, user_id: str, body: str) -> Delivery:
+def queue(
+    client: Client, event_id: str, event_type: str, user_id: str, body: str
+) -> Delivery:
     """Store an event for ``client``. It is sent when the current transaction commits.
 
     Returns the delivery to the registered address. Each copy is a delivery of its own, because one
@@ -74,7 +78,9 @@ def queue(client: Client, event_id: str, event_type: str, user_id: str, body: st
 
 def next_waiting() -> Delivery | None:
     """Return the delivery whose turn is next, whether or not it has come yet."""
-    waiting = Delivery.objects.filter(state=DeliveryState.WAITING).select_related("client")
+    waiting = Delivery.objects.filter(state=DeliveryState.WAITING).select_related(
+        "client"
+    )
     return waiting.order_by("next_attempt_at", "pk").first()
 
 

@@ -31,7 +31,11 @@ COVERED_BY = {"kyc": {"kyc:read", "kyc:status"}, "claim": {"claims:read"}}
 
 
 def body(
-    event_type: str, event_id: str, timestamp: str, user_id: str, data: Mapping[str, object]
+    event_type: str,
+    event_id: str,
+    timestamp: str,
+    user_id: str,
+    data: Mapping[str, object],
 ) -> str:
     """Return the JSON text of an event, of any type, whose UTF-8 bytes are signed and sent.
 
@@ -55,7 +59,9 @@ def _place(event_type: str) -> str:
     return switches.current().event_subject
 
 
-def _naming(members: Mapping[str, Any], user_id: str, path: Sequence[str]) -> dict[str, Any]:
+def _naming(
+    members: Mapping[str, Any], user_id: str, path: Sequence[str]
+) -> dict[str, Any]:
     """Return ``members`` with the person's id at the end of ``path``, before the other members."""
     first, *rest = path
     named: object = user_id
@@ -96,7 +102,9 @@ def announce(
 
 def _concerned(person: User, kind: EventType) -> list[Client]:
     """Return the credential sets that hear of ``kind``."""
-    consents = Consent.objects.filter(user=person).select_related("client").order_by("pk")
+    consents = (
+        Consent.objects.filter(user=person).select_related("client").order_by("pk")
+    )
     if kind is not EventType.DATA_DELETION_REQUESTED:
         consents = consents.filter(revoked_at=None)
     covering = COVERED_BY.get(kind.partition(".")[0])
@@ -119,4 +127,6 @@ def timestamp(moment: datetime) -> str:
             return clock.timestamp(moment)
         case "offset":
             return moment.astimezone(UTC).isoformat()
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    )

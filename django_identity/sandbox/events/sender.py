@@ -110,4 +110,6 @@ class Sender(threading.Thread):
             problem = f"{type(error).__name__}: {error}"
 
         milliseconds = round((time.monotonic() - started) * 1000, 1)
-        return Attempt(sent_at.isoformat(), url, headers, status, excerpt, problem, milliseconds)
+        return Attempt(
+            sent_at.isoformat(), url, headers, status, excerpt, problem, milliseconds
+        )

@@ -81,7 +81,10 @@ class AuthorizationPage(BaseAuthorizationView):
             if allowed:
                 consents.grant(user, client, scopes)
             address, *_rest = self.create_authorization_response(
-                request=request, scopes=" ".join(scopes), credentials=credentials, allow=allowed
+                request=request,
+                scopes=" ".join(scopes),
+                credentials=credentials,
+                allow=allowed,
             )
         except OAuthToolkitError as error:
             return self._refuse(error)
@@ -89,19 +92,27 @@ class AuthorizationPage(BaseAuthorizationView):
 
     def _refuse(self, error: OAuthToolkitError) -> HttpResponse:
         """Tell the application, unless its address cannot be trusted; then tell the person."""
-        to_application, refusal = super(BaseAuthorizationView, self).error_response(error)
+        to_application, refusal = super(BaseAuthorizationView, self).error_response(
+            error
+        )
         if to_application:
             return _to_application(refusal["url"])
         context: dict[str, Any] = {"error": refusal["error"]}
         if isinstance(refusal["error"], MismatchingRedirectURIError):
             context["asked"] = self.request.GET.get("redirect_uri", "")
-            context["client"] = Client.objects.get(client_id=self.request.GET["client_id"])
-        return render(self.request, "sandbox/authorization_error.html", context, status=400)
+            context["client"] = Client.objects.get(
+                client_id=self.request.GET["client_id"]
+            )
+        return render(
+            self.request, "sandbox/authorization_error.html", context, status=400
+        )
 
     def _refuse_environment(self, client: Client) -> HttpResponse:
         """Refuse to mix live and test (spec: Credentials and environments)."""
         context = {"client": client, "next": self.request.get_full_path()}
-        return render(self.request, "sandbox/environment_mismatch.html", context, status=403)
+        return render(
+            self.request, "sandbox/environment_mismatch.html", context, status=403
+        )
 
 
 class TokenEndpoint(TokenView):
@@ -114,7 +125,9 @@ class TokenEndpoint(TokenView):
     http_method_names = ["post"]
 
     @method_decorator(transaction.atomic)
-    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+    def post(
+        self, request: HttpRequest, *args: object, **kwargs: object
+    ) -> HttpResponse:
         """Answer a token request; name a mix of environments as what it is."""
         if request.GET or request.content_type != "application/x-www-form-urlencoded":
             message = "Send the parameters in a form-encoded body, and nowhere else."
@@ -122,7 +135,9 @@ class TokenEndpoint(TokenView):
             return _in_form(JsonResponse(refusal, status=400))
 
         grant = rules.presented(request)
-        client = Client.objects.filter(client_id=request.POST.get("client_id", "")).first()
+        client = Client.objects.filter(
+            client_id=request.POST.get("client_id", "")
+        ).first()
         if grant is not None:
             request_log.note(request, grant.user, grant.application)
 

@@ -11,7 +11,11 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.scopes import SettingsScopes
 from oauthlib.common import Request
 from oauthlib.oauth2 import WebApplicationServer
-from oauthlib.oauth2.rfc6749.errors import InvalidGrantError, InvalidRequestError, InvalidScopeError
+from oauthlib.oauth2.rfc6749.errors import (
+    InvalidGrantError,
+    InvalidRequestError,
+    InvalidScopeError,
+)
 
 from django_identity.sandbox import clients, keys, switches
 from django_identity.sandbox.models import Client, Grant, RefreshToken, User
@@ -55,7 +59,9 @@ class Validator(OAuth2Validator):
         """Require it always: no client is public."""
         return True
 
-    def authenticate_client(self, request: Request, *args: object, **kwargs: object) -> bool:
+    def authenticate_client(
+        self, request: Request, *args: object, **kwargs: object
+    ) -> bool:
         """Accept ``client_id`` and ``client_secret`` in the body.
 
         A client that also sends Basic credentials is refused, whether or not they agree (RFC 6749,
@@ -68,7 +74,9 @@ class Validator(OAuth2Validator):
             request.client = client
             return client is not None
         if client and clients.basic_credentials(header) == sent:
-            raise InvalidRequestError("Send the client's credentials once.", request=request)
+            raise InvalidRequestError(
+                "Send the client's credentials once.", request=request
+            )
         return False
 
     def confirm_redirect_uri(self, *args: Any, **kwargs: Any) -> bool:
@@ -78,22 +86,37 @@ class Validator(OAuth2Validator):
         return True
 
     def validate_code(
-        self, client_id: str, code: str, client: Client, request: Request, *args: Any, **kwargs: Any
+        self,
+        client_id: str,
+        code: str,
+        client: Client,
+        request: Request,
+        *args: Any,
+        **kwargs: Any,
     ) -> bool:
         """Refuse a spent code, and end the tokens that it brought (RFC 6749, section 4.1.2)."""
         if super().validate_code(client_id, code, client, request):
             return True
-        brought = RefreshToken.objects.filter(code_digest=_digest(code), application=client)
+        brought = RefreshToken.objects.filter(
+            code_digest=_digest(code), application=client
+        )
         families = brought.values("token_family")
         for token in RefreshToken.objects.filter(token_family__in=families):
             token.revoke()
         return False
 
     def validate_refresh_token(
-        self, refresh_token: str, client: Client, request: Request, *args: Any, **kwargs: Any
+        self,
+        refresh_token: str,
+        client: Client,
+        request: Request,
+        *args: Any,
+        **kwargs: Any,
     ) -> bool:
         """Refuse an expired token; the toolkit sees to reuse, which revokes the family."""
-        if not super().validate_refresh_token(refresh_token, client, request, *args, **kwargs):
+        if not super().validate_refresh_token(
+            refresh_token, client, request, *args, **kwargs
+        ):
             return False
         return not request.refresh_token_instance.is_expired()
 
@@ -103,7 +126,9 @@ class Validator(OAuth2Validator):
         """Store the tokens and the code's digest; name the subject if the switch says so."""
         super().save_bearer_token(token, request, *args, **kwargs)
         if request.code:
-            stored = RefreshToken.objects.filter(token_checksum=_digest(token["refresh_token"]))
+            stored = RefreshToken.objects.filter(
+                token_checksum=_digest(token["refresh_token"])
+            )
             stored.update(code_digest=_digest(request.code))
         token.update(_named_subject(request.user, request.client))
 
@@ -152,9 +177,13 @@ def _require_parameters(request: Request) -> dict[str, object]:
 def _require_s256(request: Request) -> dict[str, object]:
     """Refuse a ``plain`` or malformed challenge (RFC 7636, section 4.3)."""
     if request.code_challenge_method != "S256":
-        raise InvalidRequestError("code_challenge_method must be S256.", request=request)
+        raise InvalidRequestError(
+            "code_challenge_method must be S256.", request=request
+        )
     if not _S256_CHALLENGE.fullmatch(request.code_challenge):
-        raise InvalidRequestError("code_challenge must have 43 characters.", request=request)
+        raise InvalidRequestError(
+            "code_challenge must have 43 characters.", request=request
+        )
     return {}
 
 
@@ -163,7 +192,9 @@ def _require_token_parameters(request: Request) -> None:
     if not request.redirect_uri:
         raise InvalidRequestError("redirect_uri is missing.", request=request)
     if not _CODE_VERIFIER.fullmatch(request.code_verifier or ""):
-        raise InvalidRequestError("code_verifier must have 43 to 128 characters.", request=request)
+        raise InvalidRequestError(
+            "code_verifier must have 43 to 128 characters.", request=request
+        )
 
 
 def _named_subject(user: User, client: Client) -> dict[str, str]:

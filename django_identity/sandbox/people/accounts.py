@@ -108,7 +108,9 @@ def move_in() -> None:
     for number, (name, member) in enumerate(CAST.items(), start=1):
         email = f"{name}@sandbox.example"
         subject = f"00000000-0000-4000-8000-{number:012}"
-        new = create_user(email=email, password=PASSWORD, subject=subject, **asdict(member))
+        new = create_user(
+            email=email, password=PASSWORD, subject=subject, **asdict(member)
+        )
         user = new.user
         user.is_cast = True
         user.save()
@@ -121,7 +123,9 @@ def move_in() -> None:
 
 def offered() -> list[User]:
     """Return those whom the sign-in page offers."""
-    return list(User.objects.filter(is_cast=True, deletion_requested_at=None).order_by("pk"))
+    return list(
+        User.objects.filter(is_cast=True, deletion_requested_at=None).order_by("pk")
+    )
 
 
 def described(user: User) -> str:
@@ -131,7 +135,9 @@ def described(user: User) -> str:
         parts = ["not verified yet"]
     if user.is_verified:
         types = [claim.claim_type for claim in claims.active(user)]
-        parts.append("18 or older" if claims.AGE_OVER_18 in types else "no proof of being 18")
+        parts.append(
+            "18 or older" if claims.AGE_OVER_18 in types else "no proof of being 18"
+        )
     parts.append(country_name(user.country))
     if user.is_verified and user.address_proved_at is None:
         parts.append("no proof of address")

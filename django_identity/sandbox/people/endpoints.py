@@ -59,7 +59,9 @@ def claims_list(request: HttpRequest, user_id: str) -> HttpResponse:
         {
             "user_id": user.subject,
             "claims": [_claim_element(claim) for claim in claims.listed(user)],
-            "credential": credentials.issue(user, claims.active(user), audience=audience),
+            "credential": credentials.issue(
+                user, claims.active(user), audience=audience
+            ),
             "credential_format": credentials.CREDENTIAL_FORMAT,
         }
     )
@@ -68,7 +70,10 @@ def claims_list(request: HttpRequest, user_id: str) -> HttpResponse:
 def _claim_element(claim: Claim) -> dict[str, Any]:
     """Return a claim with the fields of both variants, as far as the switches leave them in."""
     switched = switches.current()
-    element: dict[str, Any] = {"claim_type": claim.claim_type, "provider": claim.provider}
+    element: dict[str, Any] = {
+        "claim_type": claim.claim_type,
+        "provider": claim.provider,
+    }
     if switched.claims_revoked:
         element["revoked"] = claim.revoked
     if switched.optional_members:
@@ -103,4 +108,6 @@ def _require_own(user: User, client: Client, user_id: str) -> None:
     other = User.objects.filter(subject=user_id).first()
     if other is not None and other.environment != client.environment:
         raise envelope.environment_mismatch()
-    raise Refused(403, envelope.USER_MISMATCH, "The access token belongs to another user.")
+    raise Refused(
+        403, envelope.USER_MISMATCH, "The access token belongs to another user."
+    )

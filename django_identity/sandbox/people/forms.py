@@ -23,7 +23,8 @@ class SignInForm(forms.Form):
     """E-mail address and password. That of the cast, which all know, is for this machine alone."""
 
     email = forms.EmailField(
-        label="E-mail address", widget=forms.EmailInput(attrs={"autocomplete": "username"})
+        label="E-mail address",
+        widget=forms.EmailInput(attrs={"autocomplete": "username"}),
     )
     password = _PasswordField(label="Password")
     user: User
@@ -39,7 +40,9 @@ class SignInForm(forms.Form):
             email = values["email"].lower()
             password = values["password"]
             user = authenticate(self.request, username=email, password=password)
-            known_to_all = password == PASSWORD and not callers.is_operator(self.request)
+            known_to_all = password == PASSWORD and not callers.is_operator(
+                self.request
+            )
             if not isinstance(user, User) or known_to_all:
                 message = "That e-mail address and password do not match an account."
                 raise forms.ValidationError(message)
@@ -56,7 +59,9 @@ class ConfirmPasswordForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.user = user
         if user.is_cast:
-            self.fields["password"].help_text = f"The password of every test person is {PASSWORD}."
+            self.fields[
+                "password"
+            ].help_text = f"The password of every test person is {PASSWORD}."
 
     def clean_password(self) -> str:
         """Refuse any password but the person's own."""

@@ -7,7 +7,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
 from django_identity.sandbox import callers, claims, consents
 from django_identity.sandbox.errors import Invalid
@@ -30,7 +34,9 @@ def signed_in_user(request: HttpRequest) -> User:
 def next_address(request: HttpRequest) -> str:
     """Return the address the person came from, if it is one of ours; else nothing."""
     address = request.POST.get("next") or request.GET.get("next") or ""
-    allowed = url_has_allowed_host_and_scheme(address, allowed_hosts={request.get_host()})
+    allowed = url_has_allowed_host_and_scheme(
+        address, allowed_hosts={request.get_host()}
+    )
     if not allowed:
         return ""
     return address
@@ -61,7 +67,11 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         "form": form,
         "next": next_address(request),
         "is_operator": is_operator,
-        "cast": [(user, accounts.described(user)) for user in accounts.offered() if is_operator],
+        "cast": [
+            (user, accounts.described(user))
+            for user in accounts.offered()
+            if is_operator
+        ],
         "password": accounts.PASSWORD,
     }
     return render(request, "sandbox/sign_in.html", context)
@@ -105,7 +115,12 @@ def verify(request: HttpRequest) -> HttpResponse:
         if outcome is Outcome.VERIFIED:
             messages.success(request, "Your identity is verified.")
             return _onward(request)
-    context = {"form": form, "person": user, "next": next_address(request), "outcome": outcome}
+    context = {
+        "form": form,
+        "person": user,
+        "next": next_address(request),
+        "outcome": outcome,
+    }
     status = 503 if outcome is Outcome.PROVIDER_UNAVAILABLE else 200
     return render(request, "sandbox/verify.html", context, status=status)
 
@@ -135,9 +150,12 @@ def account(request: HttpRequest) -> HttpResponse:
         "country": accounts.country_name(user.country),
         "codes": user.connectcode_set.select_related("used_by")[:SHOWN],
         "notices": [(notice, consents.described(notice.scopes)) for notice in notices],
-        "claims": [(claim, claims.TITLES[claim.claim_type]) for claim in claims.listed(user)],
+        "claims": [
+            (claim, claims.TITLES[claim.claim_type]) for claim in claims.listed(user)
+        ],
         "consents": [
-            (consent, consents.described(consent.scopes)) for consent in consents.granted(user)
+            (consent, consents.described(consent.scopes))
+            for consent in consents.granted(user)
         ],
     }
     return render(request, "sandbox/account.html", context)
@@ -148,7 +166,9 @@ def account(request: HttpRequest) -> HttpResponse:
 def revoke_claim(request: HttpRequest, claim_type: str) -> HttpResponse:
     """Withdraw a claim."""
     if claims.revoke(signed_in_user(request), claim_type):
-        messages.success(request, "The claim is revoked. Applications no longer receive it.")
+        messages.success(
+            request, "The claim is revoked. Applications no longer receive it."
+        )
     return redirect("account")
 
 
@@ -170,7 +190,9 @@ def issue_claim(request: HttpRequest, claim_type: str) -> HttpResponse:
 def revoke_consent(request: HttpRequest, client_id: str) -> HttpResponse:
     """Withdraw an application's access."""
     if consents.revoke(signed_in_user(request), client_id):
-        messages.success(request, "Access is revoked. The application's tokens are void.")
+        messages.success(
+            request, "Access is revoked. The application's tokens are void."
+        )
     return redirect("account")
 
 
@@ -180,10 +202,17 @@ def delete(request: HttpRequest) -> HttpResponse:
     """Ask whether it is meant; then ask every application to delete the person's data."""
     user = signed_in_user(request)
     if request.method == "GET":
-        ever_granted = Consent.objects.filter(user=user).select_related("client").order_by("pk")
-        context = {"person": user, "applications": [consent.client for consent in ever_granted]}
+        ever_granted = (
+            Consent.objects.filter(user=user).select_related("client").order_by("pk")
+        )
+        context = {
+            "person": user,
+            "applications": [consent.client for consent in ever_granted],
+        }
         return render(request, "sandbox/delete.html", context)
     consents.request_deletion(user)
     logout(request)
-    messages.success(request, "Your account is closed. Every application was told to delete.")
+    messages.success(
+        request, "Your account is closed. Every application was told to delete."
+    )
     return redirect("sign_in")

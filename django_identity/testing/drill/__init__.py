@@ -22,8 +22,16 @@ __all__ = ["Refused", "Report", "drill"]
 
 # Nobody else's names, by which everything is found that is left of them.
 WITHOUT_ADDRESS = 1
-WHO = ("a person", "a person without an e-mail address", "a person with a name in Arabic")
-NAMES = (("Wilhelmina", "Quarshie"), ("Olúwadémiládé", "Agbájé"), ("زهراء", "الفيروزآبادي"))
+WHO = (
+    "a person",
+    "a person without an e-mail address",
+    "a person with a name in Arabic",
+)
+NAMES = (
+    ("Wilhelmina", "Quarshie"),
+    ("Olúwadémiládé", "Agbájé"),
+    ("زهراء", "الفيروزآبادي"),
+)
 
 
 def drill(
@@ -57,8 +65,12 @@ def drill(
         scene = Scene(sandbox, doors, pages, report)
         claims: Any = scene.asked(RequiredClaim)
         countries = [value for claim in claims for value in claim.values] or ["NG"]
-        for number, (first, last) in enumerate(tqdm(NAMES, desc="people", disable=None)):
-            parting = Visitor(scene, first_name=first[::-1], last_name=last[::-1], verified=True)
+        for number, (first, last) in enumerate(
+            tqdm(NAMES, desc="people", disable=None)
+        ):
+            parting = Visitor(
+                scene, first_name=first[::-1], last_name=last[::-1], verified=True
+            )
             person = Visitor(
                 scene,
                 first_name=first,
@@ -72,7 +84,9 @@ def drill(
                 person.walk()
             except (StepFailed, AssertionError) as failed:
                 # Where addresses are the names of accounts, nobody signs up without one.
-                if number == WITHOUT_ADDRESS and str(failed).endswith("user_fields_refused"):
+                if number == WITHOUT_ADDRESS and str(failed).endswith(
+                    "user_fields_refused"
+                ):
                     report.untried[WHO[number]] = f"{failed}"
                 else:
                     report.find(f"{WHO[number]} cannot go on: {failed}")

@@ -78,7 +78,9 @@ def doors_of(
 def _doors_at(path: str, address: Address, report: Report) -> Iterator[Door]:
     """One for each method that has a gate."""
     for method in {guard.method or "get" for guard in address.reading.guards}:
-        guards = [each for each in address.reading.guards if each.method in ("", method)]
+        guards = [
+            each for each in address.reading.guards if each.method in ("", method)
+        ]
         demand = describe(address.reading.demand(method))
         own_code = ", ".join(re.findall(r"[\w.]+\(\)", demand))
         if "~" in demand or ("|" in demand and not own_code):

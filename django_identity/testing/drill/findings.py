@@ -25,7 +25,10 @@ def beside(found: Sequence[Address]) -> Iterator[str]:
         kind: Any = None
         with suppress(ImportError):
             kind = import_string(address.view)
-        bases = [f"{each.__module__}.{each.__qualname__}" for each in getattr(kind, "__mro__", ())]
+        bases = [
+            f"{each.__module__}.{each.__qualname__}"
+            for each in getattr(kind, "__mro__", ())
+        ]
         for name in {address.view, *bases} & gated.keys():
             yield f"`{address.url}` is open beside `{gated[name]}`: the view {name}, no gate"
 
@@ -46,7 +49,10 @@ def cause_of(door: Door, response: Any) -> str:
     """Why a door is open that has to be closed, or the other way round."""
     if getattr(response.wsgi_request, "_cache_update_cache", None) is False:
         return "a cache answers"
-    return replaced_user(response) or f"{door.own_code or 'the site'} answers before the gate"
+    return (
+        replaced_user(response)
+        or f"{door.own_code or 'the site'} answers before the gate"
+    )
 
 
 def replaced_user(response: Any) -> str:

@@ -20,12 +20,23 @@ from django_identity.event_types import EventType
 from django_identity.gates.gate import missing_to
 from django_identity.lifecycle import audit, upkeep
 from django_identity.lifecycle.standing import standing_of
-from django_identity.models import ErasureReceipt, LinkedIdentity, StoredClaim, TokenGrant
+from django_identity.models import (
+    ErasureReceipt,
+    LinkedIdentity,
+    StoredClaim,
+    TokenGrant,
+)
 from django_identity.requirements import RequiredClaim, RequiredLevel, Requirement
 from django_identity.testing import browser as pages
 from django_identity.testing.drill import findings
 from django_identity.testing.drill.doors import CLOSED, OPEN, Door, outcome_of
-from django_identity.testing.drill.report import NOBODY_CAN_TELL, RIGHT, WRONG, Report, Step
+from django_identity.testing.drill.report import (
+    NOBODY_CAN_TELL,
+    RIGHT,
+    WRONG,
+    Report,
+    Step,
+)
 from django_identity.testing.erased import known_of
 from django_identity.testing.events import deliver_event
 from django_identity.testing.sandbox import RunningSandbox, SandboxError
@@ -84,7 +95,9 @@ class Visitor:
             try:
                 leaving = pages.begin(self.browser, application)
             except KeyError:
-                raise StepFailed("the login page does not lead to the service") from None
+                raise StepFailed(
+                    "the login page does not lead to the service"
+                ) from None
             returning = self.scene.sandbox.approve(leaving, self.person)
             arrived = pages.come_back(self.browser, returning)
             if arrived.status_code != 302:
@@ -93,7 +106,9 @@ class Visitor:
     def hear(self, event_type: EventType, **said: Any) -> None:
         """Let the site get a signed event about the person."""
         for application in conf.applications():
-            deliver_event(event_type, self.person, application=application.alias, **said)
+            deliver_event(
+                event_type, self.person, application=application.alias, **said
+            )
 
     def try_number(self, number: str) -> None:
         path = f"users/{self.person.user_id}/verify"
@@ -113,19 +128,25 @@ class Visitor:
         self.revoke()
         for link in hidden.difference(door.path for door in self.scene.doors):
             if outcome_of(self.browser.get(link, secure=True)) == OPEN:
-                self.report.find(f"`{link}` is hidden by a template alone: its view has no gate")
+                self.report.find(
+                    f"`{link}` is hidden by a template alone: its view has no gate"
+                )
         self.prove()
         self.end_consent()
         self.run_out()
         self.erase()
         for path in _files() - files:
-            self.report.find(f"the file `{path}` is still there when its person is erased")
+            self.report.find(
+                f"the file `{path}` is still there when its person is erased"
+            )
 
     def prove(self) -> None:
         self.try_number(VERIFIED)
         self.sign_in()
         for event_type in GIVES:
-            self.hear(event_type, status="verified", kyc_level="level_2", provider="Drill")
+            self.hear(
+                event_type, status="verified", kyc_level="level_2", provider="Drill"
+            )
         self.visit(Step.PROVEN, [])
 
     def links(self) -> set[str]:
@@ -146,9 +167,17 @@ class Visitor:
             with suppress(SandboxError):
                 self.scene.sandbox.revoke_claim(self.person, claim_type)
             self.hear(EventType.CLAIM_REVOKED, claim_type=claim_type)
-            self.visit(Step.REVOKED, [claim for claim in claims if claim.claim_type == claim_type])
+            self.visit(
+                Step.REVOKED,
+                [claim for claim in claims if claim.claim_type == claim_type],
+            )
         self.try_number(REJECTED)
-        self.hear(EventType.KYC_REJECTED, status="rejected", kyc_level="level_1", provider="Drill")
+        self.hear(
+            EventType.KYC_REJECTED,
+            status="rejected",
+            kyc_level="level_1",
+            provider="Drill",
+        )
         self.visit(Step.REVOKED, self.proofs)
         # The site's handlers run now, before an erasure takes their events away.
         upkeep.run()
@@ -166,7 +195,9 @@ class Visitor:
         self.hear(EventType.CONSENT_REVOKED)
         self.visit(Step.ENDED)
         if not ended:
-            self.report.find("`sessions_ended` was not sent with the end of the consent")
+            self.report.find(
+                "`sessions_ended` was not sent with the end of the consent"
+            )
         if TokenGrant.objects.filter(identity__in=self.identities).exists():
             self.report.find("tokens are still stored after the end of the consent")
 
@@ -181,15 +212,21 @@ class Visitor:
     def run_out(self) -> None:
         """The stored ends move into the past, so that no clock has to move."""
         past = timezone.now() - LONG_AGO
-        StoredClaim.objects.filter(identity__in=self.identities).update(valid_until=past)
+        StoredClaim.objects.filter(identity__in=self.identities).update(
+            valid_until=past
+        )
         self.identities.update(kyc_said_at=past)
         self.visit(Step.RUN_OUT, self.proofs)
 
     def part(self) -> None:
         """Disconnect, sign in another way, and then with the same identity again."""
-        others = [each for each in settings.AUTHENTICATION_BACKENDS if each != BACKEND_PATH]
+        others = [
+            each for each in settings.AUTHENTICATION_BACKENDS if each != BACKEND_PATH
+        ]
         if not others:
-            self.report.untried[Step.DISCONNECTED] = "the site has no other authentication backend"
+            self.report.untried[Step.DISCONNECTED] = (
+                "the site has no other authentication backend"
+            )
             return
         self.sign_in()
         user = self.user
@@ -200,7 +237,9 @@ class Visitor:
         other = new_browser()
         other.force_login(user, backend=others[0])
         for application in conf.applications():
-            other.post(pages.path_here(address_of("disconnect", application)), secure=True)
+            other.post(
+                pages.path_here(address_of("disconnect", application)), secure=True
+            )
         if self.identities.exists():
             self.report.untried[Step.DISCONNECTED] = "the policy keeps the link"
             return
@@ -211,7 +250,9 @@ class Visitor:
         with suppress(StepFailed):
             self.sign_in()
         if self.browser.session.get(SESSION_KEY) == str(user.pk):
-            self.report.find("an identity that was disconnected signs in to the account again")
+            self.report.find(
+                "an identity that was disconnected signs in to the account again"
+            )
 
     def erase(self) -> None:
         user = self.user
@@ -221,16 +262,22 @@ class Visitor:
         self.visit(Step.ERASED)
         receipt = ErasureReceipt.objects.latest("pk")
         if receipt.erased_at is None:
-            self.report.find(f"an erasure waits: {receipt.error}. {_error_of_policy(user)}")
+            self.report.find(
+                f"an erasure waits: {receipt.error}. {_error_of_policy(user)}"
+            )
         elif receipt.account_kept:
-            self.report.untried[Step.ERASED] = f"the account stays: {receipt.account_kept}"
+            self.report.untried[Step.ERASED] = (
+                f"the account stays: {receipt.account_kept}"
+            )
         else:
             found = audit.search(known_of(user, self.person, *self.names))
             for place in found.hits:
                 self.report.find(f"`{place}` still has something of an erased person")
             self.report.untried |= found.unread
         if database.all_users().exclude(pk__in=users).exists():
-            self.report.find("an account is made again after an erasure, by a receiver of a signal")
+            self.report.find(
+                "an account is made again after an erasure, by a receiver of a signal"
+            )
 
     # A visit
 
@@ -238,7 +285,9 @@ class Visitor:
         """Open each door. The person has lost ``gone``, or everything."""
         for door in self.scene.doors:
             response = door.open(self.browser)
-            must_open = gone is not None and not any(each in gone for each in door.asked)
+            must_open = gone is not None and not any(
+                each in gone for each in door.asked
+            )
             # The person may never have had it: another country, a scope.
             must_open = must_open and self.has(door)
             if must_open:
@@ -271,7 +320,9 @@ class Visitor:
                 return False
         return True
 
-    def wrong_with(self, door: Door, step: Step, response: Any, *, must_open: bool) -> str | None:
+    def wrong_with(
+        self, door: Door, step: Step, response: Any, *, must_open: bool
+    ) -> str | None:
         """What is wrong: an empty text for nothing, None if nobody can tell."""
         if response.status_code >= 500:
             return f"`{door.path}` fails: {findings.trouble_in(response)}"
@@ -282,14 +333,18 @@ class Visitor:
         if must_open:
             self.report.untried.pop(door.path, None)
         if outcome not in (OPEN, CLOSED):
-            self.report.untried[door.path] = f"it answers {outcome} at the step “{step}”"
+            self.report.untried[door.path] = (
+                f"it answers {outcome} at the step “{step}”"
+            )
             return None
         if must_open != (outcome == OPEN):
             if outcome == OPEN and door.has_own_page:
                 return None
             return f"`{door.path}` is {outcome}: {findings.cause_of(door, response)}"
         if step is Step.UNPROVEN and outcome == CLOSED:
-            text = unquote(response.headers.get("Location", "") + response.content.decode())
+            text = unquote(
+                response.headers.get("Location", "") + response.content.decode()
+            )
             if not any(str(each) in text for each in door.asked):
                 return f"`{door.path}` does not say what is missing"
         return findings.cached(door.path, response)

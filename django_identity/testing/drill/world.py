@@ -20,7 +20,10 @@ from django_identity.testing.sandbox import RunningSandbox, running_sandbox
 from django_identity.views.pages import address_of
 
 ORIGIN = "https://testserver"
-LOCAL_CACHE = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {}}
+LOCAL_CACHE = {
+    "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+    "OPTIONS": {},
+}
 STATIC_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 TASKS_HERE = {"BACKEND": "django.tasks.backends.immediate.ImmediateBackend"}
 # What is the site's own, beside the client's credentials.
@@ -43,7 +46,9 @@ def own_world() -> Iterator[RunningSandbox]:
     What the site's own code opens by itself, such as a socket, stays as it is.
     """
     if find_spec("oauth2_provider") is None:
-        raise Refused('The drill needs the sandbox: pip install "django-identity[sandbox]"')
+        raise Refused(
+            'The drill needs the sandbox: pip install "django-identity[sandbox]"'
+        )
     with ExitStack() as stack:
         media = stack.enter_context(TemporaryDirectory(prefix="identity-drill-"))
         utils.setup_test_environment(debug=False)
@@ -54,9 +59,13 @@ def own_world() -> Iterator[RunningSandbox]:
         stack.enter_context(utils.override_settings(**_local_settings(media)))
         stack.enter_context(_own_databases())
         sandbox = stack.enter_context(running_sandbox())
-        stack.enter_context(utils.override_settings(DJANGO_IDENTITY=_registered(sandbox)))
+        stack.enter_context(
+            utils.override_settings(DJANGO_IDENTITY=_registered(sandbox))
+        )
         if any(each.base_url != sandbox.base_url for each in conf.applications()):
-            raise Refused("The site keeps its own credentials, whatever its settings are.")
+            raise Refused(
+                "The site keeps its own credentials, whatever its settings are."
+            )
         yield sandbox
 
 
@@ -71,7 +80,9 @@ def _own_databases() -> Iterator[None]:
     made = utils.setup_databases(verbosity=0, interactive=False, serialized_aliases=())
     if any(str(each.settings_dict["NAME"]) in theirs for each in connections.all()):
         # It is not taken down: that would delete it.
-        raise Refused("The back end of a database makes no test database: it would be the site's.")
+        raise Refused(
+            "The back end of a database makes no test database: it would be the site's."
+        )
     try:
         yield
     finally:
@@ -94,7 +105,10 @@ def _local_settings(media: str) -> dict[str, Any]:
     }
     return {
         "CACHES": caches,
-        "STORAGES": {**dict.fromkeys(settings.STORAGES, files), "staticfiles": STATIC_FILES},
+        "STORAGES": {
+            **dict.fromkeys(settings.STORAGES, files),
+            "staticfiles": STATIC_FILES,
+        },
         "TASKS": dict.fromkeys(getattr(settings, "TASKS", ()), TASKS_HERE),
         "MEDIA_ROOT": media,
     }

@@ -22,7 +22,15 @@ KEPT = Path.home() / ".cache" / "django-identity-peers" / "venv"
 ROUNDS = 30
 AT_ONCE = 8  # pieces of work before the next contender's turn
 WORK = {
-    "sign_in": ("ours", "ours_all", "allauth", "allauth_tokens", "social", "oidc", "authlib"),
+    "sign_in": (
+        "ours",
+        "ours_all",
+        "allauth",
+        "allauth_tokens",
+        "social",
+        "oidc",
+        "authlib",
+    ),
     "webhook": ("ours_all", "dj_stripe"),
 }
 
@@ -48,10 +56,21 @@ def environment(folder: Path) -> str:
     run(python, "-m", "pip", "install", "-q", "-r", str(HERE / "requirements.txt"))
     ignored = shutil.ignore_patterns("__pycache__")
     source = folder / "source"
-    shutil.copytree(ROOT / "django_identity", source / "django_identity", ignore=ignored)
+    shutil.copytree(
+        ROOT / "django_identity", source / "django_identity", ignore=ignored
+    )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
-    run(python, "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", str(source))
+    run(
+        python,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--force-reinstall",
+        "--no-deps",
+        str(source),
+    )
     run(python, "-m", "pip", "install", "-q", str(source))
     shutil.copytree(HERE, folder / "tests" / "benchmarks" / "peers", ignore=ignored)
     return python
@@ -66,7 +85,9 @@ def in_turn(
 ) -> Iterator[str]:
     with ExitStack() as stack:
         workers = {
-            peer: stack.enter_context(started(python, folder, "worker", work, PEER=peer, **given))
+            peer: stack.enter_context(
+                started(python, folder, "worker", work, PEER=peer, **given)
+            )
             for peer in peers
         }
         queries = {peer: told(worker)[0] for peer, worker in workers.items()}
@@ -95,7 +116,11 @@ def told(worker: subprocess.Popen[str]) -> list[Any]:
 def started(
     python: str, folder: str, module: str, *arguments: str, **given: str
 ) -> Iterator[subprocess.Popen[str]]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PYTHON")
+    }
     with subprocess.Popen(
         [python, "-m", f"tests.benchmarks.peers.{module}", *arguments],
         cwd=folder,

@@ -69,7 +69,9 @@ class Service(BaseHTTPRequestHandler):
         return {
             "user_id": SUBJECT,
             "claims": [listed],
-            "credential": SDJWTIssuer(signed, KEY, extra_header_parameters=header).sd_jwt_issuance,
+            "credential": SDJWTIssuer(
+                signed, KEY, extra_header_parameters=header
+            ).sd_jwt_issuance,
             "credential_format": "dc+sd-jwt",
         }
 

@@ -122,10 +122,14 @@ def webhooks_of_dj_stripe() -> Iterator[Callable[[], object]]:
             "pending_webhooks": 1,
             "request": {"id": None, "idempotency_key": None},
             "type": "balance.available",
-            "data": {"object": {"object": "balance", "available": [], "livemode": False}},
+            "data": {
+                "object": {"object": "balance", "available": [], "livemode": False}
+            },
         }
         body = json.dumps(event).encode()
-        signed = hmac.new(WEBHOOK_SECRET.encode(), f"{now}.".encode() + body, hashlib.sha256)
+        signed = hmac.new(
+            WEBHOOK_SECRET.encode(), f"{now}.".encode() + body, hashlib.sha256
+        )
         signature = f"t={now},v1={signed.hexdigest()}"
         address = f"/stripe/webhook/{endpoint.djstripe_uuid}/"
         yield posted(address, body, {"Stripe-Signature": signature})
@@ -136,7 +140,9 @@ WEBHOOKS = {"ours_all": our_webhooks, "dj_stripe": webhooks_of_dj_stripe}
 
 def posted(address: str, body: bytes, headers: dict[str, str]) -> Callable[[], object]:
     handler, given = get_wsgi_application(), {"headers": headers, **HOST}
-    request = RequestFactory().post(address, body, content_type="application/json", **given)
+    request = RequestFactory().post(
+        address, body, content_type="application/json", **given
+    )
 
     def post() -> None:
         response = handler.get_response(request)

@@ -1,10 +1,20 @@
 """django-allauth beside us, with both back ends, as ``docs/beside.md`` says."""
 
 from tests.sites.plain.settings import *  # noqa: F403
-from tests.sites.plain.settings import APPLICATION, INSTALLED_APPS, MIDDLEWARE, TEMPLATES
+from tests.sites.plain.settings import (
+    APPLICATION,
+    INSTALLED_APPS,
+    MIDDLEWARE,
+    TEMPLATES,
+)
 from tests.snippets import text_of
 
-INSTALLED_APPS = [*INSTALLED_APPS, "allauth", "allauth.account", "allauth.socialaccount"]
+INSTALLED_APPS = [
+    *INSTALLED_APPS,
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+]
 MIDDLEWARE = [*MIDDLEWARE, "allauth.account.middleware.AccountMiddleware"]
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",

@@ -3,7 +3,11 @@
 from tests.sites.plain.settings import *  # noqa: F403
 from tests.sites.plain.settings import INSTALLED_APPS
 
-INSTALLED_APPS = [*INSTALLED_APPS, "rest_framework", "rest_framework_simplejwt.token_blacklist"]
+INSTALLED_APPS = [
+    *INSTALLED_APPS,
+    "rest_framework",
+    "rest_framework_simplejwt.token_blacklist",
+]
 ROOT_URLCONF = "tests.sites.beside_others.urls"
 # Its migrations would take longer than most steps.
 MIGRATION_MODULES = {"token_blacklist": None}

@@ -5,12 +5,18 @@ from __future__ import annotations
 import uuid
 from typing import Any, ClassVar
 
-from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
+from django.contrib.auth.models import (
+    AbstractBaseUser,
+    BaseUserManager,
+    PermissionsMixin,
+)
 from django.db import models
 
 
 class UserManager(BaseUserManager["User"]):
-    def create_user(self, email: str, password: str | None, *, country: str, **more: Any) -> User:
+    def create_user(
+        self, email: str, password: str | None, *, country: str, **more: Any
+    ) -> User:
         user = self.model(email=self.normalize_email(email), country=country, **more)
         user.set_password(password)
         user.save(using=self._db)

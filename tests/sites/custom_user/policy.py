@@ -8,4 +8,7 @@ from django_identity.policy import IdentityPolicy
 
 class Policy(IdentityPolicy):
     def new_user_fields(self, *, profile: Any, kyc: Any) -> Mapping[str, Any]:
-        return {**super().new_user_fields(profile=profile, kyc=kyc), "country": profile.country}
+        return {
+            **super().new_user_fields(profile=profile, kyc=kyc),
+            "country": profile.country,
+        }

@@ -12,7 +12,9 @@ class ShopPolicy(IdentityPolicy):
         from tests.sites.drilled.models import Letter, Order  # noqa: PLC0415  the models are ready
 
         breaks, name = settings.SITE_BREAKS, user.first_name
-        letters = Letter.objects.filter(email__in=[user.email, f"nobody-{user.pk}@shop.example"])
+        letters = Letter.objects.filter(
+            email__in=[user.email, f"nobody-{user.pk}@shop.example"]
+        )
         if breaks == "deleted":
             letters.delete()
             user.delete()

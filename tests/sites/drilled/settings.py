@@ -3,7 +3,12 @@
 import os
 
 from tests.sites.plain.settings import *  # noqa: F403  it is the plain site but for what follows
-from tests.sites.plain.settings import APPLICATION, DATABASES, INSTALLED_APPS, MIDDLEWARE
+from tests.sites.plain.settings import (
+    APPLICATION,
+    DATABASES,
+    INSTALLED_APPS,
+    MIDDLEWARE,
+)
 
 SITE_BREAKS = os.environ.get("SITE_BREAKS", "")
 ROOT_URLCONF = "tests.sites.drilled.urls"

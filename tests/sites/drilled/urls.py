@@ -34,7 +34,9 @@ class Bar(ClaimRequiredMixin, View):
 
 
 class Export(Bar):
-    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+    def dispatch(
+        self, request: HttpRequest, *args: object, **kwargs: object
+    ) -> HttpResponse:
         return self.get(request)
 
 
@@ -42,7 +44,9 @@ BREAKS = settings.SITE_BREAKS
 urlpatterns = [
     path("", home, name="home"),
     path("bar/", Bar.as_view()),
-    path("wine/", wine if BREAKS == "template" else claim_required("age_over_18")(wine)),
+    path(
+        "wine/", wine if BREAKS == "template" else claim_required("age_over_18")(wine)
+    ),
     path("bar/", kyc_level_required("level_9")(vault)),  # nobody gets there
     path("vault/", kyc_level_required("level_2")(vault)),
     path("identity/", include("django_identity.urls")),

@@ -81,8 +81,12 @@ APPLICATION = {
     "BASE_URL": os.environ.get("SITE_BASE_URL", "http://127.0.0.1:9/api/v1"),
     "AUTH_URL": os.environ.get("SITE_AUTH_URL", "http://127.0.0.1:9"),
     "CLIENT_ID": os.environ.get("SITE_CLIENT_ID", "a-client"),
-    "CLIENT_SECRET": os.environ.get("SITE_CLIENT_SECRET", "a-client-secret-for-tests-alone"),
-    "WEBHOOK_SECRETS": [os.environ.get("SITE_WEBHOOK_SECRET", "a-webhook-secret-for-tests")],
+    "CLIENT_SECRET": os.environ.get(
+        "SITE_CLIENT_SECRET", "a-client-secret-for-tests-alone"
+    ),
+    "WEBHOOK_SECRETS": [
+        os.environ.get("SITE_WEBHOOK_SECRET", "a-webhook-secret-for-tests")
+    ],
 }
 DJANGO_IDENTITY = {"default": APPLICATION}
 

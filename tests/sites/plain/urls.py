@@ -15,7 +15,9 @@ urlpatterns = [
     path("offer/", views.offer),
     path("upkeep/", views.upkeep),
     path(
-        "accounts/login/", LoginView.as_view(template_name="admin/login.html"), name="local-sign-in"
+        "accounts/login/",
+        LoginView.as_view(template_name="admin/login.html"),
+        name="local-sign-in",
     ),
     path("identity/", include("django_identity.urls")),
     path("admin/", admin.site.urls),

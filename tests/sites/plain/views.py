@@ -10,7 +10,8 @@ from django_identity.gates import claim_required, claims_of, kyc_level_required
 
 HOME = "{% load identity %}<h1>Home</h1>{% identity_login_button %}"
 OFFER = (
-    "{% load identity %}{% if request.user|has_claim:'age_over_18' %}wine{% else %}juice{% endif %}"
+    "{% load identity %}"
+    "{% if request.user|has_claim:'age_over_18' %}wine{% else %}juice{% endif %}"
 )
 
 

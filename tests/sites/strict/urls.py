@@ -14,6 +14,10 @@ urlpatterns = [
     path("britons/", views.britons),
     path("offer/", login_not_required(views.offer)),
     path("upkeep/", login_not_required(views.upkeep)),
-    path("accounts/login/", LoginView.as_view(template_name="local.html"), name="local-sign-in"),
+    path(
+        "accounts/login/",
+        LoginView.as_view(template_name="local.html"),
+        name="local-sign-in",
+    ),
     path("identity/", include("django_identity.urls")),
 ]

@@ -5,7 +5,12 @@ from django.template import RequestContext, Template
 from django.urls import path
 from django.views import View
 
-from django_identity.gates import ClaimRequiredMixin, aclaims_of, claim_required, claims_of
+from django_identity.gates import (
+    ClaimRequiredMixin,
+    aclaims_of,
+    claim_required,
+    claims_of,
+)
 from tests.sites.plain.urls import urlpatterns as pages
 from tests.sites.plain.views import OFFER
 

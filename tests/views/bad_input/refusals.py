@@ -34,7 +34,9 @@ def refused(
     page = response.content.decode()
     # A denial is no failure to report.
     is_calm = code == "access_denied"
-    assert (f"<code>{error.reference}</code> · <code>{code}</code>" in page) is not is_calm
+    assert (
+        f"<code>{error.reference}</code> · <code>{code}</code>" in page
+    ) is not is_calm
     assert ("<title>Error:" in page) is not is_calm
     assert f"autofocus>{escape(response.context['error_title'])}</h1>" in page
     assert escape(response.context["error_sentence"]) in page
@@ -44,7 +46,9 @@ def refused(
     assert f" code={code} " in line
     assert f" reference={error.reference} " in line
     everything = page + caplog.text
-    assert not [secret for secret in (*SECRETS, *_carried(response)) if secret in everything]
+    assert not [
+        secret for secret in (*SECRETS, *_carried(response)) if secret in everything
+    ]
     assert _made_by_us().count() == TokenGrant.objects.count() == made
     unchanged(response)
     caplog.clear()
@@ -80,5 +84,9 @@ def _carried(response: HttpResponse) -> list[str]:
     """What the browser brought that is nobody else's to know: code, state and its own keys."""
     request = response.wsgi_request
     query = parse_qs(request.META["QUERY_STRING"])
-    values = [*query.get("code", []), *query.get("state", []), *request.COOKIES.values()]
+    values = [
+        *query.get("code", []),
+        *query.get("state", []),
+        *request.COOKIES.values(),
+    ]
     return [value for value in values if len(value) > 3]

@@ -138,7 +138,12 @@ def test_a_redirect_is_not_followed(
     ids=str,
 )  # fmt: skip
 def test_answers_about_somebody_else(
-    client: Client, service: FakeService, refused: Any, fields: dict[str, Any], code: str, last: str
+    client: Client,
+    service: FakeService,
+    refused: Any,
+    fields: dict[str, Any],
+    code: str,
+    last: str,
 ) -> None:
     """All is about one named subject, or nobody is signed in as a guess; no call follows."""
     for name, value in fields.items():
@@ -156,7 +161,10 @@ def test_answers_about_somebody_else(
         ({"payload": {"aud": "another-client"}}, "credential_rejected"),
         ({"payload": {"iss": "https://evil.example"}}, "credential_rejected"),
         ({"payload": {"exp": 1}}, "credential_rejected"),
-        ({"payload": {"age_over_18": True}}, "credential_rejected"),  # disclosed as well
+        (
+            {"payload": {"age_over_18": True}},
+            "credential_rejected",
+        ),  # disclosed as well
         ({"bend": lambda text: text[:-3] + "AA~"}, "credential_rejected"),
         ({"kyc": {"verified_at": "yesterday"}}, "malformed_answer"),
         ({"kyc": {"status": {}}}, "malformed_answer"),
@@ -186,14 +194,22 @@ def test_what_cannot_be_read_opens_nothing(
     assert (identity.last_error, identity.is_due) == (error, True)
 
 
-@pytest.mark.parametrize("subject", ["../x", "a/b?c#d", "0", "null", "None", "%2e%2e", "x" * 255])
-def test_odd_subjects_are_opaque_text(client: Client, service: FakeService, subject: str) -> None:
+@pytest.mark.parametrize(
+    "subject", ["../x", "a/b?c#d", "0", "null", "None", "%2e%2e", "x" * 255]
+)
+def test_odd_subjects_are_opaque_text(
+    client: Client, service: FakeService, subject: str
+) -> None:
     """A subject is quoted in paths and stored as it is."""
     service.subject = subject
     service.token = {"user_id": subject}
     assert sign_in(client).status_code == 302
     assert LinkedIdentity.objects.get().subject == subject
-    sent = [target.split("/users/")[1] for _, target, _ in service.requests if "users" in target]
+    sent = [
+        target.split("/users/")[1]
+        for _, target, _ in service.requests
+        if "users" in target
+    ]
     assert [target.count("/") for target in sent] == [1, 1, 1]
     assert {unquote(target.split("/")[0]) for target in sent} == {subject}
 

@@ -21,7 +21,10 @@ from tests.sign_in import begin, come_back, sign_in
 from tests.views.bad_input.refusals import lines_of_ours, nobody_was_made, unchanged
 from tests.views.connect.pages import LOCAL
 
-OF_LIVE = {"BASE_URL": "https://service.example/api/v1", "AUTH_URL": "https://service.example"}
+OF_LIVE = {
+    "BASE_URL": "https://service.example/api/v1",
+    "AUTH_URL": "https://service.example",
+}
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -46,7 +49,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
         ("error=access_denied&state={state}", "access_denied"),
         ("error=server_error&state={state}", "authorization_refused"),
         ("error=ENVIRONMENT_MISMATCH&state={state}", "authorization_refused"),
-        ("error=%3Cscript%3Ealert(1)%3C/script%3E&state={state}", "authorization_refused"),
+        (
+            "error=%3Cscript%3Ealert(1)%3C/script%3E&state={state}",
+            "authorization_refused",
+        ),
         ("error=%00%22&state={state}", "authorization_refused"),
     ],
     ids=lambda value: value[:30],
@@ -56,7 +62,9 @@ def test_a_malformed_callback(
 ) -> None:
     """Nothing is asked of the service for a callback that it did not send."""
     state = begin(client)
-    response = client.get(reverse("identity:callback") + "?" + query.format(state=state))
+    response = client.get(
+        reverse("identity:callback") + "?" + query.format(state=state)
+    )
     refused(response, code)
     assert nobody_was_made()
     if query.startswith("error"):
@@ -66,7 +74,9 @@ def test_a_malformed_callback(
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
-def test_the_callback_is_for_get_alone(client: Client, service: FakeService, method: str) -> None:
+def test_the_callback_is_for_get_alone(
+    client: Client, service: FakeService, method: str
+) -> None:
     """A link preview's HEAD does not spend the code, nor does a foreign form's POST."""
     state = begin(client)
     browser = Client(enforce_csrf_checks=True)
@@ -81,7 +91,9 @@ def test_the_callback_is_for_get_alone(client: Client, service: FakeService, met
 
 def test_a_replayed_callback(service: FakeService, refused: Any) -> None:
     """A used state stays used, whatever cookies are put back."""
-    with override_settings(SESSION_ENGINE="django.contrib.sessions.backends.signed_cookies"):
+    with override_settings(
+        SESSION_ENGINE="django.contrib.sessions.backends.signed_cookies"
+    ):
         browser = Client()
         state = begin(browser)
         old_cookies = browser.cookies.output()
@@ -158,7 +170,9 @@ def test_another_application(
         fields = service.settings(ENVIRONMENT="live", **OF_LIVE)
     applications = {"default": service.settings(), came_to: fields}
     with override_settings(DJANGO_IDENTITY=applications):
-        client.cookies["__Host-identity_browser"] = client.cookies["identity_browser"].value
+        client.cookies["__Host-identity_browser"] = client.cookies[
+            "identity_browser"
+        ].value
         response = client.get(
             reverse("identity:callback", args=[came_to]),
             {"code": "a-code", "state": state},
@@ -177,7 +191,9 @@ def test_a_crash_after_the_claim(
     atomic_requests: bool,
 ) -> None:
     """A callback that crashed half-way cannot be used again."""
-    monkeypatch.setitem(connections.settings["default"], "ATOMIC_REQUESTS", atomic_requests)
+    monkeypatch.setitem(
+        connections.settings["default"], "ATOMIC_REQUESTS", atomic_requests
+    )
     monkeypatch.setattr(IdentityPolicy, "may_sign_up", lambda *_, **__: 1 / 0)
     browser = Client(raise_request_exception=False)
     state = begin(browser)
@@ -194,7 +210,11 @@ def test_a_crash_after_the_claim(
      ({"error": "access_denied"}, "empty"), ({}, "missing")],
 )  # fmt: skip
 def test_an_unsolicited_callback_changes_nothing(
-    client: Client, service: FakeService, refused: Any, query: dict[str, str], state: str
+    client: Client,
+    service: FakeService,
+    refused: Any,
+    query: dict[str, str],
+    state: str,
 ) -> None:
     """Whoever is signed in stays signed in, as they were."""
     sign_in(client)
@@ -205,7 +225,11 @@ def test_an_unsolicited_callback_changes_nothing(
     is_formed = query and len(given.get("state", "")) > 40
     code = "request_unknown" if is_formed else "callback_invalid"
     refused(client.get(reverse("identity:callback"), given), code, made=1)
-    assert (client.session.session_key, dict(client.session), client.get("/").content) == before
+    assert (
+        client.session.session_key,
+        dict(client.session),
+        client.get("/").content,
+    ) == before
     assert len(service.requests) == asked
 
 

@@ -32,11 +32,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
         " //evil.example", "data:x",
     ],
 )  # fmt: skip
-def test_next_stays_on_this_site(client: Client, service: FakeService, given: str) -> None:
+def test_next_stays_on_this_site(
+    client: Client, service: FakeService, given: str
+) -> None:
     """Only a path of this site is a place to go to; a link to our own page carries no other."""
     page = client.get(reverse("identity:login"), {"next": given})
     assert page.context["next"] == ""
-    assert not any(part in page.content.decode() for part in ("evil", "data:x", "aaaa", "alert"))
+    assert not any(
+        part in page.content.decode() for part in ("evil", "data:x", "aaaa", "alert")
+    )
     assert sign_in(client, given)["Location"] == "/"
     # Where to go was settled when the button was pressed.
     assert come_back(client, begin(client, "/a/"), next=given)["Location"] == "/a/"
@@ -44,7 +48,10 @@ def test_next_stays_on_this_site(client: Client, service: FakeService, given: st
 
 def test_a_forged_host(client: Client, service: FakeService) -> None:
     """The callback address follows no host that is not ours."""
-    assert client.post(reverse("identity:login"), HTTP_HOST="evil.example").status_code == 400
+    assert (
+        client.post(reverse("identity:login"), HTTP_HOST="evil.example").status_code
+        == 400
+    )
     fixed = service.settings(REDIRECT_URI="https://site.example/identity/callback/")
     with override_settings(ALLOWED_HOSTS=["*"], DJANGO_IDENTITY={"default": fixed}):
         response = client.post(reverse("identity:login"), HTTP_HOST="evil.example")
@@ -69,7 +76,9 @@ def test_a_user_who_is_gone_when_the_service_has_answered(
 
 
 @pytest.mark.parametrize("email", ["ada@example.org", "ADA@Example.ORG"])
-def test_a_taken_address(client: Client, service: FakeService, refused: Any, email: str) -> None:
+def test_a_taken_address(
+    client: Client, service: FakeService, refused: Any, email: str
+) -> None:
     """Accounts are never merged silently; after the local sign-in the linking goes on."""
     user = make_user(email=email)
     response = sign_in(client, "/adults/")
@@ -89,7 +98,8 @@ def test_a_site_that_takes_no_newcomers(
 ) -> None:
     """Proven or not, nobody gets an account; whoever has one comes in."""
     monkeypatch.setattr(
-        "django_identity.policy.IdentityPolicy.may_sign_up", lambda self, **_about: False
+        "django_identity.policy.IdentityPolicy.may_sign_up",
+        lambda self, **_about: False,
     )
     refused(sign_in(client), "sign_up_refused")
     assert nobody_was_made()
@@ -97,9 +107,15 @@ def test_a_site_that_takes_no_newcomers(
     assert sign_in(client).status_code == 302
 
 
-@pytest.mark.parametrize("field", ["is_staff", "is_superuser", "is_active", "password", "pk", "id"])
+@pytest.mark.parametrize(
+    "field", ["is_staff", "is_superuser", "is_active", "password", "pk", "id"]
+)
 def test_fields_that_no_policy_may_overwrite(
-    client: Client, service: FakeService, refused: Any, field: str, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    service: FakeService,
+    refused: Any,
+    field: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nor of somebody who comes again."""
     user = make_user()
@@ -130,7 +146,9 @@ def only_active(self: UserManager[User]) -> QuerySet[User]:
 
 
 @pytest.fixture(params=["by a receiver", "by the manager", "and hidden"])
-def approving(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def approving(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     """New accounts wait until staff activate them."""
     if request.param == "by the manager":
         monkeypatch.setattr(UserManager, "create_user", create_inactive)

@@ -46,7 +46,9 @@ def test_a_code_writes_no_field_of_the_account(
     assert User.objects.get().first_name == "Ada"
 
 
-def test_the_page_after_the_code_says_whose_it_was(service: FakeService, browser: Client) -> None:
+def test_the_page_after_the_code_says_whose_it_was(
+    service: FakeService, browser: Client
+) -> None:
     """First name, initial and masked address; that it worked, the way on, and one press to undo."""
     response = hand_in(browser, next="/loans/")
     assert response["Location"] == "/identity/connected/?next=%2Floans%2F"
@@ -104,8 +106,12 @@ def test_no_session_of_the_sign_in_rests_on_a_code(user: User) -> None:
     assert lent.get_session_auth_hash() != bound(user, identity).get_session_auth_hash()
 
 
-@pytest.mark.parametrize("path", ["/identity/connected/", "/identity/connected/default/"])
-def test_nobody_has_no_such_page(service: FakeService, client: Client, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["/identity/connected/", "/identity/connected/default/"]
+)
+def test_nobody_has_no_such_page(
+    service: FakeService, client: Client, path: str
+) -> None:
     """Whoever is not signed in goes to sign in; whoever has no identity to their account."""
     assert client.get(path)["Location"].startswith("/identity/login/")
     assert client.post(path)["Location"].startswith("/identity/login/")

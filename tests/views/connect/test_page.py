@@ -19,13 +19,19 @@ from tests.views.connect.pages import CODE, LOCAL, PASTED, hand_in, refused
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_code_verifies_the_account(service: FakeService, browser: Client, user: User) -> None:
+def test_a_code_verifies_the_account(
+    service: FakeService, browser: Client, user: User
+) -> None:
     """One field, one request, and the site has the person's verification."""
     service.connect = {"issued_at": "2026-11-01T10:00:00Z"}
     response = hand_in(browser, PASTED)
     assert (response.status_code, response["Location"]) == (302, "/identity/connected/")
     identity = LinkedIdentity.objects.get()
-    assert (identity.user, identity.subject, identity.linked_via) == (user, "subject-1", "connect")
+    assert (identity.user, identity.subject, identity.linked_via) == (
+        user,
+        "subject-1",
+        "connect",
+    )
     issued_at = identity.connect_issued_at
     assert issued_at is not None
     assert issued_at.isoformat().replace("+00:00", "Z") == service.connect["issued_at"]
@@ -57,7 +63,9 @@ def test_the_page_says_what_it_is_about(service: FakeService, browser: Client) -
     assert browser.put(reverse("identity:connect")).status_code == 405
 
 
-def test_redeeming_again_refreshes(service: FakeService, browser: Client, user: User) -> None:
+def test_redeeming_again_refreshes(
+    service: FakeService, browser: Client, user: User
+) -> None:
     """A code of a subject that is linked updates what is held; other scopes of theirs stay."""
     held: dict[str, Any] = {"kyc_level": "level_1", "kyc_status": "unverified"}
     make_identity(user, scopes=["profile:read"], **held)
@@ -77,8 +85,12 @@ def test_a_code_that_shares_no_level(service: FakeService, browser: Client) -> N
     assert identity.connect_person == "Ada O., a***@example.org"
 
 
-@pytest.mark.parametrize("given", ["", "hello", "CNX-EF34", "CNX-AB12-CD34 CNX-AB12-CD35", "\0"])
-def test_what_is_no_code_is_not_sent(service: FakeService, browser: Client, given: str) -> None:
+@pytest.mark.parametrize(
+    "given", ["", "hello", "CNX-EF34", "CNX-AB12-CD34 CNX-AB12-CD35", "\0"]
+)
+def test_what_is_no_code_is_not_sent(
+    service: FakeService, browser: Client, given: str
+) -> None:
     """The shape is checked here, and such a submit is no try."""
     for _ in range(7):
         page = refused(hand_in(browser, given), "connect_code_malformed", 400)
@@ -90,7 +102,10 @@ def test_what_is_no_code_is_not_sent(service: FakeService, browser: Client, give
 
 @pytest.mark.parametrize("is_good", [True, False])
 def test_nothing_of_the_code_stays(
-    service: FakeService, browser: Client, caplog: pytest.LogCaptureFixture, is_good: bool
+    service: FakeService,
+    browser: Client,
+    caplog: pytest.LogCaptureFixture,
+    is_good: bool,
 ) -> None:
     """Neither page, session, cookie, cache, log nor database holds it."""
     caplog.set_level("DEBUG", logger="django_identity")
@@ -99,12 +114,16 @@ def test_nothing_of_the_code_stays(
     response = hand_in(browser, PASTED)
     assert response.status_code == (302 if is_good else 400)
     cached = vars(caches["default"])["_cache"]
-    held = f"{response.headers}{response.content!r}{response.cookies}{caplog.text}{cached}"
+    held = (
+        f"{response.headers}{response.content!r}{response.cookies}{caplog.text}{cached}"
+    )
     held += f"{dict(browser.session)}{browser.cookies}"
     for table in (ConnectRedemption, LinkedIdentity):
         held += str(list(table.objects.values()))
     held += browser.get("/identity/account/").content.decode()
-    assert not [part for part in (CODE, PASTED, "AB12", "CD34", "ab12 cd34") if part in held]
+    assert not [
+        part for part in (CODE, PASTED, "AB12", "CD34", "ab12 cd34") if part in held
+    ]
 
 
 @pytest.mark.parametrize("has_page", [True, False])
@@ -112,7 +131,9 @@ def test_the_next_page_survives_the_sign_in_before_a_code(
     service: FakeService, client: Client, user: User, has_page: bool
 ) -> None:
     """From ``connect/?next=`` to the sign-in page, back to the code, and on."""
-    with override_settings(IDENTITY_LOCAL_SIGN_IN_URL="/accounts/login/" if has_page else None):
+    with override_settings(
+        IDENTITY_LOCAL_SIGN_IN_URL="/accounts/login/" if has_page else None
+    ):
         response = client.get(reverse("identity:connect"), {"next": "/adults/?a=1&b=2"})
         address = urlsplit(response["Location"])
         assert address.path == ("/accounts/login/" if has_page else "/identity/login/")

@@ -45,7 +45,11 @@ def test_every_no_says_what_to_do_next(
     assert advice in refused(response, code, status)
     # The person is asked to wait a minute at most.
     assert response.get("Retry-After") == {"rate_limited": "60"}.get(code)
-    lines = [r.getMessage() for r in caplog.records if "identity.connect.failed" in r.getMessage()]
+    lines = [
+        r.getMessage()
+        for r in caplog.records
+        if "identity.connect.failed" in r.getMessage()
+    ]
     assert len(lines) == 1
     assert f"code={code} " in lines[0]
     assert not [secret for secret in SECRETS if secret in caplog.text]
@@ -73,7 +77,9 @@ def test_the_services_own_number_helps_support(
     changes, code, status = REFUSED_AFTER_THE_ANSWER[case]
     make_identity(make_user("bob"), subject="bobs")
     if case == "by the policy":
-        monkeypatch.setattr(IdentityPolicy, "may_accept_connect_answer", lambda *_: False)
+        monkeypatch.setattr(
+            IdentityPolicy, "may_accept_connect_answer", lambda *_: False
+        )
     service.connect = {"request_id": "req_7f3a", **changes}
     page = refused(hand_in(browser), code, status)
     assert "· <code>req_7f3a</code>" in page
@@ -149,7 +155,10 @@ def test_after_disconnecting(service: FakeService, browser: Client) -> None:
 
 @pytest.mark.parametrize("atomic_requests", [False, True])
 def test_after_a_crash(
-    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch, atomic_requests: bool
+    service: FakeService,
+    browser: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    atomic_requests: bool,
 ) -> None:
     """Once sent it is never sent again, whatever is rolled back then."""
     monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", atomic_requests)

@@ -21,13 +21,19 @@ def shows_no_code(reporter: ExceptionReporter) -> None:
     report = reporter.get_traceback_html() + reporter.get_traceback_text()
     assert "ZeroDivisionError" in report
     assert "connect.py" in report
-    assert not [secret for secret in (*SECRETS, "CD34", "ab12 cd34") if secret in report]
+    assert not [
+        secret for secret in (*SECRETS, "CD34", "ab12 cd34") if secret in report
+    ]
 
 
 @pytest.mark.parametrize("caller", ["page", "json", "verb"])
 @pytest.mark.parametrize(
     ("holder", "name"),
-    [(connect, "salted_hmac"), (ServiceClient, "redeem_connect_code"), (LinkedIdentity, "save")],
+    [
+        (connect, "salted_hmac"),
+        (ServiceClient, "redeem_connect_code"),
+        (LinkedIdentity, "save"),
+    ],
     ids=["before it is claimed", "before it is sent", "after the answer"],
 )
 def test_a_crash_shows_no_code(
@@ -43,7 +49,9 @@ def test_a_crash_shows_no_code(
         raised = (ZeroDivisionError, caught.value, caught.tb.tb_next)
         return shows_no_code(ExceptionReporter(None, *raised))
     browser.raise_request_exception = False
-    address = reverse("identity:connect" if caller == "page" else "identity_api:connect")
+    address = reverse(
+        "identity:connect" if caller == "page" else "identity_api:connect"
+    )
     content_type = {} if caller == "page" else {"content_type": "application/json"}
     response = browser.post(address, {"connect_code": PASTED}, **content_type)
     assert response.status_code == 500

@@ -56,21 +56,31 @@ def test_a_code_that_is_good_no_more(
     code = identity_sandbox.connect_code(identity_person)
     identity_sandbox.control("POST", "clock", advance=601)
     identity_sandbox.control("DELETE", "requests")
-    assert "Make a new one" in refused(hand_in(browser, code), "invalid_connect_code", 400)
+    assert "Make a new one" in refused(
+        hand_in(browser, code), "invalid_connect_code", 400
+    )
     refused(hand_in(browser, code), "connect_code_used", 409)
     sent = identity_sandbox.control("GET", "requests")
     assert [each["endpoint"] for each in sent] == ["connect"]
     assert not LinkedIdentity.objects.exists()
-    assert hand_in(browser, identity_sandbox.connect_code(identity_person)).status_code == 302
+    assert (
+        hand_in(browser, identity_sandbox.connect_code(identity_person)).status_code
+        == 302
+    )
 
 
 @pytest.mark.parametrize("lacks", ["proof of address", "level"])
 def test_a_policy_failure_spends_the_code(
-    identity_sandbox: RunningSandbox, identity_application: Application, browser: Client, lacks: str
+    identity_sandbox: RunningSandbox,
+    identity_application: Application,
+    browser: Client,
+    lacks: str,
 ) -> None:
     """POA_REQUIRED, or any other code: a link to get verified, and a new code after that."""
     newcomer = identity_sandbox.create_person(verified=lacks != "level")
-    wanted = {"kyc_level": "level_2"} if lacks == "level" else {"proof_of_address": True}
+    wanted = (
+        {"kyc_level": "level_2"} if lacks == "level" else {"proof_of_address": True}
+    )
     [app_id] = [
         each["app_id"] for each in identity_sandbox.control("GET", "applications")
         if identity_application.client_id in each["clients"].values()
@@ -79,7 +89,9 @@ def test_a_policy_failure_spends_the_code(
     code = identity_sandbox.connect_code(newcomer)
     page = refused(hand_in(browser, code), "verification_policy_not_met", 403)
     button = "Get verified" if lacks == "level" else "Add proof of address"
-    (link,) = re.findall(rf'<a class="identity-button" href="([^"]+)"[^>]*>{button}<', page)
+    (link,) = re.findall(
+        rf'<a class="identity-button" href="([^"]+)"[^>]*>{button}<', page
+    )
     assert link.startswith(identity_sandbox.auth_url)
     assert states(identity_sandbox, newcomer) == ["used"]
     refused(hand_in(browser, code), "connect_code_used", 409)
@@ -96,8 +108,12 @@ class ChecksTheSignature(IdentityPolicy):
     """What a site does that was told how the signature is made."""
 
     def may_accept_connect_answer(self, answer: Any) -> bool:
-        signed = {name: part for name, part in answer.received.items() if name != "signature"}
-        text = json.dumps(signed, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        signed = {
+            name: part for name, part in answer.received.items() if name != "signature"
+        }
+        text = json.dumps(
+            signed, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+        )
         key = conf.application().client_secret.reveal().encode()
         expected = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
         return hmac.compare_digest(expected, answer.signature)

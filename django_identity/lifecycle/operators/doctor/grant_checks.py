@@ -68,7 +68,9 @@ def check_grants() -> Iterator[Finding]:
     """Grants that wait for their person. Many that were lost at once have one cause."""
     waiting = number_of(_dead())
     lost = number_of(lost_lately(timezone.now()))
-    if lost >= FEWEST_LOST and lost >= SHARE_LOST * (lost + _alive(most=int(lost / SHARE_LOST))):
+    if lost >= FEWEST_LOST and lost >= SHARE_LOST * (
+        lost + _alive(most=int(lost / SHARE_LOST))
+    ):
         said = f"{lost} grant(s) were lost within a day, one in twenty or more"
         yield Finding("grants", Level.PROBLEM, said, MANY_LOST)
     elif waiting:
@@ -79,7 +81,9 @@ def check_grants() -> Iterator[Finding]:
 
 def lost_lately(now: datetime) -> QuerySet[TokenGrant]:
     """The grants that were lost within a day, and whose person has not signed in since."""
-    return _dead().filter(access_expires_at__gte=now - LATELY, access_expires_at__lte=now)
+    return _dead().filter(
+        access_expires_at__gte=now - LATELY, access_expires_at__lte=now
+    )
 
 
 def _dead() -> QuerySet[TokenGrant]:

@@ -72,14 +72,18 @@ def _try_credential(site: Application, grant: TokenGrant) -> Iterator[Finding]:
     identity = grant.identity
     context = identity.sealing_context("access_token")
     try:
-        token = vault.unseal(grant.access_token, keys=site.encryption_keys, context=context)
+        token = vault.unseal(
+            grant.access_token, keys=site.encryption_keys, context=context
+        )
         answer = ServiceClient(site).claims(identity.subject, access_token=token)
         proof = key_sets.verify_answer(site, answer, subject=identity.subject)
     except CredentialRejected as rejected:
         said = f"{site.alias}: the newest person's credential is rejected: {rejected.reason}"
         if rejected.reason is RejectionReason.PAYLOAD_ISS:
             said += f" ({_issuer_of(answer)} is not {site.api_origin})"
-        yield Finding("credential", Level.PROBLEM, said, WHY_REJECTED.get(rejected.reason, OTHER))
+        yield Finding(
+            "credential", Level.PROBLEM, said, WHY_REJECTED.get(rejected.reason, OTHER)
+        )
     except (ServiceError, SealedValueUnreadable):
         return
     else:
@@ -109,7 +113,11 @@ def check_webhook_address() -> Iterator[Finding]:
 
 def _webhook_address(site: Application) -> str:
     """The address beside that of the callback, which the newest sign-in or the settings know."""
-    begun = AuthorizationRequest.objects.filter(application=site.alias).order_by("-pk").first()
+    begun = (
+        AuthorizationRequest.objects.filter(application=site.alias)
+        .order_by("-pk")
+        .first()
+    )
     known = site.redirect_uri or (begun.redirect_uri if begun else "")
     if not known:
         return ""

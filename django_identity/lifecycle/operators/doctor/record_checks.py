@@ -89,7 +89,9 @@ def _failing() -> Iterator[Finding]:
 def _provider_names() -> Iterator[Finding]:
     """People with a claim that opens no gate because the service names two providers for it."""
     # All else is well with them. So the index of failing re-fetches finds them.
-    mismatched = LinkedIdentity.objects.filter(refetch_failures=0, last_error=PROVIDER_MISMATCH)
+    mismatched = LinkedIdentity.objects.filter(
+        refetch_failures=0, last_error=PROVIDER_MISMATCH
+    )
     if count := number_of(mismatched):
         said = f"{count} with a claim whose provider has two names"
         yield Finding("provider_names", Level.PROBLEM, said, hint_of(PROVIDER_MISMATCH))
@@ -108,19 +110,26 @@ def _strays() -> Iterator[Finding]:
         for environment in Environment.values:
             if (alias, environment) in configured:
                 continue
-            if count := number_of(rows.filter(application=alias, environment=environment)):
+            if count := number_of(
+                rows.filter(application=alias, environment=environment)
+            ):
                 said = (
-                    f"{count} identities of {alias}/{environment}, which the settings do not have"
+                    f"{count} identities of {alias}/{environment},"
+                    " which the settings do not have"
                 )
                 yield Finding("applications", Level.PROBLEM, said, STRAY)
 
 
 def _events() -> Iterator[Finding]:
     # Without its content an event cannot be replayed, so nobody can do anything about it.
-    failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED).exclude(event_id="")
+    failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED).exclude(
+        event_id=""
+    )
     if count := number_of(failed):
         said = f"{count} event(s) failed"
-        yield Finding("events", Level.PROBLEM, said, "Mend the handler; identity_replay.")
+        yield Finding(
+            "events", Level.PROBLEM, said, "Mend the handler; identity_replay."
+        )
     yield from _nameless()
     yield from _left_events()
 
@@ -128,10 +137,14 @@ def _events() -> Iterator[Finding]:
 def _nameless() -> Iterator[Finding]:
     """Events that name nobody, by their type and the members that were there."""
     since = timezone.now() - timedelta(days=NAMELESS_DAYS)
-    failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED, received_at__gte=since)
+    failed = WebhookEvent.objects.filter(
+        outcome=EventOutcome.FAILED, received_at__gte=since
+    )
     nameless = failed.filter(event_id="", error__startswith=NAMES_NOBODY)
     groups = nameless.values_list("application", "event_type", "error")
-    counted = groups.annotate(count=Count("pk")).order_by("-count", "event_type", "error")
+    counted = groups.annotate(count=Count("pk")).order_by(
+        "-count", "event_type", "error"
+    )
     for alias, event_type, error, count in counted[:MOST_REASONS]:
         members = error.removeprefix(NAMES_NOBODY).strip() or "no member"
         said = f"{alias}: {count} {event_type} named nobody, with {members}"
@@ -141,7 +154,9 @@ def _nameless() -> Iterator[Finding]:
 def _left_events() -> Iterator[Finding]:
     """Content of events that went without their identity. Only SQL beside Django leaves it."""
     newest = WebhookEvent.objects.aggregate(pk=Max("pk"))["pk"] or 0
-    looked_at = WebhookEvent.objects.filter(pk__gt=newest - MOST_EVENTS).exclude(subject="")
+    looked_at = WebhookEvent.objects.filter(pk__gt=newest - MOST_EVENTS).exclude(
+        subject=""
+    )
     linked = LinkedIdentity.objects.filter(subject_digest=OuterRef("subject_digest"))
     if count := number_of(looked_at.filter(~Exists(linked))):
         said = f"{count} event(s) with content of somebody who is not linked"
@@ -156,14 +171,22 @@ def _erasures() -> Iterator[Finding]:
         said = f"{count} erasure(s) left something of the person"
         remedy = "The receipt in the admin names model and field: extend the policy's erase_user."
         yield Finding("audits", Level.WARNING, said, remedy)
-    gone = ErasureReceipt.objects.filter(account_was_gone=True, erased_at__gte=now - LISTED_FOR)
+    gone = ErasureReceipt.objects.filter(
+        account_was_gone=True, erased_at__gte=now - LISTED_FOR
+    )
     if count := number_of(gone):
-        said = f"{count} account(s) that the site deleted before: erase_user did not run"
+        said = (
+            f"{count} account(s) that the site deleted before: erase_user did not run"
+        )
         remedy = "Look for what erase_user would have erased in your own tables."
         yield Finding("erasures", Level.WARNING, said, remedy)
-    pending = ErasureReceipt.objects.filter(erased_at=None, requested_at__lt=now - runs.LATE)
+    pending = ErasureReceipt.objects.filter(
+        erased_at=None, requested_at__lt=now - runs.LATE
+    )
     if count := number_of(pending):
-        remedy = "The receipt in the admin has the error, and a button that tries again."
+        remedy = (
+            "The receipt in the admin has the error, and a button that tries again."
+        )
         yield Finding("erasures", Level.PROBLEM, f"{count} not done", remedy)
 
 
@@ -171,7 +194,9 @@ def _webhooks() -> Iterator[Finding]:
     """No event, though a sign-in causes one. The system checks tell of a missing secret."""
     since = timezone.now() - timedelta(days=SILENT_DAYS)
     for site in conf.applications():
-        heard = WebhookEvent.objects.filter(application=site.alias, received_at__gte=since)
+        heard = WebhookEvent.objects.filter(
+            application=site.alias, received_at__gte=since
+        )
         people = LinkedIdentity.objects.under(site).filter(signed_in_at__gte=since)
         if people.exists() and not heard.exists():
             said = f"{site.alias}: people signed in, and no event came in {SILENT_DAYS} days"

@@ -21,8 +21,14 @@ SMALL_SKEW_SECONDS = 30.0
 # A refresh token and a person that do not exist. The service's refusal tells what is wrong.
 NOBODY = "django-identity-doctor"
 WHY_UNREACHABLE = {
-    "gaierror": ("its host name is unknown", "Correct the name, or this machine's resolver."),
-    "ConnectionRefusedError": ("nothing listens there", "Correct the port, or open the firewall."),
+    "gaierror": (
+        "its host name is unknown",
+        "Correct the name, or this machine's resolver.",
+    ),
+    "ConnectionRefusedError": (
+        "nothing listens there",
+        "Correct the port, or open the firewall.",
+    ),
     "SSLCertVerificationError": (
         "its certificate is not trusted",
         "If a private authority issued it, name its file in the environment: SSL_CERT_FILE.",
@@ -31,10 +37,13 @@ WHY_UNREACHABLE = {
     "ProxyError": ("the proxy refuses the connection", "Correct HTTPS_PROXY."),
 }
 SLOW_DOWN = (
-    "Wait. If it stays, lower REFETCHES_PER_MINUTE, or ask the service for more calls a minute."
+    "Wait. If it stays, lower REFETCHES_PER_MINUTE, or ask the service for more calls"
+    " a minute."
 )
 DOWN = "The service at {}, or a proxy before it, is down or overloaded. Wait, or ask the service."
-SYNCHRONISE = "Synchronise the clocks (NTP). If all others differ alike, it is this machine's."
+SYNCHRONISE = (
+    "Synchronise the clocks (NTP). If all others differ alike, it is this machine's."
+)
 
 
 def check_key_sets() -> Iterator[Finding]:
@@ -63,21 +72,31 @@ def _compare_clocks(their_now: int | None) -> Iterator[Finding]:
         return
     level = Level.PROBLEM if abs(ahead) > CLOCK_SKEW.total_seconds() else Level.WARNING
     direction = "ahead of" if ahead > 0 else "behind"
-    message = f"the clock of the service is {abs(ahead):.0f} s {direction} this machine's"
+    message = (
+        f"the clock of the service is {abs(ahead):.0f} s {direction} this machine's"
+    )
     yield Finding("clock", level, message, SYNCHRONISE)
 
 
 def probed(probe: bool | None) -> list[Application]:
     """The applications that may be asked something. None: all but the live."""
     sites = conf.applications()
-    return [each for each in sites if probe or (probe is None and each.environment != "live")]
+    return [
+        each
+        for each in sites
+        if probe or (probe is None and each.environment != "live")
+    ]
 
 
 def check_credentials(probe: bool | None) -> Iterator[Finding]:
     """Ask both endpoints with values that do not exist."""
     for site in probed(probe):
-        yield from _probe(site, "AUTH_URL", lambda client: client.refresh(Secret(NOBODY)))
-        read = partial(ServiceClient.profile, subject=NOBODY, access_token=Secret(NOBODY))
+        yield from _probe(
+            site, "AUTH_URL", lambda client: client.refresh(Secret(NOBODY))
+        )
+        read = partial(
+            ServiceClient.profile, subject=NOBODY, access_token=Secret(NOBODY)
+        )
         yield from _probe(site, "BASE_URL", read)
 
 
@@ -107,7 +126,9 @@ def _probe(
         yield Finding("address", why.level, message, why.remedy)
     else:
         cause = f"{site.alias}: {setting} accepts values that do not exist"
-        yield Finding("address", Level.WARNING, cause, f"Is {setting} the service's address?")
+        yield Finding(
+            "address", Level.WARNING, cause, f"Is {setting} the service's address?"
+        )
 
 
 class Why(NamedTuple):

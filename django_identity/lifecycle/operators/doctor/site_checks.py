@@ -20,7 +20,9 @@ def check_settings() -> Iterator[Finding]:
     found = list(_system_checks("settings", Tags.security))
     yield from found
     if not found:
-        yield Finding("settings", Level.FINE, f"{len(conf.aliases())} application(s) set up")
+        yield Finding(
+            "settings", Level.FINE, f"{len(conf.aliases())} application(s) set up"
+        )
 
 
 def _system_checks(check: str, tag: str) -> Iterator[Finding]:
@@ -35,11 +37,15 @@ def check_broker() -> Iterator[Finding]:
     """Whether the broker answers. ``upkeep_checks`` says what it means if there is none."""
     if background.is_eager():
         said = "CELERY_TASK_ALWAYS_EAGER is on: tasks run inside requests, and upkeep by cron alone"
-        remedy = "Start a worker and beat with a broker, except in development and tests."
+        remedy = (
+            "Start a worker and beat with a broker, except in development and tests."
+        )
         yield Finding("broker", Level.WARNING, said, remedy)
     elif not background.is_broker_shared():
         said = "memory:// reaches no other process: no worker hears of an event"
-        yield Finding("broker", Level.WARNING, said, "Set CELERY_BROKER_URL to a real broker.")
+        yield Finding(
+            "broker", Level.WARNING, said, "Set CELERY_BROKER_URL to a real broker."
+        )
     elif background.has_broker():
         remedy = "Start it or correct CELERY_BROKER_URL. Until then upkeep publishes nothing."
         yield _try("broker", background.ask_broker, remedy)
@@ -55,7 +61,9 @@ def _try(check: str, work: Callable[[], object], remedy: str) -> Finding:
         work()
     except ImportError as error:
         said = f"a module is missing: {error}"
-        return Finding(check, Level.PROBLEM, said, "Install it, or correct the address's scheme.")
+        return Finding(
+            check, Level.PROBLEM, said, "Install it, or correct the address's scheme."
+        )
     except Exception as error:  # noqa: BLE001  any client's own errors
         said = f"it does not answer ({type(error).__name__})"
         return Finding(check, Level.PROBLEM, said, remedy)

@@ -32,10 +32,16 @@ NOBODY_TAKES_IT = (
     " django_identity.refetch_due (autodiscover_tasks) and listen to its queue (-Q,"
     " CELERY_TASK_ROUTES)."
 )
-ENDS_EARLY = "identity_upkeep ends before its re-fetches: see what it prints, and for how long."
+ENDS_EARLY = (
+    "identity_upkeep ends before its re-fetches: see what it prints, and for how long."
+)
 THEY_FAIL = "The findings about the service, the keys and failing re-fetches say why."
-RAISE_THE_RATE = "Raise REFETCHES_PER_MINUTE, which is {}, if the service allows more calls."
-ADD_WORKERS = "Add threads or workers: REFETCHES_PER_MINUTE, which is {}, is not the limit."
+RAISE_THE_RATE = (
+    "Raise REFETCHES_PER_MINUTE, which is {}, if the service allows more calls."
+)
+ADD_WORKERS = (
+    "Add threads or workers: REFETCHES_PER_MINUTE, which is {}, is not the limit."
+)
 TOO_SLOW = (
     "A run attempts 500 events, for a minute: make the handlers shorter, or run upkeep in more"
     " workers. The log lines identity.event.handler_failed name those that fail."
@@ -76,7 +82,9 @@ def _not_running(site: Application, run: UpkeepRun) -> Finding:
         said += f"; {rows} re-fetch(es) and {events} event(s) are late"
     will_be_due = LinkedIdentity.objects.under(site).filter(refetch_due_at__gt=_late())
     is_needed = rows or events or will_be_due.exists()
-    return Finding("upkeep", Level.PROBLEM if is_needed else Level.WARNING, said, RUN_IT)
+    return Finding(
+        "upkeep", Level.PROBLEM if is_needed else Level.WARNING, said, RUN_IT
+    )
 
 
 def _running(site: Application, run: UpkeepRun) -> Finding:
@@ -119,11 +127,15 @@ def _late_events(site: Application) -> Iterator[Finding]:
 
 
 def _waiting(site: Application) -> QuerySet[WebhookEvent]:
-    return WebhookEvent.objects.filter(application=site.alias, next_attempt_at__lte=_late())
+    return WebhookEvent.objects.filter(
+        application=site.alias, next_attempt_at__lte=_late()
+    )
 
 
 def _results(run: UpkeepRun) -> str:
-    return ", ".join(f"{result}: {count}" for result, count in sorted(run.results.items()))
+    return ", ".join(
+        f"{result}: {count}" for result, count in sorted(run.results.items())
+    )
 
 
 def _late() -> datetime:

@@ -42,14 +42,21 @@ class Command(BaseCommand):
     # The site that it starts checks its own settings, which have the sandbox's secrets.
     requires_system_checks = ()
     help = (
-        "Start the sandbox, the example site and its worker, and say where to go and what to type."
+        "Start the sandbox, the example site and its worker, and say where to go"
+        " and what to type."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, help="the site's port (8000)")
-        parser.add_argument("--sandbox-port", type=int, help="the sandbox's port (9400)")
-        parser.add_argument("--empty", action="store_true", help="start without a history")
-        parser.add_argument("--check", action="store_true", help="do the whole walk and exit")
+        parser.add_argument(
+            "--sandbox-port", type=int, help="the sandbox's port (9400)"
+        )
+        parser.add_argument(
+            "--empty", action="store_true", help="start without a history"
+        )
+        parser.add_argument(
+            "--check", action="store_true", help="do the whole walk and exit"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         signal.signal(signal.SIGTERM, _interrupt)
@@ -80,7 +87,9 @@ class Command(BaseCommand):
             return
         self.stdout.write(introduction(site, sandbox_port))
         by_hand_now = by_hand(sandbox_port, demo)
-        self.stdout.write(f"\nAn event by hand, once Ada has signed in:\n  {by_hand_now}")
+        self.stdout.write(
+            f"\nAn event by hand, once Ada has signed in:\n  {by_hand_now}"
+        )
         self.stdout.write(
             f"\nmanage.py works on this site's data with DATABASE_URL=sqlite:///{demo.database}\n"
             "A worker keeps the claims fresh. Ctrl-C stops all of it, and the data goes with it."
@@ -139,7 +148,12 @@ class Demo:
 
 @contextmanager
 def started(
-    port: int, sandbox_port: int, database: Path, folder: Path, *, wanted: Iterable[str] = ()
+    port: int,
+    sandbox_port: int,
+    database: Path,
+    folder: Path,
+    *,
+    wanted: Iterable[str] = (),
 ) -> Iterator[Demo]:
     """Run sandbox, site and worker. ``folder`` has files that are deleted at the end.
 
@@ -153,9 +167,14 @@ def started(
                 ready_at=f"{sandbox}/sandbox/health",
             )
         )  # fmt: skip
-        client = stack.enter_context(httpx.Client(base_url=f"{sandbox}/sandbox/", trust_env=False))
+        client = stack.enter_context(
+            httpx.Client(base_url=f"{sandbox}/sandbox/", trust_env=False)
+        )
         registered = _control(
-            client, "applications", name="Ajo Circle", redirect_uris=[f"{site}/identity/callback/"]
+            client,
+            "applications",
+            name="Ajo Circle",
+            redirect_uris=[f"{site}/identity/callback/"],
         )
         hook = _control(
             client,
@@ -164,7 +183,9 @@ def started(
             url=f"{site}/identity/webhook/",
             secret=secrets.token_urlsafe(32),
         )
-        people = [_control(client, "users", verified=verified) for verified in (False, True)]
+        people = [
+            _control(client, "users", verified=verified) for verified in (False, True)
+        ]
         env = {
             "DATABASE_URL": f"sqlite:///{database}",
             "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"],
@@ -188,7 +209,16 @@ def started(
         )  # fmt: skip
         # The site has created the tables by now.
         beat = ("--beat", "--schedule", str(folder / "beat"))
-        worker = ("-m", "celery", "-A", "example_project", "worker", "--pool", "solo", *beat)
+        worker = (
+            "-m",
+            "celery",
+            "-A",
+            "example_project",
+            "worker",
+            "--pool",
+            "solo",
+            *beat,
+        )
         stack.enter_context(running(*worker, ready_at=None, env=env))
         yield Demo(people, env, database)
 

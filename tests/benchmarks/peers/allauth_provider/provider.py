@@ -20,7 +20,11 @@ class IdentityProvider(OAuth2Provider):
         return {name: data[name] for name in ("email", "first_name", "last_name")}
 
     def extract_email_addresses(self, data: dict[str, Any]) -> list[EmailAddress]:
-        return [EmailAddress(email=data["email"], verified=data["email_verified"], primary=True)]
+        return [
+            EmailAddress(
+                email=data["email"], verified=data["email_verified"], primary=True
+            )
+        ]
 
 
 provider_classes = [IdentityProvider]

@@ -21,7 +21,9 @@ class IdentityAdapter(OAuth2Adapter):
     def authorize_url(self) -> str:
         return f"{settings.SERVICE}/oauth2/auth"
 
-    def complete_login(self, request: HttpRequest, app: Any, token: Any, **kwargs: Any) -> Any:
+    def complete_login(
+        self, request: HttpRequest, app: Any, token: Any, **kwargs: Any
+    ) -> Any:
         with get_adapter().get_requests_session() as session:
             response = session.get(
                 f"{settings.SERVICE}/api/v1/users/me/profile",
