@@ -96,14 +96,13 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
     But no scope of ``LATER_SCOPES``: the code may be another person's, and the account's owner has
     not allowed this site to read it.
     """
-    brought = [
-        each for each in request.scopes if each not in request.application.later_scopes
-    ]
+    later = request.application.later_scopes
+    brought = [scope for scope in request.scopes if scope not in later]
     identity.scopes = list(dict.fromkeys([*identity.scopes, *brought]))
     identity.connect_issued_at = request.said_at
     identity.connect_person = notices.masked(request.profile)
-    held_at = identity.kyc_said_at
-    if request.kyc is not None and (held_at is None or held_at <= request.said_at):
+    known_at = identity.kyc_said_at
+    if request.kyc is not None and (known_at is None or known_at <= request.said_at):
         identity.set_columns(kyc.columns_of(request.kyc, said_at=request.said_at))
 
 
@@ -128,8 +127,9 @@ def _take_sign_in(
     columns["last_error"] = unread or taken.problem
     identity.set_columns(columns)
 
-    due_at = refetch.next_due(identity, claims_until=taken.until)
-    identity.refetch_due_at = timezone.now() if unread else due_at
+    identity.refetch_due_at = refetch.next_due(identity, claims_until=taken.until)
+    if unread:
+        identity.refetch_due_at = timezone.now()
     tokens.store(identity, answer)
     return Stored(taken.rows, unread)
 
@@ -159,8 +159,8 @@ def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
     if not claims.is_usable(answer, proof, identity):
         # The person has just consented to the claims that are stored, and they are proven still.
         claims.revoke_listed(identity, answer)
-        held = {"credential_expires_at": identity.credential_expires_at}
-        return _Taken(rows=None, columns=newest | held, unread=MalformedAnswer.code)
+        stored = {"credential_expires_at": identity.credential_expires_at}
+        return _Taken(rows=None, columns=newest | stored, unread=MalformedAnswer.code)
 
     rows = claims.write(identity, answer, proof)
     return _Taken(

@@ -108,8 +108,10 @@ def _is_of_identity(person: Person) -> Q:
 
 def _is_started_by(person: Person) -> Q:
     """What the account started is its own, if it stays."""
+    if person.account_stays:
+        return Q(user_id__in=[])
     # In a list, ``None`` matches no row.
-    return Q(user_id__in=[] if person.account_stays else [person.user_id])
+    return Q(user_id__in=[person.user_id])
 
 
 PLACES: tuple[Place, ...] = (
@@ -176,18 +178,23 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
     """The data about ``user`` for the account page, with their identity under ``application``."""
     rows = LinkedIdentity.objects.filter(user_id=user.pk)
     linked = list(rows.order_by("application", "environment"))
-    person = Person(tuple(each.subject_digest for each in linked), user.pk)
-    others = {(each.application, each.environment): each for each in linked}
+    person = Person(tuple(identity.subject_digest for identity in linked), user.pk)
+    others = {(other.application, other.environment): other for other in linked}
     identity = others.pop((application.alias, application.environment), None)
+    grant = None
+    if identity is not None:
+        grant = TokenGrant.objects.filter(identity=identity).first()
     return Dossier(
         identity,
-        TokenGrant.objects.filter(identity=identity).first() if identity else None,
+        grant,
         tuple(kind for kind in _newest_about(person) if kind.records),
         tuple(
-            (labels.label_of(user, name), held)
-            for name, held in _names_of(user).items()
+            (labels.label_of(user, name), text)
+            for name, text in _names_of(user).items()
         ),
-        tuple(each for each in others.values() if each.application in conf.aliases()),
+        tuple(
+            other for other in others.values() if other.application in conf.aliases()
+        ),
     )
 
 
@@ -195,10 +202,12 @@ def export_of(user: AbstractBaseUser) -> dict[str, Any]:
     """The download: table -> all records, the oldest first, and the account's names."""
     linked = LinkedIdentity.objects.filter(user_id=user.pk)
     person = Person(tuple(linked.values_list("subject_digest", flat=True)), user.pk)
-    held: dict[str, Any] = {"account": _names_of(user)}
+    tables: dict[str, Any] = {"account": _names_of(user)}
     for place in PLACES:
-        held[place.table] = list(place.rows(person).order_by("pk").values(*place.shown))
-    return held
+        tables[place.table] = list(
+            place.rows(person).order_by("pk").values(*place.shown)
+        )
+    return tables
 
 
 def _newest_about(person: Person) -> Iterator[HeldKind]:
@@ -214,7 +223,10 @@ def _newest_about(person: Person) -> Iterator[HeldKind]:
             )
         newest = newest.order_by("-pk")[:MOST_SHOWN]
         records = tuple(_record(row, columns) for row in newest)
-        count = len(records) if len(records) < MOST_SHOWN else rows.count()
+        count = len(records)
+        if count == MOST_SHOWN:
+            # There may be more than were read.
+            count = rows.count()
         title = labels.table_name(place.table)
         purpose = labels.PURPOSES[place.table]
         yield HeldKind(title, purpose, count, records)
@@ -238,19 +250,24 @@ def _for_people(row: Model, name: str) -> Any:
     if is_refused and isinstance(row, AuthorizationRequest | ConnectRedemption):
         return gettext("not completed")
     display = getattr(row, f"get_{name}_display", None)
-    return display() if display else stored
+    if display is None:
+        return stored
+    return display()
 
 
 def _said(claim: StoredClaim) -> bool | str | None:
     """What the claim says. None if nothing is proven."""
     if claim.value is None:
         return None
-    said = ClaimValue.of(claim, application=claim.identity.application).shown
-    return False if said is None else said
+    value = ClaimValue.of(claim, application=claim.identity.application)
+    # An empty value is left out of the page. A claim that is denied is shown, as a no.
+    if value.shown is None:
+        return False
+    return value.shown
 
 
 def _names_of(user: AbstractBaseUser) -> dict[str, str]:
     """The fields of the account that a profile fills, as far as the user model has them."""
     known = {field.name for field in user._meta.get_fields()}
     names = {name: getattr(user, name) for name in PROFILE_FIELDS if name in known}
-    return {name: held for name, held in names.items() if held}
+    return {name: text for name, text in names.items() if text}

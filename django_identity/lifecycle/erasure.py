@@ -68,16 +68,18 @@ class Forecast:
     @property
     def why_kept(self) -> str:
         """The reason in words, for operators."""
-        return str(AccountKept(self.account_kept).label) if self.account_kept else ""
+        if not self.account_kept:
+            return ""
+        return str(AccountKept(self.account_kept).label)
 
 
 def forecast(user: AbstractBaseUser) -> Forecast:
     """What ``erase_account`` would do. The policies decide again when it is done."""
     theirs = list(_identities_of(user.pk))
     policies = votes.policies_of(votes.aliases_of(theirs))
-    is_made = any(each.account_made for each in theirs)
+    is_made = any(identity.account_made for identity in theirs)
     kept = _decided(policies, user, is_made=is_made)
-    digests = tuple(each.subject_digest for each in theirs)
+    digests = tuple(identity.subject_digest for identity in theirs)
     person = dossier.Person(digests, user.pk, account_stays=bool(kept))
     return Forecast(
         account_kept=kept,
@@ -114,7 +116,7 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
                 application=aliases[0],
                 of_account=True,
                 user_id=user.pk,
-                account_made=any(each.account_made for each in theirs),
+                account_made=any(identity.account_made for identity in theirs),
                 requested_at=now,
                 next_attempt_at=now,
             )
@@ -215,7 +217,9 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
 def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     """Store and log the class of ``error``, and the models whose rows protect the account's."""
     models = models_in_the_way(error)
-    kind = f"{type(error).__name__}: {models}" if models else type(error).__name__
+    kind = type(error).__name__
+    if models:
+        kind = f"{kind}: {models}"
     due_at = attempts.next_attempt(receipt.attempts)
     pending = ErasureReceipt.objects.filter(pk=receipt.pk, erased_at=None)
     pending.update(error=kind[:255], next_attempt_at=due_at)
@@ -238,7 +242,7 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         user = chosen.user
         kept = chosen.kept
         known = audit.known_of_identities(chosen.identities)
-        digests = tuple(each.subject_digest for each in chosen.identities)
+        digests = tuple(identity.subject_digest for identity in chosen.identities)
         user_id = user.pk if user else None
         # The site's own rows may point at the identities, so they go before the account.
         counts = dossier.erase(
@@ -247,7 +251,8 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         if user is not None and not kept:
             known |= audit.known_of_account(user)
             is_erased = votes.erase_user(chosen.policies, user)
-            kept = "" if is_erased else AccountKept.POLICY
+            if not is_erased:
+                kept = AccountKept.POLICY
         done = {**POINTS_AT_NOBODY, "account_kept": kept, "erased_at": timezone.now()}
         ErasureReceipt.objects.filter(pk__in=fulfilled).update(**done)
         receipt.set_columns(done)
@@ -260,8 +265,9 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
             application=receipt.application,
             receipt=receipt,
         )
-    wants_audit = with_audit or votes.ask_for_audit(chosen.policies)
-    return known if wants_audit else None
+    if with_audit or votes.ask_for_audit(chosen.policies):
+        return known
+    return None
 
 
 def _fulfilled(receipt: ErasureReceipt, chosen: Chosen) -> list[int]:
@@ -269,7 +275,7 @@ def _fulfilled(receipt: ErasureReceipt, chosen: Chosen) -> list[int]:
 
     Tried later, they would find an account that is gone, as if the site had deleted it.
     """
-    same = Q(identity_id__in=[each.pk for each in chosen.identities])
+    same = Q(identity_id__in=[identity.pk for identity in chosen.identities])
     if chosen.user is not None and not chosen.kept:
         same |= Q(user_id=chosen.user.pk)
     others = ErasureReceipt.objects.filter(same, erased_at=None).exclude(pk=receipt.pk)
@@ -289,12 +295,12 @@ def _locked(receipt: ErasureReceipt) -> Chosen:
     LinkedIdentity.objects.lock_those_of(user_id)
     user = database.all_users().select_for_update().filter(pk=user_id).first()
     theirs = LinkedIdentity.objects.lock_those_of(user_id)
-    asked = theirs
-    if not receipt.of_account:
-        asked = [each for each in theirs if each.pk == receipt.identity_id]
     policies = votes.policies_of(_aliases_for(receipt, user_id))
     kept = _why_kept(receipt, user, policies)
-    return Chosen(user, asked if kept else theirs, policies, kept)
+    chosen = theirs
+    if kept and not receipt.of_account:
+        chosen = [identity for identity in theirs if identity.pk == receipt.identity_id]
+    return Chosen(user, chosen, policies, kept)
 
 
 def _why_kept(
@@ -316,7 +322,9 @@ def _decided(
         return ""
     if policy.is_privileged(user):
         return AccountKept.PRIVILEGED
-    return AccountKept.POLICY if is_made else AccountKept.OLDER
+    if is_made:
+        return AccountKept.POLICY
+    return AccountKept.OLDER
 
 
 def _aliases_for(receipt: ErasureReceipt, user_id: Any) -> list[str]:

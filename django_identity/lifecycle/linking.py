@@ -105,6 +105,8 @@ def _link(request: LinkRequest) -> Linked:
     try:
         with database.atomic():
             identity = LinkedIdentity.objects.locked_with_user(subject_digest)
+            # Between the two steps the row is not locked. Another sign-in may have filled it, or
+            # an event revoked it; what was decided above is then decided again.
             if identity is None or (identity.pk, identity.version) != (
                 empty.pk,
                 empty.version,
@@ -178,11 +180,14 @@ def _grant(
         raise exceptions.LinkingRefused(code="user_inactive")
     if is_new and withdrawal.is_being_erased(identity):
         raise exceptions.LinkingRefused(code="erasure_pending")
+    # The person ended the consent after they pressed the button, so the older yes counts no more.
     if identity.revoked_at is not None and identity.revoked_at > request.began_at:
         raise exceptions.LinkingRefused(code="consent_withdrawn")
 
     proven = _store(request, identity, via=allowed.via, is_new=is_new)
-    session = None if waits else _session_identity(request, identity)
+    session = None
+    if not waits:
+        session = _session_identity(request, identity)
     refusal = _asked(request, allowed, user, before, proven)
     if waits and refusal is None:
         refusal = exceptions.LinkingRefused(code="approval_pending")
@@ -287,9 +292,12 @@ def _announce(
     identity = linked.identity
     user = linked.user
     if was.was_never_granted:
-        made = {"user": user, "created": identity.account_made}
         signals.announce(
-            signals.identity_linked, LinkedIdentity, identity=identity, **made
+            signals.identity_linked,
+            LinkedIdentity,
+            identity=identity,
+            user=user,
+            created=identity.account_made,
         )
     if was.consent != Consent.GRANTED:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
