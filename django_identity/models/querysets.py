@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.db import models
 from django.db.models import F
 
-from django_identity import database
+from django_identity import conf, database
 from django_identity.conf import Application
 
 if TYPE_CHECKING:
@@ -84,6 +84,10 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         """
         if not subject_digest:
             return None
+        if len(conf.aliases()) == 1:
+            # Then no event and no sign-in is about another identity of the user.
+            found = self.select_for_update().filter(subject_digest=subject_digest)
+            return next(iter(found), None)
         owner = self.model.objects.filter(subject_digest=subject_digest).values("user_id")
         for row in self.lock_those_of(owner[:1]):
             if row.subject_digest == subject_digest:
@@ -95,8 +99,12 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return self.select_related("user").locked(subject_digest)
 
     def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
-        """The row of ``identity``, locked as ``locked`` does, or None if it is gone."""
-        for row in self.lock_those_of(identity.user_id):
+        """The row of ``identity``, locked as ``locked`` does, or None if it is gone.
+
+        An operator may have moved it to another account since ``identity`` was read.
+        """
+        owner = self.model.objects.filter(pk=identity.pk).values("user_id")
+        for row in self.lock_those_of(owner[:1]):
             if row.pk == identity.pk:
                 return row
         return None

@@ -267,6 +267,22 @@ def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(told: Told
     assert told == []
 
 
+@pytest.mark.parametrize("way", [site_deletes_the_identity, person_disconnects, operator_erases])
+def test_a_row_that_was_moved_goes_with_its_events(
+    way: Callable[[User, LinkedIdentity], None], told: Told
+) -> None:
+    """An operator has moved it to the person's other account, after the site read it."""
+    user = make_user()
+    stale = make_identity(user, account_made=False)
+    make_event(stale, "kyc.verified")
+    other = make_user("other")
+    LinkedIdentity.objects.update(user=other)
+    way(other, stale if way is not operator_erases else LinkedIdentity.objects.get())
+    assert content() == []
+    assert ("sessions_ended", other.pk, "default") in told
+    assert user.pk not in {each[1] for each in told}
+
+
 def test_whoever_redeems_the_code_later_sees_no_event_of_before() -> None:
     """The next account with the subject has its own dossier only."""
     first = make_user()
