@@ -16,7 +16,8 @@ from django_identity import conf, database, exceptions, signals
 from django_identity.credentials import VerifiedCredential
 from django_identity.event_types import ABOUT_LEVEL
 from django_identity.lifecycle import claims, key_sets, kyc
-from django_identity.lifecycle.tokens import REFRESH_TOKEN_LIFETIME, Reader
+from django_identity.lifecycle.sealing import REFRESH_TOKEN_LIFETIME
+from django_identity.lifecycle.tokens import Reader
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.service.answers import ClaimsAnswer
 
