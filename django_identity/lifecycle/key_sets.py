@@ -79,15 +79,22 @@ def verify_credential(
     ``keys``: use only these keys. By default the service's current key set is used, and an unknown
     ``kid`` refreshes it once. Raises ``CredentialRejected`` or ``KeysUnavailable``.
     """
-    asked = {"environment": application.environment, "subject": subject, **_expected(application)}
-    used = current(application) if keys is None else keys
+    expected = {
+        "environment": application.environment,
+        "subject": subject,
+        **_expected(application),
+    }
+    used = keys
+    if used is None:
+        used = current(application)
     try:
-        return verify(credential, keys=used, now=timezone.now(), **asked)
+        return verify(credential, keys=used, now=timezone.now(), **expected)
     except exceptions.CredentialRejected as rejected:
         if keys is not None or rejected.reason is not RejectionReason.KEY:
             raise
+    # A key that was rotated in is not known here yet, so the set is fetched once more.
     newer = _newer_than(used, application)
-    return verify(credential, keys=newer, now=timezone.now(), **asked)
+    return verify(credential, keys=newer, now=timezone.now(), **expected)
 
 
 @sensitive_variables()
@@ -112,7 +119,9 @@ def subject_of(application: Application, answer: TokenAnswer) -> str | None:
             named.add(subject)
     if len(named) > 1:
         raise exceptions.SubjectMismatch("names two subjects", endpoint="token")
-    return named.pop() if named else None
+    if not named:
+        return None
+    return named.pop()
 
 
 def _expected(application: Application) -> dict[str, Any]:

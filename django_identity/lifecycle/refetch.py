@@ -16,7 +16,8 @@ from django_identity import conf, database, exceptions, signals
 from django_identity.credentials import VerifiedCredential
 from django_identity.event_types import ABOUT_LEVEL
 from django_identity.lifecycle import claims, key_sets, kyc
-from django_identity.lifecycle.tokens import REFRESH_TOKEN_LIFETIME, Reader
+from django_identity.lifecycle.sealing import REFRESH_TOKEN_LIFETIME
+from django_identity.lifecycle.tokens import Reader
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.service.answers import ClaimsAnswer
 
@@ -61,7 +62,9 @@ def fetch(identity: LinkedIdentity) -> Fetched:
     if level and not _store(identity, level, None):
         return Fetched(is_stored=False)
 
-    found = _read_claims(reader) if covers(identity, claims.SCOPE) else None
+    found = None
+    if covers(identity, claims.SCOPE):
+        found = _read_claims(reader)
     if found is None and failure is not None:
         raise failure
     if found is None and not level:
@@ -72,8 +75,11 @@ def fetch(identity: LinkedIdentity) -> Fetched:
         columns |= claims.columns_of(found.proof)
     # With a failure the caller notes when the next attempt is due.
     if failure is None:
-        until = claims.lasts_until(found.proof) if found else None
-        problem = claims.problem_of(*found, identity) if found else ""
+        until = None
+        problem = ""
+        if found is not None:
+            until = claims.lasts_until(found.proof)
+            problem = claims.problem_of(*found, identity)
         due_at = next_due(identity, claims_until=until)
         columns |= {
             "refetch_due_at": due_at,
@@ -178,8 +184,9 @@ def next_due(identity: LinkedIdentity, *, claims_until: datetime | None) -> date
         dates.append(_due_at(identity, begins=now, ends=claims_until))
     if covers(identity, kyc.SCOPE):
         # With claims, the level is read together with them, if it lasts until then.
-        holds = conf.application(identity.application).kyc_holds
-        life = min(holds, LONGEST_LEVEL_LIFE) if claims_until is None else holds
+        life = conf.application(identity.application).kyc_holds
+        if claims_until is None:
+            life = min(life, LONGEST_LEVEL_LIFE)
         said_at = identity.kyc_said_at or now
         dates.append(_due_at(identity, begins=said_at, ends=said_at + life))
     return max(min(dates), now + SOONEST)

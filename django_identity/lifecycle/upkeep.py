@@ -147,7 +147,9 @@ def _hand_out(site: Application) -> bool:
     starts = range(0, left, ROWS_AT_ONCE)
     messages = [(site.alias, min(left - start, ROWS_AT_ONCE)) for start in starts]
     is_taken = background.publish(background.TaskName.REFETCH_DUE, messages)
-    runs.hand_out(site, left if is_taken else 0)
+    if not is_taken:
+        left = 0
+    runs.hand_out(site, left)
     return is_taken
 
 
@@ -208,8 +210,9 @@ def refetch_due(application: Application, *, most: int) -> Generator[Refetched]:
 def refetch_these(ids: Iterable[int]) -> Generator[Refetched]:
     """Re-fetch these identities, due or not, one after another. Those without a grant are left."""
     rows = LinkedIdentity.objects.filter(under(conf.applications()))
+    rows = rows.filter(consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH)
     for pk in ids:
-        identity = rows.filter(pk=pk, consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH).first()
+        identity = rows.filter(pk=pk).first()
         if identity is not None:
             yield _refetch(identity)
 
@@ -239,7 +242,8 @@ def take_due(application: Application, most: int = ROWS_AT_ONCE) -> list[LinkedI
     with database.atomic():
         free = found.select_for_update(skip_locked=True)
         rows = list(free.order_by("refetch_due_at", "pk")[:most])
-        found.filter(pk__in=[row.pk for row in rows]).update(refetch_due_at=now + HIDDEN_FOR)
+        keys = [row.pk for row in rows]
+        found.filter(pk__in=keys).update(refetch_due_at=now + HIDDEN_FOR)
     random.shuffle(rows)
     return rows
 
@@ -249,6 +253,7 @@ def take_due(application: Application, most: int = ROWS_AT_ONCE) -> list[LinkedI
 
 def _refetch(identity: LinkedIdentity) -> Refetched:
     """Re-fetch a row that was just read. Its own trouble does not stop the others."""
+    alias = identity.application
     try:
         fetched = refetch.fetch(identity)
     except (OperationalError, InterfaceError):
@@ -260,7 +265,6 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
         _note(identity, error.code)
         return _outcome_of(identity, error)
     except Exception as error:  # noqa: BLE001  one identity must not stop the others
-        alias = identity.application
         log_trouble(LogEvent.REFETCH_FAILED, error, application=alias, row=identity.pk)
         _note(identity, "unexpected_error")
         return Refetched.FAILED
@@ -270,7 +274,7 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
     if fetched.failure is None:
         return Refetched.STORED
     _note(identity, fetched.failure.code)
-    log_failure(LogEvent.REFETCH_FAILED, fetched.failure, application=identity.application)
+    log_failure(LogEvent.REFETCH_FAILED, fetched.failure, application=alias)
     return Refetched.LEVEL_UNREAD
 
 
@@ -299,7 +303,8 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
     log_failure(LogEvent.REFETCH_FAILED, error, application=alias)
     if isinstance(error, exceptions.RateLimited):
         seconds = max(error.pause, SHORTEST_PAUSE)
-        runs.pause(conf.application(alias), until=timezone.now() + timedelta(seconds=seconds))
+        until = timezone.now() + timedelta(seconds=seconds)
+        runs.pause(conf.application(alias), until=until)
         return Refetched.NOT_NOW
     is_pending = isinstance(error, exceptions.RefreshPending)
     if is_pending or not isinstance(error, exceptions.ServiceUnavailable):
@@ -321,7 +326,8 @@ def purge() -> None:
     strays = WebhookEvent.objects.exclude(application__in=sites)
     kept = [(WebhookEvent.objects.filter(application=alias), alias) for alias in sites]
     for events, alias in (*kept, (strays, conf.DEFAULT_ALIAS)):
-        old = events.filter(received_at__lt=now - timedelta(days=sites[alias].event_days))
+        oldest = now - timedelta(days=sites[alias].event_days)
+        old = events.filter(received_at__lt=oldest)
         _delete(old.order_by("received_at"))
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
