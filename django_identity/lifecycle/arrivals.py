@@ -90,8 +90,8 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
     identity.scopes = list(dict.fromkeys([*identity.scopes, *brought]))
     identity.connect_issued_at = request.said_at
     identity.connect_person = notices.masked(request.profile)
-    held_at = identity.kyc_said_at
-    if request.kyc is not None and (held_at is None or held_at <= request.said_at):
+    known_at = identity.kyc_said_at
+    if request.kyc is not None and (known_at is None or known_at <= request.said_at):
         identity.set_columns(kyc.columns_of(request.kyc, said_at=request.said_at))
 
 
@@ -144,8 +144,8 @@ def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
     if not claims.is_usable(answer, proof, identity):
         # The person has just consented to the claims that are stored, and they are proven still.
         claims.revoke_listed(identity, answer)
-        held = {"credential_expires_at": identity.credential_expires_at}
-        return _Taken(rows=None, columns=newest | held, unread=MalformedAnswer.code)
+        stored = {"credential_expires_at": identity.credential_expires_at}
+        return _Taken(rows=None, columns=newest | stored, unread=MalformedAnswer.code)
 
     rows = claims.write(identity, answer, proof)
     return _Taken(

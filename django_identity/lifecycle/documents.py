@@ -41,7 +41,7 @@ def read(
         listed = reader.read(
             lambda token: reader.client.documents(subject, scope=scope, access_token=token)
         )
-        documents = tuple(_opened(each, application, scope) for each in listed)
+        documents = tuple(_opened(document, application, scope) for document in listed)
         # It may have been withdrawn while the service answered.
         _require_consent(LinkedIdentity.objects.filter(pk=identity.pk).first(), scope)
     except IdentityError as error:

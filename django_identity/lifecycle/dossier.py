@@ -178,15 +178,18 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
     """The data about ``user`` for the account page, with their identity under ``application``."""
     rows = LinkedIdentity.objects.filter(user_id=user.pk)
     linked = list(rows.order_by("application", "environment"))
-    person = Person(tuple(each.subject_digest for each in linked), user.pk)
-    others = {(each.application, each.environment): each for each in linked}
+    person = Person(tuple(identity.subject_digest for identity in linked), user.pk)
+    others = {(other.application, other.environment): other for other in linked}
     identity = others.pop((application.alias, application.environment), None)
+    grant = None
+    if identity is not None:
+        grant = TokenGrant.objects.filter(identity=identity).first()
     return Dossier(
         identity,
-        TokenGrant.objects.filter(identity=identity).first() if identity else None,
+        grant,
         tuple(kind for kind in _newest_about(person) if kind.records),
-        tuple((labels.label_of(user, name), held) for name, held in _names_of(user).items()),
-        tuple(each for each in others.values() if each.application in conf.aliases()),
+        tuple((labels.label_of(user, name), text) for name, text in _names_of(user).items()),
+        tuple(other for other in others.values() if other.application in conf.aliases()),
     )
 
 
@@ -194,10 +197,10 @@ def export_of(user: AbstractBaseUser) -> dict[str, Any]:
     """The download: table -> all records, the oldest first, and the account's names."""
     linked = LinkedIdentity.objects.filter(user_id=user.pk)
     person = Person(tuple(linked.values_list("subject_digest", flat=True)), user.pk)
-    held: dict[str, Any] = {"account": _names_of(user)}
+    tables: dict[str, Any] = {"account": _names_of(user)}
     for place in PLACES:
-        held[place.table] = list(place.rows(person).order_by("pk").values(*place.shown))
-    return held
+        tables[place.table] = list(place.rows(person).order_by("pk").values(*place.shown))
+    return tables
 
 
 def _newest_about(person: Person) -> Iterator[HeldKind]:
@@ -258,4 +261,4 @@ def _names_of(user: AbstractBaseUser) -> dict[str, str]:
     """The fields of the account that a profile fills, as far as the user model has them."""
     known = {field.name for field in user._meta.get_fields()}
     names = {name: getattr(user, name) for name in PROFILE_FIELDS if name in known}
-    return {name: held for name, held in names.items() if held}
+    return {name: text for name, text in names.items() if text}

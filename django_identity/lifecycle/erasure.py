@@ -77,9 +77,9 @@ def forecast(user: AbstractBaseUser) -> Forecast:
     """What ``erase_account`` would do. The policies decide again when it is done."""
     theirs = list(_identities_of(user.pk))
     policies = votes.policies_of(votes.aliases_of(theirs))
-    is_made = any(each.account_made for each in theirs)
+    is_made = any(identity.account_made for identity in theirs)
     kept = _decided(policies, user, is_made=is_made)
-    digests = tuple(each.subject_digest for each in theirs)
+    digests = tuple(identity.subject_digest for identity in theirs)
     person = dossier.Person(digests, user.pk, account_stays=bool(kept))
     return Forecast(
         account_kept=kept,
@@ -116,7 +116,7 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
                 application=aliases[0],
                 of_account=True,
                 user_id=user.pk,
-                account_made=any(each.account_made for each in theirs),
+                account_made=any(identity.account_made for identity in theirs),
                 requested_at=now,
                 next_attempt_at=now,
             )
@@ -232,7 +232,7 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         user = chosen.user
         kept = chosen.kept
         known = audit.known_of_identities(chosen.identities)
-        digests = tuple(each.subject_digest for each in chosen.identities)
+        digests = tuple(identity.subject_digest for identity in chosen.identities)
         user_id = user.pk if user else None
         # The site's own rows may point at the identities, so they go before the account.
         counts = dossier.erase(dossier.Person(digests, user_id, account_stays=bool(kept)))
@@ -260,7 +260,7 @@ def _fulfilled(receipt: ErasureReceipt, chosen: Chosen) -> list[int]:
 
     Tried later, they would find an account that is gone, as if the site had deleted it.
     """
-    same = Q(identity_id__in=[each.pk for each in chosen.identities])
+    same = Q(identity_id__in=[identity.pk for identity in chosen.identities])
     if chosen.user is not None and not chosen.kept:
         same |= Q(user_id=chosen.user.pk)
     others = ErasureReceipt.objects.filter(same, erased_at=None).exclude(pk=receipt.pk)

@@ -45,14 +45,14 @@ def holds_until(identity: LinkedIdentity) -> datetime | None:
 def state(identity: LinkedIdentity, stated: KycStatus, event: WebhookEvent) -> bool:
     """Set the KYC columns to what ``event`` stated, unless a newer statement is known."""
     at = event.occurred_at
-    held_at = identity.kyc_said_at
+    known_at = identity.kyc_said_at
     is_verified = stated.status == VERIFIED
-    if held_at is None or at < held_at:
-        is_close = held_at is None or (not is_verified and clocks.may_be_newer(at, than=held_at))
+    if known_at is None or at < known_at:
+        is_close = known_at is None or (not is_verified and clocks.may_be_newer(at, than=known_at))
         if not is_close or _is_followed(event, identity):
             return False
-    held = KycStatus(identity.kyc_level, identity.kyc_status, identity.kyc_provider, None)
-    if at == held_at and _rank(stated) <= _rank(held):
+    known = KycStatus(identity.kyc_level, identity.kyc_status, identity.kyc_provider, None)
+    if at == known_at and _rank(stated) <= _rank(known):
         return False
     verified_at = None
     if is_verified:
@@ -68,10 +68,10 @@ def may_be_newer(identity: LinkedIdentity, event: WebhookEvent) -> bool:
 
     Then the service is asked again. A withdrawal that lost has lost to a newer event.
     """
-    held_at = identity.kyc_said_at
-    if identity.connect_only or held_at is None or kind_of(event.event_type).takes_away:
+    known_at = identity.kyc_said_at
+    if identity.connect_only or known_at is None or kind_of(event.event_type).takes_away:
         return False
-    return clocks.may_be_newer(event.occurred_at, than=held_at) and not _is_followed(
+    return clocks.may_be_newer(event.occurred_at, than=known_at) and not _is_followed(
         event, identity
     )
 
@@ -106,7 +106,7 @@ def _is_followed(event: WebhookEvent, identity: LinkedIdentity) -> bool:
         event_type__in=ABOUT_LEVEL,
         occurred_at__gt=event.occurred_at,
     )
-    return any(is_about_level(each) and clocks.counts(each, identity) for each in newer)
+    return any(is_about_level(later) and clocks.counts(later, identity) for later in newer)
 
 
 def _rank(stated: KycStatus) -> tuple[bool, str, str, str]:

@@ -105,6 +105,8 @@ def _link(request: LinkRequest) -> Linked:
     try:
         with database.atomic():
             identity = LinkedIdentity.objects.locked_with_user(subject_digest)
+            # Between the two steps the row is not locked. Another sign-in may have filled it, or
+            # an event revoked it; what was decided above is then decided again.
             if identity is None or (identity.pk, identity.version) != (empty.pk, empty.version):
                 raise exceptions.StorageUnavailable("another request has changed the identity")
             return _grant(request, identity, allowed, is_new=True)
@@ -169,6 +171,7 @@ def _grant(
         raise exceptions.LinkingRefused(code="user_inactive")
     if is_new and withdrawal.is_being_erased(identity):
         raise exceptions.LinkingRefused(code="erasure_pending")
+    # The person ended the consent after they pressed the button, so the older yes counts no more.
     if identity.revoked_at is not None and identity.revoked_at > request.began_at:
         raise exceptions.LinkingRefused(code="consent_withdrawn")
 

@@ -174,6 +174,8 @@ def _find(application: Application, state: str, browser_key: str | None) -> Auth
     """The sign-in with this state that this browser started. Raises ``FlowError``."""
     found = AuthorizationRequest.objects.filter(state_digest=digest(state)).first()
     started = (application.alias, application.environment, digest(browser_key or ""))
+    # A callback with the attacker's own state and code must not sign the victim in as the attacker
+    # (RFC 6749 §10.12). So the state counts only in the browser that began.
     if found is None or (found.application, found.environment, found.browser_digest) != started:
         raise exceptions.FlowError(code="request_unknown")
     return found
@@ -188,6 +190,8 @@ def _claim(request: AuthorizationRequest) -> QuerySet[AuthorizationRequest]:
     if request.consumed_at is None and request.expires_at <= now:
         raise exceptions.FlowError(code="request_expired")
     row = AuthorizationRequest.objects.filter(pk=request.pk)
+    # One conditional UPDATE: of two callbacks with the same state, only one goes on to exchange its
+    # code, which must be used once (RFC 6749 §10.5).
     if not row.filter(consumed_at=None).update(consumed_at=now):
         raise exceptions.FlowError(code="request_used")
     return row

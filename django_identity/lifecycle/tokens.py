@@ -95,6 +95,7 @@ class Reader:
             refresh_token = self._refresh_token(grant)
             if grant.retry_at is not None and grant.retry_at > timezone.now():
                 raise exceptions.RefreshPending("not answered a moment ago", endpoint="token")
+            # One UPDATE decides who of all processes refreshes. The others read what it stores.
             if lease(grant):
                 if token := self._refresh(grant, refresh_token):
                     return token
@@ -144,7 +145,11 @@ class Reader:
             raise
 
     def _refresh(self, grant: TokenGrant, refresh_token: Secret) -> Secret | None:
-        """Send the refresh token once and store the answer. None if the row has changed since."""
+        """Send the refresh token once and store the answer. None if the row has changed since.
+
+        To the service a spent refresh token that comes again looks stolen, and it may end the whole
+        grant (RFC 9700 §4.14.2). So an unanswered one is not sent again at once.
+        """
         asked_at = timezone.now()
         try:
             answer = self.client.refresh(refresh_token)

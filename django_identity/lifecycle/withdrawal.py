@@ -65,8 +65,8 @@ def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> bool:
     """End the consent at once. Returns whether the link is deleted.
 
     A link by code is, because it may be another person's. The row of an ``oauth`` identity stays,
-    without data: by it the owner comes back. While an erasure is pending any row stays: by it the
-    erasure finds what it has to erase.
+    without data: with it the owner can sign in again. While an erasure is pending any row stays,
+    because the erasure finds by it what it has to erase.
     """
     is_deleted = identity.connect_only and not is_being_erased(identity)
     if is_deleted:
@@ -202,7 +202,7 @@ def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool] | None:
         return None
     return {
         "is_only_way_in": not all(map(may_disconnect, identities)),
-        "signs_in": not all(each.connect_only for each in identities),
+        "signs_in": not all(identity.connect_only for identity in identities),
         "has_both": len(identities) > 1,
     }
 
