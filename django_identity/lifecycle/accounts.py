@@ -50,7 +50,9 @@ def address_of(text: str) -> str:
         return ""
     if not address.isprintable() or REPLACEMENT in address:
         return ""
-    return address if is_normalized("NFKC", address) else ""
+    if not is_normalized("NFKC", address):
+        return ""
+    return address
 
 
 def usable(profile: Profile) -> Profile:
@@ -118,7 +120,7 @@ def _demanded_by(create_user: Callable[..., Any]) -> list[str]:
     """The members of a profile that ``create_user`` demands: parameters without a default."""
     parameters = signature(create_user).parameters
     wanted = [parameters[name] for name in policy.PROFILE_FIELDS if name in parameters]
-    return [each.name for each in wanted if each.default is Parameter.empty]
+    return [parameter.name for parameter in wanted if parameter.default is Parameter.empty]
 
 
 def _empty_as_null(user: AbstractBaseUser) -> list[str]:
@@ -185,7 +187,9 @@ def overwrite_fields(
     if not is_written:
         user.refresh_from_db(fields=changed)
         return ""
-    return former_address if former_address != address_in(user) else ""
+    if former_address == address_in(user):
+        return ""
+    return former_address
 
 
 def _overwrite(

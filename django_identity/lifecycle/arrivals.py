@@ -85,7 +85,8 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
     But no scope of ``LATER_SCOPES``: the code may be another person's, and the account's owner has
     not allowed this site to read it.
     """
-    brought = [each for each in request.scopes if each not in request.application.later_scopes]
+    later = request.application.later_scopes
+    brought = [scope for scope in request.scopes if scope not in later]
     identity.scopes = list(dict.fromkeys([*identity.scopes, *brought]))
     identity.connect_issued_at = request.said_at
     identity.connect_person = notices.masked(request.profile)
@@ -111,8 +112,9 @@ def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenA
     columns["last_error"] = unread or taken.problem
     identity.set_columns(columns)
 
-    due_at = refetch.next_due(identity, claims_until=taken.until)
-    identity.refetch_due_at = timezone.now() if unread else due_at
+    identity.refetch_due_at = refetch.next_due(identity, claims_until=taken.until)
+    if unread:
+        identity.refetch_due_at = timezone.now()
     tokens.store(identity, answer)
     return Stored(taken.rows, unread)
 

@@ -212,8 +212,9 @@ def _is_shared(word: str) -> bool:
 def _texts_of(table: QuerySet[Any], column: models.Field[Any, Any]) -> Iterator[str | None]:
     """The text of each value in a column, or None for one that is too long."""
     name = column.attname
-    is_binary = isinstance(column, models.BinaryField)
-    length = Length(name if is_binary else Cast(name, models.TextField()))
+    length = Length(Cast(name, models.TextField()))
+    if isinstance(column, models.BinaryField):
+        length = Length(name)
     # As the field reads it, so that what the site encrypts is found too.
     value = Case(When(LessThanOrEqual(length, MOST_CHARACTERS), then=F(name)))
     rows = table.order_by("pk").values_list("pk", length, value)

@@ -42,23 +42,30 @@ def is_usable(
     if proof is None:
         return all(listed.revoked for listed in answer.claims)
     issued_at = _issued_at(proof)
-    held_at = identity.credential_issued_at
-    return issued_at is None or held_at is None or issued_at >= held_at
+    newest_at = identity.credential_issued_at
+    if issued_at is None or newest_at is None:
+        return True
+    return issued_at >= newest_at
 
 
 def problem_of(
     answer: ClaimsAnswer, proof: VerifiedCredential | None, identity: LinkedIdentity
 ) -> str:
     """The code of what keeps a disclosed claim from being proven, or an empty text."""
-    disclosed = _disclosed(proof, identity)
-    return PROVIDER_MISMATCH if _mismatched(answer, disclosed) else ""
+    if _mismatched(answer, _disclosed(proof, identity)):
+        return PROVIDER_MISMATCH
+    return ""
 
 
 def columns_of(proof: VerifiedCredential | None) -> dict[str, Any]:
     """When the newest one was issued stays known: an older one could replay a revoked claim."""
-    issued_at, ends_at = _issued_at(proof), None if proof is None else _ends_at(proof)
-    issued = {} if issued_at is None else {"credential_issued_at": issued_at}
-    return {"credential_expires_at": ends_at, **issued}
+    if proof is None:
+        return {"credential_expires_at": None}
+    columns = {"credential_expires_at": _ends_at(proof)}
+    issued_at = _issued_at(proof)
+    if issued_at is not None:
+        columns["credential_issued_at"] = issued_at
+    return columns
 
 
 def lasts_until(proof: VerifiedCredential | None) -> datetime:
@@ -78,18 +85,21 @@ def write(
     ignore case.
     """
     wanted = rows_of(identity, answer, proof)
-    held = {_key(row): row for row in StoredClaim.objects.filter(identity_id=identity.pk)}
-    for key in held.keys() & wanted.keys():
+    stored = {_key(row): row for row in StoredClaim.objects.filter(identity_id=identity.pk)}
+    issued_at = _issued_at(proof)
+    for key in stored.keys() & wanted.keys():
         row = wanted[key]
-        row.pk = held[key].pk
-        row.revoked_at = _revoked_at(held[key], row, _issued_at(proof))
-    gone = [held[key].pk for key in held.keys() - wanted.keys()]
+        row.pk = stored[key].pk
+        row.revoked_at = _revoked_at(stored[key], row, issued_at)
+
+    gone = [stored[key].pk for key in stored.keys() - wanted.keys()]
     if gone:
         StoredClaim.objects.filter(pk__in=gone).delete()
     _update([row for row in wanted.values() if row.pk])
     new = [row for row in wanted.values() if not row.pk]
     StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
-    if set(map(_content, held.values())) != set(map(_content, wanted.values())):
+
+    if set(map(_content, stored.values())) != set(map(_content, wanted.values())):
         signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
     return list(wanted.values())
 
@@ -128,6 +138,7 @@ def rows_of(
             elif listed.claim_type in mismatched and not listed.revoked:
                 # Both names are kept for the operators. Without ``valid_until`` it opens no gate.
                 row.value = value
+        # Whichever entry comes first: the order of a list must not bring a revoked claim back.
         earlier = rows.setdefault(_key(row), row)
         earlier.revoked_at = earlier.revoked_at or row.revoked_at
     return rows
@@ -151,12 +162,16 @@ def _proves(value: object, listed: ListedClaim) -> bool:
     revoked ones.
     """
     named = _provider_in(value)
-    return not listed.revoked if named is None else named == listed.provider
+    if named is None:
+        return not listed.revoked
+    return named == listed.provider
 
 
 def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
     """Proven claims are valid until the credential's end at the latest."""
-    members = value if isinstance(value, dict) else {}
+    members: Mapping[str, Any] = {}
+    if isinstance(value, dict):
+        members = value
     row.value = value
     row.issued_at = _moment(members.get("issued_at"))
     row.expires_at = _earliest(row.expires_at, _moment(members.get("expires_at")))
@@ -165,12 +180,13 @@ def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
 
 def _disclosed(proof: VerifiedCredential | None, identity: LinkedIdentity) -> dict[str, Any]:
     """The claims of the credential that can be stored, and that ``KEEP_CLAIMS`` does not drop."""
-    proven = proof.claims_as_json() if proof else {}
-    return {
-        name: value
-        for name, value in proven.items()
-        if _is_storable(name, value) and _is_kept(name, identity)
-    }
+    if proof is None:
+        return {}
+    disclosed: dict[str, Any] = {}
+    for name, value in proof.claims_as_json().items():
+        if _is_storable(name, value) and _is_kept(name, identity):
+            disclosed[name] = value
+    return disclosed
 
 
 def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
@@ -183,9 +199,9 @@ def _mismatched(answer: ClaimsAnswer, disclosed: Mapping[str, Any]) -> set[str]:
     found = set()
     for name, value in disclosed.items():
         named = _provider_in(value)
-        listed = [each for each in answer.claims if each.claim_type == name]
-        is_valid = any(not each.revoked for each in listed)
-        is_named = any(each.provider == named for each in listed)
+        entries = [listed for listed in answer.claims if listed.claim_type == name]
+        is_valid = any(not listed.revoked for listed in entries)
+        is_named = any(listed.provider == named for listed in entries)
         if named is not None and is_valid and not is_named:
             found.add(name)
     return found
@@ -201,7 +217,9 @@ def _unlisted(answer: ClaimsAnswer, disclosed: Mapping[str, Any]) -> Iterator[Li
 
 def _provider_in(value: object) -> object:
     """The provider that a disclosed value names, or None."""
-    return value.get("provider") if isinstance(value, dict) else None
+    if isinstance(value, dict):
+        return value.get("provider")
+    return None
 
 
 def _is_storable(name: str, value: object) -> bool:
@@ -216,8 +234,10 @@ def _moment(text: object) -> datetime | None:
     """A time-stamp in a claim's value. An unreadable one counts as long past."""
     if text is None:
         return None
+    if not isinstance(text, str):
+        return NEVER
     try:
-        return parse_moment(text, takes_days=True) if isinstance(text, str) else NEVER
+        return parse_moment(text, takes_days=True)
     except NotAMoment:
         return NEVER
 
@@ -245,25 +265,35 @@ def _revoked_at(
     """
     if before.revoked_at is None or after.revoked_at is not None:
         return before.revoked_at or after.revoked_at
-    is_later = issued_at is not None and issued_at >= before.revoked_at.replace(microsecond=0)
-    return None if is_later else before.revoked_at
+    revoked_in = before.revoked_at.replace(microsecond=0)
+    if issued_at is not None and issued_at >= revoked_in:
+        return None
+    return before.revoked_at
 
 
 def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
     """Revoke the claims that the answer lists as revoked, whatever else is wrong with it."""
     revoked = {(listed.claim_type, listed.provider) for listed in answer.claims if listed.revoked}
+    if not revoked:
+        return
     standing = StoredClaim.objects.filter(identity_id=identity.pk, revoked_at=None)
-    hit = [row.pk for row in standing if _key(row) in revoked] if revoked else []
-    if hit:
-        with database.atomic():
-            LinkedIdentity.objects.filter(pk=identity.pk).change()
-            StoredClaim.objects.filter(pk__in=hit).update(revoked_at=timezone.now())
-        identity.version += 1
-        signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
+    ended = [row.pk for row in standing if _key(row) in revoked]
+    if not ended:
+        return
+
+    with database.atomic():
+        # The identity first, as every writer. Its new version also discards a running re-fetch,
+        # whose older answer would prove the claims again.
+        LinkedIdentity.objects.filter(pk=identity.pk).change()
+        StoredClaim.objects.filter(pk__in=ended).update(revoked_at=timezone.now())
+    identity.version += 1
+    signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
 
 
 def _issued_at(proof: VerifiedCredential | None) -> datetime | None:
-    return None if proof is None or proof.issued_at is None else bounded(proof.issued_at)
+    if proof is None or proof.issued_at is None:
+        return None
+    return bounded(proof.issued_at)
 
 
 def _ends_at(proof: VerifiedCredential) -> datetime:

@@ -122,17 +122,23 @@ def decide(request: LinkRequest, known: LinkedIdentity | None) -> Allow:
 
 def first_question(identity: LinkedIdentity) -> Question:
     """What the policy was asked before the row was written."""
-    return Question.MAY_SIGN_UP if identity.account_made else Question.MAY_LINK
+    if identity.account_made:
+        return Question.MAY_SIGN_UP
+    return Question.MAY_LINK
 
 
 def _subject(request: LinkRequest, known: LinkedIdentity | None) -> Subject:
     is_sign_in = request.arrival is Arrival.SIGN_IN
+    if known is None and is_sign_in:
+        return Subject.NONE
     if known is None:
-        return Subject.NONE if is_sign_in else _without_row(request)
+        return _without_row(request)
 
     is_by_code = known.linked_via == LinkedVia.CONNECT
     if not is_sign_in and known.user_id != request.user_id:
-        return Subject.CONNECT_ELSEWHERE if is_by_code else Subject.OAUTH_ELSEWHERE
+        if is_by_code:
+            return Subject.CONNECT_ELSEWHERE
+        return Subject.OAUTH_ELSEWHERE
     if withdrawal.is_being_erased(known):
         return Subject.BEING_ERASED
     if known.was_never_granted and not (is_by_code and is_sign_in):
@@ -141,9 +147,13 @@ def _subject(request: LinkRequest, known: LinkedIdentity | None) -> Subject:
         return Subject.NEVER_GRANTED
     if is_by_code:
         return Subject.CONNECT
-    return Subject.OAUTH if known.consent == Consent.GRANTED else Subject.REVOKED
+    if known.consent == Consent.GRANTED:
+        return Subject.OAUTH
+    return Subject.REVOKED
 
 
 def _without_row(request: LinkRequest) -> Subject:
     of_account = LinkedIdentity.objects.under(request.application).filter(user_id=request.user_id)
-    return Subject.HOLDS_ANOTHER if of_account.exists() else Subject.NONE
+    if of_account.exists():
+        return Subject.HOLDS_ANOTHER
+    return Subject.NONE

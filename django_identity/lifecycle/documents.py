@@ -16,7 +16,8 @@ from django_identity.logs import LogEvent, log, log_failure
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.service.answers import Document
 
-METADATA, CONTENT = "documents:metadata", "documents:read"
+METADATA = "documents:metadata"
+CONTENT = "documents:read"
 
 
 @sensitive_variables()
@@ -35,7 +36,8 @@ def read(
         if not policy.load(application.policy).may_read_documents(asked_by, identity, scope=scope):
             raise DocumentsNotAllowed("the policy refuses")
         _require_consent(identity, scope)
-        reader, subject = Reader(identity), identity.subject
+        reader = Reader(identity)
+        subject = identity.subject
         listed = reader.read(
             lambda token: reader.client.documents(subject, scope=scope, access_token=token)
         )
@@ -57,6 +59,7 @@ def _require_consent(identity: LinkedIdentity | None, scope: str) -> None:
 def _opened(document: Document, application: conf.Application, scope: str) -> Document:
     if scope == METADATA:
         return replace(document, content_type="", content=b"")
-    keys, sealed = application.document_keys, document.content.decode()
+    keys = application.document_keys
+    sealed = document.content.decode()
     opened = open_document(sealed, keys=keys, content_type=document.content_type)
     return replace(document, content=opened)

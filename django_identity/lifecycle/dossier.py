@@ -108,8 +108,10 @@ def _is_of_identity(person: Person) -> Q:
 
 def _is_started_by(person: Person) -> Q:
     """What the account started is its own, if it stays."""
+    if person.account_stays:
+        return Q(user_id__in=[])
     # In a list, ``None`` matches no row.
-    return Q(user_id__in=[] if person.account_stays else [person.user_id])
+    return Q(user_id__in=[person.user_id])
 
 
 PLACES: tuple[Place, ...] = (
@@ -209,8 +211,12 @@ def _newest_about(person: Person) -> Iterator[HeldKind]:
             newest = rows.select_related("identity").only(*columns, "identity__application")
         newest = newest.order_by("-pk")[:MOST_SHOWN]
         records = tuple(_record(row, columns) for row in newest)
-        count = len(records) if len(records) < MOST_SHOWN else rows.count()
-        title, purpose = labels.table_name(place.table), labels.PURPOSES[place.table]
+        count = len(records)
+        if count == MOST_SHOWN:
+            # There may be more than were read.
+            count = rows.count()
+        title = labels.table_name(place.table)
+        purpose = labels.PURPOSES[place.table]
         yield HeldKind(title, purpose, count, records)
 
 
@@ -232,15 +238,20 @@ def _for_people(row: Model, name: str) -> Any:
     if is_refused and isinstance(row, AuthorizationRequest | ConnectRedemption):
         return gettext("not completed")
     display = getattr(row, f"get_{name}_display", None)
-    return display() if display else stored
+    if display is None:
+        return stored
+    return display()
 
 
 def _said(claim: StoredClaim) -> bool | str | None:
     """What the claim says. None if nothing is proven."""
     if claim.value is None:
         return None
-    said = ClaimValue.of(claim, application=claim.identity.application).shown
-    return False if said is None else said
+    value = ClaimValue.of(claim, application=claim.identity.application)
+    # An empty value is left out of the page. A claim that is denied is shown, as a no.
+    if value.shown is None:
+        return False
+    return value.shown
 
 
 def _names_of(user: AbstractBaseUser) -> dict[str, str]:

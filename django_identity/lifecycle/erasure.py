@@ -68,7 +68,9 @@ class Forecast:
     @property
     def why_kept(self) -> str:
         """The reason in words, for operators."""
-        return str(AccountKept(self.account_kept).label) if self.account_kept else ""
+        if not self.account_kept:
+            return ""
+        return str(AccountKept(self.account_kept).label)
 
 
 def forecast(user: AbstractBaseUser) -> Forecast:
@@ -205,7 +207,9 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
 def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     """Store and log the class of ``error``, and the models whose rows protect the account's."""
     models = models_in_the_way(error)
-    kind = f"{type(error).__name__}: {models}" if models else type(error).__name__
+    kind = type(error).__name__
+    if models:
+        kind = f"{kind}: {models}"
     due_at = attempts.next_attempt(receipt.attempts)
     pending = ErasureReceipt.objects.filter(pk=receipt.pk, erased_at=None)
     pending.update(error=kind[:255], next_attempt_at=due_at)
@@ -225,7 +229,8 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         if receipt.erased_at is not None:
             return None
         fulfilled = _fulfilled(receipt, chosen)
-        user, kept = chosen.user, chosen.kept
+        user = chosen.user
+        kept = chosen.kept
         known = audit.known_of_identities(chosen.identities)
         digests = tuple(each.subject_digest for each in chosen.identities)
         user_id = user.pk if user else None
@@ -234,7 +239,8 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         if user is not None and not kept:
             known |= audit.known_of_account(user)
             is_erased = votes.erase_user(chosen.policies, user)
-            kept = "" if is_erased else AccountKept.POLICY
+            if not is_erased:
+                kept = AccountKept.POLICY
         done = {**POINTS_AT_NOBODY, "account_kept": kept, "erased_at": timezone.now()}
         ErasureReceipt.objects.filter(pk__in=fulfilled).update(**done)
         receipt.set_columns(done)
@@ -244,8 +250,9 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         signals.announce(
             signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
         )
-    wants_audit = with_audit or votes.ask_for_audit(chosen.policies)
-    return known if wants_audit else None
+    if with_audit or votes.ask_for_audit(chosen.policies):
+        return known
+    return None
 
 
 def _fulfilled(receipt: ErasureReceipt, chosen: Chosen) -> list[int]:
@@ -273,12 +280,12 @@ def _locked(receipt: ErasureReceipt) -> Chosen:
     LinkedIdentity.objects.lock_those_of(user_id)
     user = database.all_users().select_for_update().filter(pk=user_id).first()
     theirs = LinkedIdentity.objects.lock_those_of(user_id)
-    asked = theirs
-    if not receipt.of_account:
-        asked = [each for each in theirs if each.pk == receipt.identity_id]
     policies = votes.policies_of(_aliases_for(receipt, user_id))
     kept = _why_kept(receipt, user, policies)
-    return Chosen(user, asked if kept else theirs, policies, kept)
+    chosen = theirs
+    if kept and not receipt.of_account:
+        chosen = [identity for identity in theirs if identity.pk == receipt.identity_id]
+    return Chosen(user, chosen, policies, kept)
 
 
 def _why_kept(
@@ -296,7 +303,9 @@ def _decided(policies: list[IdentityPolicy], user: AbstractBaseUser, *, is_made:
         return ""
     if policy.is_privileged(user):
         return AccountKept.PRIVILEGED
-    return AccountKept.POLICY if is_made else AccountKept.OLDER
+    if is_made:
+        return AccountKept.POLICY
+    return AccountKept.OLDER
 
 
 def _aliases_for(receipt: ErasureReceipt, user_id: Any) -> list[str]:

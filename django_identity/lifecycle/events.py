@@ -178,7 +178,9 @@ def _set_due(row: WebhookEvent) -> None:
         return
     is_erasure = kind_of(row.event_type).effect is Effect.ERASE and bool(row.subject)
     has_handlers = bool(row.subject and row.event_id and handlers_of(row.event_type))
-    row.next_attempt_at = timezone.now() if is_erasure or has_handlers else None
+    row.next_attempt_at = None
+    if is_erasure or has_handlers:
+        row.next_attempt_at = timezone.now()
     # Each failure so far was one to apply it.
     row.attempts = 0
 

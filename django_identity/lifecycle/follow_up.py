@@ -54,7 +54,9 @@ def replay(chosen: QuerySet[WebhookEvent], *, again: bool = False) -> int:
     Returns the number of events. Left out are those whose content is deleted, and those that a
     worker has now: their handlers would run twice. Upkeep runs the others within a minute.
     """
-    changes: dict[str, Any] = {"handled_by": []} if again else {}
+    changes: dict[str, Any] = {}
+    if again:
+        changes["handled_by"] = []
     rows = chosen.exclude(event_id="").exclude(attempts.taken())
     now = timezone.now()
     return rows.update(attempts=0, next_attempt_at=now, handled_at=None, **changes)
@@ -69,7 +71,9 @@ def choose_events(
         chosen = chosen.filter(event_id__in=event_ids)
     if failed:
         chosen = chosen.filter(outcome=EventOutcome.FAILED)
-    return chosen.filter(received_at__gte=since) if since else chosen
+    if since:
+        chosen = chosen.filter(received_at__gte=since)
+    return chosen
 
 
 def _attempt(event: WebhookEvent) -> bool:
@@ -135,8 +139,9 @@ def _conclude(event: WebhookEvent, failure: str) -> bool:
     if not failure:
         columns["handled_at"] = timezone.now()
         if event.outcome == EventOutcome.FAILED:
-            is_known = event.event_type in KINDS
-            columns["outcome"] = EventOutcome.APPLIED if is_known else EventOutcome.IGNORED
+            columns["outcome"] = EventOutcome.IGNORED
+            if event.event_type in KINDS:
+                columns["outcome"] = EventOutcome.APPLIED
     elif event.outcome and event.attempts >= TRIES:
         columns["outcome"] = EventOutcome.FAILED
     else:

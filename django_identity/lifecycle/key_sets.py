@@ -31,7 +31,8 @@ from django_identity.service.members import is_subject
 OLDEST = 300.0
 # Seconds by which the service's clock may be ahead in what its keys have signed.
 CLOCK_LEEWAY = CLOCK_SKEW.total_seconds()
-MOST_TRIES, COOLDOWN = 2, 30.0
+MOST_TRIES = 2
+COOLDOWN = 30.0
 
 
 @dataclass(slots=True)
@@ -78,15 +79,22 @@ def verify_credential(
     ``keys``: use only these keys. By default the service's current key set is used, and an unknown
     ``kid`` refreshes it once. Raises ``CredentialRejected`` or ``KeysUnavailable``.
     """
-    asked = {"environment": application.environment, "subject": subject, **_expected(application)}
-    used = current(application) if keys is None else keys
+    expected = {
+        "environment": application.environment,
+        "subject": subject,
+        **_expected(application),
+    }
+    used = keys
+    if used is None:
+        used = current(application)
     try:
-        return verify(credential, keys=used, now=timezone.now(), **asked)
+        return verify(credential, keys=used, now=timezone.now(), **expected)
     except exceptions.CredentialRejected as rejected:
         if keys is not None or rejected.reason is not RejectionReason.KEY:
             raise
+    # A key that was rotated in is not known here yet, so the set is fetched once more.
     newer = _newer_than(used, application)
-    return verify(credential, keys=newer, now=timezone.now(), **asked)
+    return verify(credential, keys=newer, now=timezone.now(), **expected)
 
 
 @sensitive_variables()
@@ -111,7 +119,9 @@ def subject_of(application: Application, answer: TokenAnswer) -> str | None:
             named.add(subject)
     if len(named) > 1:
         raise exceptions.SubjectMismatch("names two subjects", endpoint="token")
-    return named.pop() if named else None
+    if not named:
+        return None
+    return named.pop()
 
 
 def _expected(application: Application) -> dict[str, Any]:
@@ -139,7 +149,8 @@ def current(application: Application) -> KeySet:
 def trust(application: Application, keys: KeySet) -> None:
     """Take ``keys`` for the service's, as if this process had just fetched them. For tests."""
     origin = _origin_of(application)
-    origin.keys, origin.began = keys, time.monotonic()
+    origin.keys = keys
+    origin.began = time.monotonic()
 
 
 def forget() -> None:
@@ -170,7 +181,8 @@ def _newer_than(old: KeySet | None, application: Application) -> KeySet:
             keys = KeySet.from_text(ServiceClient(application).key_set().body)
         except exceptions.ServiceError as error:
             raise exceptions.KeysUnavailable(error.code, endpoint="jwks") from error
-        origin.keys, origin.began = keys, began
+        origin.keys = keys
+        origin.began = began
         return keys
 
 

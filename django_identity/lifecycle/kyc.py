@@ -54,7 +54,10 @@ def state(identity: LinkedIdentity, stated: KycStatus, event: WebhookEvent) -> b
     held = KycStatus(identity.kyc_level, identity.kyc_status, identity.kyc_provider, None)
     if at == held_at and _rank(stated) <= _rank(held):
         return False
-    dated = replace(stated, verified_at=at if is_verified else None)
+    verified_at = None
+    if is_verified:
+        verified_at = at
+    dated = replace(stated, verified_at=verified_at)
     identity.set_columns(columns_of(dated, said_at=at))
     signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     return True

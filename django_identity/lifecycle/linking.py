@@ -173,7 +173,9 @@ def _grant(
         raise exceptions.LinkingRefused(code="consent_withdrawn")
 
     proven = _store(request, identity, via=allowed.via, is_new=is_new)
-    session = None if waits else _session_identity(request, identity)
+    session = None
+    if not waits:
+        session = _session_identity(request, identity)
     refusal = _asked(request, allowed, user, before, proven)
     if waits and refusal is None:
         refusal = exceptions.LinkingRefused(code="approval_pending")
@@ -271,10 +273,16 @@ def _announce(
     request: LinkRequest, linked: Linked, was: LinkedIdentity, *, former_address: str
 ) -> None:
     """The signals and the notices of a link, after the commit."""
-    identity, user = linked.identity, linked.user
+    identity = linked.identity
+    user = linked.user
     if was.was_never_granted:
-        made = {"user": user, "created": identity.account_made}
-        signals.announce(signals.identity_linked, LinkedIdentity, identity=identity, **made)
+        signals.announce(
+            signals.identity_linked,
+            LinkedIdentity,
+            identity=identity,
+            user=user,
+            created=identity.account_made,
+        )
     if was.consent != Consent.GRANTED:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
     if (identity.kyc_level, identity.kyc_status) != (was.kyc_level, was.kyc_status):

@@ -57,11 +57,16 @@ def masked(profile: Profile) -> str:
 
     At most 128 characters, enough to recognise a person: ``"Ada O., a***@example.org"``.
     """
-    initial = f"{profile.last_name[:1]}." if profile.last_name else ""
+    initial = ""
+    if profile.last_name:
+        initial = f"{profile.last_name[:1]}."
     name = f"{profile.first_name[:LONGEST_MASKED_PART]} {initial}".strip()
     local, _, domain = profile.email.rpartition("@")
     address = ""
     if local and domain and profile.email.isprintable() and len(domain) <= LONGEST_MASKED_PART:
-        first = local[0] if len(local) > 1 else ""
+        first = ""
+        if len(local) > 1:
+            # One letter would be the whole of it.
+            first = local[0]
         address = f"{first}***@{domain}"
     return ", ".join(part for part in (name, address) if part)

@@ -16,14 +16,16 @@ from django_identity import conf, database, exceptions, signals
 from django_identity.credentials import VerifiedCredential
 from django_identity.event_types import ABOUT_LEVEL
 from django_identity.lifecycle import claims, key_sets, kyc
-from django_identity.lifecycle.tokens import REFRESH_TOKEN_LIFETIME, Reader
+from django_identity.lifecycle.sealing import REFRESH_TOKEN_LIFETIME
+from django_identity.lifecycle.tokens import Reader
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.service.answers import ClaimsAnswer
 
 LEVEL_CHECKED_EVERY = timedelta(hours=24)
 #: The service takes no calls of upkeep, or rejects the application itself.
 NOT_NOW = (exceptions.RateLimited, exceptions.ClientRejected)
-DUE_AT_SHARE, DUE_SPREAD = 0.75, 0.10
+DUE_AT_SHARE = 0.75
+DUE_SPREAD = 0.10
 # Without claims a re-fetch is due for the level alone, and not before the level is.
 LONGEST_LEVEL_LIFE = LEVEL_CHECKED_EVERY / (DUE_AT_SHARE - DUE_SPREAD)
 # An answer from a cache may expire at once. It must not cause calls without a pause.
@@ -60,7 +62,9 @@ def fetch(identity: LinkedIdentity) -> Fetched:
     if level and not _store(identity, level, None):
         return Fetched(is_stored=False)
 
-    found = _read_claims(reader) if covers(identity, claims.SCOPE) else None
+    found = None
+    if covers(identity, claims.SCOPE):
+        found = _read_claims(reader)
     if found is None and failure is not None:
         raise failure
     if found is None and not level:
@@ -71,8 +75,11 @@ def fetch(identity: LinkedIdentity) -> Fetched:
         columns |= claims.columns_of(found.proof)
     # With a failure the caller notes when the next attempt is due.
     if failure is None:
-        until = claims.lasts_until(found.proof) if found else None
-        problem = claims.problem_of(*found, identity) if found else ""
+        until = None
+        problem = ""
+        if found is not None:
+            until = claims.lasts_until(found.proof)
+            problem = claims.problem_of(*found, identity)
         due_at = next_due(identity, claims_until=until)
         columns |= {
             "refetch_due_at": due_at,
@@ -88,9 +95,12 @@ def fetch(identity: LinkedIdentity) -> Fetched:
 
 def _read_level(reader: Reader) -> tuple[dict[str, Any], exceptions.ServiceError | None]:
     """The columns of the level if it is due, and a failure that concerns the level alone."""
-    identity, client, asked_at = reader.identity, reader.client, timezone.now()
+    identity = reader.identity
+    client = reader.client
+    asked_at = timezone.now()
     if not _is_level_due(reader):
         return {}, None
+
     try:
         answer = reader.read(lambda token: client.kyc(identity.subject, access_token=token))
     except exceptions.ServiceError as error:
@@ -116,7 +126,10 @@ def _is_level_due(reader: Reader) -> bool:
 
 def _read_claims(reader: Reader) -> Found:
     """The answer and its verified credential. An answer that fails a check may only revoke."""
-    application, identity, client = reader.application, reader.identity, reader.client
+    application = reader.application
+    identity = reader.identity
+    client = reader.client
+
     # Before any token is spent: without keys no answer can be verified.
     key_sets.current(application)
     answer = reader.read(lambda token: client.claims(identity.subject, access_token=token))
@@ -171,8 +184,9 @@ def next_due(identity: LinkedIdentity, *, claims_until: datetime | None) -> date
         dates.append(_due_at(identity, begins=now, ends=claims_until))
     if covers(identity, kyc.SCOPE):
         # With claims, the level is read together with them, if it lasts until then.
-        holds = conf.application(identity.application).kyc_holds
-        life = min(holds, LONGEST_LEVEL_LIFE) if claims_until is None else holds
+        life = conf.application(identity.application).kyc_holds
+        if claims_until is None:
+            life = min(life, LONGEST_LEVEL_LIFE)
         said_at = identity.kyc_said_at or now
         dates.append(_due_at(identity, begins=said_at, ends=said_at + life))
     return max(min(dates), now + SOONEST)

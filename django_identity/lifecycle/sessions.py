@@ -51,11 +51,14 @@ def signing_in(identities: Iterable[LinkedIdentity]) -> LinkedIdentity | None:
     It is granted, linked by a full sign-in, and of a configured application in its present
     environment.
     """
-    served = {(each.alias, each.environment) for each in conf.applications()}
-    for each in identities:
-        is_granted = each.consent == Consent.GRANTED and each.linked_via == LinkedVia.OAUTH
-        if is_granted and (each.application, each.environment) in served:
-            return each
+    served = {(site.alias, site.environment) for site in conf.applications()}
+    for identity in identities:
+        is_granted = identity.consent == Consent.GRANTED
+        # A link by code gives no power to sign in: the code may be another person's.
+        is_by_sign_in = identity.linked_via == LinkedVia.OAUTH
+        is_served = (identity.application, identity.environment) in served
+        if is_granted and is_by_sign_in and is_served:
+            return identity
     return None
 
 
@@ -77,7 +80,7 @@ def may_be_lent(identities: Iterable[LinkedIdentity]) -> bool:
     Meanwhile the session has the other user and this backend. Nobody looks as a person whose
     consent ended: then the session of that person themselves has to say why it ended.
     """
-    return all(each.consent == Consent.GRANTED for each in identities)
+    return all(identity.consent == Consent.GRANTED for identity in identities)
 
 
 def mark_of(identity: LinkedIdentity | None) -> str:

@@ -56,7 +56,9 @@ class Shortfall:
 
 def revocation_reason(revoked_by: str) -> Reason:
     """Why all gates are closed after a revocation: the person ended the consent, or the site."""
-    return Reason.ENDED_BY_SITE if revoked_by == RevokedBy.SITE else Reason.CONSENT_REVOKED
+    if revoked_by == RevokedBy.SITE:
+        return Reason.ENDED_BY_SITE
+    return Reason.CONSENT_REVOKED
 
 
 def end_of(rows: Iterable[StoredClaim]) -> Shortfall | None:
@@ -100,10 +102,12 @@ def why_not_verified(identity: LinkedIdentity) -> Reason:
     # The service stated nothing.
     if _may_be_allowed(kyc.SCOPE, identity):
         return Reason.SCOPE_NOT_GIVEN
-    return Reason.UNREAD if identity.last_error else Reason.NOT_VERIFIED
+    if identity.last_error:
+        return Reason.UNREAD
+    return Reason.NOT_VERIFIED
 
 
 def _may_be_allowed(scope: str, identity: LinkedIdentity) -> bool:
     """Whether the site asks for ``scope``, and the person has not allowed it."""
-    asked = conf.application(identity.application).scopes
-    return scope in asked and scope not in identity.scopes
+    scopes = conf.application(identity.application).scopes
+    return scope in scopes and scope not in identity.scopes

@@ -57,9 +57,11 @@ class Callback:
         if code:
             return cls(state[0], code[0])
         # A malformed error is still an error. Its text is not used.
-        said = exceptions.shaped_code(error[0])
-        meant = said if said == "access_denied" else "authorization_refused"
-        return cls(state[0], error=exceptions.FlowError(said, code=meant))
+        service_code = exceptions.shaped_code(error[0])
+        code_here = "authorization_refused"
+        if service_code == "access_denied":
+            code_here = service_code
+        return cls(state[0], error=exceptions.FlowError(service_code, code=code_here))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +81,15 @@ def asked_of(
     These are ``SCOPES``, and some of ``LATER_SCOPES``: ``more``, for which a gate has asked, and
     what the person has allowed already.
     """
-    purpose, allowed = Purpose.SIGN_IN, list[str]()
+    purpose = Purpose.SIGN_IN
+    allowed: list[str] = []
     if user is not None:
+        purpose = Purpose.LINK
         linked = LinkedIdentity.objects.under(application).filter(user_id=user.pk).first()
-        purpose = Purpose.RENEW if linked else Purpose.LINK
-        allowed = linked.scopes if linked else []
+        if linked is not None:
+            purpose = Purpose.RENEW
+            allowed = linked.scopes
+
     later = (scope for scope in application.later_scopes if scope == more or scope in allowed)
     return purpose, (*application.scopes, *later)
 
@@ -103,7 +109,8 @@ def begin(
     this browser can complete the sign-in. ``more``: a scope for which a gate has asked.
     """
     purpose, scopes = asked_of(user, application=application, more=more)
-    state, verifier = secrets.token_urlsafe(32), code_verifier()
+    state = secrets.token_urlsafe(32)
+    verifier = code_verifier()
     request = AuthorizationRequest(
         state_digest=digest(state),
         browser_digest=digest(browser_key),
@@ -117,7 +124,8 @@ def begin(
         scopes=list(scopes),
         expires_at=timezone.now() + timedelta(seconds=SIGN_IN_LIFETIME),
     )
-    keys, context = application.encryption_keys, request.sealing_context("code_verifier")
+    keys = application.encryption_keys
+    context = request.sealing_context("code_verifier")
     request.code_verifier = vault.seal(verifier, keys=keys, context=context)
     request.save(force_insert=True)
     return authorization_url(
@@ -192,14 +200,19 @@ def _learn(
     user: AbstractBaseUser | None,
 ) -> LinkRequest:
     """Exchange the code once and read the person's data, which must be about one subject."""
-    client, keys = ServiceClient(application), application.encryption_keys
+    client = ServiceClient(application)
+    keys = application.encryption_keys
     context = request.sealing_context("code_verifier")
     verifier = vault.unseal(request.code_verifier, keys=keys, context=context)
     answer = client.exchange_code(
         code=code, code_verifier=verifier, redirect_uri=request.redirect_uri
     )
-    scopes = tuple(request.scopes) if answer.scopes is None else answer.scopes
-    subject, token = key_sets.subject_of(application, answer), answer.access_token
+    scopes = answer.scopes
+    if scopes is None:
+        # The service left the member out, so it granted what was asked for (RFC 6749 §5.1).
+        scopes = tuple(request.scopes)
+    token = answer.access_token
+    subject = key_sets.subject_of(application, answer)
     asked_at = timezone.now()
     profile = kyc = listed = proof = None
     # If the token answer does not name the person, the first of these answers does.
@@ -225,7 +238,8 @@ def _learn(
             listed = listed or client.claims(subject, access_token=token)
             proof = key_sets.verify_answer(application, listed, subject=subject)
     except UNREAD as error:
-        listed, unread = None, _code_of(error)
+        listed = None
+        unread = _code_of(error)
     return LinkRequest(
         application=application, arrival=Arrival(request.purpose),
         user_id=user.pk if user else None, began_at=request.created_at, said_at=asked_at,

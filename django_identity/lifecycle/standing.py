@@ -63,7 +63,9 @@ class Standing:
     def kyc_status_now(self) -> str:
         """The stored status; ``run_out`` for a verified person whose level no longer counts."""
         status = self.identity.kyc_status
-        return Reason.RUN_OUT if status == VERIFIED and not self._level_counts() else status
+        if status == VERIFIED and not self._level_counts():
+            return Reason.RUN_OUT
+        return status
 
     def shortfall(self, requirement: Requirement) -> Shortfall | None:
         """Why the gate with ``requirement`` is closed, or None if it is open.
@@ -79,8 +81,9 @@ class Standing:
             case RequiredLevel():
                 return self.level_shortfall(requirement.level)
             case RequiredScope():
-                is_allowed = requirement.scope in self.identity.scopes
-                return None if is_allowed else Shortfall(Reason.SCOPE_NOT_GIVEN)
+                if requirement.scope in self.identity.scopes:
+                    return None
+                return Shortfall(Reason.SCOPE_NOT_GIVEN)
             case RecentSignIn():
                 return Shortfall(Reason.NOT_RECENT)
 
@@ -137,7 +140,9 @@ class Standing:
             return self._end_of_all()
         why = shortfalls.why_not_verified(self.identity)
         # A person who chose not to share the level is not reminded of it at each visit.
-        return None if why is Reason.SCOPE_NOT_GIVEN else Shortfall(why)
+        if why is Reason.SCOPE_NOT_GIVEN:
+            return None
+        return Shortfall(why)
 
     def _end_of_all(self) -> Shortfall | None:
         """Why no proof is left, of somebody who had some."""
@@ -270,10 +275,10 @@ def _identity_under(
     identities: Iterable[LinkedIdentity], application: conf.Application
 ) -> LinkedIdentity | None:
     """The one of ``identities`` of the application, in its present environment."""
-    for each in identities:
-        is_of_application = each.application == application.alias
-        if is_of_application and each.environment == application.environment:
-            return each
+    for identity in identities:
+        is_of_application = identity.application == application.alias
+        if is_of_application and identity.environment == application.environment:
+            return identity
     return None
 
 

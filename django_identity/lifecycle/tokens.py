@@ -11,16 +11,16 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from django.db import InterfaceError, InternalError, OperationalError
 from django.db.models import F, Q
 from django.utils import timezone
-from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, database, exceptions, signals, vault
+from django_identity import conf, database, exceptions, signals
 from django_identity.conf import Application
+from django_identity.lifecycle import sealing
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.withdrawal import NO_LEVEL
 from django_identity.logs import LogEvent, log
@@ -30,9 +30,6 @@ from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from django_identity.service.answers import TokenAnswer
 
-REFRESH_TOKEN_LIFETIME = timedelta(days=30)
-# A token is not used in its last seconds, because clocks differ and a call takes time.
-LONGEST_MARGIN, MARGIN_SHARE = 60.0, 0.1
 # Longer than any refresh. An expired lease means that the worker has died.
 LEASE = timedelta(minutes=5)
 # For so many seconds storing is tried again while the database is away.
@@ -83,7 +80,8 @@ class Reader:
                 if self._refreshed is not None:
                     end_grant(self.identity, self._refreshed, reason=refused.code)
                     raise exceptions.ReauthorizationNeeded(f"fresh: {refused.code}") from refused
-                self.rejected, self._token = self._token, None
+                self.rejected = self._token
+                self._token = None
 
     def token(self) -> Secret:
         """The stored access token, or a new one by a refresh of this or another caller."""
@@ -119,10 +117,12 @@ class Reader:
         if not grant.access_token or grant.access_expires_at <= timezone.now():
             return None
         try:
-            token = self._open(grant, "access_token")
+            token = sealing.unseal(self.identity, grant, "access_token")
         except exceptions.SealedValueUnreadable:
             return None  # The refresh token, which is needed now, tells whether a key is missing.
-        return None if token == self.rejected else token
+        if token == self.rejected:
+            return None
+        return token
 
     def _refresh_token(self, grant: TokenGrant) -> Secret:
         """The stored refresh token. If there is none, mark the grant and raise.
@@ -136,19 +136,12 @@ class Reader:
             end_grant(self.identity, grant, reason="no_refresh_token")
             raise exceptions.ReauthorizationNeeded("there is no refresh token")
         try:
-            return self._open(grant, "refresh_token")
+            return sealing.unseal(self.identity, grant, "refresh_token")
         except exceptions.SealedValueUnreadable as unreadable:
             facts = {"identity": self.identity.pk, "detail": f"{unreadable}; {PUT_KEY_BACK}"}
             alias = self.application.alias
             log(LogEvent.GRANT_UNREADABLE, level=logging.ERROR, application=alias, **facts)
             raise
-
-    @sensitive_variables()
-    def _open(self, grant: TokenGrant, column: str) -> Secret:
-        """The decrypted token of the column. Raises ``SealedValueUnreadable``."""
-        context = self.identity.sealing_context(column)
-        keys = self.application.encryption_keys
-        return vault.unseal(getattr(grant, column), keys=keys, context=context)
 
     def _refresh(self, grant: TokenGrant, refresh_token: Secret) -> Secret | None:
         """Send the refresh token once and store the answer. None if the row has changed since."""
@@ -166,7 +159,7 @@ class Reader:
             pause = timedelta(seconds=error.retry_after or UNANSWERED_PAUSE)
             _same(grant).update(lease_until=None, retry_at=timezone.now() + pause)
             raise
-        changed = _columns_of(self.identity, answer, asked_at=asked_at)
+        changed = sealing.columns_of(self.identity, answer, asked_at=asked_at)
         if not _replace(grant, changed, identity=self.identity, lost=self._lost_by(answer)):
             return None
         grant.generation += 1
@@ -202,37 +195,11 @@ def store(identity: LinkedIdentity, answer: TokenAnswer) -> None:
         "refresh_token": "",
         "refresh_expires_at": None,
         "scopes": list(identity.scopes),
-        **_columns_of(identity, answer, asked_at=timezone.now()),
+        **sealing.columns_of(identity, answer, asked_at=timezone.now()),
     }
     grants = TokenGrant.objects.filter(identity_id=identity.pk)
     if not grants.update(generation=F("generation") + 1, **columns):
         TokenGrant.objects.create(identity=identity, **columns)
-
-
-@sensitive_variables()
-def _columns_of(
-    identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
-) -> dict[str, Any]:
-    """The columns that a token answer changes. Without a refresh token the stored one stays."""
-    keys = conf.application(identity.application).encryption_keys
-
-    def seal(token: Secret, column: str) -> str:
-        return vault.seal(token, keys=keys, context=identity.sealing_context(column))
-
-    margin = min(LONGEST_MARGIN, answer.expires_in * MARGIN_SHARE)
-    changed: dict[str, Any] = {
-        "access_token": seal(answer.access_token, "access_token"),
-        "access_expires_at": asked_at + timedelta(seconds=answer.expires_in - margin),
-        "lease_until": None,
-        "retry_at": None,
-        "needs_reauthorization": False,
-    }
-    if answer.refresh_token is not None:
-        changed["refresh_token"] = seal(answer.refresh_token, "refresh_token")
-        changed["refresh_expires_at"] = asked_at + REFRESH_TOKEN_LIFETIME
-    if answer.scopes is not None:
-        changed["scopes"] = list(answer.scopes)
-    return changed
 
 
 def lease(grant: TokenGrant) -> bool:

@@ -65,7 +65,9 @@ def _take_back_old(subject_digest: str) -> None:
         withdrawal.delete(identity)
         if not reason:
             reason = _delete_account(user, identity)
-    account = f"kept:{reason}" if reason else "deleted"
+    account = "deleted"
+    if reason:
+        account = f"kept:{reason}"
     log(LogEvent.TAKEN_BACK, application=identity.application, row=identity.pk, account=account)
 
 
@@ -99,7 +101,9 @@ def _why_it_stays(user: AbstractBaseUser, identity: LinkedIdentity) -> str:
     if getattr(user, "last_login", None) is not None:
         return "used"
     others = LinkedIdentity.objects.filter(user_id=user.pk).exclude(pk=identity.pk)
-    return "linked" if others.exists() else ""
+    if others.exists():
+        return "linked"
+    return ""
 
 
 def _delete_account(user: AbstractBaseUser, identity: LinkedIdentity) -> str:

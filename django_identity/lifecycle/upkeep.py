@@ -147,7 +147,9 @@ def _hand_out(site: Application) -> bool:
     starts = range(0, left, ROWS_AT_ONCE)
     messages = [(site.alias, min(left - start, ROWS_AT_ONCE)) for start in starts]
     is_taken = background.publish(background.TaskName.REFETCH_DUE, messages)
-    runs.hand_out(site, left if is_taken else 0)
+    if not is_taken:
+        left = 0
+    runs.hand_out(site, left)
     return is_taken
 
 
@@ -155,7 +157,9 @@ def tend(*, stop: Stop = lambda: False) -> int:
     """What was left unfinished, erasures, then events with their handlers, then old data."""
     unfinished.take_back_old(stop=stop)
     erasure.retry_pending(stop=stop)
-    events = 0 if stop() else follow_up.retry_pending(stop=stop)
+    events = 0
+    if not stop():
+        events = follow_up.retry_pending(stop=stop)
     if not stop():
         purge()
     return events
@@ -206,8 +210,9 @@ def refetch_due(application: Application, *, most: int) -> Generator[Refetched]:
 def refetch_these(ids: Iterable[int]) -> Generator[Refetched]:
     """Re-fetch these identities, due or not, one after another. Those without a grant are left."""
     rows = LinkedIdentity.objects.filter(under(conf.applications()))
+    rows = rows.filter(consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH)
     for pk in ids:
-        identity = rows.filter(pk=pk, consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH).first()
+        identity = rows.filter(pk=pk).first()
         if identity is not None:
             yield _refetch(identity)
 
@@ -237,7 +242,8 @@ def take_due(application: Application, most: int = ROWS_AT_ONCE) -> list[LinkedI
     with database.atomic():
         free = found.select_for_update(skip_locked=True)
         rows = list(free.order_by("refetch_due_at", "pk")[:most])
-        found.filter(pk__in=[row.pk for row in rows]).update(refetch_due_at=now + HIDDEN_FOR)
+        keys = [row.pk for row in rows]
+        found.filter(pk__in=keys).update(refetch_due_at=now + HIDDEN_FOR)
     random.shuffle(rows)
     return rows
 
@@ -247,6 +253,7 @@ def take_due(application: Application, most: int = ROWS_AT_ONCE) -> list[LinkedI
 
 def _refetch(identity: LinkedIdentity) -> Refetched:
     """Re-fetch a row that was just read. Its own trouble does not stop the others."""
+    alias = identity.application
     try:
         fetched = refetch.fetch(identity)
     except (OperationalError, InterfaceError):
@@ -258,7 +265,6 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
         _note(identity, error.code)
         return _outcome_of(identity, error)
     except Exception as error:  # noqa: BLE001  one identity must not stop the others
-        alias = identity.application
         log_trouble(LogEvent.REFETCH_FAILED, error, application=alias, row=identity.pk)
         _note(identity, "unexpected_error")
         return Refetched.FAILED
@@ -268,7 +274,7 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
     if fetched.failure is None:
         return Refetched.STORED
     _note(identity, fetched.failure.code)
-    log_failure(LogEvent.REFETCH_FAILED, fetched.failure, application=identity.application)
+    log_failure(LogEvent.REFETCH_FAILED, fetched.failure, application=alias)
     return Refetched.LEVEL_UNREAD
 
 
@@ -297,7 +303,8 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
     log_failure(LogEvent.REFETCH_FAILED, error, application=alias)
     if isinstance(error, exceptions.RateLimited):
         seconds = max(error.pause, SHORTEST_PAUSE)
-        runs.pause(conf.application(alias), until=timezone.now() + timedelta(seconds=seconds))
+        until = timezone.now() + timedelta(seconds=seconds)
+        runs.pause(conf.application(alias), until=until)
         return Refetched.NOT_NOW
     is_pending = isinstance(error, exceptions.RefreshPending)
     if is_pending or not isinstance(error, exceptions.ServiceUnavailable):
@@ -314,18 +321,20 @@ def purge() -> None:
     The claims once an hour: a shorter list of them is rare, and every claim is read. Events of an
     alias that is not set up any more are kept as long as the default application's.
     """
-    now, sites = timezone.now(), {site.alias: site for site in conf.applications()}
+    now = timezone.now()
+    sites = {site.alias: site for site in conf.applications()}
     strays = WebhookEvent.objects.exclude(application__in=sites)
     kept = [(WebhookEvent.objects.filter(application=alias), alias) for alias in sites]
     for events, alias in (*kept, (strays, conf.DEFAULT_ALIAS)):
-        old = events.filter(received_at__lt=now - timedelta(days=sites[alias].event_days))
+        oldest = now - timedelta(days=sites[alias].event_days)
+        old = events.filter(received_at__lt=oldest)
         _delete(old.order_by("received_at"))
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
     for site in sites.values():
         if site.keep_claims is not None and runs.begin_dropping(site):
-            held = StoredClaim.objects.filter(identity__application=site.alias)
-            _delete(held.exclude(claim_type__in=site.keep_claims))
+            stored = StoredClaim.objects.filter(identity__application=site.alias)
+            _delete(stored.exclude(claim_type__in=site.keep_claims))
 
 
 def _delete(rows: QuerySet[Any]) -> None:

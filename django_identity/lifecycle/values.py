@@ -44,7 +44,9 @@ class ClaimValue:
         """The text, or ``True`` if there is none. None if the claim is denied."""
         if self.text:
             return self.text
-        return True if self.affirms else None
+        if self.affirms:
+            return True
+        return None
 
     def is_proven(self, now: datetime) -> bool:
         """Whether a credential proves the claim, and it has not expired and is not revoked."""

@@ -84,8 +84,11 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     sessions.end_all(user_of(identity), application=identity.application)
     identity.session_epoch += 1
     identity.set_columns(NOTHING_HELD)
-    newest = max(at, identity.revoked_at or at)
-    identity.consent, identity.revoked_at, identity.revoked_by = Consent.REVOKED, newest, by
+    identity.consent = Consent.REVOKED
+    # Revocations arrive in any order. A late older one must not hide a newer one, by which a
+    # sign-in that began between the two is refused.
+    identity.revoked_at = max(at, identity.revoked_at or at)
+    identity.revoked_by = by
     identity.save()
 
 

@@ -146,6 +146,8 @@ def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
             yield RunningSandbox(api, server, said["Portal session token"])
         finally:
             process.terminate()
+            # After Ctrl-C the block itself would not wait for it.
+            process.wait()
 
 
 def _read_announcement(process: subprocess.Popen[str]) -> dict[str, str]:

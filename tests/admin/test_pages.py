@@ -151,11 +151,14 @@ def test_an_event_shows_its_payload_indented(operator: Client, identity: LinkedI
     text = page(operator, EVENT, event.pk)
     assert "\u202e" not in text
     assert "gpj\\u202e.exe" in text
-    WebhookEvent.objects.update(payload=None, event_id="", error="names_nobody")
+    nameless = {"payload": None, "event_id": "", "error": "names_nobody", "outcome": "failed"}
+    WebhookEvent.objects.update(**nameless)
     text = page(operator, EVENT, event.pk)
     for words in ("no longer held", "The event names nobody"):
         assert words in text
     assert "Replay it" not in text, "no handler of the site has failed"
+    WebhookEvent.objects.update(error="OperationalError", outcome="")
+    assert "The event could not be applied" in page(operator, EVENT, event.pk)
 
 
 def test_charts_are_tables(operator: Client, identity: LinkedIdentity) -> None:

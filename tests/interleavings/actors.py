@@ -100,7 +100,7 @@ def signs_out_everywhere(run: Run) -> str:
 
 def erases_the_account(run: Run) -> str:
     run.acts("erases the account")
-    erasure.erase_account(_user(run), application=conf.application())
+    erasure.erase_account(_user(run))
     run.facts["erased"].append((run.facts["user"], text_of(run.clock.now())))
     return "erased"
 

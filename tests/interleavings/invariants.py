@@ -108,7 +108,12 @@ def tokens_are_sent_once(run: Run) -> Iterator[str]:
 
 
 def deletions_erase(run: Run) -> Iterator[str]:
-    """After a deletion nothing of the subject is left, but what a later arrival brought."""
+    """After a deletion nothing of the subject is left, but what a later arrival brought.
+
+    After an erasure by the person, an operator or the site the account is gone. Accepted, and said
+    in ``docs/security.md``: a sign-in that began before the person's own erasure, and comes back
+    after it, makes a new account.
+    """
     for (alias, subject), truth in run.service.consents.items():
         since = [
             each for each in _arrivals(run, alias, subject) if each.approved_at > truth.deleted_at

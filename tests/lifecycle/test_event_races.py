@@ -78,7 +78,12 @@ def erased(identity: LinkedIdentity) -> int:
     return 200 if receipt.pk else 500
 
 
-@pytest.mark.parametrize("other", [disconnected, erased])
+def erased_as_a_subject(identity: LinkedIdentity) -> int:
+    place = (identity.application, identity.environment, identity.subject)
+    return 200 if erasure.erase_subject(*place).pk else 500
+
+
+@pytest.mark.parametrize("other", [disconnected, erased, erased_as_a_subject])
 def test_a_revocation_beside_the_persons_own_wish(other: Callable[[LinkedIdentity], int]) -> None:
     statuses: list[int] = []
     for number in range(PEOPLE):

@@ -18,8 +18,10 @@ def refetch(identity: LinkedIdentity) -> str:
     Must run outside any transaction.
     """
     outcome = next(upkeep.refetch_these([identity.pk]), Refetched.OVERTAKEN)
-    if outcome in (Refetched.STORED, Refetched.OVERTAKEN):
-        return "" if outcome is Refetched.STORED else outcome
+    if outcome is Refetched.STORED:
+        return ""
+    if outcome is Refetched.OVERTAKEN:
+        return outcome
     row = LinkedIdentity.objects.filter(pk=identity.pk).first()
     return (row and row.last_error) or outcome
 

@@ -67,7 +67,8 @@ class Overview:
 
 def overview_of(application: Application) -> Overview:
     """What needs attention now, and the figures, which ``kept`` may have."""
-    alias, environment = application.alias, application.environment
+    alias = application.alias
+    environment = application.environment
     figures = kept(f"{CACHE_KEY}.{alias}.{environment}", partial(_count, application))
     late = upkeep.due(application).filter(refetch_due_at__lte=timezone.now() - runs.LATE)
     pending = ErasureReceipt.objects.filter(application=alias, erased_at=None)
@@ -104,7 +105,8 @@ def with_erasures(identities: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdenti
 
 def _count(application: Application) -> Figures:
     """Count. The table of identities is read once, because nothing else is cheaper."""
-    now, identities = timezone.now(), LinkedIdentity.objects.under(application)
+    now = timezone.now()
+    identities = LinkedIdentity.objects.under(application)
     events = WebhookEvent.objects.filter(application=application.alias)
     linked = _per_day(identities, "created_at", now)
     received = _per_day(events, "received_at", now)

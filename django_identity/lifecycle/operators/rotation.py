@@ -7,9 +7,9 @@ from enum import StrEnum
 from django.db.models import QuerySet
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, database, vault
+from django_identity import conf, database
 from django_identity.exceptions import SealedValueUnreadable
-from django_identity.lifecycle import tokens
+from django_identity.lifecycle import sealing, tokens
 from django_identity.models import LinkedIdentity, TokenGrant
 
 ROWS_AT_ONCE = 200
@@ -52,8 +52,8 @@ def rotate_keys(
 
 def grants_behind(after: int) -> QuerySet[TokenGrant]:
     """The grants with a larger key that have tokens, in the order of their keys."""
-    held = TokenGrant.objects.filter(pk__gt=after, needs_reauthorization=False)
-    return held.select_related("identity").order_by("pk")
+    usable = TokenGrant.objects.filter(pk__gt=after, needs_reauthorization=False)
+    return usable.select_related("identity").order_by("pk")
 
 
 @sensitive_variables()
@@ -63,24 +63,23 @@ def _rotated(grant: TokenGrant) -> Rotated:
     if not _is_of_settings(identity):
         return Rotated.STRAY
 
-    keys = conf.application(identity.application).encryption_keys
     fresh = {}
     for column in SEALED:
-        sealed = getattr(grant, column)
-        if not sealed:
+        if not getattr(grant, column):
             continue
-        context = identity.sealing_context(column)
         try:
-            secret = vault.unseal(sealed, keys=keys, context=context)
+            secret = sealing.unseal(identity, grant, column)
         except SealedValueUnreadable:
             # An access token is replaced within the hour, by the refresh token.
             if column == "access_token" and grant.refresh_token:
                 continue
             return Rotated.UNREADABLE
-        fresh[column] = vault.seal(secret, keys=keys, context=context)
+        fresh[column] = sealing.seal(identity, secret, column)
 
     same = TokenGrant.objects.filter(pk=grant.pk, generation=grant.generation)
-    return Rotated.RESEALED if same.update(**fresh) else Rotated.OVERTAKEN
+    if same.update(**fresh):
+        return Rotated.RESEALED
+    return Rotated.OVERTAKEN
 
 
 def _is_of_settings(identity: LinkedIdentity) -> bool:

@@ -47,18 +47,18 @@ def timeline_of(identity: LinkedIdentity, *, longest: int = LONGEST) -> tuple[Ha
     Only the latest sign-in, code and re-fetch are stored.
     """
     happened = (*_own(identity), *_events(identity, longest))
-    return tuple(sorted(happened, key=lambda each: each.at, reverse=True)[:longest])
+    return tuple(sorted(happened, key=lambda entry: entry.at, reverse=True)[:longest])
 
 
 def activity_of(identity: LinkedIdentity) -> list[tuple[datetime, str]]:
     """For the person: when something happened, and its code, newest first."""
     activity: list[tuple[datetime, str]] = []
-    for each in timeline_of(identity, longest=MOST_FOR_PERSON):
-        if each.kind is Kind.EVENT:
-            activity.append((each.at, each.detail))
+    for entry in timeline_of(identity, longest=MOST_FOR_PERSON):
+        if entry.kind is Kind.EVENT:
+            activity.append((entry.at, entry.detail))
         # A failed re-fetch is the operators' to mend.
-        elif each.kind is not Kind.REFETCH_FAILED:
-            activity.append((each.at, each.kind))
+        elif entry.kind is not Kind.REFETCH_FAILED:
+            activity.append((entry.at, entry.kind))
     return activity
 
 
@@ -76,12 +76,14 @@ def _own(identity: LinkedIdentity) -> Iterator[Happening]:
         yield Happening(identity.credential_issued_at, Kind.REFETCHED)
     if identity.refetch_failed_at is not None:
         count = identity.refetch_failures
-        often = ngettext("%d time in a row", "%d times in a row", count) % count
+        often = ""
+        if count:
+            often = ngettext("%d time in a row", "%d times in a row", count) % count
         yield Happening(
             identity.refetch_failed_at,
             Kind.REFETCH_FAILED,
             detail=identity.last_error,
-            outcome=often if count else "",
+            outcome=often,
         )
 
 
@@ -89,5 +91,10 @@ def _events(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
     # An emptied event is of an earlier link of the subject, which may be another account's.
     events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest).exclude(subject="")
     for event in events.defer("payload").order_by("-occurred_at")[:longest]:
-        outcome, kind = event.outcome_in_words, event.event_type
-        yield Happening(event.occurred_at, Kind.EVENT, kind, outcome=outcome, event_id=event.pk)
+        yield Happening(
+            event.occurred_at,
+            Kind.EVENT,
+            detail=event.event_type,
+            outcome=event.outcome_in_words,
+            event_id=event.pk,
+        )

@@ -15,7 +15,7 @@ from django_identity.requirements import RequiredClaim
 from django_identity.testing.drill import findings
 from django_identity.testing.drill.doors import PARAMETERS, doors_of
 from django_identity.testing.drill.report import Report
-from django_identity.testing.drill.walk import Scene, SignInFailed, Visitor
+from django_identity.testing.drill.walk import Scene, StepFailed, Visitor
 from django_identity.testing.drill.world import Refused, own_world
 
 __all__ = ["Refused", "Report", "drill"]
@@ -36,8 +36,11 @@ def drill(
 
     ``examples``: paths of addresses with parameters. ``excluded``: addresses that are left out.
     """
-    every = site_map.with_answers(list(site_map.addresses()))
-    found = [address for address in every if address.url not in excluded]
+    by_url: dict[str, site_map.Address] = {}
+    for address in site_map.with_answers(list(site_map.addresses())):
+        # Of several views at one address Django calls the first.
+        by_url.setdefault(address.url, address)
+    found = [address for url, address in by_url.items() if url not in excluded]
     report = Report(untried=dict.fromkeys(excluded, "excluded"))
     doors = list(doors_of(found, report, examples=examples))
     for door in doors:
@@ -67,12 +70,12 @@ def drill(
             try:
                 parting.part()
                 person.walk()
-            except SignInFailed as failed:
+            except (StepFailed, AssertionError) as failed:
                 # Where addresses are the names of accounts, nobody signs up without one.
-                if number == WITHOUT_ADDRESS and str(failed) == "user_fields_refused":
-                    report.untried[WHO[number]] = f"the sign-in is refused, {failed}"
+                if number == WITHOUT_ADDRESS and str(failed).endswith("user_fields_refused"):
+                    report.untried[WHO[number]] = f"{failed}"
                 else:
-                    report.find(f"the sign-in of {WHO[number]} fails: {failed}")
+                    report.find(f"{WHO[number]} cannot go on: {failed}")
     return report
 
 

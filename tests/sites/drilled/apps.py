@@ -5,6 +5,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.signals import user_logged_in
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.signals import setting_changed
@@ -77,5 +78,7 @@ class DrilledConfig(AppConfig):
                 on_event("kyc.verified")(store)
             case "credentials":
                 setting_changed.connect(keep_settings)
+            case "signal":
+                user_logged_in.connect(lambda **_: 1 / 0, weak=False)
             case "raising":
                 signals.identity_linked.connect(lambda **_: 1 / 0, weak=False)

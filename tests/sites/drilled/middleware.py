@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import SESSION_KEY, get_user_model
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -28,6 +29,17 @@ def replaced_user(get_response: GetResponse) -> GetResponse:
         if key is not None:
             user = get_user_model().objects.filter(pk=key).first()
             request.user = user or request.user
+        return get_response(request)
+
+    return answer
+
+
+def no_posts(get_response: GetResponse) -> GetResponse:
+    """Nobody may post to the page that is named."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        if request.method == "POST" and settings.SITE_BREAKS in request.path:
+            return HttpResponseForbidden()
         return get_response(request)
 
     return answer

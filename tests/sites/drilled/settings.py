@@ -27,6 +27,8 @@ if SITE_BREAKS == "cached":
     ]
 if SITE_BREAKS == "user":
     MIDDLEWARE = [*MIDDLEWARE, "tests.sites.drilled.middleware.replaced_user"]
+if SITE_BREAKS in ("login", "webhook"):
+    MIDDLEWARE = ["tests.sites.drilled.middleware.no_posts", *MIDDLEWARE]
 if SITE_BREAKS == "session":
     SESSION_ENGINE = "tests.sites.drilled.sessions"
 if SITE_BREAKS == "database":

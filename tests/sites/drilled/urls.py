@@ -43,6 +43,7 @@ urlpatterns = [
     path("", home, name="home"),
     path("bar/", Bar.as_view()),
     path("wine/", wine if BREAKS == "template" else claim_required("age_over_18")(wine)),
+    path("bar/", kyc_level_required("level_9")(vault)),  # nobody gets there
     path("vault/", kyc_level_required("level_2")(vault)),
     path("identity/", include("django_identity.urls")),
 ]
