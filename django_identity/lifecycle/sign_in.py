@@ -25,7 +25,7 @@ from django_identity.lifecycle import key_sets, linking
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, digest
 from django_identity.service import ServiceClient
-from django_identity.service.answers import Profile
+from django_identity.service.answers import Profile, TokenAnswer
 from django_identity.service.authorization import authorization_url, code_verifier
 
 # Seconds from the button to the callback. A first verification at the service takes long.
@@ -205,12 +205,7 @@ def _learn(
 ) -> LinkRequest:
     """Exchange the code once and read the person's data, which must be about one subject."""
     client = ServiceClient(application)
-    keys = application.encryption_keys
-    context = request.sealing_context("code_verifier")
-    verifier = vault.unseal(request.code_verifier, keys=keys, context=context)
-    answer = client.exchange_code(
-        code=code, code_verifier=verifier, redirect_uri=request.redirect_uri
-    )
+    answer = _exchange(application, request, code)
     scopes = answer.scopes
     if scopes is None:
         # The service left the member out, so it granted what was asked for (RFC 6749 §5.1).
@@ -250,6 +245,16 @@ def _learn(
         subject=subject, scopes=scopes, profile=profile or Profile(id=subject), kyc=kyc,
         tokens=answer, claims=listed, proof=proof, unread=unread,
     )  # fmt: skip
+
+
+def _exchange(application: Application, request: AuthorizationRequest, code: str) -> TokenAnswer:
+    """Exchange the code once, with the verifier that only this site knows (RFC 7636 §4.5)."""
+    keys = application.encryption_keys
+    context = request.sealing_context("code_verifier")
+    verifier = vault.unseal(request.code_verifier, keys=keys, context=context)
+    return ServiceClient(application).exchange_code(
+        code=code, code_verifier=verifier, redirect_uri=request.redirect_uri
+    )
 
 
 def _code_of(error: exceptions.IdentityError) -> str:
