@@ -26,7 +26,7 @@ INDENTED = re.compile(r"::\n\n((?:    .*\n+)+)")
 # A comment that describes the name below it.
 DESCRIBED = re.compile(r"((?:^ *#: .*\n)+)^ *(\w+).* = .*$", re.MULTILINE)
 PLACES = {"service": "the service", "site": "the site", "name": "…"}
-WIDTH = 100
+WIDTH = 88
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
