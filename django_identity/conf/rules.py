@@ -1,19 +1,18 @@
 """The keys of ``DJANGO_IDENTITY`` with their parsers, and all mistakes that the keys may have."""
 
 import ipaddress
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from django_identity.conf import parsers
 from django_identity.secrets import Secret
 
 SETTING = "DJANGO_IDENTITY"
 SHORTEST_SECRET = 16
 REQUIRED: Any = object()
-Parser = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,95 +42,8 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{host}{port}"
 
 
-# The parsers: each returns the value for ``Application`` or raises ``ValueError``.
-
-
-def _valid(value: Any, is_valid: object) -> Any:
-    if not is_valid:
-        raise ValueError
-    return value
-
-
-def _text(value: Any) -> str:
-    is_text = isinstance(value, str) and value.strip() and value.isprintable()
-    return str(_valid(value, is_text))
-
-
-def _secret(value: object) -> Secret:
-    return Secret(_text(value))
-
-
-def _matching(pattern: str) -> Parser:
-    return lambda value: _valid(value, re.fullmatch(pattern, _text(value)))
-
-
-def _list_of(parser: Parser, *, least: int = 0) -> Parser:
-    def parse_all(value: Any) -> tuple[Any, ...]:
-        is_long_enough = isinstance(value, (list, tuple)) and len(value) >= least
-        return tuple(map(parser, _valid(value, is_long_enough)))
-
-    return parse_all
-
-
-def _between(least: Any, most: Any, *types: type) -> Parser:
-    return lambda value: _valid(value, type(value) in types and least <= value <= most)
-
-
-def _address(value: object) -> str:
-    parts = urlsplit(_text(value))
-    has_more = parts.query or parts.fragment or parts.username or parts.password
-    # What is no port raises ``ValueError``.
-    has_server = (
-        parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    )
-    return str(_valid(value, has_server and not has_more))
-
-
-def _base(value: object) -> str:
-    """A base address, to which paths are added."""
-    return _address(value).rstrip("/")
-
-
-def is_document_key(key: Mapping[str, Any]) -> bool:
-    """Whether this is a private JWK with a ``kid``, for one algorithm (RFC 8725 §3.1)."""
-    texts = [key.get(name) for name in ("kid", "alg", "kty", "d")]
-    is_strong = {
-        "RSA": len(str(key.get("n"))) >= SHORTEST_MODULUS,
-        "EC": key.get("crv") in CURVES,
-    }
-    return (
-        all(isinstance(text, str) and text for text in texts)
-        and key.get("use", "enc") == "enc"
-        and key["alg"] in DOCUMENT_ALGORITHMS.get(key["kty"], ())
-        and is_strong[key["kty"]]
-    )
-
-
-def _document_key(value: object) -> Any:
-    return _valid(value, isinstance(value, Mapping) and is_document_key(value))
-
-
-def _document_paths(value: Any) -> Mapping[str, str]:
-    """Paths below ``BASE_URL``, each with ``{subject}`` once."""
-    _valid(value, isinstance(value, Mapping) and value.keys() <= DOCUMENT_SCOPES)
-    return {scope: _document_path(path) for scope, path in value.items()}
-
-
-DOCUMENT_SCOPES = {"documents:metadata", "documents:read"}
-_document_path = _matching(r"(?a:(?:/\w[\w.~-]*)*/\{subject\}(?:/\w[\w.~-]*)*)")
-# By the type of the key. RSA-OAEP (SHA-1) is only for a site whose key says so.
-DOCUMENT_ALGORITHMS = {
-    "RSA": ("RSA-OAEP-256", "RSA-OAEP"),
-    "EC": ("ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"),
-}
-SHORTEST_MODULUS = 342  # 2048 bits in base64url
-CURVES = ("P-256", "P-384", "P-521")
-ALGORITHMS = ", ".join(map(", ".join, DOCUMENT_ALGORITHMS.values()))
-PRIVATE_JWKS = f"a list of private JWKs, each with kid and alg ({ALGORITHMS})"
-PATHS = "a dict from documents:metadata and documents:read to paths with {subject}"
 NAMING_SCOPES = ("profile:read", "claims:read")
 KYC_SCOPE = "kyc:read"
-MEMBER_PATH = r"[^.\s]+(?:\.[^.\s]+)*"
 SCOPES = ("profile:read", KYC_SCOPE, "claims:read")
 SERVICE_NAME = "identity"
 ADDRESSES = (
@@ -141,8 +53,8 @@ ADDRESSES = (
     "REDIRECT_URI",
     "SERVICE_ACCOUNT_URL",
 )
-_HOLDS = _between(timedelta(hours=1), timedelta(days=366), timedelta)
-_scopes = _list_of(_matching("[^ ]+"), least=1)
+_HOLDS = parsers.between(timedelta(hours=1), timedelta(days=366), timedelta)
+_scopes = parsers.list_of(parsers.matching("[^ ]+"), least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +64,14 @@ class Rule:
     A key whose default is None may be None.
     """
 
-    parse: Parser
+    parse: parsers.Parser
     wanted: str
     default: Any = REQUIRED
 
 
-def _key(parser: Parser, wanted: str, default: Any = REQUIRED, **options: Any) -> Any:
+def _key(
+    parser: parsers.Parser, wanted: str, default: Any = REQUIRED, **options: Any
+) -> Any:
     """A field of ``Application``, which is a key of the setting with its rule."""
     return field(metadata={"rule": Rule(parser, wanted, default)}, **options)
 
@@ -176,52 +90,64 @@ class Application:
     """
 
     alias: str
-    environment: str = _key(_matching("live|test"), '"live" or "test"')
-    base_url: str = _key(_base, "an http(s) address that ends in /api/v1")
-    auth_url: str = _key(_base, "an http(s) address")
-    api_origin: str = _key(_base, "an http(s) address without a path, or None", None)
+    environment: str = _key(parsers.matching("live|test"), '"live" or "test"')
+    base_url: str = _key(parsers.base, "an http(s) address that ends in /api/v1")
+    auth_url: str = _key(parsers.base, "an http(s) address")
+    api_origin: str = _key(
+        parsers.base, "an http(s) address without a path, or None", None
+    )
     # A colon ends the client id in Basic credentials (RFC 7617 §2).
-    client_id: str = _key(_matching("[^:]+"), "a text without a colon")
-    client_secret: Secret = _key(_secret, "a text")
-    webhook_secrets: tuple[Secret, ...] = _key(_list_of(_secret), "a list of texts", ())
+    client_id: str = _key(parsers.matching("[^:]+"), "a text without a colon")
+    client_secret: Secret = _key(parsers.secret, "a text")
+    webhook_secrets: tuple[Secret, ...] = _key(
+        parsers.list_of(parsers.secret), "a list of texts", ()
+    )
     scopes: tuple[str, ...] = _key(_scopes, "a list of scopes", SCOPES)
     later_scopes: tuple[str, ...] = _key(
-        _list_of(_matching("[^ ]+")), "a list of scopes", ()
+        parsers.list_of(parsers.matching("[^ ]+")), "a list of scopes", ()
     )
     keep_claims: tuple[str, ...] | None = _key(
-        _list_of(_matching("[^ =]+"), least=1), "a list of claims, or None", None
+        parsers.list_of(parsers.matching("[^ =]+"), least=1),
+        "a list of claims, or None",
+        None,
     )
     connect_scopes: tuple[str, ...] = _key(
         _scopes, "a list of scopes", ("profile:basic", "kyc:status")
     )
-    policy: str = _key(_text, "a dotted path", "django_identity.policy.IdentityPolicy")
+    policy: str = _key(
+        parsers.text, "a dotted path", "django_identity.policy.IdentityPolicy"
+    )
     encryption_keys: tuple[Secret, ...] = _key(
-        _list_of(_secret), "a list of texts, or None", None
+        parsers.list_of(parsers.secret), "a list of texts, or None", None
     )
     document_keys: tuple[Mapping[str, Any], ...] = _key(
-        _list_of(_document_key), PRIVATE_JWKS, (), repr=False
+        parsers.list_of(parsers.document_key), parsers.PRIVATE_JWKS, (), repr=False
     )
-    document_paths: Mapping[str, str] = _key(_document_paths, PATHS, {})
+    document_paths: Mapping[str, str] = _key(parsers.document_paths, parsers.PATHS, {})
     redirect_uri: str | None = _key(
-        _address, "the registered callback address, or None", None
+        parsers.address, "the registered callback address, or None", None
     )
     timeout: float = _key(
-        _between(0.001, 60, int, float), "a number of seconds up to 60", 10.0
+        parsers.between(0.001, 60, int, float), "a number of seconds up to 60", 10.0
     )
-    refetches_per_minute: int = _key(_between(1, 1_000_000, int), "a number", 1000)
+    refetches_per_minute: int = _key(
+        parsers.between(1, 1_000_000, int), "a number", 1000
+    )
     event_subject_paths: tuple[str, ...] = _key(
-        _list_of(_matching(MEMBER_PATH)),
+        parsers.list_of(parsers.matching(parsers.MEMBER_PATH)),
         "a list of paths such as data.user.id",
         ("data.user.user_id", "data.user.id", "user_id"),
     )
     # The handlers of an event are retried within a day.
-    event_days: int = _key(_between(2, 3650, int), "a number of days, at least 2", 180)
+    event_days: int = _key(
+        parsers.between(2, 3650, int), "a number of days, at least 2", 180
+    )
     kyc_holds: timedelta = _key(
         _HOLDS, "a timedelta from an hour to a year", timedelta(hours=48)
     )
-    service_name: str = _key(_text, "a text", SERVICE_NAME)
+    service_name: str = _key(parsers.text, "a text", SERVICE_NAME)
     service_account_url: str | None = _key(
-        _address, "an http(s) address, or None", None
+        parsers.address, "an http(s) address, or None", None
     )
 
 
@@ -329,7 +255,7 @@ def _document_problems(where: str, application: Application) -> Iterator[Problem
     lists = {"LATER_SCOPES": application.later_scopes, "SCOPES": application.scopes}
     asked_in = {scope: name for name, scopes in lists.items() for scope in scopes}
     for scope in sorted(
-        DOCUMENT_SCOPES & asked_in.keys() - application.document_paths.keys()
+        parsers.DOCUMENT_SCOPES & asked_in.keys() - application.document_paths.keys()
     ):
         hint = (
             f"Set DOCUMENT_PATHS, with the path that the service named for {scope} when it "

@@ -11,7 +11,7 @@ from django.views.decorators.debug import sensitive_variables
 from joserfc import jwe, jwk
 
 from django_identity import strict_json
-from django_identity.conf import rules
+from django_identity.conf import parsers
 from django_identity.credentials import base64url
 from django_identity.exceptions import DocumentUnreadable
 
@@ -84,7 +84,9 @@ def _opened(
     if has_encrypted_key == (header["alg"] == "ECDH-ES"):
         return None
 
-    fitting = [key for key in keys if rules.is_document_key(key) and _fits(header, key)]
+    fitting = [
+        key for key in keys if parsers.is_document_key(key) and _fits(header, key)
+    ]
     registry = Registry(algorithms=[header["alg"], *CONTENT_ENCRYPTIONS])
     for key in fitting[:MOST_KEYS_TRIED]:
         # Encrypted to another key, or changed: the library raises errors of any class.

@@ -99,3 +99,8 @@ def outcome_of(response: Any) -> str:
     if status in (401, 403) or response.headers.get("Location", "").startswith(ways_in):
         return CLOSED
     return OPEN if status < 400 or status == 405 else str(status)
+
+
+def new_browser() -> Client:
+    """One that gets the site's page for an error, and not the error."""
+    return Client(raise_request_exception=False)

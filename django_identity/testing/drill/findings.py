@@ -3,12 +3,14 @@
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.utils.cache import get_max_age
 from django.utils.module_loading import import_string
 
+from django_identity import conf, policy
 from django_identity.gates.site_map import Address
 from django_identity.testing.drill.doors import Door
 
@@ -82,3 +84,18 @@ def described(error: BaseException) -> str:
     own = [frame for frame in trace if "site-packages" not in frame.filename]
     place = (own or trace)[-1]
     return f"{type(error).__name__} in {place.filename}, line {place.lineno}: {error}"
+
+
+def files_of_media() -> set[Path]:
+    """All files under MEDIA, by their names there."""
+    media = Path(settings.MEDIA_ROOT)
+    return {path.relative_to(media) for path in media.rglob("*") if path.is_file()}
+
+
+def error_of_policy(user: Any) -> str:
+    """What the site's own code raises in an erasure. The receipt has only the error's class."""
+    try:
+        policy.load(conf.applications()[0].policy).erase_user(user)
+    except Exception as error:  # noqa: BLE001  it is the site's own code
+        return described(error)
+    return ""

@@ -5,16 +5,14 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
-from django.test import Client
 from django.utils import timezone
 
-from django_identity import conf, database, policy, signals
+from django_identity import conf, database, signals
 from django_identity.backends import BACKEND_PATH
 from django_identity.event_types import EventType
 from django_identity.gates.gate import missing_to
@@ -28,8 +26,7 @@ from django_identity.models import (
 )
 from django_identity.requirements import RequiredClaim, RequiredLevel, Requirement
 from django_identity.testing import browser as pages
-from django_identity.testing.drill import findings
-from django_identity.testing.drill.doors import CLOSED, OPEN, Door, outcome_of
+from django_identity.testing.drill import doors, findings
 from django_identity.testing.drill.report import (
     NOBODY_CAN_TELL,
     RIGHT,
@@ -60,7 +57,7 @@ class Scene:
     """What all people share. ``open_pages``: paths of pages without a gate."""
 
     sandbox: RunningSandbox
-    doors: Sequence[Door]
+    doors: Sequence[doors.Door]
     open_pages: Sequence[str]
     report: Report
 
@@ -80,7 +77,7 @@ class Visitor:
         self.names = (account["first_name"], account["last_name"])
         self.person = scene.sandbox.create_person(**account)
         self.identities = LinkedIdentity.objects.filter(subject=self.person.user_id)
-        self.browser = new_browser()
+        self.browser = doors.new_browser()
         # The paths that were open, and are again once everything is proven again.
         self.opened: set[str] = set()
 
@@ -118,7 +115,7 @@ class Visitor:
 
     def walk(self) -> None:
         """Everything but the parting, which is another person's."""
-        files = _files()
+        files = findings.files_of_media()
         self.visit(Step.NOBODY)
         self.sign_in()
         self.visit(Step.UNPROVEN, self.proofs)
@@ -127,7 +124,7 @@ class Visitor:
         hidden = self.links() - links
         self.revoke()
         for link in hidden.difference(door.path for door in self.scene.doors):
-            if outcome_of(self.browser.get(link, secure=True)) == OPEN:
+            if doors.outcome_of(self.browser.get(link, secure=True)) == doors.OPEN:
                 self.report.find(
                     f"`{link}` is hidden by a template alone: its view has no gate"
                 )
@@ -135,7 +132,7 @@ class Visitor:
         self.end_consent()
         self.run_out()
         self.erase()
-        for path in _files() - files:
+        for path in findings.files_of_media() - files:
             self.report.find(
                 f"the file `{path}` is still there when its person is erased"
             )
@@ -154,7 +151,7 @@ class Visitor:
         found: set[str] = set()
         for page in self.scene.open_pages:
             # A GET of another one may do something, such as sign out.
-            if new_browser().get(page, secure=True).status_code == 200:
+            if doors.new_browser().get(page, secure=True).status_code == 200:
                 text = self.browser.get(page, secure=True).content.decode()
                 found |= {*re.findall(r'href="(/[^"#?]*)', text)}
         return found
@@ -202,7 +199,7 @@ class Visitor:
             self.report.find("tokens are still stored after the end of the consent")
 
         former = self.browser
-        self.browser = new_browser()
+        self.browser = doors.new_browser()
         self.prove()
         present = self.browser
         self.browser = former
@@ -234,7 +231,7 @@ class Visitor:
         user.save()
         # A new password has ended the session.
         self.sign_in()
-        other = new_browser()
+        other = doors.new_browser()
         other.force_login(user, backend=others[0])
         for application in conf.applications():
             other.post(
@@ -246,7 +243,7 @@ class Visitor:
         self.visit(Step.DISCONNECTED)
         self.browser = other
         self.visit(Step.OTHER_WAY)
-        self.browser = new_browser()
+        self.browser = doors.new_browser()
         with suppress(StepFailed):
             self.sign_in()
         if self.browser.session.get(SESSION_KEY) == str(user.pk):
@@ -263,7 +260,7 @@ class Visitor:
         receipt = ErasureReceipt.objects.latest("pk")
         if receipt.erased_at is None:
             self.report.find(
-                f"an erasure waits: {receipt.error}. {_error_of_policy(user)}"
+                f"an erasure waits: {receipt.error}. {findings.error_of_policy(user)}"
             )
         elif receipt.account_kept:
             self.report.untried[Step.ERASED] = (
@@ -310,7 +307,7 @@ class Visitor:
                 }
             )
 
-    def has(self, door: Door) -> bool:
+    def has(self, door: doors.Door) -> bool:
         """Whether the person has what the gates ask for, by what the site has stored."""
         user = self.user
         session = self.browser.session
@@ -321,7 +318,7 @@ class Visitor:
         return True
 
     def wrong_with(
-        self, door: Door, step: Step, response: Any, *, must_open: bool
+        self, door: doors.Door, step: Step, response: Any, *, must_open: bool
     ) -> str | None:
         """What is wrong: an empty text for nothing, None if nobody can tell."""
         if response.status_code >= 500:
@@ -329,42 +326,22 @@ class Visitor:
         if step in SIGNED_OUT and response.wsgi_request.user.is_authenticated:
             cause = findings.replaced_user(response) or settings.SESSION_ENGINE
             return f"somebody is signed in, step “{step}”: {cause}"
-        outcome = outcome_of(response)
+        outcome = doors.outcome_of(response)
         if must_open:
             self.report.untried.pop(door.path, None)
-        if outcome not in (OPEN, CLOSED):
+        if outcome not in (doors.OPEN, doors.CLOSED):
             self.report.untried[door.path] = (
                 f"it answers {outcome} at the step “{step}”"
             )
             return None
-        if must_open != (outcome == OPEN):
-            if outcome == OPEN and door.has_own_page:
+        if must_open != (outcome == doors.OPEN):
+            if outcome == doors.OPEN and door.has_own_page:
                 return None
             return f"`{door.path}` is {outcome}: {findings.cause_of(door, response)}"
-        if step is Step.UNPROVEN and outcome == CLOSED:
+        if step is Step.UNPROVEN and outcome == doors.CLOSED:
             text = unquote(
                 response.headers.get("Location", "") + response.content.decode()
             )
             if not any(str(each) in text for each in door.asked):
                 return f"`{door.path}` does not say what is missing"
         return findings.cached(door.path, response)
-
-
-def new_browser() -> Client:
-    """One that gets the site's page for an error, and not the error."""
-    return Client(raise_request_exception=False)
-
-
-def _files() -> set[Path]:
-    """All files under MEDIA, by their names there."""
-    media = Path(settings.MEDIA_ROOT)
-    return {path.relative_to(media) for path in media.rglob("*") if path.is_file()}
-
-
-def _error_of_policy(user: Any) -> str:
-    """What the site's own code raises in an erasure. The receipt has only the error's class."""
-    try:
-        policy.load(conf.applications()[0].policy).erase_user(user)
-    except Exception as error:  # noqa: BLE001  it is the site's own code
-        return findings.described(error)
-    return ""
