@@ -14,7 +14,7 @@ from example_project.demo.members import MEMBERS, Member
 from example_project.demo.walk import StepFailed
 
 CODE = re.compile(r'<code id="connect-code">(CNX-[A-Z0-9]{4}-[A-Z0-9]{4})</code>')
-GET_VERIFIED = re.compile(r'href="([^"]+)"[^>]*>Get verified<')
+ADD_PROOF = re.compile(r'href="([^"]+)"[^>]*>Add proof of address<')
 ELEVEN_MINUTES = 660
 
 
@@ -156,13 +156,13 @@ class ConnectWalk:
         self._prove(
             "invalid_connect_code" in page, "after eleven minutes a code has run out"
         )
-        self._prove("Make a new code" in page, "and the page says to make a new one")
+        self._prove("Make a new one" in page, "and the page says to make a new one")
         self._tell("clock", reset=True)
 
     def _a_policy_failure(self) -> None:
         self._ask_for_proof_of_address(asked=True)
         page = self._hand_in(self._make_code())
-        link = GET_VERIFIED.search(page)
+        link = ADD_PROOF.search(page)
         self._prove(
             link is not None, "the site needs more: the page links to where one gets it"
         )
