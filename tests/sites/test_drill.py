@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from example_project.demo.processes import ROOT
+from tests.effort import spread
 from tests.sandbox.receiver import until
 
 #: What ``$SITE_BREAKS`` breaks -> what is found.
@@ -92,7 +93,7 @@ def test_a_broken_promise_is_found(breaks: str) -> None:
     assert any(re.match(FOUND[breaks], sentence) for sentence in found), found
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", spread(KINDS, every=2))
 def test_a_site_of_another_kind_is_clean(kind: str) -> None:
     """Where people have e-mail addresses for names, one without is refused, and that is said."""
     said = drilled("", site=kind)
