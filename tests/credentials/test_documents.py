@@ -166,7 +166,7 @@ def test_anything_else_is_unreadable(document: str) -> None:
     assert private(EC)[0]["d"] not in str([frame.locals for frame in ours])
 
 
-@effort(few=40, many=1000)
+@effort(few=15, many=1000)
 @given(st.data())
 def test_no_changed_header_opens(data: st.DataObject) -> None:
     """Members of any type, in a header that is otherwise ours: one error, whatever it holds."""

@@ -24,7 +24,7 @@ from tests.effort import effort
 from tests.test_strict_json import VALUES
 
 R = RejectionReason
-tries = effort(few=40, many=1000)
+tries = effort(few=20, many=1000)
 ALPHABET = string.ascii_letters + string.digits + "-_"
 VALID = credential()
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
