@@ -98,8 +98,8 @@ def note_arrival(request: HttpRequest, linked: Linked) -> None:
     """
     former_key = request.session.session_key
     bind_again(request, linked.identity)
-    if linked.session is not None:
-        begin_session(request, linked.user, linked.session)
+    if linked.session_identity is not None:
+        begin_session(request, linked.user, linked.session_identity)
     step_up.note(request.session, linked.identity, former_key=former_key)
 
 

@@ -70,7 +70,7 @@ def signs_in(
     callback = sign_in.Callback(state, code)
     done = sign_in.complete(application, callback, browser_key=BROWSER_KEY, user=user)
     if done.linked is not None:
-        session = done.linked.session
+        session = done.linked.session_identity
         mark = sessions.mark_of(session) if session else ""
         user_id = done.linked.user.pk
         run.facts["arrived"].append(Arrived(alias, subject, approved_at, user_id, mark))
