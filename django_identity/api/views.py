@@ -133,7 +133,10 @@ class LoginView(_Endpoint):
                 {"scope": _("The site does not ask for this.")}, "scope_refused"
             )
         address, browser_key = begin_sign_in(
-            request, self.application, next_url=asked["next"], more=asked["scope"]
+            request,
+            self.application,
+            next_url=asked["next"],
+            later_scope=asked["scope"],
         )
         response = self.answer({"authorization_url": address})
         set_browser_cookie(response, browser_key, request=request)

@@ -21,11 +21,11 @@ from django_identity.lifecycle import linking, withdrawal
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.logs import LogEvent, log
 from django_identity.models import ConnectRedemption, Consent, LinkedIdentity
+from django_identity.models.flows import COMPLETED
 from django_identity.service import ServiceClient
 from django_identity.service.connect import ConnectAnswer, code_in
 
 SALT = "django_identity.redemptions"
-COMPLETED = "completed"
 CODE_LIFETIME = timedelta(minutes=10)
 # Codes that one person may enter in the lifetime of a code.
 MOST_TRIES = 5

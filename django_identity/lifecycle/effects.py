@@ -39,7 +39,7 @@ def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
     effect = EFFECTS[kind.effect]
     if kind.always:
         return effect(identity, row)
-    if kind.effect is Effect.STATE_LEVEL and not kyc.is_covered(identity):
+    if kind.effect is Effect.STATE_LEVEL and not identity.allows(*kyc.SCOPES):
         row.payload = None
         return EventOutcome.IGNORED
 
@@ -111,7 +111,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
             claims = of_provider
         older = Q(revoked_at=None) | Q(revoked_at__lt=since)
         claims.filter(older).update(revoked_at=since)
-    if kyc.is_about_level(event) and kyc.is_covered(identity):
+    if kyc.is_about_level(event) and identity.allows(*kyc.SCOPES):
         kyc.state(identity, kyc.NOTHING_STATED, event)
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
     return refetch_due(identity, event)

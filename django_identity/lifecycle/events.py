@@ -168,7 +168,7 @@ def _add_content(row: WebhookEvent, identity: LinkedIdentity, event: Event) -> N
     if not row.subject or row.event_id:
         return
     is_level = kind_of(row.event_type).effect is Effect.STATE_LEVEL
-    if is_level and not kyc.is_covered(identity):
+    if is_level and not identity.allows(*kyc.SCOPES):
         return
     row.keep(event)
     _set_due(row)

@@ -11,7 +11,7 @@ from typing import Any
 from django_identity import conf, signals
 from django_identity.event_types import ABOUT_LEVEL, kind_of
 from django_identity.lifecycle import clocks
-from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from django_identity.models import LinkedIdentity, WebhookEvent
 from django_identity.service.answers import KycStatus
 from django_identity.service.webhooks import VERIFIED, NamedClaim
 
@@ -23,13 +23,6 @@ SCOPES = frozenset({SCOPE, "kyc:status"})
 HELD_BY_CODE = timedelta(days=30)
 #: What the end of the KYC claim says about the level.
 NOTHING_STATED = KycStatus(kyc_level="", status="", provider="", verified_at=None)
-
-
-def is_covered(identity: LinkedIdentity) -> bool:
-    """Whether the person's consent covers KYC."""
-    return identity.consent == Consent.GRANTED and not SCOPES.isdisjoint(
-        identity.scopes
-    )
 
 
 def holds_until(identity: LinkedIdentity) -> datetime | None:

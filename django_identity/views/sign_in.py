@@ -56,9 +56,9 @@ def login(request: HttpRequest, application: conf.Application) -> HttpResponseBa
     if request.method != "POST":
         return _button_page(request, application)
     next_url = flow.safe_next(request.POST.get("next", ""))
-    more = request.POST.get("scope", "")
+    later_scope = request.POST.get("scope", "")
     address, browser_key = begin_sign_in(
-        request, application, next_url=next_url, more=more
+        request, application, next_url=next_url, later_scope=later_scope
     )
     response = HttpResponseRedirect(address)
     set_browser_cookie(response, browser_key, request=request)
@@ -109,20 +109,20 @@ def _button_page(request: HttpRequest, application: conf.Application) -> HttpRes
     asked = str(requirement or "")
     is_later = asked in application.later_scopes
     user = flow.signed_in_user(request)
-    purpose, scopes = sign_in.asked_of(user, application=application, more=asked)
+    plan = sign_in.plan_for(user, application=application, later_scope=asked)
     holds = standing.standing_of(user, application=application.alias)
     shortfall = holds.shortfall(requirement) if requirement else None
     context = {
-        "purpose": purpose,
+        "purpose": plan.purpose,
         "next": next_url,
         "missing": asked,
         "scope": asked if is_later else "",
         "shortfall": shortfall,
         "advice": advice.advice_on(shortfall, request, application) if user else None,
-        "scopes": explained(application, scopes),
+        "scopes": explained(application, plan.scopes),
         "why": why_asked(application, asked),
         # A Connect code brings a KYC level and no claims, to whom no full sign-in has verified.
-        "offers_code": (purpose == Purpose.LINK or holds.identity.connect_only)
+        "offers_code": (plan.purpose == Purpose.LINK or holds.identity.connect_only)
         and (not asked or is_level(asked)),
         "local_sign_in_url": None
         if user
@@ -154,11 +154,15 @@ def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:
 
 
 def begin_sign_in(
-    request: HttpRequest, application: conf.Application, *, next_url: str, more: str
+    request: HttpRequest,
+    application: conf.Application,
+    *,
+    next_url: str,
+    later_scope: str,
 ) -> tuple[str, str]:
     """Begin a sign-in for this browser. ``next_url`` is a page to which it may lead.
 
-    ``more``: a scope of ``LATER_SCOPES``; any other text asks for nothing more.
+    ``later_scope``: one of ``LATER_SCOPES``; any other text asks for nothing more.
 
     Returns the address to which the browser is sent, and the key for ``set_browser_cookie``.
     """
@@ -172,7 +176,7 @@ def begin_sign_in(
         next_url=next_url,
         redirect_uri=redirect_uri,
         browser_key=browser_key,
-        more=more,
+        later_scope=later_scope,
     )
     return address, browser_key
 
