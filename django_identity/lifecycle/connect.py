@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, policy
 from django_identity.conf import Application
-from django_identity.lifecycle import linking, withdrawal
+from django_identity.lifecycle import disconnecting, linking
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.logs import LogEvent, log
 from django_identity.models import ConnectRedemption, Consent, LinkedIdentity
@@ -41,13 +41,13 @@ def identity_of(
 def undo(user: AbstractBaseUser, *, application: Application) -> bool:
     """Remove the link that a code made. Returns False if there is none, or a sign-in confirmed it.
 
-    Raises like ``withdrawal.disconnect``.
+    Raises like ``disconnecting.disconnect``.
     """
     identity = identity_of(user, application=application)
     return (
         identity is not None
         and identity.connect_only
-        and withdrawal.disconnect(identity)
+        and disconnecting.disconnect(identity)
     )
 
 

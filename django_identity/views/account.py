@@ -12,7 +12,13 @@ from django_identity import policy
 from django_identity.backends import end_unlinked_session
 from django_identity.conf import Application
 from django_identity.exceptions import NoOtherWayIn
-from django_identity.lifecycle import dossier, erasure, sessions, standing, withdrawal
+from django_identity.lifecycle import (
+    disconnecting,
+    dossier,
+    erasure,
+    sessions,
+    standing,
+)
 from django_identity.lifecycle.operators import timeline
 from django_identity.logs import LogEvent, log
 from django_identity.texts import advice
@@ -94,7 +100,7 @@ def disconnect(
     """
     if request.method == "POST":
         try:
-            was_linked = withdrawal.leave(user, application=application)
+            was_linked = disconnecting.leave(user, application=application)
         except NoOtherWayIn:
             # The page says so.
             return redirect(address_of("disconnect", application))
@@ -102,7 +108,7 @@ def disconnect(
             end_unlinked_session(request)
             log(LogEvent.DISCONNECTED, application=application.alias)
         return page(request, application, "django_identity/disconnected.html")
-    parting = withdrawal.parting(user, alias=application.alias)
+    parting = disconnecting.parting(user, alias=application.alias)
     if parting is None:
         return redirect(address_of("account", application))
     site = policy.load(application.policy)

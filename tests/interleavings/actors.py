@@ -14,13 +14,13 @@ from django.contrib.auth.models import User
 from django_identity import conf
 from django_identity.lifecycle import (
     connect,
+    disconnecting,
     erasure,
     events,
     sessions,
     sign_in,
     tokens,
     upkeep,
-    withdrawal,
 )
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity, WebhookEvent
@@ -90,7 +90,7 @@ def enters_code(run: Run) -> str:
 
 def disconnects(run: Run) -> str:
     run.acts("disconnects")
-    if withdrawal.leave(_user(run), application=conf.application()):
+    if disconnecting.leave(_user(run), application=conf.application()):
         _end_sessions(run)
     return "disconnected"
 
