@@ -70,7 +70,6 @@ def asked(service: FakeService) -> list[str]:
         (fake_service.reset, "service_unavailable"),
         *((http(("{" + members + "}").encode()), "malformed_answer") for members in MISTYPED),
     ],
-    ids=lambda value: getattr(value, "__name__", None) or str(value)[:30],
 )  # fmt: skip
 def test_a_bad_token_answer_ends_in_a_page_and_makes_nobody(
     client: Client, service: FakeService, refused: Any,

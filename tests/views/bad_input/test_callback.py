@@ -55,7 +55,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
         ),
         ("error=%00%22&state={state}", "authorization_refused"),
     ],
-    ids=lambda value: value[:30],
 )
 def test_a_malformed_callback_asks_nothing_of_the_service(
     client: Client, service: FakeService, refused: Any, query: str, code: str
