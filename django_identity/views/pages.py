@@ -1,7 +1,7 @@
 """Pages for people: their addresses, the names that all of them use, what is said on them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -78,17 +78,19 @@ def tell(request: HttpRequest, message: str) -> None:
     messages.success(request, message, extra_tags=OURS, fail_silently=True)
 
 
-def why_asked(application: Application, *asked: str) -> list[tuple[str, str]]:
-    """Each scope, claim or level of ``asked``, with the site's own explanation or an empty text.
+def why_asked(application: Application, asked: str) -> str:
+    """The site's own explanation of a scope, a claim or a level, or an empty text.
 
     A claim with values may have one of its own, or that of the claim's name.
     """
     reasons = policy.load(application.policy).reasons
-    explained: list[tuple[str, str]] = []
-    for each in asked:
-        claim_type = each.partition("=")[0]
-        explained.append((each, str(reasons.get(each) or reasons.get(claim_type, ""))))
-    return explained
+    claim_type = asked.partition("=")[0]
+    return str(reasons.get(asked) or reasons.get(claim_type, ""))
+
+
+def explained(application: Application, scopes: Iterable[str]) -> list[tuple[str, str]]:
+    """Each scope with the site's own explanation."""
+    return [(scope, why_asked(application, scope)) for scope in scopes]
 
 
 def error_page(

@@ -33,6 +33,7 @@ from django_identity.texts import advice, labels
 from django_identity.views import flow
 from django_identity.views.pages import (
     address_of,
+    explained,
     page,
     path_of,
     status_words,
@@ -118,8 +119,8 @@ def _button_page(request: HttpRequest, application: conf.Application) -> HttpRes
         "scope": asked if is_later else "",
         "shortfall": shortfall,
         "advice": advice.advice_on(shortfall, request, application) if user else None,
-        "scopes": why_asked(application, *scopes),
-        "why": why_asked(application, asked)[0][1],
+        "scopes": explained(application, scopes),
+        "why": why_asked(application, asked),
         # A Connect code brings a KYC level and no claims, to whom no full sign-in has verified.
         "offers_code": (purpose == Purpose.LINK or holds.identity.connect_only)
         and (not asked or is_level(asked)),
