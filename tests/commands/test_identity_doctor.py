@@ -415,16 +415,6 @@ def test_no_probe_asks_nothing(site: Site) -> None:
     assert site.service.calls("token") == 0
 
 
-@pytest.mark.urls("tests.gates.asking")
-def test_a_later_scope_for_which_no_gate_asks(site: Site) -> None:
-    site.configure(
-        LATER_SCOPES=["documents:read", "documents:metadata"], DOCUMENT_KEYS=[]
-    )
-    out = run("identity_doctor").out
-    assert "no gate asks for documents:metadata" in out
-    assert "no gate asks for documents:read" not in out
-
-
 def test_the_number_of_queries_is_bounded(site: Site) -> None:
     """However much is stored and wrong."""
 
