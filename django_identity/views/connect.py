@@ -19,9 +19,9 @@ from django_identity.views import flow
 from django_identity.views.pages import (
     address_of,
     error_page,
+    explained,
     page,
     status_words,
-    why_asked,
 )
 
 # The errors that a person mends by typing the code again, or another one.
@@ -86,7 +86,7 @@ def _page(
     context: dict[str, Any] = {
         "longest": LONGEST_PASTE,
         "next": next_url,
-        "scopes": why_asked(application, *application.connect_scopes),
+        "scopes": explained(application, application.connect_scopes),
     }
     template = "django_identity/connect.html"
     if error is None:

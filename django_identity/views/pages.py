@@ -1,7 +1,7 @@
 """Pages for people: their addresses, the names that all of them use, what is said on them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -79,18 +79,19 @@ def tell(request: HttpRequest, message: str) -> None:
     messages.success(request, message, extra_tags=OURS, fail_silently=True)
 
 
-def why_asked(application: Application, *asked: str) -> list[tuple[str, str]]:
-    """Each scope, claim or level of ``asked``, with the site's own explanation or an empty text.
+def why_asked(application: Application, asked: str) -> str:
+    """The site's own explanation of a scope, a claim or a level, or an empty text.
 
     A claim with values may have one of its own, or that of the claim's name.
     """
     reasons = policy.load(application.policy).reasons
-    explained: list[tuple[str, str]] = []
-    for requirement in asked:
-        claim_type = requirement.partition("=")[0]
-        reason = reasons.get(requirement) or reasons.get(claim_type, "")
-        explained.append((requirement, str(reason)))
-    return explained
+    claim_type = asked.partition("=")[0]
+    return str(reasons.get(asked) or reasons.get(claim_type, ""))
+
+
+def explained(application: Application, scopes: Iterable[str]) -> list[tuple[str, str]]:
+    """Each scope with the site's own explanation."""
+    return [(scope, why_asked(application, scope)) for scope in scopes]
 
 
 def error_page(

@@ -34,6 +34,7 @@ from django_identity.texts import advice, labels
 from django_identity.views import flow
 from django_identity.views.pages import (
     address_of,
+    explained,
     page,
     path_of,
     status_words,
@@ -121,8 +122,8 @@ def _button_page(request: HttpRequest, application: conf.Application) -> HttpRes
         "missing": asked,
         "scope": asked if asked in application.later_scopes else "",
         "shortfall": shortfall,
-        "scopes": why_asked(application, *scopes),
-        "why": why_asked(application, asked)[0][1],
+        "scopes": explained(application, scopes),
+        "why": why_asked(application, asked),
         "offers_code": takes_code and (not asked or is_level(asked)),
     }
     if user is None:
