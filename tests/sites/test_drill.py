@@ -2,8 +2,10 @@
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,24 @@ def test_where_it_cannot_run_it_says_why(breaks: str, tmp_path: Path) -> None:
     assert REFUSED[breaks] in said.stderr
     assert "Traceback" not in said.stderr
     assert database.read_bytes() == b"of the site"
+
+
+@pytest.mark.parametrize("breaks", ["pooled", "kept"])
+def test_connections_to_the_database_of_the_site_are_not_used(
+    breaks: str, tmp_path: Path
+) -> None:
+    """Those of Django's pools end before it begins. With others it does not run."""
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.sites.drilled.settings"}
+    env["SITE_FOLDER"] = str(tmp_path)
+    command = [sys.executable, "-m", "django", "migrate", "--verbosity", "0"]
+    subprocess.run(command, cwd=ROOT, env=env, check=True)
+    said = drilled(breaks, SITE_FOLDER=str(tmp_path))
+    if breaks == "kept":
+        assert REFUSED["database"] in said.stderr
+    else:
+        assert said.returncode == 0, said.stdout + said.stderr
+    with closing(sqlite3.connect(tmp_path / "site.sqlite3")) as site:
+        assert site.execute("SELECT COUNT(*) FROM auth_user").fetchone() == (0,)
 
 
 @pytest.mark.parametrize("breaks", NOT_TRIED)

@@ -9,6 +9,7 @@ from django.contrib.auth.signals import user_logged_in
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.signals import setting_changed
+from django.db import connection
 from django.db.models.signals import post_save
 
 from django_identity import signals
@@ -80,5 +81,8 @@ class DrilledConfig(AppConfig):
                 setting_changed.connect(keep_settings)
             case "signal":
                 user_logged_in.connect(lambda **_: 1 / 0, weak=False)
+            case "pooled" | "kept":
+                # As a URLconf does whose choices are rows.
+                connection.ensure_connection()
             case "raising":
                 signals.identity_linked.connect(lambda **_: 1 / 0, weak=False)
