@@ -2,11 +2,14 @@
 
 import os
 import re
+import socket
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -138,6 +141,27 @@ def test_connections_to_the_database_of_the_site_are_not_used(
         assert said.returncode == 0, said.stdout + said.stderr
     with closing(sqlite3.connect(tmp_path / "site.sqlite3")) as site:
         assert site.execute("SELECT COUNT(*) FROM auth_user").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("breaks", ["early", "late"])
+def test_no_broker_is_asked_that_apps_do_not_know(breaks: str) -> None:
+    """Where the URLconf imports the Celery app, or the first task."""
+    asked: list[Any] = []
+
+    def accept(broker: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                held, address = broker.accept()
+                asked.append(address)
+                held.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+        Thread(target=accept, args=[broker], daemon=True).start()
+        port = broker.getsockname()[1]
+        said = drilled(breaks, SITE_BROKER=f"redis://127.0.0.1:{port}/0")
+        broker.shutdown(socket.SHUT_RDWR)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert asked == []
 
 
 @pytest.mark.parametrize("breaks", NOT_TRIED)

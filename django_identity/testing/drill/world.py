@@ -29,7 +29,13 @@ LOCAL_CACHE = {
     "OPTIONS": {},
 }
 STATIC_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-TASKS_HERE = {"BACKEND": "django.tasks.backends.immediate.ImmediateBackend"}
+# Without the names of queues it takes any.
+TASKS_HERE = {
+    "BACKEND": "django.tasks.backends.immediate.ImmediateBackend",
+    "QUEUES": [],
+}
+# For a Celery app that the site imports later.
+CELERY_HERE = {"CELERY_BROKER_URL": "memory://", "CELERY_TASK_ALWAYS_EAGER": True}
 # What is the site's own, beside the client's credentials.
 NOT_OURS: dict[str, Any] = {
     "API_ORIGIN": None,
@@ -130,6 +136,7 @@ def _local_settings(media: str) -> dict[str, Any]:
         },
         "TASKS": dict.fromkeys(getattr(settings, "TASKS", ()), TASKS_HERE),
         "MEDIA_ROOT": media,
+        **CELERY_HERE,
     }
 
 

@@ -54,6 +54,12 @@ def store(event: Any) -> None:
     EventLog.objects.create(payload=event.payload)
 
 
+def greet(**_: object) -> None:
+    from tests.sites.drilled import worker  # noqa: PLC0415  as late as the site's own
+
+    worker.greet.delay()
+
+
 def keep_settings(*, setting: str, **_: object) -> None:
     """The site's own, whatever a test wants."""
     if setting == "DJANGO_IDENTITY":
@@ -84,5 +90,7 @@ class DrilledConfig(AppConfig):
             case "pooled" | "kept":
                 # As a URLconf does whose choices are rows.
                 connection.ensure_connection()
+            case "early" | "late":
+                signals.identity_linked.connect(greet)
             case "raising":
                 signals.identity_linked.connect(lambda **_: 1 / 0, weak=False)

@@ -42,3 +42,5 @@ if SITE_BREAKS in ENGINES:
 if SITE_BREAKS == "unfilled":
     INSTALLED_APPS = [*INSTALLED_APPS, "tests.sites.custom_user"]
     AUTH_USER_MODEL = "custom_user.User"
+CELERY_BROKER_URL = os.environ.get("SITE_BROKER", "")
+CELERY_TASK_PUBLISH_RETRY = False

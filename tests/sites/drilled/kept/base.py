@@ -8,6 +8,5 @@ from django.db.backends.sqlite3 import base
 class DatabaseWrapper(base.DatabaseWrapper):
     held: ClassVar[dict[str, Any]] = {}
 
-    def get_connection_params(self) -> dict[str, Any]:
-        led: dict[str, Any] = super().get_connection_params()
-        return self.held.setdefault(self.alias, led)
+    def get_connection_params(self) -> Any:
+        return self.held.setdefault(self.alias, super().get_connection_params())
