@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
 from django.middleware.csrf import get_token
 from django.utils.translation import gettext as _
@@ -85,12 +84,12 @@ class _Endpoint(APIView):
 
     def asked(self) -> dict[str, Any]:
         """The members of the body. Raises ``ValidationError``."""
-        given = self.serializer_class(data=self.request.data)
-        given.is_valid(raise_exception=True)
-        return dict(given.validated_data)
+        body = self.serializer_class(data=self.request.data)
+        body.is_valid(raise_exception=True)
+        return dict(body.validated_data)
 
-    def answer(self, told: object) -> Response:
-        return Response(self.serializer_class(told).data)
+    def answer(self, members: object) -> Response:
+        return Response(self.serializer_class(members).data)
 
 
 @schema.refuses_with()
@@ -103,14 +102,15 @@ class MeView(_Endpoint):
     serializer_class = serializers.MeSerializer
 
     def get(self, request: Request, **_alias: str) -> Response:
-        told = {
+        application = self.application
+        members = {
             "is_authenticated": self.user is not None,
-            "standing": standing_of(request.user, application=self.application.alias),
-            "scopes": self.application.scopes,
-            "connect_scopes": self.application.connect_scopes,
+            "standing": standing_of(request.user, application=application.alias),
+            "scopes": application.scopes,
+            "connect_scopes": application.connect_scopes,
             "csrf_token": get_token(request),
         }
-        return self.answer(told)
+        return self.answer(members)
 
 
 @schema.refuses_with()
@@ -126,8 +126,12 @@ class LoginView(_Endpoint):
 
     def post(self, request: Request, **_alias: str) -> Response:
         asked = self.asked()
-        if self.user is not None and leads_back_to_a_page(self.application):
-            self._refuse_a_token_alone(self.user)
+        is_seen_by_pages = self.user in (None, self.seen_by_pages)
+        if not is_seen_by_pages and leads_back_to_a_page(self.application):
+            # The callback page would not know the user, after the person has consented.
+            raise FlowError(
+                "a token without the session of its user", code="session_needed"
+            )
         if asked["scope"] not in ("", *self.application.later_scopes):
             raise ValidationError(
                 {"scope": _("The site does not ask for this.")}, "scope_refused"
@@ -142,13 +146,6 @@ class LoginView(_Endpoint):
         set_browser_cookie(response, browser_key, request=request)
         return response
 
-    def _refuse_a_token_alone(self, user: AbstractBaseUser) -> None:
-        """The callback page would not know ``user``, after the person has consented."""
-        if self.seen_by_pages != user:
-            raise FlowError(
-                "a token without the session of its user", code="session_needed"
-            )
-
 
 @schema.refuses_with()
 class CallbackView(_Endpoint):
@@ -161,9 +158,9 @@ class CallbackView(_Endpoint):
 
     @sensitive_variables()
     def post(self, request: Request, **_alias: str) -> Response:
-        query = {"code": [], "error": []} | {
-            name: [text] for name, text in self.asked().items()
-        }
+        query: dict[str, list[str]] = {"code": [], "error": []}
+        for name, text in self.asked().items():
+            query[name] = [text]
         returned = sign_in.Callback.parse(**query)
         browser_key = browser_key_of(request)
         completed = sign_in.complete(
@@ -187,19 +184,16 @@ class ConnectView(_Endpoint):
 
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)
-        response.data["code_spent"] = isinstance(
-            exc, IdentityError
-        ) and connect.is_spent(exc)
+        is_spent = isinstance(exc, IdentityError) and connect.is_spent(exc)
+        response.data["code_spent"] = is_spent
         return response
 
     @sensitive_variables()
     def post(self, request: Request, **_alias: str) -> Response:
         if self.user is None:
             raise NotAuthenticated
-        identity = connect.redeem(
-            self.application, self.asked()["connect_code"], user=self.user
-        )
-        return self.answer(identity)
+        code = self.asked()["connect_code"]
+        return self.answer(connect.redeem(self.application, code, user=self.user))
 
 
 @schema.refuses_with()

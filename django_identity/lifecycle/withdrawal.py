@@ -211,8 +211,8 @@ def application_of(alias: str) -> Application:
 def is_being_erased(identity: LinkedIdentity) -> bool:
     """Whether an erasure of the identity, or of its account, is requested and not done.
 
-    Meanwhile nobody signs in with it or links it: see ``decisions``. Otherwise a person who asked to
-    be forgotten would be stored again, and the erasure would take what they have just agreed to.
+    Meanwhile nobody signs in with it or links it: see ``decisions``. Otherwise a person who asked
+    for the erasure would be stored again, and it would take what they have just agreed to.
     """
     # Every request ends the consent in the transaction that writes the receipt, and no consent is
     # granted while it is pending. Only an identity under another application may be linked to the

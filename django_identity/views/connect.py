@@ -24,6 +24,9 @@ from django_identity.views.pages import (
     status_words,
 )
 
+# The errors that a person mends by typing the code again, or another one.
+ABOUT_CODE = ("connect_code_malformed", "invalid_connect_code")
+
 
 @flow.open_page("GET", "HEAD", "POST")
 @sensitive_post_parameters("connect_code")
@@ -31,8 +34,8 @@ from django_identity.views.pages import (
 def connect(request: HttpRequest, application: Application) -> HttpResponseBase:
     """GET shows the form and the requested scopes. POST redeems the code."""
     user = flow.signed_in_user(request)
-    given = request.POST if request.method == "POST" else request.GET
-    next_url = flow.safe_next(given.get("next", ""))
+    query = request.POST if request.method == "POST" else request.GET
+    next_url = flow.safe_next(query.get("next", ""))
     if user is None:
         # People with a code sign in on the site's own page, if it has one.
         back = address_of("connect", application, next=next_url)
@@ -89,8 +92,7 @@ def _page(
     if error is None:
         return page(request, application, template, context)
     context |= {
-        "is_about_code": error.code
-        in ("connect_code_malformed", "invalid_connect_code"),
+        "is_about_code": error.code in ABOUT_CODE,
         "is_spent": codes.is_spent(error),
         "most": codes.MOST_TRIES,
         "until": timezone.now() + timedelta(seconds=error.retry_after),
