@@ -140,7 +140,7 @@ class LoginView(_Endpoint):
             request,
             self.application,
             next_url=asked["next"],
-            later_scope=asked["scope"],
+            more=asked["scope"],
         )
         response = self.answer({"authorization_url": address})
         set_browser_cookie(response, browser_key, request=request)

@@ -97,7 +97,7 @@ class Plan(NamedTuple):
 
 
 def plan_for(
-    user: AbstractBaseUser | None, *, application: Application, later_scope: str = ""
+    user: AbstractBaseUser | None, *, application: Application, more: str = ""
 ) -> Plan:
     """What a press of the button means for ``user``, who is signed in.
 
@@ -115,7 +115,7 @@ def plan_for(
             purpose = Purpose.RENEW
             allowed = linked.scopes
 
-    wanted = {later_scope, *allowed}
+    wanted = {more, *allowed}
     later = [scope for scope in application.later_scopes if scope in wanted]
     return Plan(purpose, (*application.scopes, *later))
 
@@ -127,14 +127,14 @@ def begin(
     next_url: str,
     redirect_uri: str,
     browser_key: str,
-    later_scope: str = "",
+    more: str = "",
 ) -> str:
     """Start a sign-in and return the service's address to send the browser to.
 
     ``user``: who is signed in now. ``browser_key`` is the secret in this browser's cookie. Only
-    this browser can complete the sign-in. ``later_scope``: the one for which a gate has asked.
+    this browser can complete the sign-in. ``more``: a scope for which a gate has asked.
     """
-    plan = plan_for(user, application=application, later_scope=later_scope)
+    plan = plan_for(user, application=application, more=more)
     state = secrets.token_urlsafe(32)
     verifier = code_verifier()
     request = AuthorizationRequest(

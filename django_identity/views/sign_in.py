@@ -57,9 +57,9 @@ def login(request: HttpRequest, application: conf.Application) -> HttpResponseBa
     if request.method != "POST":
         return _button_page(request, application)
     next_url = flow.safe_next(request.POST.get("next", ""))
-    later_scope = request.POST.get("scope", "")
+    more = request.POST.get("scope", "")
     address, browser_key = begin_sign_in(
-        request, application, next_url=next_url, later_scope=later_scope
+        request, application, next_url=next_url, more=more
     )
     response = HttpResponseRedirect(address)
     set_browser_cookie(response, browser_key, request=request)
@@ -109,7 +109,7 @@ def _button_page(request: HttpRequest, application: conf.Application) -> HttpRes
     requirement = _asked_by(request.GET.get("missing", ""), application)
     asked = "" if requirement is None else str(requirement)
     user = flow.signed_in_user(request)
-    plan = sign_in.plan_for(user, application=application, later_scope=asked)
+    plan = sign_in.plan_for(user, application=application, more=asked)
     person = standing.standing_of(user, application=application.alias)
     shortfall = None
     if requirement is not None:
@@ -159,11 +159,11 @@ def begin_sign_in(
     application: conf.Application,
     *,
     next_url: str,
-    later_scope: str,
+    more: str,
 ) -> tuple[str, str]:
     """Begin a sign-in for this browser. ``next_url`` is a page to which it may lead.
 
-    ``later_scope``: one of ``LATER_SCOPES``; any other text asks for nothing more.
+    ``more``: a scope of ``LATER_SCOPES``; any other text asks for nothing more.
 
     Returns the address to which the browser is sent, and the key for ``set_browser_cookie``.
     """
@@ -177,7 +177,7 @@ def begin_sign_in(
         next_url=next_url,
         redirect_uri=redirect_uri,
         browser_key=browser_key,
-        later_scope=later_scope,
+        more=more,
     )
     return address, browser_key
 
