@@ -127,6 +127,8 @@ def _connection(app: Celery) -> Connection:
 
 def run_here() -> None:
     """Run every task where it is published from now on, and reach no broker."""
+    # A site may have imported its app since: with its URLconf.
+    remember_app()
     for name in (
         "CELERY_BROKER_URL",
         "CELERY_BROKER_WRITE_URL",

@@ -40,8 +40,8 @@ def address_of(name: str, application: Application, **query: str) -> str:
     ``query``: what the address carries on. Empty texts are left out.
     """
     alias = [] if application.alias == conf.DEFAULT_ALIAS else [application.alias]
-    given = {key: text for key, text in query.items() if text}
-    return reverse(f"identity:{name}", args=alias, query=given)
+    carried = {key: text for key, text in query.items() if text}
+    return reverse(f"identity:{name}", args=alias, query=carried)
 
 
 def page(
@@ -68,9 +68,10 @@ def page(
     }
     if is_closed or ended:
         names["messages"] = [
-            each for each in get_messages(request) if each.extra_tags != OURS
+            message for message in get_messages(request) if message.extra_tags != OURS
         ]
-    return render(request, template, {**names, **(context or {})}, status=status)
+    names.update(context or {})
+    return render(request, template, names, status=status)
 
 
 def tell(request: HttpRequest, message: str) -> None:
@@ -107,19 +108,20 @@ def error_page(
     ``by_code``: a Connect code failed.
     """
     title, sentence = advice.words_of(error, request, application)
-    failed = (
-        _("Your code was not accepted") if by_code else _("We could not sign you in")
-    )
-    told = {
+    if not title and by_code:
+        title = _("Your code was not accepted")
+    elif not title:
+        title = _("We could not sign you in")
+    names = {
+        **context,
         "error": error,
-        "error_title": title or failed,
+        "error_title": title,
         "error_sentence": sentence,
         "error_button": advice.row_of(error).button,
     }
-    response = page(
-        request, application, template, {**context, **told}, status=error.http_status
-    )
-    if seconds := math.ceil(error.retry_after):
+    response = page(request, application, template, names, status=error.http_status)
+    seconds = math.ceil(error.retry_after)
+    if seconds:
         response["Retry-After"] = str(seconds)
     return response
 
@@ -129,7 +131,6 @@ def status_words(identity: LinkedIdentity) -> str:
     if identity.kyc_status != VERIFIED:
         return _("You are not verified yet.")
     level = identity.kyc_level.removeprefix("level_")
-    text = (
-        _("You are verified at level %(level)s.") if level else _("You are verified.")
-    )
-    return text % {"level": level}
+    if not level:
+        return _("You are verified.")
+    return _("You are verified at level %(level)s.") % {"level": level}

@@ -32,7 +32,7 @@ from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.testing.clock import moved_clock
 from tests.benchmarks.harness import Figures, fill, fresh_database, statements_of
 from tests.factories import make_grant, make_identity, make_user
-from tests.integration.stand_in import StandIn, setting
+from tests.integration.counting_service import CountingService, setting
 
 IDENTITIES = 240
 DELAY = 0.02
@@ -143,7 +143,7 @@ def pages_read() -> int:
 
 def a_day() -> Figures:
     with fresh_database(), moved_clock() as clock:
-        service = StandIn(clock=lambda: clock.now().timestamp())
+        service = CountingService(clock=lambda: clock.now().timestamp())
         with application(service.origin):
             make_people(STEADY, scopes=SCOPES)
             for _ in range(DAYS * 24 * 6):
@@ -176,7 +176,7 @@ def application(origin: str) -> override_settings:
 @contextmanager
 def served(delay: float = DELAY) -> Iterator[str]:
     """The origin of a stand-in that uses none of this process's time."""
-    command = [sys.executable, "-m", "tests.integration.stand_in", str(delay)]
+    command = [sys.executable, "-m", "tests.integration.counting_service", str(delay)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

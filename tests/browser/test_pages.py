@@ -16,7 +16,7 @@ from tests.browser.gallery import (
     handing_in,
     look_at,
 )
-from tests.browser.looking import Look, latin_words, looks_well, overflow, violations
+from tests.browser.page_looks import Look, latin_words, looks_well, overflow, violations
 from tests.example_project.site import Site
 
 SEEN_IN_FULL = [exhibit for exhibit in EXAMPLE_PAGES if exhibit.looks == EVERY_LOOK]
@@ -92,7 +92,9 @@ def test_every_control_is_reached_in_order(
     assert walked == expected
 
 
-def test_keys_alone_suffice(visit: Visit, example_site: Site) -> None:
+def test_the_account_page_works_with_the_keyboard_alone(
+    visit: Visit, example_site: Site
+) -> None:
     """The skip link stands in sight and skips, what is held unfolds, a file is saved."""
     page = visit(example_site, "proven")
     page.goto("/identity/account/")

@@ -5,6 +5,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,7 +14,10 @@ from django.apps import apps
 from django.conf import settings
 from django.core.files.storage import FileSystemStorage
 from django.db import connections, models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.recorder import MigrationRecorder
 from django.test import utils
+from django.utils import timezone
 
 from django_identity import background, conf
 from django_identity.testing.sandbox import RunningSandbox, running_sandbox
@@ -25,7 +29,13 @@ LOCAL_CACHE = {
     "OPTIONS": {},
 }
 STATIC_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-TASKS_HERE = {"BACKEND": "django.tasks.backends.immediate.ImmediateBackend"}
+# Without the names of queues it takes any.
+TASKS_HERE = {
+    "BACKEND": "django.tasks.backends.immediate.ImmediateBackend",
+    "QUEUES": [],
+}
+# For a Celery app that the site imports later.
+CELERY_HERE = {"CELERY_BROKER_URL": "memory://", "CELERY_TASK_ALWAYS_EAGER": True}
 # What is the site's own, beside the client's credentials.
 NOT_OURS: dict[str, Any] = {
     "API_ORIGIN": None,
@@ -76,9 +86,17 @@ def _own_databases() -> Iterator[None]:
     for each, name in zip(connections.all(), theirs, strict=True):
         own = None if each.vendor == "sqlite" else f"drill_{os.getpid()}_{name}"[:60]
         each.settings_dict["TEST"]["NAME"] = own
+        # A pool would go on to lend its connections to the site's database.
+        each.close()
+        if close_pool := getattr(each, "close_pool", None):
+            close_pool()
 
+    began = timezone.now()
     made = utils.setup_databases(verbosity=0, interactive=False, serialized_aliases=())
-    if any(str(each.settings_dict["NAME"]) in theirs for each in connections.all()):
+    if any(
+        str(each.settings_dict["NAME"]) in theirs or _was_migrated(each, before=began)
+        for each in connections.all()
+    ):
         # It is not taken down: that would delete it.
         raise Refused(
             "The back end of a database makes no test database: it would be the site's."
@@ -87,6 +105,13 @@ def _own_databases() -> Iterator[None]:
         yield
     finally:
         utils.teardown_databases(made, verbosity=0)
+
+
+def _was_migrated(connection: BaseDatabaseWrapper, *, before: datetime) -> bool:
+    """Whether what answers is older than the drill: the name that is set may not be its name."""
+    recorder = MigrationRecorder(connection)
+    older = recorder.migration_qs.filter(applied__lt=before)
+    return recorder.has_table() and older.exists()
 
 
 def _local_settings(media: str) -> dict[str, Any]:
@@ -111,6 +136,7 @@ def _local_settings(media: str) -> dict[str, Any]:
         },
         "TASKS": dict.fromkeys(getattr(settings, "TASKS", ()), TASKS_HERE),
         "MEDIA_ROOT": media,
+        **CELERY_HERE,
     }
 
 
