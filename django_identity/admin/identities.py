@@ -76,7 +76,9 @@ class LinkedIdentityAdmin(IdentityActions):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         identity = context["original"]
-        may_see = self.may_see_people(request)
+        email = ""
+        if self.may_see_people(request):
+            email = wording.email_of(identity.user)
         grants = TokenGrant.objects.defer("access_token", "refresh_token")
         grant = grants.filter(identity=identity).first()
         context |= {
@@ -87,8 +89,7 @@ class LinkedIdentityAdmin(IdentityActions):
             # Without a live grant only the person's sign-in helps.
             "can_refetch": grant is not None and not grant.needs_reauthorization,
             "timeline": timeline.timeline_of(identity),
-            "email": wording.email_of(identity.user) if may_see else "",
-            "may_see_people": may_see,
+            "email": email,
             "user_opts": identity.user._meta,
             "title": self.name_of(request, identity),
         }

@@ -95,9 +95,10 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """A page has a button for each action that the operator may do."""
+        """A page has a button for each action that the operator may do, and names people if so."""
         choices = self.get_action_choices(request, default_choices=[])
         context["allowed_actions"] = dict(choices)
+        context["may_see_people"] = self.may_see_people(request)
         return super().render_change_form(request, context, *args, **kwargs)
 
     def may_see_people(self, request: HttpRequest) -> bool:

@@ -52,7 +52,6 @@ class ErasureReceiptAdmin(RecordAdmin):
         receipt = context["original"]
         if request.user.has_perm("django_identity.view_linkedidentity"):
             context["concerned"] = interventions.concerned_by(receipt)
-        context["may_see_people"] = self.may_see_people(request)
         return super().render_change_form(request, context, *args, **kwargs)
 
     def has_erase_permission(self, request: HttpRequest) -> bool:

@@ -19,19 +19,17 @@ from django_identity import conf
 from django_identity.api import schema, serializers
 from django_identity.api.parsers import BoundedJSONParser
 from django_identity.api.problems import exception_handler
-from django_identity.backends import end_unlinked_session
 from django_identity.exceptions import FlowError, IdentityError
 from django_identity.lifecycle import connect, disconnecting, sign_in
 from django_identity.lifecycle.standing import standing_of
-from django_identity.logs import LogEvent, log, log_failure
+from django_identity.logs import LogEvent, log_failure
 from django_identity.views import flow
 from django_identity.views.flow import in_flow
 from django_identity.views.problems import CHALLENGE
 from django_identity.views.sign_in import (
     begin_sign_in,
-    browser_key_of,
+    complete_sign_in,
     leads_back_to_a_page,
-    note_arrival,
     set_browser_cookie,
 )
 
@@ -137,10 +135,7 @@ class LoginView(_Endpoint):
                 {"scope": _("The site does not ask for this.")}, "scope_refused"
             )
         address, browser_key = begin_sign_in(
-            request,
-            self.application,
-            next_url=asked["next"],
-            more=asked["scope"],
+            request, self.application, next_url=asked["next"], more=asked["scope"]
         )
         response = self.answer({"authorization_url": address})
         set_browser_cookie(response, browser_key, request=request)
@@ -162,13 +157,9 @@ class CallbackView(_Endpoint):
         for name, text in self.asked().items():
             query[name] = [text]
         returned = sign_in.Callback.parse(**query)
-        browser_key = browser_key_of(request)
-        completed = sign_in.complete(
-            self.application, returned, browser_key=browser_key, user=self.user
+        completed = complete_sign_in(
+            request, self.application, returned, user=self.user
         )
-        if completed.linked is not None:
-            note_arrival(request, completed.linked)
-        log(LogEvent.SIGN_IN_COMPLETED, application=self.application.alias)
         return self.answer({"next": flow.landing_url(completed.next_url)})
 
 
@@ -206,7 +197,5 @@ class DisconnectView(_Endpoint):
         if self.user is None:
             raise NotAuthenticated
         was_linked = disconnecting.leave(self.user, application=self.application)
-        signed_out = was_linked and end_unlinked_session(request)
-        if was_linked:
-            log(LogEvent.DISCONNECTED, application=self.application.alias)
+        signed_out = was_linked and flow.note_parting(request, self.application)
         return self.answer({"disconnected": was_linked, "signed_out": signed_out})

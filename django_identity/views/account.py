@@ -11,7 +11,6 @@ from django.urls import get_script_prefix
 from django.utils.translation import gettext as _
 
 from django_identity import policy
-from django_identity.backends import end_unlinked_session
 from django_identity.conf import Application
 from django_identity.exceptions import NoOtherWayIn
 from django_identity.lifecycle import (
@@ -22,7 +21,7 @@ from django_identity.lifecycle import (
     standing,
 )
 from django_identity.lifecycle.operators import timeline
-from django_identity.logs import LogEvent, log
+from django_identity.logs import LogEvent
 from django_identity.texts import advice
 from django_identity.views import flow
 from django_identity.views.pages import address_of, page, tell
@@ -108,8 +107,7 @@ def disconnect(
             # The page says so.
             return redirect(address_of("disconnect", application))
         if was_linked:
-            end_unlinked_session(request)
-            log(LogEvent.DISCONNECTED, application=application.alias)
+            flow.note_parting(request, application)
         return page(request, application, "django_identity/disconnected.html")
     parting = disconnecting.parting(user, alias=application.alias)
     if parting is None:

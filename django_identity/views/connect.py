@@ -9,11 +9,10 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
-from django_identity.backends import end_unlinked_session
 from django_identity.conf import Application
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import connect as codes
-from django_identity.logs import LogEvent, log, log_failure
+from django_identity.logs import LogEvent, log_failure
 from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views import flow
 from django_identity.views.pages import (
@@ -61,8 +60,7 @@ def connected(
         # A second press has nothing to undo.
         if not codes.undo(user, application=application):
             return redirect(account)
-        end_unlinked_session(request)
-        log(LogEvent.DISCONNECTED, application=application.alias)
+        flow.note_parting(request, application)
         return page(request, application, "django_identity/undone.html")
     identity = codes.identity_of(user, application=application)
     next_url = flow.safe_next(request.GET.get("next", "")) or account

@@ -21,9 +21,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf, database, policy
-from django_identity.backends import drop_ended_session
+from django_identity.backends import drop_ended_session, end_unlinked_session
 from django_identity.exceptions import FlowError, IdentityError, Recovery, new_reference
-from django_identity.logs import LogEvent, log_failure, log_trouble
+from django_identity.logs import LogEvent, log, log_failure, log_trouble
 from django_identity.views.pages import NEVER_CACHED, address_of, error_page, path_of
 
 LONGEST_NEXT = 2000
@@ -161,6 +161,12 @@ def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
         return user
     drop_ended_session(request)
     return None
+
+
+def note_parting(request: HttpRequest, application: conf.Application) -> bool:
+    """Log that the person's identity was just unlinked. Returns whether that ended the session."""
+    log(LogEvent.DISCONNECTED, application=application.alias)
+    return end_unlinked_session(request)
 
 
 def safe_next(address: str) -> str:

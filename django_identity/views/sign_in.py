@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -78,21 +79,34 @@ def callback(request: HttpRequest, application: conf.Application) -> HttpRespons
     if is_strict and HOP_MARK not in request.GET:
         return _hop(request, application)
     user = flow.signed_in_user(request)
+    completed = complete_sign_in(request, application, returned, user=user)
+    if completed.linked is not None:
+        names = advice.names_for(request, application)
+        done = advice.fill(DONE[completed.purpose], names)
+        tell(request, f"{done} {status_words(completed.linked.identity)}")
+    return redirect(flow.landing_url(completed.next_url))
+
+
+@sensitive_variables()
+def complete_sign_in(
+    request: HttpRequest,
+    application: conf.Application,
+    returned: sign_in.Callback,
+    *,
+    user: AbstractBaseUser | None,
+) -> sign_in.Completed:
+    """Complete the sign-in of this browser. ``user``: who is signed in before."""
     browser_key = browser_key_of(request)
     completed = sign_in.complete(
         application, returned, browser_key=browser_key, user=user
     )
-    linked = completed.linked
-    if linked is not None:
-        note_arrival(request, linked)
-        names = advice.names_for(request, application)
-        done = advice.fill(DONE[completed.purpose], names)
-        tell(request, f"{done} {status_words(linked.identity)}")
+    if completed.linked is not None:
+        _note_arrival(request, completed.linked)
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
-    return redirect(flow.landing_url(completed.next_url))
+    return completed
 
 
-def note_arrival(request: HttpRequest, linked: Linked) -> None:
+def _note_arrival(request: HttpRequest, linked: Linked) -> None:
     """Sign the browser in if the sign-in grants a session, and note that the person came back.
 
     A session that rests on an identity goes on: the one that was linked may be older.
