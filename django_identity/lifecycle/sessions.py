@@ -1,7 +1,17 @@
 """Sessions of the identity sign-in: on which identity one rests, and what ends it.
 
-Whatever ends a session calls ``end_all``: a revocation, the end of an identity, "sign out
-everywhere". ``backends.IdentityBackend`` compares the session with ``mark_of`` at every request.
+A session has the identity's ``mark_of``, with its epoch, and Django's own hash of the user.
+``backends.IdentityBackend`` compares both at every request. So a stolen cookie is worth nothing
+either after one of these:
+
+- ``end_all`` raises the epoch: a revocation, the end of an identity, "sign out everywhere";
+- no identity of the user signs in any more (``oldest_that_signs_in``): its application is gone from
+  the settings, or is in the other environment;
+- an older identity of the user begins to sign in, because the session has the oldest one's mark;
+- Django's own: the account is disabled, its password or ``SECRET_KEY`` has changed, or the session
+  has expired.
+
+``backends.why_session_ended`` tells the person of a revocation or an erasure.
 """
 
 from collections import defaultdict
@@ -45,8 +55,10 @@ def hides_users() -> bool:
     return manager.get_queryset is not BaseManager.get_queryset
 
 
-def signing_in(identities: Iterable[LinkedIdentity]) -> LinkedIdentity | None:
-    """The oldest identity on which a session may rest.
+def oldest_that_signs_in(
+    identities: Iterable[LinkedIdentity],
+) -> LinkedIdentity | None:
+    """The first of ``identities`` on which a session may rest. The oldest is the first of them.
 
     It is granted, linked by a full sign-in, and of a configured application in its present
     environment.
@@ -70,11 +82,11 @@ def begun_by(granted: LinkedIdentity) -> LinkedIdentity | None:
     identities = [granted]
     if len(conf.aliases()) > 1 or hides_users():
         identities = identities_of(granted.user_id)
-    return signing_in(identities)
+    return oldest_that_signs_in(identities)
 
 
 def may_be_lent(identities: Iterable[LinkedIdentity]) -> bool:
-    """Whether another app may lend a session to the user of ``identities``, who has no own one.
+    """Whether another app may lend a session to the user of ``identities``.
 
     With django-hijack, staff who came by identity look at the site as somebody else, and come back.
     Meanwhile the session has the other user and this backend. Nobody looks as a person whose
