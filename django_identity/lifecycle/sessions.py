@@ -33,7 +33,7 @@ def identities_of(user_id: Any) -> list[LinkedIdentity]:
     Users whom the site's own default manager hides have none here.
     """
     found = LinkedIdentity.objects.filter(user_id=user_id).select_related("user")
-    if _hides_users():
+    if hides_users():
         found = found.filter(user__in=database.users().filter(pk=user_id))
     return sorted(found, key=lambda identity: identity.pk)
 
@@ -41,7 +41,7 @@ def identities_of(user_id: Any) -> list[LinkedIdentity]:
 def identities_of_all(user_ids: Collection[Any]) -> Mapping[Any, list[LinkedIdentity]]:
     """The key of each user -> what ``identities_of`` has, without the user's row. One query."""
     found = LinkedIdentity.objects.filter(user_id__in=user_ids)
-    if _hides_users():
+    if hides_users():
         found = found.filter(user__in=database.users().filter(pk__in=user_ids))
     by_user: dict[Any, list[LinkedIdentity]] = defaultdict(list)
     for identity in sorted(found, key=lambda identity: identity.pk):
@@ -49,7 +49,7 @@ def identities_of_all(user_ids: Collection[Any]) -> Mapping[Any, list[LinkedIden
     return by_user
 
 
-def _hides_users() -> bool:
+def hides_users() -> bool:
     """Whether the site's default manager is not Django's own."""
     manager = type(get_user_model()._default_manager)
     return manager.get_queryset is not BaseManager.get_queryset
@@ -80,7 +80,7 @@ def begun_by(granted: LinkedIdentity) -> LinkedIdentity | None:
     With one application no other identity of the user can sign in, so no second read is needed.
     """
     identities = [granted]
-    if len(conf.aliases()) > 1 or _hides_users():
+    if len(conf.aliases()) > 1 or hides_users():
         identities = identities_of(granted.user_id)
     return oldest_that_signs_in(identities)
 

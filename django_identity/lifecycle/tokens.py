@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
 from django_identity.conf import Application
-from django_identity.lifecycle import sealing
+from django_identity.lifecycle import sealing, sessions
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.withdrawal import NO_LEVEL
 from django_identity.logs import LogEvent, log
@@ -125,8 +125,10 @@ class Reader:
         time.sleep(POLL)
 
     def _grant(self) -> TokenGrant:
-        """The grant of an account that is not disabled."""
+        """The grant of an account that is neither disabled nor hidden."""
         usable = TokenGrant.objects.filter(~disabled_account("identity__user"))
+        if sessions.hides_users():
+            usable = usable.filter(identity__user__in=database.users())
         grant = usable.filter(identity_id=self.identity.pk).first()
         if grant is None:
             raise exceptions.ReauthorizationNeeded("there is no grant")
@@ -225,8 +227,8 @@ def access_token_for(
     Concurrent callers, in any number of threads and processes, cause only one refresh. Inside a
     transaction a refresh raises ``RuntimeError`` before anything is sent, because a rollback would
     lose the new tokens. Raises ``ReauthorizationNeeded`` if the grant is dead or the account is
-    disabled, and the ``ServiceError`` if the service gave no token; ``RefreshPending`` means that
-    another attempt is running or has just failed.
+    disabled or hidden, and the ``ServiceError`` if the service gave no token; ``RefreshPending``
+    means that another attempt is running or has just failed.
     """
     return Reader(identity, rejected).token()
 
