@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from django_identity import signals
-from django_identity.event_types import KINDS, Effect, kind_of
+from django_identity.event_types import ERASING, KINDS, Effect, kind_of
 from django_identity.lifecycle import clocks, kyc, withdrawal
 from django_identity.models import (
     Consent,
@@ -62,7 +62,7 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
 
     A deletion empties the subject's other events.
     """
-    if kind_of(row.event_type).effect is not Effect.ERASE:
+    if row.event_type not in ERASING:
         return EventOutcome.IGNORED
     receipt = withdrawal.erase_unlinked(
         row.application, row.subject_digest, requested_at=row.occurred_at
@@ -131,7 +131,7 @@ def recorded(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
 
 
 def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
-    """End the consent at once."""
+    """End the consent at once: tokens, claims and sessions go (spec, "Receiver obligations")."""
     if identity.connect_only or identity.consent == Consent.GRANTED:
         is_deleted = withdrawal.revoke(
             identity, at=event.occurred_at, by=RevokedBy.PERSON
@@ -148,9 +148,10 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
 def data_deletion_requested(
     identity: LinkedIdentity, event: WebhookEvent
 ) -> EventOutcome:
-    """End the consent at once, and request the erasure, whatever happened since.
+    """End the consent at once, and request the erasure, whatever happened since (GDPR art. 17).
 
-    Only a request that is older than ``EVENT_DAYS`` and than the link may be a replay.
+    Only a request that is older than ``EVENT_DAYS`` and than the link may be a replay: its row,
+    which would show it as a repeat, may have been purged.
     """
     # An alias may be gone from the settings meanwhile.
     application = withdrawal.application_of(event.application)

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from django_identity import background, database, exceptions, signals
 from django_identity.conf import Application
-from django_identity.event_types import KINDS, Effect, kind_of
+from django_identity.event_types import ERASING, KINDS, Effect, kind_of
 from django_identity.handlers import handlers_of
 from django_identity.lifecycle import attempts, clocks, effects, kyc, withdrawal
 from django_identity.logs import LogEvent, log
@@ -49,6 +49,8 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
     names nobody raises ``EventNamesNobody`` for an hour, so that a service that delivers again
     meets the mended setting.
     """
+    # Before anything is read or stored, because anybody can send to the address. The specification
+    # demands it, too ("Webhook signature").
     if not is_signed(body, signature=signature, secrets=application.webhook_secrets):
         raise exceptions.EventRefused(code="signature_invalid")
     event = Event.parse(body, subject_paths=application.event_subject_paths)
@@ -195,7 +197,7 @@ def _set_due(row: WebhookEvent) -> None:
         return
     # Each failure so far was one to apply it.
     row.attempts = 0
-    is_erasure = kind_of(row.event_type).effect is Effect.ERASE and bool(row.subject)
+    is_erasure = row.event_type in ERASING and bool(row.subject)
     has_handlers = bool(row.subject and row.event_id and handlers_of(row.event_type))
     row.next_attempt_at = None
     if is_erasure or has_handlers:

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import database
-from django_identity.event_types import KINDS, Effect, kind_of
+from django_identity.event_types import ERASING, KINDS
 from django_identity.handlers import Handler, handlers_of
 from django_identity.lifecycle import attempts, erasure, events
 from django_identity.lifecycle.attempts import Stop
@@ -89,7 +89,8 @@ def _attempt(event: WebhookEvent) -> bool:
         # Each attempt before this one was to apply it.
         event.attempts = 1
         event.save(update_fields=["attempts"])
-    if _erases(event):
+    if event.event_type in ERASING:
+        # Its handlers run when the erasure has emptied the event.
         erasure.retry_pending()
         event.refresh_from_db()
     elif not event.event_id:
@@ -105,11 +106,6 @@ def _attempt(event: WebhookEvent) -> bool:
             return False
         failure = _failure(event, name, handler) or failure
     return _conclude(event, failure)
-
-
-def _erases(event: WebhookEvent) -> bool:
-    """Whether the event asks for the erasure. Its handlers run when that has emptied the event."""
-    return kind_of(event.event_type).effect is Effect.ERASE
 
 
 def _remaining(event: WebhookEvent) -> Mapping[str, Handler]:
@@ -172,6 +168,6 @@ def _as_read(event: WebhookEvent) -> QuerySet[WebhookEvent]:
     delivery that brings the content makes the row due. An erasure's own event loses its content.
     """
     row = WebhookEvent.objects.filter(pk=event.pk)
-    if _erases(event):
+    if event.event_type in ERASING:
         return row
     return row.filter(subject=event.subject, event_id=event.event_id)
