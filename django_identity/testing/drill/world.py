@@ -93,15 +93,15 @@ def _own_databases() -> Iterator[None]:
 
     began = timezone.now()
     made = utils.setup_databases(verbosity=0, interactive=False, serialized_aliases=())
-    if any(
-        str(each.settings_dict["NAME"]) in theirs or _was_migrated(each, before=began)
-        for each in connections.all()
-    ):
+    refused = Refused(
+        "The back end of a database makes no test database: it would be the site's."
+    )
+    if any(str(each.settings_dict["NAME"]) in theirs for each in connections.all()):
         # It is not taken down: that would delete it.
-        raise Refused(
-            "The back end of a database makes no test database: it would be the site's."
-        )
+        raise refused
     try:
+        if any(_was_migrated(each, before=began) for each in connections.all()):
+            raise refused
         yield
     finally:
         utils.teardown_databases(made, verbosity=0)
