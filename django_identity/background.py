@@ -26,6 +26,7 @@ EXPIRES = 60
 TIMEOUTS = ("socket_timeout", "socket_connect_timeout", "read_timeout", "write_timeout")
 
 TASKS = "django_identity.tasks"
+BROKERS = ("broker_url", "broker_read_url", "broker_write_url")
 
 _apps: list[Celery] = []
 
@@ -126,12 +127,14 @@ def _connection(app: Celery) -> Connection:
 
 
 def run_here() -> None:
-    """Run every task where it is published from now on, and reach no broker."""
-    for name in (
-        "CELERY_BROKER_URL",
-        "CELERY_BROKER_WRITE_URL",
-        "CELERY_BROKER_READ_URL",
-    ):
-        os.environ.pop(name, None)
-    for app in _apps:
-        app.conf.update(broker_url="memory://", task_always_eager=True)
+    """Run every task where it is published from now on, and reach no broker of any Celery app."""
+    for name in BROKERS:
+        # Celery prefers the environment to its settings.
+        os.environ.pop(f"CELERY_{name.upper()}", None)
+    local = dict.fromkeys(BROKERS, "memory://")
+    celery = sys.modules.get("celery._state")
+    if celery is not None:
+        for app in celery._get_active_apps():  # noqa: SLF001  no other list has all of them
+            app.conf.update(
+                local, result_backend="cache+memory://", task_always_eager=True
+            )

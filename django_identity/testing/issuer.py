@@ -58,7 +58,10 @@ class Issuer:
             ).decode()
             for name, value in claims.items()
         ]
-        digests = [hashlib.sha256(each.encode()).digest() for each in disclosures]
+        digests: list[str] = []
+        for disclosure in disclosures:
+            digest = hashlib.sha256(disclosure.encode()).digest()
+            digests.append(base64url_encode(digest).decode())
         members = {
             "iss": registered.api_origin,
             "aud": registered.client_id,
@@ -67,7 +70,7 @@ class Issuer:
             "iat": int(now.timestamp()),
             "exp": int((now + lifetime).timestamp()),
             "_sd_alg": "sha-256",
-            "_sd": sorted(base64url_encode(each).decode() for each in digests),
+            "_sd": sorted(digests),
             **payload,
         }
         header = {"typ": "dc+sd-jwt", "kid": KID}

@@ -73,14 +73,14 @@ def identity_application(
     callback = reverse("identity:callback")
     registered = identity_sandbox.register([f"{site}{callback}" for site in SITES])
     # The callback address is built from the request, which may be plain http.
-    given = {
+    application = {
         "WEBHOOK_SECRETS": [secrets.token_urlsafe(32)],
         **own.get(conf.DEFAULT_ALIAS, {}),
         "API_ORIGIN": None,
         "REDIRECT_URI": None,
         **registered,
     }
-    with override_settings(DJANGO_IDENTITY={**own, conf.DEFAULT_ALIAS: given}):
+    with override_settings(DJANGO_IDENTITY={**own, conf.DEFAULT_ALIAS: application}):
         yield conf.application()
 
 
@@ -123,13 +123,13 @@ def identity_webhooks(
     client_id = identity_application.client_id
     secret = identity_application.webhook_secrets[0]
     address = live_server.url + address_of("webhook", identity_application)
-    registered = identity_sandbox.control("GET", "applications")
-    app_id = next(
-        each["app_id"] for each in registered if client_id in each["clients"].values()
-    )
-    webhook = partial(
-        identity_sandbox.control, "POST", f"applications/{app_id}/webhook"
-    )
+    [app_id] = [
+        registered["app_id"]
+        for registered in identity_sandbox.control("GET", "applications")
+        if client_id in registered["clients"].values()
+    ]
+    path = f"applications/{app_id}/webhook"
+    webhook = partial(identity_sandbox.control, "POST", path)
     webhook(url=address, secret=secret.reveal())
     yield partial(identity_sandbox.settle, client_id)
     webhook(url="")

@@ -5,6 +5,7 @@ It needs the extra ``django-identity[sandbox]``. All requests go to the control 
 """
 
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -68,28 +69,30 @@ class RunningSandbox:
 
         ``document_key``: a public JWK, which approves the application for the trusted tier.
         """
-        made = self.control("POST", "applications", redirect_uris=list(redirect_uris))
+        uris = list(redirect_uris)
+        registered = self.control("POST", "applications", redirect_uris=uris)
         if document_key is not None:
-            path = f"applications/{made['app_id']}/trusted-tier"
+            path = f"applications/{registered['app_id']}/trusted-tier"
             self.control("POST", path, document_key=dict(document_key))
         return {
             "ENVIRONMENT": environment,
             "BASE_URL": self.base_url,
             "AUTH_URL": self.auth_url,
-            "CLIENT_ID": made[environment]["client_id"],
-            "CLIENT_SECRET": made[environment]["client_secret"],
+            "CLIENT_ID": registered[environment]["client_id"],
+            "CLIENT_SECRET": registered[environment]["client_secret"],
             "DOCUMENT_PATHS": DOCUMENT_PATHS,
         }
 
     def create_person(self, *, verified: bool = True, **account: Any) -> SandboxPerson:
         """Create an account. ``account``: members of ``POST users`` of the control API."""
-        made = self.control("POST", "users", verified=verified, **account)
-        return SandboxPerson(made["user_id"], made["email"], made["password"])
+        user = self.control("POST", "users", verified=verified, **account)
+        return SandboxPerson(user["user_id"], user["email"], user["password"])
 
     def approve(self, authorization_url: str, person: SandboxPerson) -> str:
         """Sign ``person`` in at the sandbox and approve. Returns the callback address."""
-        decided = {"url": authorization_url, "user_id": person.user_id}
-        return str(self.control("POST", "authorizations", **decided)["callback"])
+        decision = {"url": authorization_url, "user_id": person.user_id}
+        approved = self.control("POST", "authorizations", **decision)
+        return str(approved["callback"])
 
     def revoke_claim(self, person: SandboxPerson, claim_type: str) -> None:
         """``person`` revokes a claim on the account page."""
@@ -97,16 +100,14 @@ class RunningSandbox:
 
     def revoke_consent(self, person: SandboxPerson) -> None:
         """``person`` revokes the consent of every application."""
-        for client_id in self.control("GET", f"users/{quote(person.user_id)}")[
-            "consents"
-        ]:
+        user = self.control("GET", f"users/{quote(person.user_id)}")
+        for client_id in user["consents"]:
             self._of(person, f"consents/{client_id}/revoke")
 
     def connect_code(self, person: SandboxPerson) -> str:
         """``person`` makes a Connect code."""
-        return str(
-            self.control("POST", "connect-codes", user_id=person.user_id)["code"]
-        )
+        answer = self.control("POST", "connect-codes", user_id=person.user_id)
+        return str(answer["code"])
 
     def request_deletion(self, person: SandboxPerson) -> None:
         """``person`` asks for deletion, and confirms it."""
@@ -124,17 +125,24 @@ class RunningSandbox:
     def settle(self, client_id: str) -> None:
         """Wait until ``client_id``'s site has acknowledged every event. Raises ``SandboxError``."""
         deadline = time.monotonic() + SECONDS
-        while waiting := [
-            (each["event_type"], each["attempts"])
-            for each in self.control("GET", "deliveries")
-            if each["client_id"] == client_id and each["state"] != "delivered"
-        ]:
+        while waiting := self._undelivered(client_id):
             is_refused = any(
-                each["status"] != 200 for _, tried in waiting for each in tried
+                attempt["status"] != 200
+                for _event_type, attempts in waiting
+                for attempt in attempts
             )
             if is_refused or time.monotonic() > deadline:
                 raise SandboxError(f"not acknowledged: {waiting}")
             time.sleep(PAUSE)
+
+    def _undelivered(self, client_id: str) -> list[tuple[str, list[Any]]]:
+        """Type and attempts of each event that the client's site has not acknowledged."""
+        waiting: list[tuple[str, list[Any]]] = []
+        for delivery in self.control("GET", "deliveries"):
+            is_delivered = delivery["state"] == "delivered"
+            if delivery["client_id"] == client_id and not is_delivered:
+                waiting.append((delivery["event_type"], delivery["attempts"]))
+        return waiting
 
     def _of(self, person: SandboxPerson, path: str) -> None:
         self.control("POST", f"users/{quote(person.user_id)}/{path}")
@@ -143,14 +151,24 @@ class RunningSandbox:
 @contextmanager
 def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
     """Run a sandbox on a free port, with command-line ``options``, until the block ends."""
+    try:
+        # It would say so itself, but not to the caller of this function.
+        socket.create_server(("127.0.0.1", 0)).close()
+    except OSError as error:
+        raise SandboxError(
+            f"The sandbox finds no free port here: {error.strerror}."
+        ) from None
+
     command = [sys.executable, "-m", "django_identity.sandbox", "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  our own
     with process:
         try:
-            said = _read_announcement(process)
-            api = said["API base"]
-            server = said["Authorization server"]
-            yield RunningSandbox(api, server, said["Portal session token"])
+            announced = _read_announcement(process)
+            yield RunningSandbox(
+                base_url=announced["API base"],
+                auth_url=announced["Authorization server"],
+                portal_token=announced["Portal session token"],
+            )
         finally:
             process.terminate()
             # After Ctrl-C the block itself would not wait for it.
@@ -159,12 +177,12 @@ def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
 
 def _read_announcement(process: subprocess.Popen[str]) -> dict[str, str]:
     """What the process prints before "Ready.": a name and a value in each line."""
-    said: dict[str, str] = {}
+    announced: dict[str, str] = {}
     for line in process.stdout or ():
         if line == "Ready.\n":
-            return said
+            return announced
         name, _, value = line.strip().rpartition("  ")
-        said[name.strip()] = value
+        announced[name.strip()] = value
     raise SandboxError(
         f"the sandbox ended with {process.wait()}; is its extra installed?"
     )
