@@ -11,7 +11,6 @@ from typing import Any
 
 from django.contrib import auth
 from django.contrib.auth.backends import BaseBackend, ModelBackend
-from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
 from django.middleware.csrf import CSRF_SESSION_KEY
@@ -69,21 +68,16 @@ class IdentityBackend(ModelBackend):
         return bound(user, identity)
 
 
-def bound(user: AbstractBaseUser, identity: LinkedIdentity | None) -> AbstractBaseUser:
+def bound(user: Any, identity: LinkedIdentity | None) -> Any:
     """``user`` with a session hash that ends when the identity's epoch rises.
 
     Bind before ``login()``, with the identity as the transaction of the sign-in read it. Without
     one it is the hash of a session that is lent.
     """
     stamp = sessions.mark_of(identity)
-    methods = {
-        "identity_stamp": stamp,
-        "get_session_auth_hash": partial(_hash, user, stamp),
-        "get_session_auth_fallback_hash": partial(_fallback_hashes, user, stamp),
-    }
-    # By ``setattr``, because a request's user is a lazy object around the user.
-    for name, value in methods.items():
-        setattr(user, name, value)
+    user.identity_stamp = stamp
+    user.get_session_auth_hash = partial(_hash, user, stamp)
+    user.get_session_auth_fallback_hash = partial(_fallback_hashes, user, stamp)
     return user
 
 
@@ -130,9 +124,8 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
     """
     if request.user.is_authenticated or not rests_on_identity(request):
         return "", None
-    user_id = auth.get_user_model()._meta.pk.to_python(
-        request.session[auth.SESSION_KEY]
-    )
+    primary_key = auth.get_user_model()._meta.pk
+    user_id = primary_key.to_python(request.session[auth.SESSION_KEY])
     identities = LinkedIdentity.objects.filter(user_id=user_id).order_by("-revoked_at")
     revoked = identities.filter(consent=Consent.REVOKED).first()
     if revoked is not None and not withdrawal.is_being_erased(revoked):
@@ -181,11 +174,9 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
         return
 
     if is_bound:
-        del (
-            user.identity_stamp,
-            user.get_session_auth_hash,
-            user.get_session_auth_fallback_hash,
-        )
+        del user.identity_stamp
+        del user.get_session_auth_hash
+        del user.get_session_auth_fallback_hash
     else:
         identities = sessions.identities_of(user.pk)
         identity = sessions.signing_in(identities)

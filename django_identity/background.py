@@ -26,7 +26,12 @@ EXPIRES = 60
 TIMEOUTS = ("socket_timeout", "socket_connect_timeout", "read_timeout", "write_timeout")
 
 TASKS = "django_identity.tasks"
-BROKERS = ("broker_url", "broker_read_url", "broker_write_url")
+# Celery's settings with which nothing leaves the process.
+LOCAL = {
+    **dict.fromkeys(("broker_url", "broker_read_url", "broker_write_url"), "memory://"),
+    "result_backend": "cache+memory://",
+    "task_always_eager": True,
+}
 
 _apps: list[Celery] = []
 
@@ -128,13 +133,12 @@ def _connection(app: Celery) -> Connection:
 
 def run_here() -> None:
     """Run every task where it is published from now on, and reach no broker of any Celery app."""
-    for name in BROKERS:
+    # A site may have imported its app since: with its URLconf.
+    remember_app()
+    for name in LOCAL:
         # Celery prefers the environment to its settings.
         os.environ.pop(f"CELERY_{name.upper()}", None)
-    local = dict.fromkeys(BROKERS, "memory://")
     celery = sys.modules.get("celery._state")
     if celery is not None:
         for app in celery._get_active_apps():  # noqa: SLF001  no other list has all of them
-            app.conf.update(
-                local, result_backend="cache+memory://", task_always_eager=True
-            )
+            app.conf.update(LOCAL)

@@ -51,7 +51,7 @@ class LinkRequest:
     user_id: Any
     began_at: datetime
     said_at: datetime
-    subject: str
+    subject: str = field(repr=False)
     scopes: tuple[str, ...]
     profile: Profile
     kyc: KycStatus | None

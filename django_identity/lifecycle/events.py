@@ -8,6 +8,7 @@ leaves an event without an outcome: the service delivers it again, and upkeep ap
 import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
@@ -27,6 +28,13 @@ AWAITS_ITS_PERSON = timedelta(hours=1)
 LONGEST_ERROR = 255
 #: The columns that applying an event, or adding its content, may change.
 CHANGED = (*withdrawal.EMPTIED, "outcome", "attempts", "next_attempt_at")
+
+
+class Applied(NamedTuple):
+    """The row of an event, with its outcome. ``is_repeat``: it had one before."""
+
+    row: WebhookEvent
+    is_repeat: bool
 
 
 def receive(application: Application, body: bytes, *, signature: str) -> None:
@@ -68,8 +76,8 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
 
 def apply(
     stored: WebhookEvent, event: Event | None = None, *, nameless: str = ""
-) -> tuple[WebhookEvent, bool]:
-    """Apply the stored event, unless it has an outcome. Returns the row, and whether it had one.
+) -> Applied:
+    """Apply the stored event, unless it has an outcome.
 
     Upkeep applies what was stored and never applied, without ``event``, its content. ``nameless``:
     the digest of the same event without its person. If the service sent that before, it is closed.
@@ -80,14 +88,14 @@ def apply(
         if row.outcome:
             if identity is not None and event is not None:
                 _add_content(row, identity, event)
-            return row, True
+            return Applied(row, is_repeat=True)
 
         if identity is not None and event is not None:
             row.keep(event)
         elif identity is not None:
             row.subject = identity.subject
         _apply(row, identity, members=event.members if event else ())
-        return row, False
+        return Applied(row, is_repeat=False)
 
 
 def apply_since(identity: LinkedIdentity, began_at: datetime, *, is_new: bool) -> None:

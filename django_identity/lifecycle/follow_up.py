@@ -82,7 +82,7 @@ def _attempt(event: WebhookEvent) -> bool:
     """Attempt an event that was taken. Returns whether all is done."""
     if not event.outcome:
         # The process that stored it died before it applied it.
-        event, _had_outcome = events.apply(event)
+        event = events.apply(event).row
         # Each attempt before this one was to apply it.
         event.attempts = 1
         event.save(update_fields=["attempts"])

@@ -46,27 +46,37 @@ def holds_until(identity: LinkedIdentity) -> datetime | None:
 
 def state(identity: LinkedIdentity, stated: KycStatus, event: WebhookEvent) -> bool:
     """Set the KYC columns to what ``event`` stated, unless a newer statement is known."""
-    at = event.occurred_at
-    known_at = identity.kyc_said_at
-    is_verified = stated.status == VERIFIED
-    if known_at is None or at < known_at:
-        is_close = known_at is None or (
-            not is_verified and clocks.may_be_newer(at, than=known_at)
-        )
-        if not is_close or _is_followed(event, identity):
-            return False
-    known = KycStatus(
-        identity.kyc_level, identity.kyc_status, identity.kyc_provider, None
-    )
-    if at == known_at and _rank(stated) <= _rank(known):
+    if not _is_newest(identity, stated, event):
         return False
+    at = event.occurred_at
     verified_at = None
-    if is_verified:
+    if stated.status == VERIFIED:
         verified_at = at
     dated = replace(stated, verified_at=verified_at)
     identity.set_columns(columns_of(dated, said_at=at))
     signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     return True
+
+
+def _is_newest(
+    identity: LinkedIdentity, stated: KycStatus, event: WebhookEvent
+) -> bool:
+    """Whether the statement of ``event`` is the newest, and counts."""
+    at = event.occurred_at
+    known_at = identity.kyc_said_at
+    if known_at is None:
+        return not _is_followed(event, identity)
+    if at > known_at:
+        return True
+    if at == known_at:
+        known = KycStatus(
+            identity.kyc_level, identity.kyc_status, identity.kyc_provider, None
+        )
+        return _rank(stated) > _rank(known)
+    # What is known may be the site's own answer, by another clock: then a withdrawal wins.
+    if stated.status == VERIFIED or not clocks.may_be_newer(at, than=known_at):
+        return False
+    return not _is_followed(event, identity)
 
 
 def may_be_newer(identity: LinkedIdentity, event: WebhookEvent) -> bool:

@@ -178,11 +178,7 @@ def _grant(
     waits = _waits_for_approval(user, identity)
     if not (user.is_active or waits):
         raise exceptions.LinkingRefused(code="user_inactive")
-    if is_new and withdrawal.is_being_erased(identity):
-        raise exceptions.LinkingRefused(code="erasure_pending")
-    # The person ended the consent after they pressed the button, so the older yes counts no more.
-    if identity.revoked_at is not None and identity.revoked_at > request.began_at:
-        raise exceptions.LinkingRefused(code="consent_withdrawn")
+    _require_not_withdrawn(request, identity, is_new=is_new)
 
     proven = _store(request, identity, via=allowed.via, is_new=is_new)
     session = None
@@ -205,6 +201,18 @@ def _grant(
     linked = Linked(identity, user, session, refusal)
     _announce(request, linked, before, former_address=former_address)
     return linked
+
+
+def _require_not_withdrawn(
+    request: LinkRequest, identity: LinkedIdentity, *, is_new: bool
+) -> None:
+    """Raises ``LinkingRefused`` if the person has asked for the opposite since they began."""
+    # ``decide`` has asked this of a row that was known. A new one was not locked until now.
+    if is_new and withdrawal.is_being_erased(identity):
+        raise exceptions.LinkingRefused(code="erasure_pending")
+    # The consent ended after the press of the button, so that older yes counts no more.
+    if identity.revoked_at is not None and identity.revoked_at > request.began_at:
+        raise exceptions.LinkingRefused(code="consent_withdrawn")
 
 
 def _waits_for_approval(user: AbstractBaseUser, identity: LinkedIdentity) -> bool:

@@ -39,6 +39,13 @@ class Found(NamedTuple):
     proof: VerifiedCredential | None
 
 
+class Level(NamedTuple):
+    """The columns of the level, none if it was not due, and why it could not be read."""
+
+    columns: Mapping[str, Any]
+    failure: exceptions.ServiceError | None = None
+
+
 class Fetched(NamedTuple):
     """``is_stored``: nobody has changed the row meanwhile; else the answers are discarded.
 
@@ -58,23 +65,23 @@ def fetch(identity: LinkedIdentity) -> Fetched:
     revocations are stored.
     """
     reader = Reader(identity)
-    level, failure = _read_level(reader)
-    if level and not _store(identity, level, None):
+    level = _read_level(reader)
+    if level.columns and not _store(identity, level.columns, None):
         return Fetched(is_stored=False)
 
     found = None
     if covers(identity, claims.SCOPE):
         found = _read_claims(reader)
-    if found is None and failure is not None:
-        raise failure
-    if found is None and not level:
+    if found is None and level.failure is not None:
+        raise level.failure
+    if found is None and not level.columns:
         reader.token()  # A grant that nothing else uses is refreshed before it expires.
 
     columns: dict[str, Any] = {}
     if found is not None:
         columns |= claims.columns_of(found.proof)
     # With a failure the caller notes when the next attempt is due.
-    if failure is None:
+    if level.failure is None:
         until = None
         problem = ""
         if found is not None:
@@ -87,21 +94,19 @@ def fetch(identity: LinkedIdentity) -> Fetched:
             "refetch_failed_at": None,
             "last_error": problem,
         }
-    return Fetched(_store(identity, columns, found), failure)
+    return Fetched(_store(identity, columns, found), level.failure)
 
 
 # Read and verify
 
 
-def _read_level(
-    reader: Reader,
-) -> tuple[dict[str, Any], exceptions.ServiceError | None]:
-    """The columns of the level if it is due, and a failure that concerns the level alone."""
+def _read_level(reader: Reader) -> Level:
+    """Read the level if it is due. A failure that concerns more than the level is raised."""
     identity = reader.identity
     client = reader.client
     asked_at = timezone.now()
     if not _is_level_due(reader):
-        return {}, None
+        return Level({})
 
     try:
         answer = reader.read(
@@ -111,8 +116,8 @@ def _read_level(
         # A failure of the token endpoint, or of the whole client, is not about the level alone.
         if error.endpoint != "kyc" or isinstance(error, NOT_NOW):
             raise
-        return {}, error
-    return kyc.columns_of(answer, said_at=asked_at), None
+        return Level({}, error)
+    return Level(kyc.columns_of(answer, said_at=asked_at))
 
 
 def _is_level_due(reader: Reader) -> bool:

@@ -20,12 +20,18 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database, exceptions, vault
 from django_identity.conf import Application
-from django_identity.credentials import RejectionReason
+from django_identity.credentials import RejectionReason, VerifiedCredential
 from django_identity.lifecycle import key_sets, linking
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, digest
+from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
-from django_identity.service.answers import Profile, TokenAnswer
+from django_identity.service.answers import (
+    ClaimsAnswer,
+    KycStatus,
+    Profile,
+    TokenAnswer,
+)
 from django_identity.service.authorization import authorization_url, code_verifier
 
 # Seconds from the button to the callback. A first verification at the service takes long.
@@ -134,10 +140,7 @@ def begin(
         scopes=list(scopes),
         expires_at=timezone.now() + timedelta(seconds=SIGN_IN_LIFETIME),
     )
-    keys = application.encryption_keys
-    context = request.sealing_context("code_verifier")
-    request.code_verifier = vault.seal(verifier, keys=keys, context=context)
-    request.save(force_insert=True)
+    _save(request, application, verifier)
     return authorization_url(
         application,
         state=state,
@@ -145,6 +148,16 @@ def begin(
         redirect_uri=redirect_uri,
         scopes=scopes,
     )
+
+
+def _save(
+    request: AuthorizationRequest, application: Application, verifier: Secret
+) -> None:
+    """Save a new sign-in with its verifier, encrypted."""
+    keys = application.encryption_keys
+    context = request.sealing_context("code_verifier")
+    request.code_verifier = vault.seal(verifier, keys=keys, context=context)
+    request.save(force_insert=True)
 
 
 @sensitive_variables()
@@ -229,17 +242,51 @@ def _learn(
     if scopes is None:
         # The service left the member out, so it granted what was asked for (RFC 6749 §5.1).
         scopes = tuple(request.scopes)
-    token = answer.access_token
+
     subject = key_sets.subject_of(application, answer)
     asked_at = timezone.now()
-    profile = kyc = listed = proof = None
-    # If the token answer does not name the person, the first of these answers does.
+    person = _identify(client, answer.access_token, scopes, subject)
+    _read_rest(application, answer.access_token, scopes, person)
+    return LinkRequest(
+        application=application,
+        arrival=Arrival(request.purpose),
+        user_id=user.pk if user else None,
+        began_at=request.created_at,
+        said_at=asked_at,
+        subject=person.subject,
+        scopes=scopes,
+        profile=person.profile,
+        kyc=person.kyc,
+        tokens=answer,
+        claims=person.claims,
+        proof=person.proof,
+        unread=person.unread,
+    )
+
+
+@dataclass(slots=True)
+class _Person:
+    """What the service has said so far of one subject. ``unread``: see ``LinkRequest``."""
+
+    subject: str
+    profile: Profile
+    kyc: KycStatus | None
+    claims: ClaimsAnswer | None
+    proof: VerifiedCredential | None = None
+    unread: str = ""
+
+
+def _identify(
+    client: ServiceClient, token: Secret, scopes: tuple[str, ...], subject: str | None
+) -> _Person:
+    """Read the profile. ``subject``: None if the first answer that names the person decides."""
+    profile = kyc = claims = None
     if "profile:read" in scopes:
         profile = client.profile(subject, access_token=token)
         subject = profile.id
     if "claims:read" in scopes and subject is None:
-        listed = client.claims(None, access_token=token)
-        subject = listed.user_id
+        claims = client.claims(None, access_token=token)
+        subject = claims.user_id
     if "kyc:read" in scopes and subject is None:
         kyc = client.kyc(None, access_token=token)
         subject = kyc.subject
@@ -247,25 +294,28 @@ def _learn(
         raise exceptions.MalformedAnswer(
             "nobody named", endpoint="token", code="subject_unknown"
         )
-    unread = ""
+    return _Person(subject, profile or Profile(id=subject), kyc, claims)
+
+
+def _read_rest(
+    application: Application, token: Secret, scopes: tuple[str, ...], person: _Person
+) -> None:
+    """Read the level and the claims, if they are not there yet, and verify the claims."""
+    client = ServiceClient(application)
+    subject = person.subject
     try:
-        if "kyc:read" in scopes and kyc is None:
-            kyc = client.kyc(subject, access_token=token)
+        if "kyc:read" in scopes and person.kyc is None:
+            person.kyc = client.kyc(subject, access_token=token)
     except UNREAD as error:
-        unread = _code_of(error)
+        person.unread = _code_of(error)
     try:
         if "claims:read" in scopes:
-            listed = listed or client.claims(subject, access_token=token)
-            proof = key_sets.verify_answer(application, listed, subject=subject)
+            listed = person.claims or client.claims(subject, access_token=token)
+            person.proof = key_sets.verify_answer(application, listed, subject=subject)
+            person.claims = listed
     except UNREAD as error:
-        listed = None
-        unread = _code_of(error)
-    return LinkRequest(
-        application=application, arrival=Arrival(request.purpose),
-        user_id=user.pk if user else None, began_at=request.created_at, said_at=asked_at,
-        subject=subject, scopes=scopes, profile=profile or Profile(id=subject), kyc=kyc,
-        tokens=answer, claims=listed, proof=proof, unread=unread,
-    )  # fmt: skip
+        person.claims = None
+        person.unread = _code_of(error)
 
 
 def _exchange(

@@ -1,6 +1,6 @@
 """Whether an erasure left anything of a person in the site's database."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from django.contrib.auth.models import AbstractBaseUser
 
@@ -21,37 +21,34 @@ def assert_erased(
     """
     found = audit.search(known_of(*person))
     if found.hits:
-        raise AssertionError(f"the erasure left something in {_listed(found.hits)}")
-
-    unexpected = dict(found.unread)
-    for place in unread:
-        unexpected.pop(place, None)
+        left = ", ".join(f"{place} ({number})" for place, number in found.hits.items())
+        raise AssertionError(f"the erasure left something in {left}")
+    unexpected = {
+        place: why for place, why in found.unread.items() if place not in unread
+    }
     if unexpected:
+        reasons = ", ".join(f"{place} ({why})" for place, why in unexpected.items())
         raise AssertionError(
-            f"{len(unexpected)} place(s) were not read: {_listed(unexpected)}. If nothing of the"
-            f" person can be there, name them: unread={sorted(unexpected)}"
+            f"{len(unexpected)} place(s) were not read: {reasons}. If nothing of the person can be"
+            f" there, name them: unread={sorted(unexpected)}"
         )
 
 
 def known_of(*person: AbstractBaseUser | SandboxPerson | str) -> audit.Known:
     """What an erasure of ``person`` has to take away."""
     known = audit.Known()
-    for one in person:
-        if isinstance(one, str):
-            known |= audit.Known(frozenset({one}))
-        elif isinstance(one, SandboxPerson):
-            known |= _known_of_subject(one)
-        else:
-            known |= audit.known_of_account(one)
+    for part in person:
+        known |= _known_of(part)
     return known
 
 
-def _known_of_subject(person: SandboxPerson) -> audit.Known:
-    texts = {person.user_id, person.email}
-    for site in conf.applications():
-        texts.add(digest(site.alias, site.environment, person.user_id))
-    return audit.Known(frozenset(texts))
-
-
-def _listed(places: Mapping[str, object]) -> str:
-    return ", ".join(f"{place} ({what})" for place, what in places.items())
+def _known_of(part: AbstractBaseUser | SandboxPerson | str) -> audit.Known:
+    if isinstance(part, str):
+        return audit.Known(frozenset({part}))
+    if isinstance(part, SandboxPerson):
+        subjects = {
+            digest(site.alias, site.environment, part.user_id)
+            for site in conf.applications()
+        }
+        return audit.Known(frozenset({part.user_id, part.email, *subjects}))
+    return audit.known_of_account(part)

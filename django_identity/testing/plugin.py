@@ -123,13 +123,13 @@ def identity_webhooks(
     client_id = identity_application.client_id
     secret = identity_application.webhook_secrets[0]
     address = live_server.url + address_of("webhook", identity_application)
-    [app_id] = [
-        registered["app_id"]
-        for registered in identity_sandbox.control("GET", "applications")
-        if client_id in registered["clients"].values()
-    ]
-    path = f"applications/{app_id}/webhook"
-    webhook = partial(identity_sandbox.control, "POST", path)
+    registered = identity_sandbox.control("GET", "applications")
+    app_id = next(
+        app["app_id"] for app in registered if client_id in app["clients"].values()
+    )
+    webhook = partial(
+        identity_sandbox.control, "POST", f"applications/{app_id}/webhook"
+    )
     webhook(url=address, secret=secret.reveal())
     yield partial(identity_sandbox.settle, client_id)
     webhook(url="")

@@ -69,8 +69,9 @@ class RunningSandbox:
 
         ``document_key``: a public JWK, which approves the application for the trusted tier.
         """
-        uris = list(redirect_uris)
-        registered = self.control("POST", "applications", redirect_uris=uris)
+        registered = self.control(
+            "POST", "applications", redirect_uris=list(redirect_uris)
+        )
         if document_key is not None:
             path = f"applications/{registered['app_id']}/trusted-tier"
             self.control("POST", path, document_key=dict(document_key))
@@ -85,14 +86,13 @@ class RunningSandbox:
 
     def create_person(self, *, verified: bool = True, **account: Any) -> SandboxPerson:
         """Create an account. ``account``: members of ``POST users`` of the control API."""
-        user = self.control("POST", "users", verified=verified, **account)
-        return SandboxPerson(user["user_id"], user["email"], user["password"])
+        person = self.control("POST", "users", verified=verified, **account)
+        return SandboxPerson(person["user_id"], person["email"], person["password"])
 
     def approve(self, authorization_url: str, person: SandboxPerson) -> str:
         """Sign ``person`` in at the sandbox and approve. Returns the callback address."""
-        decision = {"url": authorization_url, "user_id": person.user_id}
-        approved = self.control("POST", "authorizations", **decision)
-        return str(approved["callback"])
+        decided = {"url": authorization_url, "user_id": person.user_id}
+        return str(self.control("POST", "authorizations", **decided)["callback"])
 
     def revoke_claim(self, person: SandboxPerson, claim_type: str) -> None:
         """``person`` revokes a claim on the account page."""
@@ -100,14 +100,16 @@ class RunningSandbox:
 
     def revoke_consent(self, person: SandboxPerson) -> None:
         """``person`` revokes the consent of every application."""
-        user = self.control("GET", f"users/{quote(person.user_id)}")
-        for client_id in user["consents"]:
+        for client_id in self.control("GET", f"users/{quote(person.user_id)}")[
+            "consents"
+        ]:
             self._of(person, f"consents/{client_id}/revoke")
 
     def connect_code(self, person: SandboxPerson) -> str:
         """``person`` makes a Connect code."""
-        answer = self.control("POST", "connect-codes", user_id=person.user_id)
-        return str(answer["code"])
+        return str(
+            self.control("POST", "connect-codes", user_id=person.user_id)["code"]
+        )
 
     def request_deletion(self, person: SandboxPerson) -> None:
         """``person`` asks for deletion, and confirms it."""
@@ -125,24 +127,20 @@ class RunningSandbox:
     def settle(self, client_id: str) -> None:
         """Wait until ``client_id``'s site has acknowledged every event. Raises ``SandboxError``."""
         deadline = time.monotonic() + SECONDS
-        while waiting := self._undelivered(client_id):
-            is_refused = any(
-                attempt["status"] != 200
-                for _event_type, attempts in waiting
-                for attempt in attempts
-            )
+        while waiting := self._waiting(client_id):
+            attempts = [attempt for _type, tries in waiting for attempt in tries]
+            is_refused = any(attempt["status"] != 200 for attempt in attempts)
             if is_refused or time.monotonic() > deadline:
                 raise SandboxError(f"not acknowledged: {waiting}")
             time.sleep(PAUSE)
 
-    def _undelivered(self, client_id: str) -> list[tuple[str, list[Any]]]:
-        """Type and attempts of each event that the client's site has not acknowledged."""
-        waiting: list[tuple[str, list[Any]]] = []
-        for delivery in self.control("GET", "deliveries"):
-            is_delivered = delivery["state"] == "delivered"
-            if delivery["client_id"] == client_id and not is_delivered:
-                waiting.append((delivery["event_type"], delivery["attempts"]))
-        return waiting
+    def _waiting(self, client_id: str) -> list[tuple[str, list[dict[str, Any]]]]:
+        """Type and attempts of each event that the site has not acknowledged."""
+        return [
+            (delivery["event_type"], delivery["attempts"])
+            for delivery in self.control("GET", "deliveries")
+            if delivery["client_id"] == client_id and delivery["state"] != "delivered"
+        ]
 
     def _of(self, person: SandboxPerson, path: str) -> None:
         self.control("POST", f"users/{quote(person.user_id)}/{path}")
@@ -163,12 +161,10 @@ def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  our own
     with process:
         try:
-            announced = _read_announcement(process)
-            yield RunningSandbox(
-                base_url=announced["API base"],
-                auth_url=announced["Authorization server"],
-                portal_token=announced["Portal session token"],
-            )
+            values = _read_announcement(process)
+            api = values["API base"]
+            server = values["Authorization server"]
+            yield RunningSandbox(api, server, values["Portal session token"])
         finally:
             process.terminate()
             # After Ctrl-C the block itself would not wait for it.
@@ -177,12 +173,12 @@ def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
 
 def _read_announcement(process: subprocess.Popen[str]) -> dict[str, str]:
     """What the process prints before "Ready.": a name and a value in each line."""
-    announced: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in process.stdout or ():
         if line == "Ready.\n":
-            return announced
+            return values
         name, _, value = line.strip().rpartition("  ")
-        announced[name.strip()] = value
+        values[name.strip()] = value
     raise SandboxError(
         f"the sandbox ended with {process.wait()}; is its extra installed?"
     )

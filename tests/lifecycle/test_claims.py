@@ -22,8 +22,8 @@ from django_identity.requirements import RequiredClaim
 from tests.credentials import issuer
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import REJECTED, FakeService, html, http
-from tests.lifecycle.held import announced
-from tests.lifecycle.refetching import refetched
+from tests.lifecycle.grants import announced
+from tests.lifecycle.refetches import refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -311,7 +311,7 @@ def test_a_site_with_a_user_model_of_its_own_closes_accounts(tmp_path: Path) -> 
         "SITE_FOLDER": str(tmp_path),
         "DJANGO_SETTINGS_MODULE": "tests.sites.custom_user.settings",
     }
-    command = [sys.executable, "-m", "tests.lifecycle.closing"]
+    command = [sys.executable, "-m", "tests.lifecycle.close_accounts"]
     said = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=True
     )

@@ -47,11 +47,11 @@ def end(act: Callable[[LinkedIdentity], object]) -> None:
         User.objects.all().delete()
 
 
-def test_revocations_at_once() -> None:
+def test_two_revocations_at_once_do_not_deadlock() -> None:
     end(lambda identity: interventions.revoke([identity]))
 
 
-def test_disconnections_at_once() -> None:
+def test_two_disconnections_at_once_do_not_deadlock() -> None:
     end(withdrawal.disconnect)
 
 

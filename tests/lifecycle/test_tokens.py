@@ -48,7 +48,7 @@ from tests.fake_service import (
     silent,
     truncated,
 )
-from tests.lifecycle.held import announced, expired, stored
+from tests.lifecycle.grants import announced, expired, stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

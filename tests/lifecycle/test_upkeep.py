@@ -33,9 +33,9 @@ from django_identity.testing.clock import Clock
 from tests import concurrency
 from tests.factories import make_event, make_identity, make_user
 from tests.fake_service import FakeService, answer, html, http
-from tests.integration.stand_in import StandIn, setting
+from tests.integration.counting_service import CountingService, setting
 from tests.lifecycle.conftest import Published
-from tests.lifecycle.refetching import all_refetched, answer_everybody, make_due
+from tests.lifecycle.refetches import all_refetched, answer_everybody, make_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -95,7 +95,7 @@ def test_the_order_is_random(identity_clock: Clock) -> None:
 def test_several_workers_at_once_take_each_row_once() -> None:
     """Four processes of two threads each: every due row is taken by exactly one."""
     ids = sorted(make_due(n).pk for n in range(60))
-    target = "tests.lifecycle.crowd_calls:take"
+    target = "tests.lifecycle.process_calls:take"
     workers = concurrency.outcomes(
         *(concurrency.start(target, threads=2) for _ in range(4))
     )
@@ -521,7 +521,7 @@ def test_what_an_event_caused_is_no_run(everybody: FakeService) -> None:
 
 def test_two_runs_at_once_take_no_row_twice() -> None:
     """Two crons, or two beats: each row is served once, and nothing of what they did is lost."""
-    service = StandIn(delay=0.01)
+    service = CountingService(delay=0.01)
     ours = {"default": setting(service.origin)}
     with closing(service), override_settings(DJANGO_IDENTITY=ours):
         for n in range(12):

@@ -17,7 +17,9 @@ from tests.sandbox.driver import (
 )
 
 
-def test_walk_ends_in_tokens(application: Application, person: Person) -> None:
+def test_an_approval_ends_in_tokens_and_a_denial_in_an_error(
+    application: Application, person: Person
+) -> None:
     """A denial returns the state alone, an approval a code too: good for an hour's bearer token."""
     page = person.consent_screen(application, state="a b&c")
     answer = callback_parameters(person.submit(page, deny="Deny"))
@@ -119,7 +121,9 @@ def test_untrusted_address_is_never_redirected_to(
     assert "error page" in refused.json()["error"]["message"]
 
 
-def test_what_a_code_needs(application: Application, person: Person) -> None:
+def test_a_code_is_redeemed_once_within_a_minute_by_its_verifier(
+    application: Application, person: Person
+) -> None:
     """Its verifier, its address once more (RFC 6749, section 4.1.3), once, within a minute."""
     code, pkce = person.approve(application)
     missing = application.redeem(code, pkce, redirect_uri="")
@@ -161,7 +165,9 @@ def test_live_client_refuses_sandbox_user(
         assert "Location" not in answer.headers
 
 
-def test_live_beside_test_is_complete(application: Application, person: Person) -> None:
+def test_codes_and_tokens_of_test_are_a_mismatch_for_live(
+    application: Application, person: Person
+) -> None:
     """Live credentials get a live person's tokens; a test code or token is a mismatch there."""
     tokens = person.tokens_for(application)
     code, pkce = person.approve(application)
@@ -174,7 +180,9 @@ def test_live_beside_test_is_complete(application: Application, person: Person) 
     assert live.read(tokens, "profile", live.user_id).status_code == 200
 
 
-def test_a_decision_without_a_browser(application: Application, person: Person) -> None:
+def test_consent_can_be_decided_without_a_browser(
+    application: Application, person: Person
+) -> None:
     """The code is good for tokens, and the approval is a consent; a denial is none.
 
     A live person cannot decide for a test application, nor nobody, elsewhere, or a closed account.

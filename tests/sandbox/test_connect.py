@@ -73,7 +73,9 @@ def test_unknown_code_is_invalid(application: Application, code: object) -> None
 
 
 @pytest.mark.parametrize("missing", [{}, {"connect_code": None}, {"connect_code": ""}])
-def test_missing_code(application: Application, missing: dict[str, Any]) -> None:
+def test_a_missing_code_is_refused_by_either_rule(
+    application: Application, missing: dict[str, Any]
+) -> None:
     """Both rules that the specification has for a missing code can be had."""
     body = missing | {"scopes": CONNECT_SCOPES}
     assert refusal(application.ask("connect/request", body)) == INVALID

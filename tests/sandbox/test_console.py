@@ -62,7 +62,7 @@ def test_what_happens_is_listed_with_person_and_site(
     assert ">200<" not in quiet
 
 
-def test_something_happens_to_a_person(
+def test_buttons_do_to_a_person_what_the_control_api_does(
     application: Application, developer: Visitor
 ) -> None:
     """What the control API does, by a button."""
@@ -89,7 +89,9 @@ def test_something_happens_to_a_person(
         assert (account["consents"] == {}) is (action in {"revoke_consents", "delete"})
 
 
-def test_keys_clock_and_faults(sandbox: Sandbox, developer: Visitor) -> None:
+def test_buttons_change_keys_clock_and_faults(
+    sandbox: Sandbox, developer: Visitor
+) -> None:
     """As in the control API, and back again; what does not exist changes nothing."""
     first = sandbox.control("GET", "keys")["signing"]
     do(developer, "rotate_key")
@@ -285,7 +287,7 @@ def test_secrets_are_shown_once(application: Application, developer: Visitor) ->
     assert user_id in person.open("/account/").text
 
 
-def test_the_trusted_tier_is_a_key(
+def test_a_public_key_opens_the_trusted_tier_and_an_empty_one_ends_it(
     application: Application, developer: Visitor
 ) -> None:
     """The public one; empty takes it back."""

@@ -33,7 +33,7 @@ def test_status_fault_strikes_as_often_as_ordered(sandbox: Sandbox) -> None:
     assert sandbox.client.get(JWKS).status_code == 200
 
 
-def test_every_kind_of_fault(sandbox: Sandbox) -> None:
+def test_every_kind_of_fault_can_be_ordered(sandbox: Sandbox) -> None:
     """A 429 with Retry-After, a 200 that breaks off, a late answer, and no whole answer at all."""
     order(sandbox, "rate_limit", retry_after=7)
     answer = sandbox.client.get(JWKS)
@@ -55,7 +55,7 @@ def test_every_kind_of_fault(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(("when", "status"), [("before", 200), ("after", 400)])
-def test_answer_lost_after_the_service_acted(
+def test_a_lost_answer_may_have_spent_the_refresh_token(
     application: Application, person: Person, when: str, status: int
 ) -> None:
     """A drop *after* rotates the refresh token, whose answer nobody gets; one *before* does not."""
@@ -188,7 +188,7 @@ def test_a_wrong_member_is_named(
 
 @pytest.mark.parametrize("path", ["sandbox/clock", "api/v1/connect/request"])
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
-def test_json_has_no_such_number(
+def test_numbers_that_json_does_not_have_are_refused(
     application: Application, path: str, number: str
 ) -> None:
     """Python's reader would take it (RFC 8259, section 6)."""
@@ -221,7 +221,7 @@ def test_the_clock_can_differ_from_real_time(sandbox: Sandbox) -> None:
         ("DELETE", "applications/00000000-0000-0000-0000-000000000000/trusted-tier", {}, 404),
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_said(
+def test_what_does_not_exist_is_refused_with_a_message(
     sandbox: Sandbox, method: str, path: str, body: object, status: int
 ) -> None:
     """In the envelope, with a message whatever the switches say of the service's errors."""

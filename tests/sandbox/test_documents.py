@@ -144,7 +144,9 @@ BAD_KEYS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("key", BAD_KEYS.values(), ids=BAD_KEYS)
-def test_a_key_that_does_not_do_is_refused(application: Application, key: Any) -> None:
+def test_an_unusable_document_key_is_refused(
+    application: Application, key: Any
+) -> None:
     """In words, and the application stays in the standard tier."""
     path = f"/sandbox/{application.path}"
     response = application.sandbox.client.post(

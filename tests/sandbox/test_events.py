@@ -30,7 +30,7 @@ def known(hearing: Application, person: Person, receiver: Receiver) -> Person:
     return person
 
 
-def test_approval_is_a_consent(
+def test_an_approval_is_told_as_a_consent(
     hearing: Application, person: Person, receiver: Receiver
 ) -> None:
     """On the screen or by Connect, told with all that stands now; a refusal tells nothing."""
@@ -48,7 +48,9 @@ def test_approval_is_a_consent(
 
 
 @pytest.mark.parametrize("details", [True, False])
-def test_verification(hearing: Application, receiver: Receiver, details: bool) -> None:
+def test_a_verification_and_its_end_are_told_by_all_seven_types(
+    hearing: Application, receiver: Receiver, details: bool
+) -> None:
     """All seven types: kyc.verified has the members the specification shows; each claim is told.
 
     With the details off all others carry the user id alone.
@@ -114,7 +116,9 @@ def test_events_name_their_person_in_several_ways(
     assert verified["data"]["user_id"] == person.user_id
 
 
-def test_consent_revoked(known: Person, hearing: Application) -> None:
+def test_after_a_revoked_consent_nothing_more_is_told(
+    known: Person, hearing: Application
+) -> None:
     """The application hears of it once, and of nothing that happens afterwards."""
     known.cause(f"consents/{hearing.client_id}/revoke")
     known.cause("claims/age_over_18/revoke")
@@ -164,7 +168,9 @@ HEARD = {
 
 
 @pytest.mark.parametrize("scopes", HEARD)
-def test_scopes_cover_events(hearing: Application, person: Person, scopes: str) -> None:
+def test_an_application_is_told_what_its_scopes_cover(
+    hearing: Application, person: Person, scopes: str
+) -> None:
     """KYC and claims are told to whom the person let read them; the consent and its end to all."""
     person.consent_to(hearing, *scopes.split())
     person.cause("verify", bvn="11111111111")
@@ -183,7 +189,7 @@ def test_scopes_cover_events(hearing: Application, person: Person, scopes: str) 
         ("offset", r"2031-02-03T04:\d\d:\d\d\.\d{6}\+00:00"),
     ],
 )
-def test_ids_and_times(
+def test_each_event_has_its_own_id_and_the_sandboxs_time(
     known: Person, receiver: Receiver, form: str, shape: str
 ) -> None:
     """An id of its own, and the time of the sandbox's clock in UTC, in the form of the switch."""
@@ -220,7 +226,9 @@ def settled(application: Application, *, attempts: int = 1) -> dict[str, Any]:
     return shown[0]
 
 
-def test_an_event_that_nothing_caused(hearing: Application, receiver: Receiver) -> None:
+def test_an_event_that_nothing_caused_can_be_sent(
+    hearing: Application, receiver: Receiver
+) -> None:
     """Any type, id, time and data, for a receiver's hostile cases; the spec's other names too."""
     odd = {"event_id": "evt_é ", "timestamp": "yesterday", "data": {"deep": [None]}}
     send(hearing, event_type="user_deleted", **odd)
@@ -234,7 +242,7 @@ def test_an_event_that_nothing_caused(hearing: Application, receiver: Receiver) 
 @pytest.mark.parametrize(
     "status", [202, 204, 299, 301, 307, 400, 401, 404, 410, 500, 503]
 )
-def test_any_2xx_acknowledges(
+def test_any_2xx_acknowledges_and_nothing_else_does(
     hearing: Application, receiver: Receiver, status: int
 ) -> None:
     """The delivery shows what was sent and what came back, and is over.
@@ -262,7 +270,7 @@ def test_any_2xx_acknowledges(
     assert signature == receiver.requests[0].headers["x-webhook-signature"]
 
 
-def test_attempts_end(
+def test_a_delivery_fails_after_nine_attempts_and_can_be_sent_again(
     sandbox: Sandbox, hearing: Application, receiver: Receiver
 ) -> None:
     """Nine attempts at growing distances, then failed; one that is sent again starts anew."""

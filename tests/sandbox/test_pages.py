@@ -45,7 +45,7 @@ BUTTON = re.compile(r'name="person" value="[^"]+">(.*?)</button>', re.DOTALL)
         ("", "rejected", "not_found"),
     ],
 )
-def test_number_that_does_not_verify(
+def test_a_number_that_does_not_verify_is_explained(
     sandbox: Sandbox, bvn: str, status: str, outcome: str
 ) -> None:
     """Each outcome is told, and only a rejection changes the status; by the control API too.
@@ -71,7 +71,9 @@ def test_number_that_does_not_verify(
     assert (verified.active_claims() == set()) is (left == "rejected")
 
 
-def test_number_that_verifies(sandbox: Sandbox, application: Application) -> None:
+def test_a_number_that_verifies_issues_every_claim(
+    sandbox: Sandbox, application: Application
+) -> None:
     """It issues all four claims on the way from a sign-in to the consent; or *Not now*, once."""
     person = Person(sandbox)
     page = person.submit(
@@ -183,7 +185,7 @@ def test_pages_load_nothing_foreign_and_are_not_framed(sandbox: Sandbox) -> None
     assert sandbox.client.get("/static/sandbox/sandbox.css").status_code == 200
 
 
-def test_the_cast(sandbox: Sandbox) -> None:
+def test_the_sign_in_page_offers_the_whole_cast(sandbox: Sandbox) -> None:
     """Eight cases, each with a button and a password."""
     visitor = Visitor(sandbox)
     page = visitor.open("/account/sign-in")
@@ -201,7 +203,7 @@ def test_the_cast(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.integration
-def test_a_mistake_of_the_sandbox(tmp_path: Path) -> None:
+def test_an_internal_error_shows_no_traceback(tmp_path: Path) -> None:
     """A page without a traceback; a machine gets the envelope."""
     path = tmp_path / "broken.sqlite3"
     with started("--database", str(path)) as broken:

@@ -70,12 +70,12 @@ def test_a_busy_port_says_what_to_do(sandbox: Sandbox) -> None:
         (["trigger"], "unrecognized arguments: trigger"),
     ],
 )
-def test_what_cannot_be_is_said(options: list[str], said: str) -> None:
+def test_an_unusable_option_is_explained(options: list[str], said: str) -> None:
     """In words, with exit code 2."""
     assert said in ended("--port=0", *options)
 
 
-def test_switches_are_options() -> None:
+def test_every_switch_is_an_option_of_the_command() -> None:
     """Each can be set on the command line; the help names the command."""
     asked = run("-m", "django_identity.sandbox", "--help")
     assert asked.stdout.startswith("usage: identity-sandbox [options]")
@@ -85,7 +85,9 @@ def test_switches_are_options() -> None:
         assert sandbox.control("GET", "switches").items() >= chosen.items()
 
 
-def test_a_kept_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kept_database_survives_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """People, applications and keys are there again after a restart; another's is refused.
 
     Who was deleted does not come back.
@@ -129,7 +131,7 @@ def test_bodies_in_chunks_are_refused(sandbox: Sandbox, rest: bytes) -> None:
     assert b"ready" not in said
 
 
-def test_it_serves_https_by_files(
+def test_it_serves_https_with_a_given_certificate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To whom trusts their authority alone; events go to a site of the one in SSL_CERT_FILE."""
@@ -239,14 +241,14 @@ PARTS = {
 
 
 @pytest.mark.parametrize("code", PARTS.values(), ids=PARTS)
-def test_it_keeps_out_of_a_sites_process(code: str) -> None:
+def test_no_part_of_it_runs_in_a_sites_process(code: str) -> None:
     """Whatever of it a site would take in."""
     result = run("-c", SITE + code)
     assert result.returncode in (1, 2)
     assert "does not run in a process that has a site's settings" in result.stderr
 
 
-def test_the_helper_is_light() -> None:
+def test_the_settings_helper_needs_neither_django_nor_the_extra() -> None:
     """A settings module imports it before Django is set up; the rest says what to install."""
     hidden = "import sys\nfor name in ('oauth2_provider', 'sd_jwt'): sys.modules[name] = None\n"
     helper = (

@@ -34,7 +34,9 @@ def verified(sandbox: Sandbox, token: str, audience: str) -> Any:
     return jwt.decode(token, key, algorithms=["ES256"], **issued)
 
 
-def test_refresh_rotates(application: Application, person: Person) -> None:
+def test_each_refresh_gives_a_new_pair_and_spends_the_old_one(
+    application: Application, person: Person
+) -> None:
     """Each use gives a new pair with the same scopes; a spent one voids all that came of it."""
     first = person.tokens_for(application)
     second = application.refresh(first["refresh_token"]).json()
@@ -60,7 +62,9 @@ def test_one_refresh_token_is_spent_once(
     assert sorted(each.status_code for each in answers) == [200] + [400] * 7
 
 
-def test_tokens_expire(application: Application, person: Person) -> None:
+def test_access_tokens_last_an_hour_and_refresh_tokens_thirty_days(
+    application: Application, person: Person
+) -> None:
     """An access token after an hour of the sandbox's clock, a refresh token thirty days later."""
     tokens = person.tokens_for(application)
     application.sandbox.advance(3590)
@@ -77,7 +81,9 @@ def test_tokens_expire(application: Application, person: Person) -> None:
     )
 
 
-def test_the_body_alone_counts(application: Application, person: Person) -> None:
+def test_client_credentials_count_in_the_body_alone(
+    application: Application, person: Person
+) -> None:
     """As the specification shows; and two grants alone."""
     for grant_type in ("client_credentials", "password", "x", ""):
         refused = application.token_request(grant_type=grant_type)
@@ -199,7 +205,7 @@ def test_a_wider_consent_leaves_narrower_tokens(
 @pytest.mark.parametrize(
     "moved", ["code", "client_secret", "grant_type", "client_id", "x"]
 )
-def test_parameters_of_the_address_count_for_nothing(
+def test_parameters_outside_the_form_are_refused(
     application: Application, person: Person, moved: str
 ) -> None:
     """Nor does a body that is no form (RFC 6749, section 3.2); the code stays good."""
@@ -261,7 +267,9 @@ def test_a_replayed_code_ends_its_tokens(
         ("/api/v1/developer/apps/x/rotate-secret", "POST"),
     ],
 )  # fmt: skip
-def test_another_method_is_no_page(sandbox: Sandbox, path: str, allowed: str) -> None:
+def test_another_method_is_refused_in_json(
+    sandbox: Sandbox, path: str, allowed: str
+) -> None:
     """405 as JSON, with the method that is allowed; never a page about CSRF."""
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE"} - {allowed}:
         refused = sandbox.client.request(
@@ -271,7 +279,7 @@ def test_another_method_is_no_page(sandbox: Sandbox, path: str, allowed: str) ->
         assert allowed in refused.headers["Allow"]
 
 
-def test_literal_reading_names_no_subject(
+def test_by_default_no_token_names_its_person(
     application: Application, person: Person
 ) -> None:
     """By default neither the answer nor the token tells who signed in; switches name the person."""

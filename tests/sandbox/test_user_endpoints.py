@@ -66,7 +66,9 @@ def test_a_person_may_have_no_address_to_show(
 
 
 @pytest.mark.parametrize("endpoint", SCOPES)
-def test_scope_is_enforced(trusted: Application, person: Person, endpoint: str) -> None:
+def test_each_endpoint_answers_its_own_scope_and_person(
+    trusted: Application, person: Person, endpoint: str
+) -> None:
     """Each endpoint answers its own scope, about its own person, and refuses the others."""
     granted = person.tokens_for(trusted, scope=SCOPES[endpoint])
     assert person.read(granted, endpoint, person.user_id).status_code == 200
@@ -77,7 +79,7 @@ def test_scope_is_enforced(trusted: Application, person: Person, endpoint: str) 
 
 
 @pytest.mark.parametrize("endpoint", SCOPES)
-def test_token_is_required(
+def test_a_request_without_a_good_bearer_token_is_challenged(
     application: Application, person: Person, endpoint: str
 ) -> None:
     """No token, an unknown one, or one that is not called Bearer, is a 401 with a challenge."""
@@ -113,7 +115,7 @@ def test_token_is_bound_to_its_person(application: Application, person: Person) 
 
 
 @pytest.mark.parametrize("path", ["users", "nothing", "connect/result/req_1", "a\nb"])
-def test_an_unknown_endpoint_is_no_page(sandbox: Sandbox, path: str) -> None:
+def test_an_unknown_endpoint_is_refused_in_json(sandbox: Sandbox, path: str) -> None:
     """Errors of the API are JSON, whatever was asked; Connect's retired address is one."""
     assert refusal(sandbox.client.get(f"/api/v1/{quote(path)}")) == (404, "NOT_FOUND")
 
@@ -138,7 +140,9 @@ def test_head_is_answered_as_get(
     assert (head.content, bool(got.content)) == (b"", True)
 
 
-def test_an_unverified_person(sandbox: Sandbox, application: Application) -> None:
+def test_an_unverified_person_has_a_status_and_no_claims(
+    sandbox: Sandbox, application: Application
+) -> None:
     """Has a status and no claims."""
     nobody = Person(sandbox)
     tokens = nobody.tokens_for(application)
@@ -152,7 +156,9 @@ def test_an_unverified_person(sandbox: Sandbox, application: Application) -> Non
     assert claims.json()["data"]["claims"] == []
 
 
-def test_kyc_of_a_verified_person(application: Application, person: Person) -> None:
+def test_a_verified_person_has_a_level_a_vendor_and_a_time(
+    application: Application, person: Person
+) -> None:
     """A verified person is ``verified`` at ``level_2`` since a moment, by a vendor.
 
     What is optional can be absent: in the status, in the claims, and the message of an error.

@@ -3,9 +3,13 @@
 import os
 import re
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing, suppress
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -140,8 +144,8 @@ def test_nothing_live_is_touched(tmp_path: Path) -> None:
     live = tmp_path / "live"
     live.mkdir()
     with socket.create_server(("127.0.0.1", 0)) as broker:
-        port = str(broker.getsockname()[1])
-        said = drilled("live", SITE_FOLDER=str(tmp_path), SITE_BROKER=port)
+        url = f"redis://127.0.0.1:{broker.getsockname()[1]}/0"
+        said = drilled("live", SITE_FOLDER=str(tmp_path), SITE_BROKER=url)
         broker.setblocking(False)
         with pytest.raises(BlockingIOError):
             broker.accept()
@@ -152,6 +156,45 @@ def test_nothing_live_is_touched(tmp_path: Path) -> None:
     found = found_in(said)
     assert len(found) == 3, said.stdout + said.stderr
     assert all(sentence.startswith("the file `newest") for sentence in found)
+
+
+@pytest.mark.parametrize("breaks", ["pooled", "kept"])
+def test_connections_to_the_database_of_the_site_are_not_used(
+    breaks: str, tmp_path: Path
+) -> None:
+    """Those of Django's pools end before it begins. With others it does not run."""
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.sites.drilled.settings"}
+    env["SITE_FOLDER"] = str(tmp_path)
+    command = [sys.executable, "-m", "django", "migrate", "--verbosity", "0"]
+    subprocess.run(command, cwd=ROOT, env=env, check=True)
+    said = drilled(breaks, SITE_FOLDER=str(tmp_path))
+    if breaks == "kept":
+        assert REFUSED["database"] in said.stderr
+    else:
+        assert said.returncode == 0, said.stdout + said.stderr
+    with closing(sqlite3.connect(tmp_path / "site.sqlite3")) as site:
+        assert site.execute("SELECT COUNT(*) FROM auth_user").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("breaks", ["early", "late"])
+def test_no_broker_is_asked_that_apps_do_not_know(breaks: str) -> None:
+    """Where the URLconf imports the Celery app, or the first task."""
+    asked: list[Any] = []
+
+    def accept(broker: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                held, address = broker.accept()
+                asked.append(address)
+                held.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+        Thread(target=accept, args=[broker], daemon=True).start()
+        port = broker.getsockname()[1]
+        said = drilled(breaks, SITE_BROKER=f"redis://127.0.0.1:{port}/0")
+        broker.shutdown(socket.SHUT_RDWR)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert asked == []
 
 
 @pytest.mark.parametrize("breaks", NOT_TRIED)

@@ -100,7 +100,7 @@ def hold_everything(user: User) -> LinkedIdentity:
 
 
 @pytest.mark.parametrize("page", ["account", "download"])
-def test_nobody_sees_nothing(client: Client, page: str) -> None:
+def test_somebody_who_is_not_signed_in_sees_nothing(client: Client, page: str) -> None:
     """Whoever is not signed in is sent to sign in, and never told anything."""
     hold_everything(make_user())
     response = client.get(reverse(f"identity:{page}"))
@@ -358,7 +358,9 @@ def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) 
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["made", "older"])
-def test_people_erase_themselves(client: Client, ada: User, made: bool) -> None:
+def test_people_erase_themselves_and_get_a_receipt(
+    client: Client, ada: User, made: bool
+) -> None:
     """The page says what becomes of accounts; then there is a receipt, and an older account."""
     hold_everything(ada)
     LinkedIdentity.objects.update(account_made=made)

@@ -22,8 +22,9 @@ def refetch(identity: LinkedIdentity) -> str:
         return ""
     if outcome is Refetched.OVERTAKEN:
         return outcome
-    row = LinkedIdentity.objects.filter(pk=identity.pk).first()
-    return (row and row.last_error) or outcome
+    stored = LinkedIdentity.objects.filter(pk=identity.pk)
+    code = stored.values_list("last_error", flat=True).first()
+    return code or outcome
 
 
 def make_due(identities: Iterable[LinkedIdentity]) -> int:

@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,10 @@ from django.core.files.storage import FileSystemStorage, Storage
 from django.core.mail.backends import locmem
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.recorder import MigrationRecorder
 from django.test import override_settings, utils
+from django.utils import timezone
 
 from django_identity import background, conf
 from django_identity.testing.sandbox import RunningSandbox, running_sandbox
@@ -27,6 +31,7 @@ ORIGIN = "https://testserver"
 CACHE = "django.core.cache.backends.locmem.LocMemCache"
 FILES = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
 STATIC_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+# Without the names of queues it takes any.
 TASKS = {"BACKEND": "django.tasks.backends.immediate.ImmediateBackend", "QUEUES": []}
 # What is the site's own, beside the client's credentials.
 NOT_OURS: dict[str, Any] = {
@@ -72,6 +77,11 @@ def own_world() -> Iterator[RunningSandbox]:
                 MEDIA_ROOT=media,
                 SESSION_FILE_PATH=folder,
                 TASKS=dict.fromkeys(getattr(settings, "TASKS", ()), TASKS),
+                # For a Celery app that the site imports later.
+                **{
+                    f"CELERY_{name.upper()}": own
+                    for name, own in background.LOCAL.items()
+                },
             ),
             _own_databases(),
             running_sandbox() as sandbox,
@@ -107,18 +117,23 @@ def _replace_opened(media: str) -> None:
 @contextmanager
 def _own_databases() -> Iterator[None]:
     """Test databases, under names that nobody else has: none is replaced by them."""
-    names_before = _names_of_databases()
+    names = {str(connection.settings_dict["NAME"]) for connection in connections.all()}
     for connection in connections.all():
         own_name = None
         if connection.vendor != "sqlite":
             name = connection.settings_dict["NAME"]
             own_name = f"drill_{os.getpid()}_{name}"[:60]
         connection.settings_dict["TEST"]["NAME"] = own_name
+        # A pool would go on to lend its connections to the site's database.
+        connection.close()
+        if hasattr(connection, "close_pool"):
+            connection.close_pool()
 
+    began = timezone.now()
     databases = utils.setup_databases(
         verbosity=0, interactive=False, serialized_aliases=()
     )
-    if _names_of_databases() & names_before:
+    if any(_is_theirs(connection, names, began) for connection in connections.all()):
         # It is not taken down: that would delete it.
         raise Refused(
             "The back end of a database makes no test database: it would be the site's."
@@ -129,8 +144,15 @@ def _own_databases() -> Iterator[None]:
         utils.teardown_databases(databases, verbosity=0)
 
 
-def _names_of_databases() -> set[str]:
-    return {str(connection.settings_dict["NAME"]) for connection in connections.all()}
+def _is_theirs(
+    connection: BaseDatabaseWrapper, names: set[str], began: datetime
+) -> bool:
+    """Whether it leads to a database of the site, under its name or under another one."""
+    if str(connection.settings_dict["NAME"]) in names:
+        return True
+    recorder = MigrationRecorder(connection)
+    older = recorder.migration_qs.filter(applied__lt=began)
+    return recorder.has_table() and older.exists()
 
 
 def _registered(sandbox: RunningSandbox) -> dict[str, Any]:

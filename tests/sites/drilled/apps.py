@@ -9,6 +9,7 @@ from django.contrib.auth.signals import user_logged_in
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.signals import setting_changed
+from django.db import connection
 from django.db.models.signals import post_save
 
 from django_identity import signals
@@ -59,6 +60,12 @@ def store(event: Any) -> None:
     EventLog.objects.create(payload=event.payload)
 
 
+def greet(**_: object) -> None:
+    from tests.sites.drilled import worker  # noqa: PLC0415  as late as the site's own
+
+    worker.greet.delay()
+
+
 def keep_settings(*, setting: str, **_: object) -> None:
     """The site's own, whatever a test wants."""
     if setting == "DJANGO_IDENTITY":
@@ -83,13 +90,18 @@ class DrilledConfig(AppConfig):
             case "payload":
                 on_event("kyc.verified")(store)
             case "live":
-                from tests.sites.drilled import held  # noqa: PLC0415
+                from tests.sites.drilled import opened  # noqa: PLC0415
 
-                signals.identity_linked.connect(held.use)
+                signals.identity_linked.connect(opened.use)
                 signals.identity_linked.connect(write_book)
             case "credentials":
                 setting_changed.connect(keep_settings)
             case "signal":
                 user_logged_in.connect(lambda **_: 1 / 0, weak=False)
+            case "pooled" | "kept":
+                # As a URLconf does whose choices are rows.
+                connection.ensure_connection()
+            case "early" | "late":
+                signals.identity_linked.connect(greet)
             case "raising":
                 signals.identity_linked.connect(lambda **_: 1 / 0, weak=False)

@@ -4,7 +4,7 @@ import os
 
 from celery import Celery
 
-URL = f"redis://127.0.0.1:{os.environ.get('SITE_BROKER', '9')}/0"
+URL = os.environ["SITE_BROKER"]
 
 app = Celery("shop")
 books = Celery("books", set_as_current=False)

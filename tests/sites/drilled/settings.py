@@ -38,8 +38,9 @@ if SITE_BREAKS in ("login", "webhook"):
     MIDDLEWARE = ["tests.sites.drilled.middleware.no_posts", *MIDDLEWARE]
 if SITE_BREAKS == "session":
     SESSION_ENGINE = "tests.sites.drilled.sessions"
-if SITE_BREAKS == "database":
-    DATABASES["default"]["ENGINE"] = "tests.sites.drilled.unmade"
+ENGINES = {"database": "unmade", "pooled": "pooled", "kept": "kept"}
+if SITE_BREAKS in ENGINES:
+    DATABASES["default"]["ENGINE"] = f"tests.sites.drilled.{ENGINES[SITE_BREAKS]}"
 if SITE_BREAKS == "live":
     from tests.sites.drilled import broker as broker
 
@@ -62,3 +63,5 @@ if SITE_BREAKS == "live":
 if SITE_BREAKS == "unfilled":
     INSTALLED_APPS = [*INSTALLED_APPS, "tests.sites.custom_user"]
     AUTH_USER_MODEL = "custom_user.User"
+CELERY_BROKER_URL = os.environ.get("SITE_BROKER", "")
+CELERY_TASK_PUBLISH_RETRY = False

@@ -70,9 +70,8 @@ def asked(service: FakeService) -> list[str]:
         (fake_service.reset, "service_unavailable"),
         *((http(("{" + members + "}").encode()), "malformed_answer") for members in MISTYPED),
     ],
-    ids=lambda value: getattr(value, "__name__", None) or str(value)[:30],
 )  # fmt: skip
-def test_a_bad_token_answer(
+def test_a_bad_token_answer_ends_in_a_page_and_makes_nobody(
     client: Client, service: FakeService, refused: Any,
     answer: bytes | Callable[[socket.socket], None], code: str,
 ) -> None:  # fmt: skip
@@ -137,7 +136,7 @@ def test_a_redirect_is_not_followed(
     ],
     ids=str,
 )  # fmt: skip
-def test_answers_about_somebody_else(
+def test_answers_about_different_people_sign_nobody_in(
     client: Client,
     service: FakeService,
     refused: Any,

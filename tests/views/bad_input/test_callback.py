@@ -55,9 +55,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
         ),
         ("error=%00%22&state={state}", "authorization_refused"),
     ],
-    ids=lambda value: value[:30],
 )
-def test_a_malformed_callback(
+def test_a_malformed_callback_asks_nothing_of_the_service(
     client: Client, service: FakeService, refused: Any, query: str, code: str
 ) -> None:
     """Nothing is asked of the service for a callback that it did not send."""
@@ -89,7 +88,9 @@ def test_the_callback_is_for_get_alone(
     assert come_back(client, state).status_code == 302
 
 
-def test_a_replayed_callback(service: FakeService, refused: Any) -> None:
+def test_a_used_state_stays_used_whatever_cookies_are_put_back(
+    service: FakeService, refused: Any
+) -> None:
     """A used state stays used, whatever cookies are put back."""
     with override_settings(
         SESSION_ENGINE="django.contrib.sessions.backends.signed_cookies"
@@ -105,7 +106,7 @@ def test_a_replayed_callback(service: FakeService, refused: Any) -> None:
     assert len(service.requests) == asked
 
 
-def test_a_callback_that_another_user_completed(
+def test_a_completed_callback_leads_no_other_user_on(
     client: Client, service: FakeService, refused: Any
 ) -> None:
     """Only whoever it let in is led on by it again."""
@@ -120,7 +121,7 @@ def test_a_callback_that_another_user_completed(
     ("what", "code"),
     [("an hour old", "request_expired"), ("of another browser", "request_unknown")],
 )
-def test_a_callback_that_is_not_ours(
+def test_a_callback_that_is_old_or_of_another_browser_is_refused(
     client: Client, service: FakeService, refused: Any, what: str, code: str
 ) -> None:
     """An hour, and no longer; and an address sent to a victim signs nobody in."""
@@ -135,7 +136,7 @@ def test_a_callback_that_is_not_ours(
     assert service.requests == []
 
 
-def test_two_callbacks_at_the_same_moment(
+def test_of_two_callbacks_at_once_one_exchanges_the_code(
     service: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A double click exchanges the code once, though both have found it unused."""
@@ -160,7 +161,7 @@ def test_two_callbacks_at_the_same_moment(
 
 
 @pytest.mark.parametrize("came_to", ["default", "other"])
-def test_another_application(
+def test_a_code_is_not_taken_to_another_application_or_environment(
     client: Client, service: FakeService, refused: Any, came_to: str
 ) -> None:
     """A code is not taken to another application's token endpoint, nor to another environment's."""
@@ -183,7 +184,7 @@ def test_another_application(
 
 
 @pytest.mark.parametrize("atomic_requests", [False, True])
-def test_a_crash_after_the_claim(
+def test_a_callback_that_crashed_half_way_cannot_be_used_again(
     service: FakeService,
     refused: Any,
     monkeypatch: pytest.MonkeyPatch,
@@ -234,7 +235,7 @@ def test_an_unsolicited_callback_changes_nothing(
 
 
 @pytest.mark.parametrize("who_began", ["ada", "nobody"])
-def test_another_user_than_the_one_who_started(
+def test_another_user_than_the_one_who_began_is_refused(
     client: Client, service: FakeService, refused: Any, who_began: str
 ) -> None:
     """A link belongs to whoever pressed the button; nobody's sign-in replaces a session."""
@@ -249,7 +250,7 @@ def test_another_user_than_the_one_who_started(
 
 
 @pytest.mark.parametrize("how", ["signed out", "deleted"])
-def test_whoever_started_is_signed_out_by_now(
+def test_a_link_of_somebody_who_is_signed_out_by_now_is_refused(
     client: Client, service: FakeService, how: str
 ) -> None:
     """Nobody else is there: the page says that the session ended, and makes no account instead."""
