@@ -156,14 +156,18 @@ class WebhookEvent(Record):
             return None
         if self.event_type not in KINDS:
             return WhyIgnored.UNKNOWN_TYPE
-        # An event about nobody who is linked has no content.
-        return WhyIgnored.NOT_COVERED if self.subject else WhyIgnored.NOT_LINKED
+        if not self.subject:
+            # An event about nobody who is linked has no content.
+            return WhyIgnored.NOT_LINKED
+        return WhyIgnored.NOT_COVERED
 
     @property
     def outcome_in_words(self) -> str:
         """The outcome for operators: of an ignored event with its reason."""
         why = self.why_ignored
-        return str(why.label) if why else self.get_outcome_display()
+        if why is None:
+            return self.get_outcome_display()
+        return str(why.label)
 
 
 class ErasureReceipt(Record):
