@@ -50,10 +50,10 @@ def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
 
     if not clocks.counts(row, identity):
         if clocks.may_bring_something(row, identity):
-            return refetch_due(identity, row)
+            return make_due(identity, row)
         return EventOutcome.SUPERSEDED
     if row.payload is None and not kind.takes_away:
-        return refetch_due(identity, row)
+        return make_due(identity, row)
     return effect(identity, row)
 
 
@@ -88,12 +88,13 @@ def kyc_stated(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     Status, level and provider are replaced as a whole: a member that the event lacks is emptied.
     """
     stated = kyc_in(event.payload or {}, event.event_type)
-    if kyc.state(identity, stated, event) or kyc.may_be_newer(identity, event):
-        return refetch_due(identity, event)
+    counts = kyc.state(identity, stated, event)
+    if counts or kyc.may_be_newer(identity, event):
+        return make_due(identity, event)
     return EventOutcome.SUPERSEDED
 
 
-def refetch_due(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+def make_due(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     """Save the level. If there is a grant, the re-fetch is due now."""
     if identity.consent == Consent.GRANTED and not identity.connect_only:
         now = timezone.now()
@@ -122,7 +123,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
     if kyc.is_about_level(event) and identity.allows(*kyc.SCOPES):
         kyc.state(identity, kyc.NOTHING_STATED, event)
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
-    return refetch_due(identity, event)
+    return make_due(identity, event)
 
 
 def recorded(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
@@ -166,7 +167,7 @@ def data_deletion_requested(
 
 EFFECTS: Mapping[Effect, Callable[[LinkedIdentity, WebhookEvent], EventOutcome]] = {
     Effect.STATE_LEVEL: kyc_stated,
-    Effect.REFETCH: refetch_due,
+    Effect.REFETCH: make_due,
     Effect.REVOKE_CLAIM: claim_revoked,
     Effect.RECORD: recorded,
     Effect.END_CONSENT: consent_revoked,

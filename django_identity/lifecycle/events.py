@@ -24,12 +24,12 @@ from django_identity.handlers import handlers_of
 from django_identity.lifecycle import attempts, clocks, effects, kyc, withdrawal
 from django_identity.logs import LogEvent, log
 from django_identity.models import EventOutcome, LinkedIdentity, WebhookEvent
+from django_identity.models.choices import ERROR_LENGTH
 from django_identity.models.events import NAMES_NOBODY
 from django_identity.service.webhooks import Event, is_signed
 
 #: For so long the service is asked to deliver a withdrawal again that names nobody.
 AWAITS_ITS_PERSON = timedelta(hours=1)
-LONGEST_ERROR = 255
 #: The columns that applying an event, or adding its content, may change.
 CHANGED = (*withdrawal.EMPTIED, "outcome", "attempts", "next_attempt_at")
 
@@ -158,7 +158,7 @@ def _apply(
     """
     if row.event_type in KINDS and not row.subject_digest:
         row.outcome = EventOutcome.FAILED
-        row.error = f"{NAMES_NOBODY} {','.join(members)}".strip()[:LONGEST_ERROR]
+        row.error = f"{NAMES_NOBODY} {','.join(members)}".strip()[:ERROR_LENGTH]
     elif identity is None:
         row.outcome = effects.outcome_for_nobody(row)
     else:

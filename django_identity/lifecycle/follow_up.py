@@ -19,10 +19,10 @@ from django_identity.lifecycle import attempts, erasure, events
 from django_identity.lifecycle.attempts import Stop
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import EventOutcome, WebhookEvent
+from django_identity.models.choices import ERROR_LENGTH
 
 # The last attempt is 10 to 21 hours after the first.
 TRIES = 12
-LONGEST_ERROR = 255
 
 
 def run_handlers(event_id: int) -> bool:
@@ -143,7 +143,7 @@ def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
 def _conclude(event: WebhookEvent, failure: str) -> bool:
     """Store how the attempt ended. Returns whether all handlers are done."""
     columns: dict[str, Any] = {
-        "error": failure[:LONGEST_ERROR],
+        "error": failure[:ERROR_LENGTH],
         "next_attempt_at": None,
     }
     if not failure:

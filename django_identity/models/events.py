@@ -15,6 +15,7 @@ from django_identity.event_types import KINDS
 from django_identity.handlers import handlers_of
 from django_identity.models.choices import (
     DIGEST_LENGTH,
+    ERROR_LENGTH,
     SUBJECT_LENGTH,
     AccountKept,
     EventOutcome,
@@ -64,7 +65,7 @@ class WebhookEvent(Record):
     next_attempt_at = models.DateTimeField(
         _("next attempt"), blank=True, null=True, db_index=True
     )
-    error = models.CharField(_("error"), max_length=255, blank=True)
+    error = models.CharField(_("error"), max_length=ERROR_LENGTH, blank=True)
 
     objects: ClassVar[WebhookEventManager[WebhookEvent]] = WebhookEventManager()
 
@@ -213,7 +214,7 @@ class ErasureReceipt(Record):
     next_attempt_at = models.DateTimeField(
         _("next attempt"), blank=True, null=True, db_index=True
     )
-    error = models.CharField(_("error"), max_length=255, blank=True)
+    error = models.CharField(_("error"), max_length=ERROR_LENGTH, blank=True)
 
     class Meta:
         verbose_name = _("erasure receipt")
