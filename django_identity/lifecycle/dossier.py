@@ -22,13 +22,13 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
+from django_identity.models.flows import COMPLETED
 from django_identity.policy import PROFILE_FIELDS
 from django_identity.texts import labels
 
 MOST_SHOWN = 100
 #: What only a machine reads: the download has it, the page has not.
 FOR_MACHINES = frozenset({"application", "payload", "proof_hash", "request_id"})
-COMPLETED = "completed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +286,11 @@ def _value_of(claim: StoredClaim) -> bool | str | None:
     """What the claim says. None if nothing is proven."""
     if claim.value is None:
         return None
-    shown = ClaimValue.of(claim, application=claim.identity.application).shown
+    alias = claim.identity.application
+    if alias not in conf.aliases():
+        # It is gone from the settings, and what it brought is still here.
+        alias = conf.DEFAULT_ALIAS
+    shown = ClaimValue.of(claim, application=alias).shown
     # An empty value is left out of the page. A claim that is denied is shown, as a no.
     if shown is None:
         return False

@@ -85,6 +85,8 @@ def columns_of(rows: int) -> dict[Any, dict[str, str]]:
     columns[LinkedIdentity] |= {
         "created_at": f"now() - ({rows} - n) * interval '4 seconds'",
         "environment": "'test'",
+        "consent": "'granted'",
+        "revoked_at": "NULL",
         "subject_digest": DIGEST,
         "signed_in_at": "now() - interval '1 day'",
         "scopes": """'["profile:read", "kyc:read", "claims:read"]'::jsonb""",
