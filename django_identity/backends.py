@@ -55,7 +55,7 @@ class IdentityBackend(ModelBackend):
         site to staff as this user (``sessions.may_be_lent``).
         """
         identities = sessions.identities_of(user_id)
-        identity = sessions.signing_in(identities)
+        identity = sessions.oldest_that_signs_in(identities)
         user: Any = None
         if identity is not None:
             user = identity.user
@@ -101,7 +101,7 @@ def bind_again(request: HttpRequest, linked: LinkedIdentity) -> None:
         return
 
     identities = sessions.identities_of(user.pk)
-    oldest = sessions.signing_in(identities)
+    oldest = sessions.oldest_that_signs_in(identities)
     # Whatever ends sessions raises the epoch of every identity. If that came since the request
     # began, such as "sign out everywhere" in another browser, a session bound to the new epoch
     # would undo it. Read in one statement, so an end that comes after it ends the new hash too.
@@ -179,7 +179,7 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
         del user.get_session_auth_fallback_hash
     else:
         identities = sessions.identities_of(user.pk)
-        identity = sessions.signing_in(identities)
+        identity = sessions.oldest_that_signs_in(identities)
         if identity is None and not sessions.may_be_lent(identities):
             return
         bound(user, identity)

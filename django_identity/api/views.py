@@ -20,7 +20,7 @@ from django_identity.api import schema, serializers
 from django_identity.api.parsers import BoundedJSONParser
 from django_identity.api.problems import exception_handler
 from django_identity.exceptions import FlowError, IdentityError
-from django_identity.lifecycle import connect, sign_in, withdrawal
+from django_identity.lifecycle import connect, disconnecting, sign_in
 from django_identity.lifecycle.standing import standing_of
 from django_identity.logs import LogEvent, log_failure
 from django_identity.views import flow
@@ -198,6 +198,6 @@ class DisconnectView(_Endpoint):
     def post(self, request: Request, **_alias: str) -> Response:
         if self.user is None:
             raise NotAuthenticated
-        was_linked = withdrawal.leave(self.user, application=self.application)
+        was_linked = disconnecting.leave(self.user, application=self.application)
         signed_out = was_linked and flow.note_parting(request, self.application)
         return self.answer({"disconnected": was_linked, "signed_out": signed_out})

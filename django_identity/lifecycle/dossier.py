@@ -22,13 +22,13 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
+from django_identity.models.flows import COMPLETED
 from django_identity.policy import PROFILE_FIELDS
 from django_identity.texts import labels
 
 MOST_SHOWN = 100
 #: What only a machine reads: the download has it, the page has not.
 FOR_MACHINES = frozenset({"application", "payload", "proof_hash", "request_id"})
-COMPLETED = "completed"
 
 
 @dataclass(frozen=True, slots=True)

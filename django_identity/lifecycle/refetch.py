@@ -2,7 +2,7 @@
 
 ``fetch`` is the whole of it, and the functions below it stand in its order. A claim needs a
 credential that proves it; a KYC level comes from the service's own answer. ``next_due`` says when
-the next one is due; after a failure and after an event ``upkeep._note`` and ``events`` do.
+the next one is due; after a failure ``upkeep`` does, and after an event ``effects.refetch_due``.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from django_identity.event_types import ABOUT_LEVEL
 from django_identity.lifecycle import claims, key_sets, kyc
 from django_identity.lifecycle.sealing import REFRESH_TOKEN_LIFETIME
 from django_identity.lifecycle.tokens import Reader
-from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from django_identity.models import LinkedIdentity, WebhookEvent
 from django_identity.service.answers import ClaimsAnswer
 
 LEVEL_CHECKED_EVERY = timedelta(hours=24)
@@ -70,7 +70,7 @@ def fetch(identity: LinkedIdentity) -> Fetched:
         return Fetched(is_stored=False)
 
     found = None
-    if covers(identity, claims.SCOPE):
+    if identity.allows(claims.SCOPE):
         found = _read_claims(reader)
     if found is None and level.failure is not None:
         raise level.failure
@@ -123,7 +123,7 @@ def _read_level(reader: Reader) -> Level:
 def _is_level_due(reader: Reader) -> bool:
     """Whether this re-fetch reads the level: once a day, and after an event that questioned it."""
     identity = reader.identity
-    if not covers(identity, kyc.SCOPE):
+    if not identity.allows(kyc.SCOPE):
         return False
     said_at = identity.kyc_said_at
     every = min(LEVEL_CHECKED_EVERY, reader.application.kyc_holds / 2)
@@ -154,14 +154,6 @@ def _read_claims(reader: Reader) -> Found:
         claims.revoke_listed(identity, answer)
         raise
     return Found(answer, proof)
-
-
-def covers(identity: LinkedIdentity, scope: str) -> bool:
-    """Whether the person's consent is granted and covers ``scope``.
-
-    No scopes cover nothing: a service may answer a code with ``"scope": ""`` (RFC 6749 §3.3).
-    """
-    return identity.consent == Consent.GRANTED and scope in identity.scopes
 
 
 # Store: the row of the identity, then its claims
@@ -197,7 +189,7 @@ def next_due(identity: LinkedIdentity, *, claims_until: datetime | None) -> date
     dates = [_due_at(identity, begins=now, ends=now + REFRESH_TOKEN_LIFETIME)]
     if claims_until is not None:
         dates.append(_due_at(identity, begins=now, ends=claims_until))
-    if covers(identity, kyc.SCOPE):
+    if identity.allows(kyc.SCOPE):
         # With claims, the level is read together with them, if it lasts until then.
         life = conf.application(identity.application).kyc_holds
         if claims_until is None:

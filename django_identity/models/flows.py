@@ -7,6 +7,9 @@ from django.utils.translation import gettext_lazy as _
 from django_identity.models.choices import DIGEST_LENGTH, Environment, Purpose, Record
 from django_identity.vault import Context
 
+#: The outcome of a sign-in, or of a code, that succeeded. Any other is the code of an error.
+COMPLETED = "completed"
+
 
 class AuthorizationRequest(Record):
     """One started sign-in. A conditional UPDATE of ``consumed_at`` lets it be used once."""

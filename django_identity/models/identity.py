@@ -170,6 +170,14 @@ class LinkedIdentity(Record):
         """Whether only a Connect code verified this identity, so that it has no claims."""
         return self.linked_via == LinkedVia.CONNECT
 
+    def allows(self, *scopes: str) -> bool:
+        """Whether the person's consent is granted and covers one of ``scopes``.
+
+        No scopes cover nothing: a service may answer a code with ``"scope": ""`` (RFC 6749 §3.3).
+        """
+        is_granted = self.consent == Consent.GRANTED
+        return is_granted and not set(scopes).isdisjoint(self.scopes)
+
     def sealing_context(self, column: str) -> Context:
         """The context that binds a sealed column of its grant to this row."""
         return (self.application, self.environment, self.subject, column)

@@ -13,7 +13,13 @@ from django.utils.translation import gettext as _
 from django_identity import policy
 from django_identity.conf import Application
 from django_identity.exceptions import NoOtherWayIn
-from django_identity.lifecycle import dossier, erasure, sessions, standing, withdrawal
+from django_identity.lifecycle import (
+    disconnecting,
+    dossier,
+    erasure,
+    sessions,
+    standing,
+)
 from django_identity.lifecycle.operators import timeline
 from django_identity.logs import LogEvent
 from django_identity.texts import advice
@@ -96,14 +102,14 @@ def disconnect(
     """
     if request.method == "POST":
         try:
-            was_linked = withdrawal.leave(user, application=application)
+            was_linked = disconnecting.leave(user, application=application)
         except NoOtherWayIn:
             # The page says so.
             return redirect(address_of("disconnect", application))
         if was_linked:
             flow.note_parting(request, application)
         return page(request, application, "django_identity/disconnected.html")
-    parting = withdrawal.parting(user, alias=application.alias)
+    parting = disconnecting.parting(user, alias=application.alias)
     if parting is None:
         return redirect(address_of("account", application))
     context = {

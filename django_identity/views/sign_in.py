@@ -107,8 +107,8 @@ def complete_sign_in(
         former_key = request.session.session_key
         # A session that rests on an identity goes on: the one that was linked may be older.
         bind_again(request, linked.identity)
-        if linked.session is not None:
-            begin_session(request, linked.user, linked.session)
+        if linked.session_identity is not None:
+            begin_session(request, linked.user, linked.session_identity)
         step_up.note(request.session, linked.identity, former_key=former_key)
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
     return completed
@@ -119,20 +119,20 @@ def _button_page(request: HttpRequest, application: conf.Application) -> HttpRes
     requirement = _asked_by(request.GET.get("missing", ""), application)
     asked = "" if requirement is None else str(requirement)
     user = flow.signed_in_user(request)
-    purpose, scopes = sign_in.asked_of(user, application=application, more=asked)
+    plan = sign_in.plan_for(user, application=application, more=asked)
     person = standing.standing_of(user, application=application.alias)
     shortfall = None
     if requirement is not None:
         shortfall = person.shortfall(requirement)
     # A Connect code brings a KYC level and no claims, to whom no full sign-in has verified.
-    takes_code = purpose == Purpose.LINK or person.identity.connect_only
+    takes_code = plan.purpose == Purpose.LINK or person.identity.connect_only
     context: dict[str, Any] = {
-        "purpose": purpose,
+        "purpose": plan.purpose,
         "next": next_url,
         "missing": asked,
         "scope": asked if asked in application.later_scopes else "",
         "shortfall": shortfall,
-        "scopes": explained(application, scopes),
+        "scopes": explained(application, plan.scopes),
         "why": why_asked(application, asked),
         "offers_code": takes_code and (not asked or is_level(asked)),
     }
@@ -165,7 +165,11 @@ def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:
 
 
 def begin_sign_in(
-    request: HttpRequest, application: conf.Application, *, next_url: str, more: str
+    request: HttpRequest,
+    application: conf.Application,
+    *,
+    next_url: str,
+    more: str,
 ) -> tuple[str, str]:
     """Begin a sign-in for this browser. ``next_url`` is a page to which it may lead.
 

@@ -211,6 +211,28 @@ def test_a_revoked_claim_counts_again_only_by_a_later_credential(
         assert held() == {"age_over_18": counts}
 
 
+@pytest.mark.parametrize("changes", [{}, {"credential": None}], ids=["usable", "not"])
+def test_a_list_that_revokes_is_later_than_the_credential_that_is_stored(
+    service: FakeService, changes: dict[str, Any]
+) -> None:
+    """Though the service's clock is ahead: an older answer from a cache proves nothing again."""
+    issued_at = int(time.time()) + 240
+    service.payload["iat"] = issued_at
+    assert refetched(row()) is Refetched.STORED
+    with_claims(service, revoked=("age_over_18",), **changes)
+    refetched(row())
+    assert held() == {"age_over_18": False}
+
+    with_claims(service)
+    assert refetched(row()) is Refetched.STORED
+    assert held() == {"age_over_18": False}
+
+    service.payload["iat"] = issued_at + 1
+    with_claims(service)
+    assert refetched(row()) is Refetched.STORED
+    assert held() == {"age_over_18": True}
+
+
 def test_a_claim_ends_with_what_ends_first(service: FakeService) -> None:
     """The credential, or the claim: as listed or in its value. What cannot be read is long past."""
     soon = (timezone.now() + HOUR).isoformat()

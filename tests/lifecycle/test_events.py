@@ -13,7 +13,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import dossier, events, upkeep, withdrawal
+from django_identity.lifecycle import disconnecting, dossier, events, upkeep, withdrawal
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import (
     Consent,
@@ -592,7 +592,7 @@ def test_a_stored_event_is_kept_without_its_content_when_the_link_goes() -> None
     make_event(identity, "kyc.verified")
     LinkedIdentity.objects.update(account_made=False)
     identity.refresh_from_db()
-    withdrawal.disconnect(identity)
+    disconnecting.disconnect(identity)
     row = WebhookEvent.objects.get()
     assert (row.subject, row.payload, row.event_id) == ("", None, "")
     assert row.subject_digest == identity.subject_digest

@@ -22,7 +22,13 @@ from django.urls import reverse
 
 from django_identity import signals
 from django_identity.backends import BACKEND_PATH
-from django_identity.lifecycle import connect, dossier, erasure, withdrawal
+from django_identity.lifecycle import (
+    connect,
+    disconnecting,
+    dossier,
+    erasure,
+    withdrawal,
+)
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent, digest
 from tests.deliveries import SECRET, deliver
@@ -105,7 +111,7 @@ def site_deletes_by_its_proxy(_user: User, identity: LinkedIdentity) -> None:
 
 
 def person_disconnects(_user: User, identity: LinkedIdentity) -> None:
-    withdrawal.disconnect(identity)
+    disconnecting.disconnect(identity)
 
 
 def operator_erases(_user: User, identity: LinkedIdentity) -> None:

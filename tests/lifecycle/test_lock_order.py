@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from django_identity.lifecycle import erasure, withdrawal
+from django_identity.lifecycle import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from tests.concurrency import at_once
@@ -52,7 +52,7 @@ def test_two_revocations_at_once_do_not_deadlock() -> None:
 
 
 def test_two_disconnections_at_once_do_not_deadlock() -> None:
-    end(withdrawal.disconnect)
+    end(disconnecting.disconnect)
 
 
 def test_deletions_by_the_site_at_once() -> None:

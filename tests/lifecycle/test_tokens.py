@@ -275,6 +275,17 @@ def test_a_disabled_account_gets_no_token(
     assert access_token_for(identity).reveal() == "at-1"
 
 
+def test_a_hidden_account_gets_no_token(
+    service: FakeService, identity: LinkedIdentity, hiding: None
+) -> None:
+    """As after a soft delete: the row is there, and for the site the person is not."""
+    make_grant(identity, access_expires_at=timezone.now())
+    User.objects.update(last_name="Closed")
+    with pytest.raises(ReauthorizationNeeded):
+        access_token_for(identity)
+    assert service.requests == []
+
+
 # What ends up in the row
 
 

@@ -371,9 +371,9 @@ def test_one_identitys_trouble_does_not_stop_the_others(
     assert "subject-1" not in caplog.text
 
 
-@pytest.mark.parametrize("why", ["dead grant", "disabled account"])
+@pytest.mark.parametrize("why", ["dead grant", "disabled account", "hidden account"])
 def test_a_person_who_must_come_again_is_due_no_more(
-    service: FakeService, why: str
+    service: FakeService, hiding: None, why: str
 ) -> None:
     """Nothing is asked about them, and nothing is taken for them again."""
     identity = make_due()
@@ -381,8 +381,10 @@ def test_a_person_who_must_come_again_is_due_no_more(
         TokenGrant.objects.update(
             needs_reauthorization=True, access_token="", refresh_token=""
         )
-    else:
+    elif why == "disabled account":
         User.objects.update(is_active=False)
+    else:
+        User.objects.update(last_name="Closed")
     assert all_refetched() == [Refetched.REAUTHORIZATION_NEEDED]
     assert (row(identity).refetch_due_at, row(identity).refetch_failures) == (None, 0)
     assert service.calls("claims") + service.calls("token") == 0

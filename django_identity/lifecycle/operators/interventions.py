@@ -7,7 +7,13 @@ from django.utils import timezone
 
 from django_identity import database
 from django_identity.exceptions import LinkingRefused
-from django_identity.lifecycle import erasure, notices, upkeep, withdrawal
+from django_identity.lifecycle import (
+    disconnecting,
+    erasure,
+    notices,
+    upkeep,
+    withdrawal,
+)
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, RevokedBy
 
@@ -60,7 +66,7 @@ def disconnect(identities: Iterable[LinkedIdentity]) -> list[LinkedIdentity]:
     kept = []
     for identity in identities:
         try:
-            withdrawal.disconnect(identity)
+            disconnecting.disconnect(identity)
         except LinkingRefused:
             kept.append(identity)
     return kept

@@ -28,7 +28,6 @@ from django_identity.lifecycle.operators.doctor.finding import (
 )
 from django_identity.lifecycle.operators.doctor.grant_checks import newest_grants
 from django_identity.lifecycle.operators.doctor.service_checks import probed, why_failed
-from django_identity.lifecycle.refetch import covers
 from django_identity.models import AuthorizationRequest, TokenGrant
 from django_identity.service import ServiceClient
 from django_identity.service.answers import ClaimsAnswer
@@ -66,7 +65,7 @@ def _with_live_token(site: Application) -> TokenGrant | None:
     """Of a person who lets this site read claims. No token is refreshed for a probe."""
     for grant in newest_grants(site):
         is_alive = grant.access_expires_at > timezone.now()
-        if is_alive and covers(grant.identity, claims.SCOPE):
+        if is_alive and grant.identity.allows(claims.SCOPE):
             return grant
     return None
 
