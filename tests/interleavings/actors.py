@@ -14,13 +14,13 @@ from django.contrib.auth.models import User
 from django_identity import conf
 from django_identity.lifecycle import (
     connect,
+    disconnecting,
     erasure,
     events,
     sessions,
     sign_in,
     tokens,
     upkeep,
-    withdrawal,
 )
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity, WebhookEvent
@@ -70,7 +70,7 @@ def signs_in(
     callback = sign_in.Callback(state, code)
     done = sign_in.complete(application, callback, browser_key=BROWSER_KEY, user=user)
     if done.linked is not None:
-        session = done.linked.session
+        session = done.linked.session_identity
         mark = sessions.mark_of(session) if session else ""
         user_id = done.linked.user.pk
         run.facts["arrived"].append(Arrived(alias, subject, approved_at, user_id, mark))
@@ -90,7 +90,7 @@ def enters_code(run: Run) -> str:
 
 def disconnects(run: Run) -> str:
     run.acts("disconnects")
-    if withdrawal.leave(_user(run), application=conf.application()):
+    if disconnecting.leave(_user(run), application=conf.application()):
         _end_sessions(run)
     return "disconnected"
 
