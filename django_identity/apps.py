@@ -14,7 +14,7 @@ class IdentityConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        # The models are ready now.
+        # Not at the top: they import models, which Django loads after this file.
         from django_identity import backends, background, checks  # noqa: PLC0415
         from django_identity.lifecycle import withdrawal  # noqa: PLC0415
 

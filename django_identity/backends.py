@@ -11,7 +11,6 @@ from typing import Any
 
 from django.contrib import auth
 from django.contrib.auth.backends import BaseBackend, ModelBackend
-from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
 from django.middleware.csrf import CSRF_SESSION_KEY
@@ -56,7 +55,7 @@ class IdentityBackend(ModelBackend):
         site to staff as this user (``sessions.may_be_lent``).
         """
         identities = sessions.identities_of(user_id)
-        identity = sessions.signing_in(identities)
+        identity = sessions.oldest_that_signs_in(identities)
         user: Any = None
         if identity is not None:
             user = identity.user
@@ -69,21 +68,16 @@ class IdentityBackend(ModelBackend):
         return bound(user, identity)
 
 
-def bound(user: AbstractBaseUser, identity: LinkedIdentity | None) -> AbstractBaseUser:
+def bound(user: Any, identity: LinkedIdentity | None) -> Any:
     """``user`` with a session hash that ends when the identity's epoch rises.
 
     Bind before ``login()``, with the identity as the transaction of the sign-in read it. Without
     one it is the hash of a session that is lent.
     """
     stamp = sessions.mark_of(identity)
-    methods = {
-        "identity_stamp": stamp,
-        "get_session_auth_hash": partial(_hash, user, stamp),
-        "get_session_auth_fallback_hash": partial(_fallback_hashes, user, stamp),
-    }
-    # By ``setattr``, because a request's user is a lazy object around the user.
-    for name, value in methods.items():
-        setattr(user, name, value)
+    user.identity_stamp = stamp
+    user.get_session_auth_hash = partial(_hash, user, stamp)
+    user.get_session_auth_fallback_hash = partial(_fallback_hashes, user, stamp)
     return user
 
 
@@ -107,7 +101,7 @@ def bind_again(request: HttpRequest, linked: LinkedIdentity) -> None:
         return
 
     identities = sessions.identities_of(user.pk)
-    oldest = sessions.signing_in(identities)
+    oldest = sessions.oldest_that_signs_in(identities)
     # Whatever ends sessions raises the epoch of every identity. If that came since the request
     # began, such as "sign out everywhere" in another browser, a session bound to the new epoch
     # would undo it. Read in one statement, so an end that comes after it ends the new hash too.
@@ -130,9 +124,8 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
     """
     if request.user.is_authenticated or not rests_on_identity(request):
         return "", None
-    user_id = auth.get_user_model()._meta.pk.to_python(
-        request.session[auth.SESSION_KEY]
-    )
+    primary_key = auth.get_user_model()._meta.pk
+    user_id = primary_key.to_python(request.session[auth.SESSION_KEY])
     identities = LinkedIdentity.objects.filter(user_id=user_id).order_by("-revoked_at")
     revoked = identities.filter(consent=Consent.REVOKED).first()
     if revoked is not None and not withdrawal.is_being_erased(revoked):
@@ -151,7 +144,8 @@ def drop_ended_session(request: HttpRequest) -> None:
     Django deletes a session whose hash does not fit. It keeps one without a user, and whoever uses
     the browser next would read the data of the person.
     """
-    if not rests_on_identity(request) or request.user.is_authenticated:
+    # Not ``request.user``: to an API for tokens alone nobody is there, whatever the session says.
+    if not rests_on_identity(request) or auth.get_user(request).is_authenticated:
         return
     for name in request.session.keys() - KEPT_KEYS:
         del request.session[name]
@@ -181,14 +175,12 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
         return
 
     if is_bound:
-        del (
-            user.identity_stamp,
-            user.get_session_auth_hash,
-            user.get_session_auth_fallback_hash,
-        )
+        del user.identity_stamp
+        del user.get_session_auth_hash
+        del user.get_session_auth_fallback_hash
     else:
         identities = sessions.identities_of(user.pk)
-        identity = sessions.signing_in(identities)
+        identity = sessions.oldest_that_signs_in(identities)
         if identity is None and not sessions.may_be_lent(identities):
             return
         bound(user, identity)

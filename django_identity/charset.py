@@ -88,7 +88,8 @@ def _of_mysql() -> list[str]:
     tables = [model._meta.db_table for model in models]
     places = ", ".join(["%s"] * len(tables))
     of_columns = _column(
-        "SELECT DISTINCT character_set_name FROM information_schema.columns"  # noqa: S608  places
+        # What is put in is only "%s" for each table.
+        "SELECT DISTINCT character_set_name FROM information_schema.columns"  # noqa: S608
         " WHERE table_schema = DATABASE() AND character_set_name IS NOT NULL"
         f" AND table_name IN ({places}) ORDER BY character_set_name",
         tables,

@@ -1,7 +1,8 @@
 """The event types of the specification: a row of ``KINDS`` for each.
 
-``lifecycle.effects`` has the functions of ``Effect``. A further type is one row here, and a
-function there if no other type has its effect.
+``lifecycle.effects`` has the functions of ``Effect``. A further type is a member of ``EventType``
+and a row of ``KINDS``; a function there, if no other type has its effect; its name for people in
+``texts.labels``; and the members of its data that are kept, in ``models.events.KEPT_MEMBERS``.
 """
 
 from collections.abc import Iterable, Mapping

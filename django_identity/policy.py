@@ -108,12 +108,12 @@ class IdentityPolicy:
         address = getattr(user, get_user_model().get_email_field_name(), "")
         if not address:
             return None
-        name = f"django_identity/{'link' if change == 'linked' else 'change'}_notice"
+        kind = "link" if change == "linked" else "change"
+        name = f"django_identity/{kind}_notice"
         context |= {"user": user, "change": change}
         subject = " ".join(render_to_string(f"{name}_subject.txt", context).split())
-        return EmailMessage(
-            subject, render_to_string(f"{name}.txt", context), to=[address]
-        )
+        body = render_to_string(f"{name}.txt", context)
+        return EmailMessage(subject, body, to=[address])
 
     def new_user_fields(
         self, *, profile: Profile, kyc: KycStatus | None
@@ -123,8 +123,9 @@ class IdentityPolicy:
         fields: dict[str, Any] = {model.USERNAME_FIELD: f"identity-{uuid.uuid4().hex}"}
         known = {field.name for field in model._meta.get_fields()}
         for name in PROFILE_FIELDS:
-            if name in known and getattr(profile, name):
-                fields[name] = getattr(profile, name)
+            text = getattr(profile, name)
+            if text and name in known:
+                fields[name] = text
         return fields
 
     def changed_user_fields(
@@ -149,17 +150,18 @@ class IdentityPolicy:
         """
         model = get_user_model()
         field = model.get_email_field_name()
-        if not email or field not in {each.name for each in model._meta.get_fields()}:
+        names = {column.name for column in model._meta.get_fields()}
+        if not email or field not in names:
             return None
+
         users = database.all_users()
         holder = users.filter(**{f"{field}__iexact": email}).first()
-        if holder is None and apps.is_installed("allauth.account"):
-            addresses = apps.get_model("account", "EmailAddress")._base_manager  # type: ignore[misc]  # allauth's
-            verified = addresses.using(database.alias()).filter(
-                email__iexact=email, verified=True
-            )
-            return users.filter(pk__in=verified.values("user_id")).first()
-        return holder
+        if holder is not None or not apps.is_installed("allauth.account"):
+            return holder
+        addresses = apps.get_model("account", "EmailAddress")._base_manager  # type: ignore[misc]  # allauth's
+        here = addresses.using(database.alias())
+        verified = here.filter(email__iexact=email, verified=True)
+        return users.filter(pk__in=verified.values("user_id")).first()
 
     def may_accept_connect_answer(self, answer: ConnectAnswer) -> bool:
         """Whether to accept the service's answer to a Connect code.
@@ -180,8 +182,10 @@ class IdentityPolicy:
             return value if isinstance(value, str) else None
         if contradicts_itself(claim_type, value):
             return None
-        said = members_said(claim_type, value)
-        return next((each for each in said if isinstance(each, str)), None)
+        for member in members_said(claim_type, value):
+            if isinstance(member, str):
+                return member
+        return None
 
     def may_read_documents(
         self, asked_by: AbstractBaseUser, identity: LinkedIdentity, *, scope: str
@@ -243,13 +247,8 @@ def writable(fields: object, method: str) -> dict[str, Any]:
         raise ConfigurationError(
             f"The policy's {method} returned {returned}, not a mapping."
         )
-    primary_key = get_user_model()._meta.pk
-    forbidden = FIELDS_NEVER_WRITTEN | {
-        "pk",
-        "id",
-        primary_key.name,
-        primary_key.attname,
-    }
+    key = get_user_model()._meta.pk
+    forbidden = FIELDS_NEVER_WRITTEN | {"pk", "id", key.name, key.attname}
     refused = sorted(forbidden & fields.keys())
     if refused:
         raise ConfigurationError(
@@ -266,14 +265,15 @@ def members_said(claim_type: str, value: Mapping[str, Any]) -> list[Any]:
 
 def contradicts_itself(claim_type: str, value: Mapping[str, Any]) -> bool:
     """Whether two members of a claim's object differ. A plain ``true`` agrees with a text."""
-    said = [each for each in members_said(claim_type, value) if each is not True]
-    return any(each != said[0] for each in said)
+    members = [
+        member for member in members_said(claim_type, value) if member is not True
+    ]
+    return any(member != members[0] for member in members)
 
 
 def is_privileged(user: AbstractBaseUser) -> bool:
-    return bool(
-        getattr(user, "is_staff", False) or getattr(user, "is_superuser", False)
-    )
+    is_staff = getattr(user, "is_staff", False)
+    return bool(is_staff or getattr(user, "is_superuser", False))
 
 
 def method_that_raised(error: Exception) -> str | None:

@@ -5,5 +5,5 @@ from importlib import import_module
 import django
 
 django.setup()
-for module in ("tests.concurrency", "tests.lifecycle.crowd_calls"):
+for module in ("tests.concurrency", "tests.lifecycle.process_calls"):
     import_module(module)

@@ -18,8 +18,8 @@ from tests.fake_service import FakeService, serving
 from tests.kept_rows import keep_rows
 from tests.service.environment import forget_clients
 
-# As a site's own conftest.py has it.
-pytest_plugins = ["django_identity.testing.plugin"]
+# The first as a site's own conftest.py has it.
+pytest_plugins = ["django_identity.testing.plugin", "tests.parameter_ids"]
 # Every worker, and every process that a test starts, begins sooner with compiled files.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

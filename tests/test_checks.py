@@ -72,7 +72,7 @@ def reported(number: str, *, deploy: bool = False) -> bool:
     ],
 )
 @SECURE
-def test_a_mistake(
+def test_each_mistake_is_reported_by_its_own_check(
     application: dict[str, Any], of_django: dict[str, Any], number: str
 ) -> None:
     with configured(**LIVE):
@@ -81,7 +81,7 @@ def test_a_mistake(
         assert reported(number)
 
 
-@pytest.mark.urls("tests.gates.asking")
+@pytest.mark.urls("tests.gates.scope_and_step_up_urls")
 def test_a_gate_for_a_scope_that_nobody_is_asked_for() -> None:
     """It would send people to the service and back without an end."""
     with configured(LATER_SCOPES=["document:read"]):

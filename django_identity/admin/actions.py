@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from django_identity.admin.listing import RecordAdmin
@@ -21,6 +21,22 @@ from django_identity.models import LinkedIdentity
 MOST_REFETCHED = 1_000
 MOST_CONFIRMED = 100
 Rows = QuerySet[LinkedIdentity]
+
+ABOUT_ONE = {
+    "revoke": _("Revoke %(person)s at this site?"),
+    "disconnect": _("Disconnect %(person)s?"),
+    "erase": _("Erase %(person)s?"),
+}
+ABOUT_SEVERAL = {
+    "revoke": ngettext_lazy(
+        "Revoke %(count)d identity at this site?",
+        "Revoke %(count)d identities at this site?",
+        "count",
+    ),
+    "disconnect": ngettext_lazy(
+        "Disconnect %(count)d identity?", "Disconnect %(count)d identities?", "count"
+    ),
+}
 
 
 class IdentityActions(RecordAdmin):
@@ -47,9 +63,8 @@ class IdentityActions(RecordAdmin):
         else:
             messages.success(request, gettext("Re-fetched."))
         page = "admin:django_identity_linkedidentity_change"
-        return redirect(
-            reverse(page, args=[identity.pk], current_app=self.admin_site.name)
-        )
+        site = self.admin_site.name
+        return redirect(reverse(page, args=[identity.pk], current_app=site))
 
     @admin.action(description=_("Revoke at this site"), permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
@@ -77,13 +92,12 @@ class IdentityActions(RecordAdmin):
                 "%d link was removed.", "%d links were removed.", len(removed)
             )
             messages.success(request, text % len(removed))
+        text = gettext(
+            "The link of %(person)s stays: it is the only way in to the account."
+        )
         for identity in kept:
-            text = gettext(
-                "The link of %(person)s stays: it is the only way in to the account."
-            )
-            messages.warning(
-                request, text % {"person": self.name_of(request, identity)}
-            )
+            person = self.name_of(request, identity)
+            messages.warning(request, text % {"person": person})
         self.note(request, removed, DELETION, gettext("Disconnected."))
         return None
 
@@ -96,9 +110,8 @@ class IdentityActions(RecordAdmin):
         receipt = interventions.erase(identity)
         self.note(request, [identity], DELETION, gettext("Erased."))
         if receipt.erased_at is not None:
-            messages.success(
-                request, gettext("The person was erased. A receipt was written.")
-            )
+            text = gettext("The person was erased. A receipt was written.")
+            messages.success(request, text)
         else:
             text = gettext(
                 "The identity is revoked; the site's own part of the erasure is still pending."
@@ -125,12 +138,11 @@ class IdentityActions(RecordAdmin):
         if "confirmed" in request.POST:
             return None
         count = len(chosen)
-        title = _asked_about(action, count) % {
-            "count": count,
-            "person": self.name_of(request, chosen[0]),
-        }
         button = dict(self.get_action_choices(request))[action]
-        if count > 1:
+        if count == 1:
+            title = ABOUT_ONE[action] % {"person": self.name_of(request, chosen[0])}
+        else:
+            title = ABOUT_SEVERAL[action] % {"count": count}
             button = f"{button} ({count})"
         context = self.context(
             request, title, action=action, chosen=chosen, button=button
@@ -138,23 +150,3 @@ class IdentityActions(RecordAdmin):
         if action == "erase":
             context["forecast"] = erasure.forecast(chosen[0].user)
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)
-
-
-def _asked_about(action: str, count: int) -> str:
-    """The question of the confirmation page: about whom, or about how many."""
-    about_one = {
-        "revoke": gettext("Revoke %(person)s at this site?"),
-        "disconnect": gettext("Disconnect %(person)s?"),
-        "erase": gettext("Erase %(person)s?"),
-    }
-    if count == 1:
-        return about_one[action]
-    if action == "revoke":
-        return ngettext(
-            "Revoke %(count)d identity at this site?",
-            "Revoke %(count)d identities at this site?",
-            count,
-        )
-    return ngettext(
-        "Disconnect %(count)d identity?", "Disconnect %(count)d identities?", count
-    )

@@ -17,23 +17,21 @@ from django_identity.texts.labels import WORDS
 from django_identity.texts.operators import Words
 
 SOON = timedelta(hours=6)
-STATUSES = {each: WORDS[each] for each in ("verified", "rejected")}
 # The value of a choice in the address, its label, and the condition of its rows.
 Choice = tuple[str, Words, Q]
+Choices = Callable[[], Iterable[Choice]]
 Filter = type[admin.SimpleListFilter]
 
 
-def filter_of(
-    name: str, title_: Words, choices_of_rows: Callable[[], Iterable[Choice]]
-) -> Filter:
+def filter_of(name: str, title_: Words, choices: Choices) -> Filter:
     """A filter with these choices. It is shown where there is more than one."""
 
-    class Choices(admin.SimpleListFilter):
+    class ChoiceFilter(admin.SimpleListFilter):
         title = title_  # type: ignore[assignment]  # the stubs know lazy texts apart
         parameter_name = name
 
         def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-            return [(value, label) for value, label, _rows in choices_of_rows()]
+            return [(value, label) for value, label, _rows in choices()]
 
         def has_output(self) -> bool:
             return len(self.lookup_choices) > 1 or self.value() is not None
@@ -41,61 +39,61 @@ def filter_of(
         def queryset(
             self, request: HttpRequest, queryset: QuerySet[Any]
         ) -> QuerySet[Any]:
-            rows = {value: condition for value, _label, condition in choices_of_rows()}
-            return queryset.filter(rows.get(str(self.value()), Q()))
+            for value, _label, rows in choices():
+                if value == self.value():
+                    return queryset.filter(rows)
+            return queryset
 
-    return Choices
+    return ChoiceFilter
 
 
 def _known(name: str, title: Words, column: str, labels: Mapping[str, Words]) -> Filter:
     """By the known values of a text column, and by the empty one."""
-    named = [(value, label, Q(**{column: value})) for value, label in labels.items()]
-    return filter_of(
-        name, title, lambda: [*named, ("none", _("none"), Q(**{column: ""}))]
-    )
+    choices = [(value, label, Q((column, value))) for value, label in labels.items()]
+    choices.append(("none", _("none"), Q((column, ""))))
+    return filter_of(name, title, lambda: choices)
+
+
+def _yes_or_no(name: str, title: Words, rows: Q) -> Filter:
+    choices = [("yes", _("yes"), rows), ("no", _("no"), ~rows)]
+    return filter_of(name, title, lambda: choices)
+
+
+def _applications() -> list[Choice]:
+    return [(alias, alias, Q(application=alias)) for alias in conf.aliases()]
 
 
 def _freshness() -> list[Choice]:
     now = timezone.now()
-    ends = "credential_expires_at"
+    soon = now + SOON
+    valid = Q(credential_expires_at__gt=now)
     return [
-        ("long", _("valid for more than 6 h"), Q(**{f"{ends}__gt": now + SOON})),
-        (
-            "soon",
-            _("runs out within 6 h"),
-            Q(**{f"{ends}__gt": now, f"{ends}__lte": now + SOON}),
-        ),
-        ("out", _("ran out"), Q(**{f"{ends}__lte": now})),
-        ("none", _("no credential"), Q(**{ends: None})),
+        ("long", _("valid for more than 6 h"), Q(credential_expires_at__gt=soon)),
+        ("soon", _("runs out within 6 h"), valid & Q(credential_expires_at__lte=soon)),
+        ("out", _("ran out"), Q(credential_expires_at__lte=now)),
+        ("none", _("no credential"), Q(credential_expires_at=None)),
     ]
 
 
-def _yes_or_no(name: str, title: Words, rows: Q) -> Filter:
-    return filter_of(
-        name, title, lambda: [("yes", _("yes"), rows), ("no", _("no"), ~rows)]
-    )
+def _erasures() -> list[Choice]:
+    pending = Q(erased_at=None)
+    return [("pending", _("pending"), pending), ("erased", _("erased"), ~pending)]
 
 
-APPLICATION = filter_of(
-    "of",
-    _("application"),
-    lambda: [(alias, alias, Q(application=alias)) for alias in conf.aliases()],
-)
+APPLICATION = filter_of("of", _("application"), _applications)
 KYC_LEVEL = _known(
-    "level", _("KYC level"), "kyc_level", {each: each for each in LEVELS}
+    "level", _("KYC level"), "kyc_level", {level: level for level in LEVELS}
 )
-KYC_STATUS = _known("status", _("KYC status"), "kyc_status", STATUSES)
-EVENT_TYPE = _known("type", _("type"), "event_type", {each: each for each in EventType})
+KYC_STATUS = _known(
+    "status",
+    _("KYC status"),
+    "kyc_status",
+    {status: WORDS[status] for status in ("verified", "rejected")},
+)
+EVENT_TYPE = _known("type", _("type"), "event_type", {name: name for name in EventType})
 FRESHNESS = filter_of("fresh", _("freshness"), _freshness)
 FAILING = _yes_or_no("failing", _("re-fetch failing"), Q(refetch_failures__gt=0))
-ERASURE = filter_of(
-    "state",
-    _("erasure"),
-    lambda: [
-        ("pending", _("pending"), Q(erased_at=None)),
-        ("erased", _("erased"), ~Q(erased_at=None)),
-    ],
-)
+ERASURE = filter_of("state", _("erasure"), _erasures)
 LOST = _yes_or_no(
     "lost", _("needs a new consent"), Q(grant__needs_reauthorization=True)
 )

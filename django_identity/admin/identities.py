@@ -33,12 +33,25 @@ class LinkedIdentityAdmin(IdentityActions):
     """The list, and a page with all facts about one identity."""
 
     list_display = (
-        "person", "short_subject", "where", "state", "kyc", "freshness", "refetch_due",
-    )  # fmt: skip
+        "person",
+        "short_subject",
+        "where",
+        "state",
+        "kyc",
+        "freshness",
+        "refetch_due",
+    )
     list_filter = (
-        filters.APPLICATION, "environment", "consent", filters.KYC_LEVEL, filters.KYC_STATUS,
-        filters.FRESHNESS, filters.FAILING, filters.LOST, "created_at",
-    )  # fmt: skip
+        filters.APPLICATION,
+        "environment",
+        "consent",
+        filters.KYC_LEVEL,
+        filters.KYC_STATUS,
+        filters.FRESHNESS,
+        filters.FAILING,
+        filters.LOST,
+        "created_at",
+    )
     change_list_template = "admin/django_identity/linkedidentity/change_list.html"
     search_fields = ("^subject",)
     search_words = _("The beginning of a user name, an e-mail address or a subject.")
@@ -46,24 +59,26 @@ class LinkedIdentityAdmin(IdentityActions):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LinkedIdentity]:
         """With what a row needs to know of the operator, because a column has no request."""
-        found = super().get_queryset(request).select_related("user")
-        seen = found.annotate(may_see=Value(self.may_see_people(request)))
-        return overview.with_erasures(seen)
+        identities = super().get_queryset(request).select_related("user")
+        may_see = Value(self.may_see_people(request))
+        return overview.with_erasures(identities.annotate(may_see=may_see))
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
         """Whoever may not see users finds none: even a match would tell something about one."""
         if not self.may_see_people(request):
             return self.search_fields
         model = get_user_model()
-        held = {field.name for field in model._meta.get_fields()}
-        names = {model.USERNAME_FIELD, model.get_email_field_name()} & held
+        known = {field.name for field in model._meta.get_fields()}
+        names = known.intersection([model.USERNAME_FIELD, model.get_email_field_name()])
         return (*self.search_fields, *(f"^user__{name}" for name in sorted(names)))
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         identity = context["original"]
-        may_see = self.may_see_people(request)
+        email = ""
+        if self.may_see_people(request):
+            email = wording.email_of(identity.user)
         grants = TokenGrant.objects.defer("access_token", "refresh_token")
         grant = grants.filter(identity=identity).first()
         context |= {
@@ -74,8 +89,7 @@ class LinkedIdentityAdmin(IdentityActions):
             # Without a live grant only the person's sign-in helps.
             "can_refetch": grant is not None and not grant.needs_reauthorization,
             "timeline": timeline.timeline_of(identity),
-            "email": wording.email_of(identity.user) if may_see else "",
-            "may_see_people": may_see,
+            "email": email,
             "user_opts": identity.user._meta,
             "title": self.name_of(request, identity),
         }
@@ -83,27 +97,22 @@ class LinkedIdentityAdmin(IdentityActions):
 
     @admin.display(description=_("person"))
     def person(self, identity: LinkedIdentity) -> str:
-        return wording.person_name(
-            identity.user, may_see=getattr(identity, "may_see", False)
-        )
+        may_see = getattr(identity, "may_see", False)
+        return wording.person_name(identity.user, may_see=may_see)
 
     @admin.display(description=_("consent"))
     def state(self, identity: LinkedIdentity) -> SafeString | str:
         consent = identity.get_consent_display()
         if not getattr(identity, "has_pending_erasure", False):
             return consent
-        return format_html(
-            "{} {}", consent, wording.warning_badge(_("erasure pending"))
-        )
+        badge = wording.warning_badge(_("erasure pending"))
+        return format_html("{} {}", consent, badge)
 
     @admin.display(description=_("KYC"))
     def kyc(self, identity: LinkedIdentity) -> SafeString:
-        stated = [
-            (part,)
-            for part in (identity.kyc_level, in_words(identity.kyc_status))
-            if part
-        ]
-        return format_html_join(" ", '<bdi class="identity-word">{}</bdi>', stated)
+        words = (identity.kyc_level, in_words(identity.kyc_status))
+        parts = [(word,) for word in words if word]
+        return format_html_join(" ", '<bdi class="identity-word">{}</bdi>', parts)
 
     @admin.display(description=_("credential"))
     def freshness(self, identity: LinkedIdentity) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth import get_user_model
+from django.contrib.auth import get_permission_codename, get_user_model
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -80,12 +80,10 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
         With a lookup by prefix an operator could find out, letter by letter, what no page shows.
         """
-        for given in self.list_filter:
-            name = given[0] if isinstance(given, tuple) else given
-            if (
-                lookup == getattr(name, "parameter_name", None)
-                or lookup.partition("__")[0] == name
-            ):
+        column = lookup.partition("__")[0]
+        for list_filter in self.list_filter:
+            parameter = getattr(list_filter, "parameter_name", None)
+            if lookup == parameter or column == list_filter:
                 return True
         return False
 
@@ -97,20 +95,16 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """A page has a button for each action that the operator may do."""
-        context["allowed_actions"] = dict(
-            self.get_action_choices(request, default_choices=[])
-        )
+        """A page has a button for each action that the operator may do, and names people if so."""
+        choices = self.get_action_choices(request, default_choices=[])
+        context["allowed_actions"] = dict(choices)
+        context["may_see_people"] = self.may_see_people(request)
         return super().render_change_form(request, context, *args, **kwargs)
 
     def may_see_people(self, request: HttpRequest) -> bool:
         """Whether the operator may see the site's users, and so their e-mail addresses."""
-        users = get_user_model()._meta
-        names = (
-            f"{users.app_label}.{verb}_{users.model_name}"
-            for verb in ("view", "change")
-        )
-        return any(map(request.user.has_perm, names))
+        people = admin.ModelAdmin(get_user_model(), self.admin_site)
+        return people.has_view_permission(request)
 
     def name_of(self, request: HttpRequest, identity: Any) -> str:
         """The person's name, as far as the operator may see it."""
@@ -120,9 +114,14 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         self, request: HttpRequest, title: Words, **more: Any
     ) -> dict[str, Any]:
         """The context of a page beside the list and the form."""
-        named = {"title": title, "opts": self.opts, "media": self.media}
-        more["may_see_people"] = self.may_see_people(request)
-        return {**self.admin_site.each_context(request), **named, **more}
+        return {
+            **self.admin_site.each_context(request),
+            "title": title,
+            "opts": self.opts,
+            "media": self.media,
+            "may_see_people": self.may_see_people(request),
+            **more,
+        }
 
     @admin.display(description=_("subject"))
     def short_subject(self, row: Any) -> SafeString:
@@ -139,11 +138,11 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         LogEntry.objects.log_actions(cast("int", request.user.pk), rows, flag, message)
 
     def may(self, request: HttpRequest, verb: str) -> bool:
-        return request.user.has_perm(
-            f"{self.opts.app_label}.{verb}_{self.opts.model_name}"
-        )
+        codename = get_permission_codename(verb, self.opts)
+        return request.user.has_perm(f"{self.opts.app_label}.{codename}")
 
 
 def _that_differ(names: Iterable[Any]) -> list[Any]:
-    is_one = len(conf.aliases()) == 1
-    return [name for name in names if not (is_one and name in OF_SEVERAL)]
+    if len(conf.aliases()) > 1:
+        return list(names)
+    return [name for name in names if name not in OF_SEVERAL]

@@ -30,9 +30,18 @@ class ErasureReceiptAdmin(RecordAdmin):
     list_display = ("__str__", "where", "requested_at", "erased", "attempts")
     list_filter = (filters.APPLICATION, filters.ERASURE, "requested_at")
     fields = (
-        "application", "of_account", "requested_at", "erased", "attempts", "next_attempt_at",
-        "error", "covered", "account_kept", "account_was_gone", "left",
-    )  # fmt: skip
+        "application",
+        "of_account",
+        "requested_at",
+        "erased",
+        "attempts",
+        "next_attempt_at",
+        "error",
+        "covered",
+        "account_kept",
+        "account_was_gone",
+        "left",
+    )
     readonly_fields = ("erased", "error", "covered", "left")
     actions = ("try_now",)
 
@@ -43,7 +52,6 @@ class ErasureReceiptAdmin(RecordAdmin):
         receipt = context["original"]
         if request.user.has_perm("django_identity.view_linkedidentity"):
             context["concerned"] = interventions.concerned_by(receipt)
-        context["may_see_people"] = self.may_see_people(request)
         return super().render_change_form(request, context, *args, **kwargs)
 
     def has_erase_permission(self, request: HttpRequest) -> bool:
@@ -64,10 +72,10 @@ class ErasureReceiptAdmin(RecordAdmin):
 
     @admin.display(description=_("tables that it covered"))
     def covered(self, receipt: ErasureReceipt) -> SafeString | str:
-        kinds = (
+        counts = [
             (labels.table_name(table), count) for table, count in receipt.counts.items()
-        )
-        return format_html_join(mark_safe("<br>"), "{}: {}", kinds) or "-"
+        ]
+        return format_html_join(mark_safe("<br>"), "{}: {}", counts) or "-"
 
     @admin.display(description=_("what the audit found"))
     def left(self, receipt: ErasureReceipt) -> SafeString | str:

@@ -24,9 +24,8 @@ class GatePermission(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         getattr(view, "headers", {}).update(PRIVATE)
-        closed = closed_to(
-            self.gate, request.user, session=getattr(request, "session", None)
-        )
+        session = getattr(request, "session", None)
+        closed = closed_to(self.gate, request.user, session=session)
         if closed is None:
             return True
         problem = closed.problem()
@@ -38,37 +37,35 @@ class GatePermission(BasePermission):
         return self.has_permission(request, view)
 
 
+def _permission(name: str, gate: Gate) -> type[BasePermission]:
+    return type(name, (GatePermission,), {"gate": gate})
+
+
 def HasClaim(
     *claims: str, application: str = conf.DEFAULT_ALIAS
 ) -> type[BasePermission]:
     """A class of permissions: all ``claims`` are proven for the request's user."""
-    return type(
-        "HasClaim", (GatePermission,), {"gate": Gate(*claims, application=application)}
-    )
+    return _permission("HasClaim", Gate(*claims, application=application))
 
 
 def HasKycLevel(
     level: str, *, application: str = conf.DEFAULT_ALIAS
 ) -> type[BasePermission]:
     """A class of permissions: the request's user is verified at ``level`` or above."""
-    gate = Gate(kyc_level=level, application=application)
-    return type("HasKycLevel", (GatePermission,), {"gate": gate})
+    return _permission("HasKycLevel", Gate(kyc_level=level, application=application))
 
 
 def HasScope(
     scope: str, *, application: str = conf.DEFAULT_ALIAS
 ) -> type[BasePermission]:
     """A class of permissions: the request's user has allowed ``scope``."""
-    return type(
-        "HasScope",
-        (GatePermission,),
-        {"gate": Gate(scope=scope, application=application)},
-    )
+    return _permission("HasScope", Gate(scope=scope, application=application))
 
 
 def HasRecentSignIn(
     minutes: float = 10, *, application: str = conf.DEFAULT_ALIAS
 ) -> type[BasePermission]:
     """A class of permissions: the person came back from the service in this session lately."""
-    gate = Gate(minutes=minutes, application=application)
-    return type("HasRecentSignIn", (GatePermission,), {"gate": gate})
+    return _permission(
+        "HasRecentSignIn", Gate(minutes=minutes, application=application)
+    )

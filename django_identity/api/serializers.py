@@ -42,12 +42,12 @@ class LoginSerializer(StrictMixin, serializers.Serializer[dict[str, str]]):
     next = serializers.CharField(allow_blank=True, default="", write_only=True)
     authorization_url = serializers.URLField(read_only=True)
 
-    def validate_next(self, given: str) -> str:
-        if given and not may_lead_to(given):
+    def validate_next(self, address: str) -> str:
+        if address and not may_lead_to(address):
             raise serializers.ValidationError(
                 _("The next page is not one of this site."), "next_refused"
             )
-        return given
+        return address
 
 
 class CallbackSerializer(StrictMixin, serializers.Serializer[dict[str, str]]):
@@ -71,9 +71,15 @@ class ConnectSerializer(StrictMixin, serializers.ModelSerializer[LinkedIdentity]
     class Meta:
         model = LinkedIdentity
         read_only_fields = (
-            "consent", "linked_via", "connect_person", "scopes", "kyc_level", "kyc_status",
-            "kyc_provider", "kyc_verified_at",
-        )  # fmt: skip
+            "consent",
+            "linked_via",
+            "connect_person",
+            "scopes",
+            "kyc_level",
+            "kyc_status",
+            "kyc_provider",
+            "kyc_verified_at",
+        )
         fields = ("connect_code", *read_only_fields)
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
 from django.middleware.csrf import get_token
 from django.utils.translation import gettext as _
@@ -20,19 +19,17 @@ from django_identity import conf
 from django_identity.api import schema, serializers
 from django_identity.api.parsers import BoundedJSONParser
 from django_identity.api.problems import exception_handler
-from django_identity.backends import end_unlinked_session
 from django_identity.exceptions import FlowError, IdentityError
-from django_identity.lifecycle import connect, sign_in, withdrawal
+from django_identity.lifecycle import connect, disconnecting, sign_in
 from django_identity.lifecycle.standing import standing_of
-from django_identity.logs import LogEvent, log, log_failure
+from django_identity.logs import LogEvent, log_failure
 from django_identity.views import flow
 from django_identity.views.flow import in_flow
 from django_identity.views.problems import CHALLENGE
 from django_identity.views.sign_in import (
     begin_sign_in,
-    browser_key_of,
+    complete_sign_in,
     leads_back_to_a_page,
-    note_arrival,
     set_browser_cookie,
 )
 
@@ -47,6 +44,7 @@ class _Endpoint(APIView):
     renderer_classes = (JSONRenderer,)
     permission_classes = ()
     serializer_class: type[BaseSerializer[Any]]
+    problem_class = schema.ProblemSerializer
     failure = LogEvent.SIGN_IN_FAILED
 
     @classmethod
@@ -85,15 +83,15 @@ class _Endpoint(APIView):
 
     def asked(self) -> dict[str, Any]:
         """The members of the body. Raises ``ValidationError``."""
-        given = self.serializer_class(data=self.request.data)
-        given.is_valid(raise_exception=True)
-        return dict(given.validated_data)
+        body = self.serializer_class(data=self.request.data)
+        body.is_valid(raise_exception=True)
+        return dict(body.validated_data)
 
-    def answer(self, told: object) -> Response:
-        return Response(self.serializer_class(told).data)
+    def answer(self, members: object) -> Response:
+        return Response(self.serializer_class(members).data)
 
 
-@schema.refuses_with()
+@schema.described
 class MeView(_Endpoint):
     """The standing of the person, as every gate sees it, and what the site asks for.
 
@@ -103,17 +101,18 @@ class MeView(_Endpoint):
     serializer_class = serializers.MeSerializer
 
     def get(self, request: Request, **_alias: str) -> Response:
-        told = {
+        application = self.application
+        members = {
             "is_authenticated": self.user is not None,
-            "standing": standing_of(request.user, application=self.application.alias),
-            "scopes": self.application.scopes,
-            "connect_scopes": self.application.connect_scopes,
+            "standing": standing_of(request.user, application=application.alias),
+            "scopes": application.scopes,
+            "connect_scopes": application.connect_scopes,
             "csrf_token": get_token(request),
         }
-        return self.answer(told)
+        return self.answer(members)
 
 
-@schema.refuses_with()
+@schema.described
 class LoginView(_Endpoint):
     """Begin a sign-in. The frontend sends the browser to the address."""
 
@@ -126,8 +125,12 @@ class LoginView(_Endpoint):
 
     def post(self, request: Request, **_alias: str) -> Response:
         asked = self.asked()
-        if self.user is not None and leads_back_to_a_page(self.application):
-            self._refuse_a_token_alone(self.user)
+        is_seen_by_pages = self.user in (None, self.seen_by_pages)
+        if not is_seen_by_pages and leads_back_to_a_page(self.application):
+            # The callback page would not know the user, after the person has consented.
+            raise FlowError(
+                "a token without the session of its user", code="session_needed"
+            )
         if asked["scope"] not in ("", *self.application.later_scopes):
             raise ValidationError(
                 {"scope": _("The site does not ask for this.")}, "scope_refused"
@@ -139,15 +142,8 @@ class LoginView(_Endpoint):
         set_browser_cookie(response, browser_key, request=request)
         return response
 
-    def _refuse_a_token_alone(self, user: AbstractBaseUser) -> None:
-        """The callback page would not know ``user``, after the person has consented."""
-        if self.seen_by_pages != user:
-            raise FlowError(
-                "a token without the session of its user", code="session_needed"
-            )
 
-
-@schema.refuses_with()
+@schema.described
 class CallbackView(_Endpoint):
     """Complete a sign-in: the members are the query of the service's redirect.
 
@@ -158,21 +154,17 @@ class CallbackView(_Endpoint):
 
     @sensitive_variables()
     def post(self, request: Request, **_alias: str) -> Response:
-        query = {"code": [], "error": []} | {
-            name: [text] for name, text in self.asked().items()
-        }
+        query: dict[str, list[str]] = {"code": [], "error": []}
+        for name, text in self.asked().items():
+            query[name] = [text]
         returned = sign_in.Callback.parse(**query)
-        browser_key = browser_key_of(request)
-        completed = sign_in.complete(
-            self.application, returned, browser_key=browser_key, user=self.user
+        completed = complete_sign_in(
+            request, self.application, returned, user=self.user
         )
-        if completed.linked is not None:
-            note_arrival(request, completed.linked)
-        log(LogEvent.SIGN_IN_COMPLETED, application=self.application.alias)
         return self.answer({"next": flow.landing_url(completed.next_url)})
 
 
-@schema.refuses_with(schema.ConnectProblemSerializer)
+@schema.described
 class ConnectView(_Endpoint):
     """Redeem a Connect code for the signed-in person.
 
@@ -180,26 +172,24 @@ class ConnectView(_Endpoint):
     """
 
     serializer_class = serializers.ConnectSerializer
+    problem_class = schema.ConnectProblemSerializer
     failure = LogEvent.CONNECT_FAILED
 
     def handle_exception(self, exc: Exception) -> Response:
         response = super().handle_exception(exc)
-        response.data["code_spent"] = isinstance(
-            exc, IdentityError
-        ) and connect.is_spent(exc)
+        is_spent = isinstance(exc, IdentityError) and connect.is_spent(exc)
+        response.data["code_spent"] = is_spent
         return response
 
     @sensitive_variables()
     def post(self, request: Request, **_alias: str) -> Response:
         if self.user is None:
             raise NotAuthenticated
-        identity = connect.redeem(
-            self.application, self.asked()["connect_code"], user=self.user
-        )
-        return self.answer(identity)
+        code = self.asked()["connect_code"]
+        return self.answer(connect.redeem(self.application, code, user=self.user))
 
 
-@schema.refuses_with()
+@schema.described
 class DisconnectView(_Endpoint):
     """Disconnect the identity, and end the session if it is an identity session."""
 
@@ -208,8 +198,6 @@ class DisconnectView(_Endpoint):
     def post(self, request: Request, **_alias: str) -> Response:
         if self.user is None:
             raise NotAuthenticated
-        was_linked = withdrawal.leave(self.user, application=self.application)
-        signed_out = was_linked and end_unlinked_session(request)
-        if was_linked:
-            log(LogEvent.DISCONNECTED, application=self.application.alias)
+        was_linked = disconnecting.leave(self.user, application=self.application)
+        signed_out = was_linked and flow.note_parting(request, self.application)
         return self.answer({"disconnected": was_linked, "signed_out": signed_out})

@@ -240,7 +240,7 @@ def _explain(
     context = {
         "closed": closed,
         "advice": advice.advice_on(closed.shortfall, request, application),
-        "why": why_asked(application, closed.asked)[0][1],
+        "why": why_asked(application, closed.asked),
         "way_in": way_in,
         "next": next_url,
     }

@@ -1,7 +1,38 @@
 """All rules and all transactions, a file for each word. ``.importlinter`` has their order.
 
-``sign_in``, ``connect``, ``linking``, ``accounts``: how a person comes.
-``standing``: which gates are open. ``upkeep``: what is done each minute, with ``refetch``,
-``follow_up``, ``tokens``, ``key_sets`` and ``claims``. ``events``: what the service says.
-``withdrawal``, ``erasure``, ``dossier``: how a person leaves. ``operators/``: reports and actions.
+How a person comes:
+
+- ``sign_in``, ``connect``: from the button to the callback; with a Connect code, and what that may
+- ``decisions``: who may link an identity, and who signs in; ``questions``: what the policy is asked
+- ``linking``: the two steps in which an identity is linked; ``arrivals``: how it takes what came
+- ``accounts``: the site's users, their fields, and what an e-mail address is
+- ``unfinished``: what is taken back of a sign-up that never came to its end
+
+What opens a gate:
+
+- ``standing``: which gates are open; ``shortfalls``: why the others are closed
+- ``values``: what a claim says; ``kyc``: when a level counts, and when it runs out
+- ``step_up``: how a recent sign-in is proven; ``documents``: those of the trusted tier
+- ``sessions``: on which identity a session rests, and what ends it
+
+What is read from the service:
+
+- ``upkeep``: what is done each minute; ``runs``: what is known of that
+- ``refetch``: one re-fetch, and when the next is due; ``claims``: what an answer changes
+- ``tokens``: who may refresh; ``sealing``: how tokens are encrypted
+- ``key_sets``: which keys are believed
+
+What the service says:
+
+- ``events``: one delivery; ``effects``: what it does, and what a late one does
+- ``clocks``: which of two times counts; ``follow_up``: the site's handlers
+- ``attempts``: when an event or an erasure is due
+
+How a person leaves:
+
+- ``withdrawal``: the end of a consent, and what goes with an identity; ``disconnecting``
+- ``erasure``: what erases; ``votes``: which policies decide; ``audit``: what an erasure left
+- ``dossier``: all tables with personal data; ``notices``: e-mails to the account's owner
+
+``operators/`` has what operators see and do.
 """

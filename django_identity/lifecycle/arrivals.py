@@ -51,7 +51,7 @@ class LinkRequest:
     user_id: Any
     began_at: datetime
     said_at: datetime
-    subject: str
+    subject: str = field(repr=False)
     scopes: tuple[str, ...]
     profile: Profile
     kyc: KycStatus | None
@@ -111,7 +111,7 @@ def _take_sign_in(
 ) -> Stored:
     """A sign-in replaces everything: what it does not bring is emptied."""
     columns = {
-        **withdrawal.NOTHING_HELD,
+        **withdrawal.NOTHING_BROUGHT,
         # In whole seconds, because the service's time-stamps may have no fractions.
         "signed_in_at": max(
             identity.signed_in_at, request.began_at.replace(microsecond=0)

@@ -11,7 +11,7 @@ import html
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 from unicodedata import normalize
 from urllib.parse import quote, quote_plus
 from uuid import UUID
@@ -39,12 +39,20 @@ SHORT = 4
 NAMES = ("first_name", "last_name")
 # Nobody's name, address or subject is in these.
 WITHOUT_TEXT = (
-    models.BooleanField, models.DateField, models.DecimalField, models.DurationField,
-    models.FloatField, models.IntegerField, models.TimeField,
-)  # fmt: skip
+    models.BooleanField,
+    models.DateField,
+    models.DecimalField,
+    models.DurationField,
+    models.FloatField,
+    models.IntegerField,
+    models.TimeField,
+)
 # An emptied event keeps its digest until it is purged, so that a repeat is known.
 KEPT_BY_US = {(WebhookEvent, "subject_digest")}
 ADDRESSES = (models.EmailField, models.URLField, models.FileField)
+
+Column: TypeAlias = "models.Field[Any, Any]"
+Table: TypeAlias = "QuerySet[Any]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,25 +94,29 @@ class Findings:
             self.unread[place] = f"{too_long} too long"
 
     def _count(self, place: str, text: str, sought: Known) -> None:
-        for counts, needles in ((self.hits, sought.texts), (self.unsure, sought.words)):
-            if any(needle in text for needle in needles):
-                counts[place] = counts.get(place, 0) + 1
-                return
+        if any(form in text for form in sought.texts):
+            self.hits[place] = self.hits.get(place, 0) + 1
+        elif any(form in text for form in sought.words):
+            self.unsure[place] = self.unsure.get(place, 0) + 1
 
 
 def known_of_account(user: AbstractBaseUser) -> Known:
     """The account's name with its parts, its addresses, and the names of its files."""
-    parts = [str(getattr(user, name, "") or "") for name in NAMES]
-    full_name = " ".join(filter(None, parts))
-    texts = {full_name, str(user.get_username() or "")}
+    parts = (_text_in(user, name) for name in NAMES)
+    full_name = " ".join(part for part in parts if part)
+    texts = {full_name, str(user.get_username())}
     email = user.get_email_field_name()
     for column in user._meta.concrete_fields:
         if column.name == email or isinstance(column, ADDRESSES):
-            texts.add(str(getattr(user, column.name) or ""))
+            texts.add(_text_in(user, column.name))
 
     # A name without a letter, such as "-", is in every second text.
     words = {word for word in full_name.split() if slugify(word, allow_unicode=True)}
     return Known(frozenset(texts - {""}), frozenset(words))
+
+
+def _text_in(user: AbstractBaseUser, name: str) -> str:
+    return str(getattr(user, name, "") or "")
 
 
 def known_of_identities(identities: Iterable[LinkedIdentity]) -> Known:
@@ -115,28 +127,26 @@ def known_of_identities(identities: Iterable[LinkedIdentity]) -> Known:
     return Known(frozenset(texts))
 
 
-def tables() -> tuple[list[QuerySet[Any]], dict[str, str]]:
+def tables() -> tuple[list[Table], dict[str, str]]:
     """All rows of each installed model, and what cannot be read: database or model -> why."""
     installed = apps.get_models(include_auto_created=True)
     wanted = [model for model in installed if not model._meta.proxy]
-    found: list[QuerySet[Any]] = []
+    found: list[Table] = []
     unread: dict[str, str] = {}
     for alias in connections:
+        introspection = connections[alias].introspection
         try:
-            names = set(
-                connections[alias].introspection.table_names(include_views=True)
-            )
+            names = set(introspection.table_names(include_views=True))
         except (DatabaseError, InterfaceError) as error:
             unread[alias] = type(error).__name__
             continue
         for model in wanted:
-            if model._meta.db_table in names and router.allow_migrate_model(
-                alias, model
-            ):
+            is_here = model._meta.db_table in names
+            if is_here and router.allow_migrate_model(alias, model):
                 # Not by a manager of the site, which may hide some rows.
                 found.append(QuerySet(model, using=alias))
 
-    with_table = {rows.model for rows in found}
+    with_table = {table.model for table in found}
     for model in wanted:
         if model not in with_table:
             unread[model._meta.label] = "no table"
@@ -161,10 +171,9 @@ def search(known: Known) -> Findings:
 def _sought(known: Known) -> Known:
     """The forms in which it may be written. ``words``: short, or half of the accounts have it."""
     texts = known.texts | known.words
-    unsure = {text for text in texts if len(text) < SHORT}
-    for word in known.words - known.texts - unsure:
-        if _is_shared(word):
-            unsure.add(word)
+    short = {text for text in texts if len(text) < SHORT}
+    others = known.words - known.texts - short
+    unsure = short | set(filter(_is_shared, others))
     return Known(_forms(texts - unsure), _forms(unsure))
 
 
@@ -213,9 +222,7 @@ def _is_shared(word: str) -> bool:
     return bool(0 < counts["all"] <= 2 * counts["named"])
 
 
-def _texts_of(
-    table: QuerySet[Any], column: models.Field[Any, Any]
-) -> Iterator[str | None]:
+def _texts_of(table: Table, column: Column) -> Iterator[str | None]:
     """The text of each value in a column, or None for one that is too long."""
     name = column.attname
     length = Length(Cast(name, models.TextField()))
@@ -241,10 +248,11 @@ def _cached_texts(name: str) -> Iterator[str]:
     cache = caches[name]
     if not isinstance(cache, DatabaseCache):
         return
-    table = cache.cache_model_class._meta.db_table
-    connection = connections[router.db_for_read(cache.cache_model_class)]
-    quoted = connection.ops.quote_name(table)
-    statement = f"SELECT cache_key, value FROM {quoted}"  # noqa: S608
+    model = cache.cache_model_class
+    connection = connections[router.db_for_read(model)]
+    table = connection.ops.quote_name(model._meta.db_table)
+    # Django has no model for it. The name is LOCATION of the site's own setting, and quoted.
+    statement = f"SELECT cache_key, value FROM {table}"  # noqa: S608
     with connection.cursor() as cursor:
         cursor.execute(statement)
         for key, value in cursor:
@@ -261,9 +269,9 @@ def _as_text(model: type[models.Model], value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _fields_of(model: type[models.Model]) -> list[models.Field[Any, Any]]:
+def _fields_of(model: type[models.Model]) -> list[Column]:
     """The columns in which there may be text. Those of a parent are in the parent's table."""
-    columns: list[models.Field[Any, Any]] = []
+    columns: list[Column] = []
     for column in model._meta.local_concrete_fields:
         # What a foreign key holds is a value of the column that it points at.
         kind = getattr(column, "target_field", column)

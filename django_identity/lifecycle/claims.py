@@ -2,6 +2,11 @@
 
 A re-fetch and a sign-in store claims by these functions. A claim is proven if the verified
 credential discloses it: only then its row has ``valid_until``, and only then it opens a gate.
+
+An attacker, or a cache, may hand in an old answer with a genuine credential. So nothing older than
+what is stored counts (``is_usable``), a revoked claim needs a credential that was issued after its
+revocation (``_revoked_at``), and of an answer that fails any check only revocations are taken
+(``revoke_listed``).
 """
 
 import json
@@ -13,6 +18,7 @@ from django.utils import timezone
 
 from django_identity import conf, database, signals
 from django_identity.credentials import VerifiedCredential
+from django_identity.lifecycle import clocks
 from django_identity.lifecycle.withdrawal import NO_VALUE
 from django_identity.models import LinkedIdentity, StoredClaim
 from django_identity.models.choices import NEVER
@@ -21,13 +27,16 @@ from django_identity.service.members import LONGEST_NAME, without_controls
 from django_identity.service.moments import NotAMoment, bounded, parse_moment
 
 CREDENTIAL_LIFETIME = timedelta(hours=24)
-#: The scope that covers them.
+#: The scope that covers claims.
 SCOPE = "claims:read"
 #: The list and the credential name different providers for one claim.
 PROVIDER_MISMATCH = "provider_mismatch"
+#: The columns of a stored claim that an answer changes.
 WRITTEN = (*NO_VALUE, "revoked_at")
 
 Key = tuple[str, str]
+
+# What an answer may change
 
 
 def is_usable(
@@ -58,7 +67,10 @@ def problem_of(
 
 
 def columns_of(proof: VerifiedCredential | None) -> dict[str, Any]:
-    """When the newest one was issued stays known: an older one could replay a revoked claim."""
+    """The columns of the identity. Without a credential the newest one's date of issue stays.
+
+    By it an older credential is refused, which could replay a revoked claim.
+    """
     if proof is None:
         return {"credential_expires_at": None}
     columns = {"credential_expires_at": _ends_at(proof)}
@@ -80,8 +92,8 @@ def write(
 ) -> list[StoredClaim]:
     """Replace the stored claims by the answer's, and announce it if their content has changed.
 
-    Returns what is stored then. In the transaction that has written or locked the row of the
-    identity: every writer locks it first. Keys are compared in Python, because collations may
+    Returns what is stored then. The caller has written or locked the row of the identity in this
+    transaction, as every writer does first. Keys are compared in Python, because collations may
     ignore case.
     """
     wanted = rows_of(identity, answer, proof)
@@ -99,6 +111,7 @@ def write(
         StoredClaim.objects.filter(pk__in=gone).delete()
     _update([row for row in wanted.values() if row.pk])
     new = [row for row in wanted.values() if not row.pk]
+    # Nobody else writes beside the lock. What conflicts differs by a collation only.
     StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
 
     if set(map(_content, stored.values())) != set(map(_content, wanted.values())):
@@ -107,7 +120,7 @@ def write(
 
 
 def _update(rows: list[StoredClaim]) -> None:
-    """Write these rows, which are stored, by their keys: one statement, whose size is theirs.
+    """Write these rows, which are stored, by their keys, in one statement.
 
     ``bulk_update`` would send a CASE over all rows for each column, which takes ten times as long.
     """
@@ -119,6 +132,29 @@ def _update(rows: list[StoredClaim]) -> None:
     )
 
 
+def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
+    """Revoke the claims that the answer lists as revoked, whatever else is wrong with it."""
+    revoked = {_key(listed) for listed in answer.claims if listed.revoked}
+    if not revoked:
+        return
+    unrevoked = StoredClaim.objects.filter(identity_id=identity.pk, revoked_at=None)
+    ended = [row.pk for row in unrevoked if _key(row) in revoked]
+    if not ended:
+        return
+
+    with database.atomic():
+        # The identity first, as every writer. Its new version also discards a running re-fetch,
+        # whose older answer would prove the claims again.
+        LinkedIdentity.objects.filter(pk=identity.pk).change()
+        revoked_at = clocks.revoked_now(identity.credential_issued_at)
+        StoredClaim.objects.filter(pk__in=ended).update(revoked_at=revoked_at)
+    identity.version += 1
+    signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
+
+
+# The rows of the claims
+
+
 def rows_of(
     identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None
 ) -> dict[Key, StoredClaim]:
@@ -128,6 +164,7 @@ def rows_of(
     """
     disclosed = _disclosed(proof, identity)
     mismatched = _mismatched(answer, disclosed)
+    revoked_at = clocks.revoked_now(_issued_at(proof) or identity.credential_issued_at)
     rows: dict[Key, StoredClaim] = {}
     for listed in (*answer.claims, *_unlisted(answer, disclosed)):
         if not _is_kept(listed.claim_type, identity):
@@ -140,9 +177,10 @@ def rows_of(
             elif listed.claim_type in mismatched and not listed.revoked:
                 # Both names are kept for the operators. Without ``valid_until`` it opens no gate.
                 row.value = value
+        first = rows.setdefault(_key(row), row)
         # Whichever entry comes first: the order of a list must not bring a revoked claim back.
-        earlier = rows.setdefault(_key(row), row)
-        earlier.revoked_at = earlier.revoked_at or row.revoked_at
+        if listed.revoked:
+            first.revoked_at = revoked_at
     return rows
 
 
@@ -153,7 +191,6 @@ def _listed_row(identity: LinkedIdentity, listed: ListedClaim) -> StoredClaim:
         provider=listed.provider,
         proof_hash=listed.proof_hash,
         expires_at=listed.expires_at,
-        revoked_at=timezone.now() if listed.revoked else None,
     )
 
 
@@ -242,8 +279,54 @@ def _is_storable(name: str, value: object) -> bool:
     )
 
 
+def _key(claim: StoredClaim | ListedClaim) -> Key:
+    return claim.claim_type, claim.provider
+
+
+def _content(row: StoredClaim) -> tuple[Key, str, datetime | None, bool]:
+    """What a gate sees. As text, because in Python ``True`` equals ``1``, but not for a gate."""
+    value = json.dumps(row.value, sort_keys=True)
+    return _key(row), value, row.revoked_at, row.valid_until is None
+
+
+# Times
+
+
+def _revoked_at(
+    before: StoredClaim, after: StoredClaim, issued_at: datetime | None
+) -> datetime | None:
+    """A revoked claim counts again only by a credential that was issued after its revocation.
+
+    The revocation has the time of an event, or that of the answer that listed it; ``clocks`` moved
+    either behind the credential that was stored then. A credential may name whole seconds only.
+    """
+    if before.revoked_at is None:
+        return after.revoked_at
+    if after.revoked_at is not None:
+        # Listed as revoked again. It has been so since the first time.
+        return before.revoked_at
+    revoked_in = before.revoked_at.replace(microsecond=0)
+    if issued_at is not None and issued_at >= revoked_in:
+        return None
+    return before.revoked_at
+
+
+def _issued_at(proof: VerifiedCredential | None) -> datetime | None:
+    if proof is None or proof.issued_at is None:
+        return None
+    return bounded(proof.issued_at)
+
+
+def _ends_at(proof: VerifiedCredential) -> datetime:
+    """Whatever the credential says, it counts for 24 hours at most."""
+    return min(proof.expires_at, timezone.now() + CREDENTIAL_LIFETIME)
+
+
 def _moment(text: object) -> datetime | None:
-    """A time-stamp in a claim's value. An unreadable one counts as long past."""
+    """A time-stamp in a claim's value. An unreadable one counts as long past.
+
+    As an expiry it closes the gate; the date of issue is only shown.
+    """
     if text is None:
         return None
     if not isinstance(text, str):
@@ -256,62 +339,3 @@ def _moment(text: object) -> datetime | None:
 
 def _earliest(*moments: datetime | None) -> datetime | None:
     return min((moment for moment in moments if moment is not None), default=None)
-
-
-def _key(row: StoredClaim) -> Key:
-    return row.claim_type, row.provider
-
-
-def _content(row: StoredClaim) -> tuple[Key, str, datetime | None, bool]:
-    """What a gate sees. As text, because in Python ``True`` equals ``1``, but not for a gate."""
-    value = json.dumps(row.value, sort_keys=True)
-    return _key(row), value, row.revoked_at, row.valid_until is None
-
-
-def _revoked_at(
-    before: StoredClaim, after: StoredClaim, issued_at: datetime | None
-) -> datetime | None:
-    """A revoked claim counts again only by a credential that was issued after its revocation.
-
-    Both times are the service's. A credential may name whole seconds only.
-    """
-    if before.revoked_at is None or after.revoked_at is not None:
-        return before.revoked_at or after.revoked_at
-    revoked_in = before.revoked_at.replace(microsecond=0)
-    if issued_at is not None and issued_at >= revoked_in:
-        return None
-    return before.revoked_at
-
-
-def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
-    """Revoke the claims that the answer lists as revoked, whatever else is wrong with it."""
-    revoked = {
-        (listed.claim_type, listed.provider)
-        for listed in answer.claims
-        if listed.revoked
-    }
-    if not revoked:
-        return
-    standing = StoredClaim.objects.filter(identity_id=identity.pk, revoked_at=None)
-    ended = [row.pk for row in standing if _key(row) in revoked]
-    if not ended:
-        return
-
-    with database.atomic():
-        # The identity first, as every writer. Its new version also discards a running re-fetch,
-        # whose older answer would prove the claims again.
-        LinkedIdentity.objects.filter(pk=identity.pk).change()
-        StoredClaim.objects.filter(pk__in=ended).update(revoked_at=timezone.now())
-    identity.version += 1
-    signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
-
-
-def _issued_at(proof: VerifiedCredential | None) -> datetime | None:
-    if proof is None or proof.issued_at is None:
-        return None
-    return bounded(proof.issued_at)
-
-
-def _ends_at(proof: VerifiedCredential) -> datetime:
-    """Whatever the credential says, it counts for 24 hours at most."""
-    return min(proof.expires_at, timezone.now() + CREDENTIAL_LIFETIME)

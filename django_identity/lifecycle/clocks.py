@@ -7,6 +7,8 @@ of one clock are compared as they are.
 
 from datetime import datetime, timedelta
 
+from django.utils import timezone
+
 from django_identity.event_types import kind_of
 from django_identity.models import LinkedIdentity, WebhookEvent
 
@@ -42,16 +44,29 @@ def may_bring_something(event: WebhookEvent, identity: LinkedIdentity) -> bool:
 
 
 def revokes_since(event: WebhookEvent, identity: LinkedIdentity) -> datetime | None:
-    """When a revocation counts from. None if the stored credential is certainly younger.
-
-    The event's time is at most that of its receipt, but a credential's is the service's own. If the
-    service's clock is ahead, the stored credential seems younger than a revocation that came after
-    it, and would prove the claim again if the service sent it once more. So within the skew the
-    revocation comes a second after the credential.
-    """
+    """When a revocation counts from. None if the stored credential is certainly younger."""
     issued_at = identity.credential_issued_at
-    if issued_at is None:
-        return event.occurred_at
-    if not may_be_newer(event.occurred_at, than=issued_at):
+    if issued_at is not None and not may_be_newer(event.occurred_at, than=issued_at):
         return None
-    return max(event.occurred_at, issued_at + A_SECOND)
+    return _after_credential(event.occurred_at, issued_at)
+
+
+def revoked_now(issued_at: datetime | None) -> datetime:
+    """When a claim is revoked that the service lists as revoked now.
+
+    ``issued_at``: the date of the newest credential, if it is known.
+    """
+    return _after_credential(timezone.now(), issued_at)
+
+
+def _after_credential(moment: datetime, issued_at: datetime | None) -> datetime:
+    """The time of a revocation, a second after the stored credential if that seems younger.
+
+    The event's time is at most that of its receipt, and an answer's is this site's own, but a
+    credential's is the service's. If the service's clock is ahead, the stored credential seems
+    younger than a revocation that came after it, and would prove the claim again if the service, or
+    a cache, sent it once more.
+    """
+    if issued_at is None:
+        return moment
+    return max(moment, issued_at + A_SECOND)

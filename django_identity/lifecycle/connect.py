@@ -1,9 +1,18 @@
 """Connect: ``redeem`` verifies the person's account with a pasted code.
 
-A code can be phished, so it never signs in and never signs up: it verifies the account that is
-signed in. What its link may be is in ``linking.DECISIONS``, how long its level holds in
-``kyc.HELD_BY_CODE``; ``withdrawal.revoke`` deletes the link, and ``erasure`` offers no erasure of
-the account for it alone.
+A code can be phished: if somebody is tricked into pasting another person's code, that person's
+identity is linked to their account. So a code can do little, and this is all:
+
+- it verifies the account that is signed in, and never signs in or up (``decisions.DECISIONS``,
+  ``sessions.oldest_that_signs_in``; a constraint of the table keeps it from being the only way in);
+- it links only what was never linked here (``decisions.DECISIONS``);
+- staff cannot use it, unless the policy says otherwise (``policy.may_link``);
+- it brings a level for 30 days (``kyc.HELD_BY_CODE``), and no claims;
+- it gives no scope of ``LATER_SCOPES`` (``arrivals.store``), and writes no field of the account
+  (``linking``);
+- the end of its consent deletes the link (``withdrawal.revoke``);
+- it has no say about the account's erasure (``votes.aliases_of``, ``withdrawal.request_erasure``);
+- one person may enter five codes in ten minutes (``MOST_TRIES``), and each code is sent once.
 """
 
 from datetime import timedelta
@@ -17,15 +26,15 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, policy
 from django_identity.conf import Application
-from django_identity.lifecycle import linking, withdrawal
+from django_identity.lifecycle import disconnecting, linking
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.logs import LogEvent, log
 from django_identity.models import ConnectRedemption, Consent, LinkedIdentity
+from django_identity.models.flows import COMPLETED
 from django_identity.service import ServiceClient
 from django_identity.service.connect import ConnectAnswer, code_in
 
 SALT = "django_identity.redemptions"
-COMPLETED = "completed"
 CODE_LIFETIME = timedelta(minutes=10)
 # Codes that one person may enter in the lifetime of a code.
 MOST_TRIES = 5
@@ -41,14 +50,12 @@ def identity_of(
 def undo(user: AbstractBaseUser, *, application: Application) -> bool:
     """Remove the link that a code made. Returns False if there is none, or a sign-in confirmed it.
 
-    Raises like ``withdrawal.disconnect``.
+    Raises like ``disconnecting.disconnect``.
     """
     identity = identity_of(user, application=application)
-    return (
-        identity is not None
-        and identity.connect_only
-        and withdrawal.disconnect(identity)
-    )
+    if identity is None or not identity.connect_only:
+        return False
+    return disconnecting.disconnect(identity)
 
 
 def is_spent(error: exceptions.IdentityError) -> bool:

@@ -1,6 +1,9 @@
-"""Who may link an identity, and what a code may do: one table, and how a case is found in it.
+"""Who may link an identity, and who signs in: one table, and how a case is found in it.
 
-``docs/security.md`` has the same table. ``linking`` does what it says.
+``docs/security.md`` has the same table. ``linking`` does what it says. What refuses beside the
+table is no question of who is linked to whom: ``linking`` refuses a disabled account, one that
+waits for approval, a consent that was withdrawn meanwhile, and an e-mail address that another
+account has. While an erasure is pending, every arrival of its subject is ``BEING_ERASED``.
 """
 
 from collections.abc import Mapping

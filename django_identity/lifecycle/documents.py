@@ -13,7 +13,7 @@ from django_identity.credentials.documents import open_document
 from django_identity.exceptions import DocumentsNotAllowed, IdentityError
 from django_identity.lifecycle.tokens import Reader
 from django_identity.logs import LogEvent, log, log_failure
-from django_identity.models import Consent, LinkedIdentity
+from django_identity.models import LinkedIdentity
 from django_identity.service.answers import Document
 
 METADATA = "documents:metadata"
@@ -62,11 +62,7 @@ def read(
 
 
 def _require_consent(identity: LinkedIdentity | None, scope: str) -> None:
-    if (
-        identity is None
-        or identity.consent != Consent.GRANTED
-        or scope not in identity.scopes
-    ):
+    if identity is None or not identity.allows(scope):
         raise DocumentsNotAllowed(f"no consent covers {scope}")
 
 

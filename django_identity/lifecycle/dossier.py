@@ -1,7 +1,8 @@
 """The list of all tables with personal data. Pages, export and erasure use this list."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -21,13 +22,13 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
+from django_identity.models.flows import COMPLETED
 from django_identity.policy import PROFILE_FIELDS
 from django_identity.texts import labels
 
 MOST_SHOWN = 100
 #: What only a machine reads: the download has it, the page has not.
 FOR_MACHINES = frozenset({"application", "payload", "proof_hash", "request_id"})
-COMPLETED = "completed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +67,12 @@ class Place:
         return self.model._default_manager.filter(self.belongs_to(person))
 
 
-#: Label and value of a column that is not empty.
-Held = tuple[str | Promise, Any]
+#: The label of a column, and its value as people read it.
+Fact = tuple[str | Promise, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class HeldKind:
+class Section:
     """The records of one table about a person: their name, and why the site stores them.
 
     ``count``: the number of all records; ``records``: the newest ones.
@@ -80,7 +81,7 @@ class HeldKind:
     title: str | Promise
     purpose: str | Promise
     count: int
-    records: tuple[list[Held], ...]
+    records: tuple[list[Fact], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,8 @@ class Dossier:
 
     identity: LinkedIdentity | None
     grant: TokenGrant | None
-    kinds: tuple[HeldKind, ...]
-    names: tuple[tuple[str | Promise, str], ...]
+    sections: tuple[Section, ...]
+    names: tuple[Fact, ...]
     elsewhere: tuple[LinkedIdentity, ...]
 
 
@@ -119,24 +120,51 @@ PLACES: tuple[Place, ...] = (
         LinkedIdentity,
         _is_of_subject,
         shown=(
-            "application", "environment", "subject", "consent", "signed_in_at", "revoked_at",
-            "revoked_by", "linked_via", "account_made", "scopes", "kyc_level", "kyc_status",
-            "kyc_provider", "kyc_verified_at", "kyc_said_at", "credential_issued_at",
-            "credential_expires_at", "connect_issued_at", "connect_person", "created_at",
+            "application",
+            "environment",
+            "subject",
+            "consent",
+            "signed_in_at",
+            "revoked_at",
+            "revoked_by",
+            "linked_via",
+            "account_made",
+            "scopes",
+            "kyc_level",
+            "kyc_status",
+            "kyc_provider",
+            "kyc_verified_at",
+            "kyc_said_at",
+            "credential_issued_at",
+            "credential_expires_at",
+            "connect_issued_at",
+            "connect_person",
+            "created_at",
         ),
     ),
     Place(
         StoredClaim,
         _is_of_identity,
         shown=(
-            "claim_type", "provider", "value", "proof_hash", "issued_at", "expires_at",
-            "valid_until", "revoked_at",
+            "claim_type",
+            "provider",
+            "value",
+            "proof_hash",
+            "issued_at",
+            "expires_at",
+            "valid_until",
+            "revoked_at",
         ),
     ),
     Place(
         TokenGrant,
         _is_of_identity,
-        shown=("scopes", "access_expires_at", "refresh_expires_at", "needs_reauthorization"),
+        shown=(
+            "scopes",
+            "access_expires_at",
+            "refresh_expires_at",
+            "needs_reauthorization",
+        ),
     ),
     Place(
         WebhookEvent,
@@ -149,8 +177,10 @@ PLACES: tuple[Place, ...] = (
         lambda person: _is_started_by(person) | Q(completed_by_id__in=[person.user_id]),
         shown=("purpose", "created_at", "outcome", "next"),
     ),
-    Place(ConnectRedemption, _is_started_by, shown=("created_at", "outcome", "request_id")),
-)  # fmt: skip
+    Place(
+        ConnectRedemption, _is_started_by, shown=("created_at", "outcome", "request_id")
+    ),
+)
 
 
 def erase(person: Person) -> dict[str, int]:
@@ -184,17 +214,16 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
     grant = None
     if identity is not None:
         grant = TokenGrant.objects.filter(identity=identity).first()
+
+    sections = map(partial(_section, person), PLACES)
+    names = _names_of(user).items()
+    known = conf.aliases()
     return Dossier(
         identity,
         grant,
-        tuple(kind for kind in _newest_about(person) if kind.records),
-        tuple(
-            (labels.label_of(user, name), text)
-            for name, text in _names_of(user).items()
-        ),
-        tuple(
-            other for other in others.values() if other.application in conf.aliases()
-        ),
+        sections=tuple(section for section in sections if section.records),
+        names=tuple((labels.label_of(user, name), text) for name, text in names),
+        elsewhere=tuple(row for row in others.values() if row.application in known),
     )
 
 
@@ -204,36 +233,34 @@ def export_of(user: AbstractBaseUser) -> dict[str, Any]:
     person = Person(tuple(linked.values_list("subject_digest", flat=True)), user.pk)
     tables: dict[str, Any] = {"account": _names_of(user)}
     for place in PLACES:
-        tables[place.table] = list(
-            place.rows(person).order_by("pk").values(*place.shown)
-        )
+        rows = place.rows(person).order_by("pk")
+        tables[place.table] = list(rows.values(*place.shown))
     return tables
 
 
-def _newest_about(person: Person) -> Iterator[HeldKind]:
-    """The newest records of each table about ``person``, with the columns for people only."""
-    for place in PLACES:
-        rows = place.rows(person)
-        columns = place.for_people
-        newest = rows.only(*columns)
-        if place.model is StoredClaim:
-            # The policy of the identity's application reads the value.
-            newest = rows.select_related("identity").only(
-                *columns, "identity__application"
-            )
-        newest = newest.order_by("-pk")[:MOST_SHOWN]
-        records = tuple(_record(row, columns) for row in newest)
-        count = len(records)
-        if count == MOST_SHOWN:
-            # There may be more than were read.
-            count = rows.count()
-        title = labels.table_name(place.table)
-        purpose = labels.PURPOSES[place.table]
-        yield HeldKind(title, purpose, count, records)
+def _section(person: Person, place: Place) -> Section:
+    """The newest records of one table about ``person``, with the columns for people only."""
+    rows = place.rows(person)
+    columns = place.for_people
+    newest = rows.only(*columns)
+    if place.model is StoredClaim:
+        # The policy of the identity's application reads the value.
+        with_identity = rows.select_related("identity")
+        newest = with_identity.only(*columns, "identity__application")
+    newest = newest.order_by("-pk")[:MOST_SHOWN]
+
+    records = tuple(_record(row, columns) for row in newest)
+    count = len(records)
+    if count == MOST_SHOWN:
+        # There may be more than were read.
+        count = rows.count()
+    return Section(
+        labels.table_name(place.table), labels.PURPOSES[place.table], count, records
+    )
 
 
-def _record(row: Model, columns: tuple[str, ...]) -> list[Held]:
-    record: list[Held] = []
+def _record(row: Model, columns: tuple[str, ...]) -> list[Fact]:
+    record: list[Fact] = []
     for name in columns:
         shown = _for_people(row, name)
         if shown not in (None, "", []):
@@ -245,7 +272,7 @@ def _for_people(row: Model, name: str) -> Any:
     """The column as a person reads it: no JSON, and no code that has a name."""
     stored = getattr(row, name)
     if isinstance(row, StoredClaim) and name == "value":
-        return _said(row)
+        return _value_of(row)
     is_refused = name == "outcome" and stored not in ("", COMPLETED)
     if is_refused and isinstance(row, AuthorizationRequest | ConnectRedemption):
         return gettext("not completed")
@@ -255,15 +282,19 @@ def _for_people(row: Model, name: str) -> Any:
     return display()
 
 
-def _said(claim: StoredClaim) -> bool | str | None:
+def _value_of(claim: StoredClaim) -> bool | str | None:
     """What the claim says. None if nothing is proven."""
     if claim.value is None:
         return None
-    value = ClaimValue.of(claim, application=claim.identity.application)
+    alias = claim.identity.application
+    if alias not in conf.aliases():
+        # It is gone from the settings, and what it brought is still here.
+        alias = conf.DEFAULT_ALIAS
+    shown = ClaimValue.of(claim, application=alias).shown
     # An empty value is left out of the page. A claim that is denied is shown, as a no.
-    if value.shown is None:
+    if shown is None:
         return False
-    return value.shown
+    return shown
 
 
 def _names_of(user: AbstractBaseUser) -> dict[str, str]:

@@ -28,10 +28,15 @@ from django_identity.service.webhooks import NamedClaim, kyc_in
 def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
     """Apply the event to the identity, and save the identity.
 
-    A late event, from before the newest sign-in or code, is superseded; ``clocks`` says what is
-    late. A deletion always counts, but for what its effect says. Of two statements about the level
-    ``kyc.state`` takes the newer one. Without its payload a withdrawal acts as usual; any other
-    event only makes the re-fetch due.
+    A late event, from before the newest sign-in or code, is superseded, in this order:
+
+    - a deletion always counts, unless ``data_deletion_requested`` takes it for a replay;
+    - a withdrawal counts if it seems late by the skew of two clocks at most (``clocks.counts``);
+    - what may bring something, and seems late by no more than that, makes the re-fetch due;
+    - of two statements about the level ``kyc.state`` takes the newer one.
+
+    What was late for a sign-in that was still running comes here by ``events.apply_since``. Without
+    its payload a withdrawal acts as usual; any other event only makes the re-fetch due.
     """
     if row.event_type not in KINDS:
         return EventOutcome.IGNORED
@@ -39,7 +44,7 @@ def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
     effect = EFFECTS[kind.effect]
     if kind.always:
         return effect(identity, row)
-    if kind.effect is Effect.STATE_LEVEL and not kyc.is_covered(identity):
+    if kind.effect is Effect.STATE_LEVEL and not identity.allows(*kyc.SCOPES):
         row.payload = None
         return EventOutcome.IGNORED
 
@@ -53,7 +58,10 @@ def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
 
 
 def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
-    """The outcome of an event about a subject who is not linked. A deletion empties the others."""
+    """The outcome of an event about a subject who is not linked.
+
+    A deletion empties the subject's other events.
+    """
     if kind_of(row.event_type).effect is not Effect.ERASE:
         return EventOutcome.IGNORED
     receipt = withdrawal.erase_unlinked(
@@ -111,7 +119,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
             claims = of_provider
         older = Q(revoked_at=None) | Q(revoked_at__lt=since)
         claims.filter(older).update(revoked_at=since)
-    if kyc.is_about_level(event) and kyc.is_covered(identity):
+    if kyc.is_about_level(event) and identity.allows(*kyc.SCOPES):
         kyc.state(identity, kyc.NOTHING_STATED, event)
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
     return refetch_due(identity, event)

@@ -1,9 +1,13 @@
 """Erase a person and keep a receipt without personal data: first revoke, then erase, then retry.
 
 What is erased depends on who asks. The person and the operator: the account that they see, with all
-its identities. The service's signed deletion event (``events.data_deletion_requested``) and the
+its identities. The service's signed deletion event (``effects.data_deletion_requested``) and the
 command: the subject, wherever it is linked. ``dossier.PLACES`` has the tables, and the policy's
 ``erase_user`` treats the account.
+
+While a receipt is pending, nobody signs in or links: ``withdrawal.is_being_erased``. Elsewhere a
+site's own deletion of a user takes the identities with it (``withdrawal.forget``), ``unfinished``
+takes back what never came to its end, and ``upkeep.purge`` deletes what is old.
 """
 
 from collections.abc import Mapping
@@ -51,6 +55,15 @@ class Chosen:
     policies: list[IdentityPolicy]
     kept: str
 
+    @property
+    def person(self) -> dossier.Person:
+        """Whose data goes."""
+        user_id = None
+        if self.user is not None:
+            user_id = self.user.pk
+        digests = tuple(identity.subject_digest for identity in self.identities)
+        return dossier.Person(digests, user_id, account_stays=bool(self.kept))
+
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
@@ -75,17 +88,16 @@ class Forecast:
 
 def forecast(user: AbstractBaseUser) -> Forecast:
     """What ``erase_account`` would do. The policies decide again when it is done."""
-    theirs = list(_identities_of(user.pk))
-    policies = votes.policies_of(votes.aliases_of(theirs))
-    is_made = any(identity.account_made for identity in theirs)
-    kept = _decided(policies, user, is_made=is_made)
-    digests = tuple(identity.subject_digest for identity in theirs)
-    person = dossier.Person(digests, user.pk, account_stays=bool(kept))
+    identities = list(_identities_of(user.pk))
+    policies = votes.policies_of(votes.aliases_of(identities))
+    is_made = any(identity.account_made for identity in identities)
+    kept = _why_policies_keep(policies, user, is_made=is_made)
+    chosen = Chosen(user, identities, policies, kept)
     return Forecast(
         account_kept=kept,
         is_deleted=votes.delete_account(policies),
         is_made=is_made,
-        counts=dossier.count(person),
+        counts=dossier.count(chosen.person),
     )
 
 
@@ -108,19 +120,19 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
     now = timezone.now()
     try:
         with database.atomic():
-            theirs = LinkedIdentity.objects.lock_those_of(user.pk)
-            for identity in theirs:
+            identities = LinkedIdentity.objects.lock_those_of(user.pk)
+            for identity in identities:
                 withdrawal.empty(identity, at=now, by=RevokedBy.PERSON)
-            aliases = votes.aliases_of(theirs) or [conf.DEFAULT_ALIAS]
+            aliases = votes.aliases_of(identities) or [conf.DEFAULT_ALIAS]
             receipt = ErasureReceipt.objects.create(
                 application=aliases[0],
                 of_account=True,
                 user_id=user.pk,
-                account_made=any(identity.account_made for identity in theirs),
+                account_made=any(identity.account_made for identity in identities),
                 requested_at=now,
                 next_attempt_at=now,
             )
-        return _attempted(receipt, votes.policies_of(aliases))
+        return _try_now(receipt, votes.policies_of(aliases))
     except (DatabaseError, InterfaceError) as error:
         # The database's message, and Django's report of it, could contain the person's data.
         raise StorageUnavailable(type(error).__name__) from None
@@ -135,21 +147,23 @@ def erase_subject(
     If it is not linked, the events that are left about it are emptied. Raises
     ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
     """
+    identity = None
     try:
         with database.atomic():
-            named = LinkedIdentity.objects.of_subject(
-                alias, environment, subject
-            ).first()
-            identity = named and LinkedIdentity.objects.locked_beside(named)
+            subjects = LinkedIdentity.objects.of_subject(alias, environment, subject)
+            named = subjects.first()
+            if named is not None:
+                identity = LinkedIdentity.objects.locked_beside(named)
             if identity is not None:
                 now = timezone.now()
                 receipt = withdrawal.request_erasure(
                     identity, at=now, by=RevokedBy.SITE
                 )
                 policies = votes.policies_of(_aliases_for(receipt, identity.user_id))
+        # Behind the transaction, because the first attempt has one of its own.
         if identity is None:
             return _erase_unlinked(alias, environment, subject, with_audit=with_audit)
-        return _attempted(receipt, policies, with_audit=with_audit)
+        return _try_now(receipt, policies, with_audit=with_audit)
     except (DatabaseError, InterfaceError) as error:
         raise StorageUnavailable(type(error).__name__) from None
 
@@ -175,7 +189,7 @@ def _erase_unlinked(
     return receipt
 
 
-def _attempted(
+def _try_now(
     receipt: ErasureReceipt, policies: list[IdentityPolicy], *, with_audit: bool = False
 ) -> ErasureReceipt:
     """The receipt after the first attempt. No request waits for an audit: then a worker tries."""
@@ -223,8 +237,13 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     due_at = attempts.next_attempt(receipt.attempts)
     pending = ErasureReceipt.objects.filter(pk=receipt.pk, erased_at=None)
     pending.update(error=kind[:255], next_attempt_at=due_at)
-    facts = {"application": receipt.application, "row": receipt.pk, "models": models}
-    log_trouble(LogEvent.ERASURE_FAILED, error, **facts)
+    log_trouble(
+        LogEvent.ERASURE_FAILED,
+        error,
+        application=receipt.application,
+        row=receipt.pk,
+        models=models,
+    )
 
 
 @sensitive_variables()
@@ -234,7 +253,7 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
     Returns what to search for, or None if no audit is wanted or another worker has erased them.
     """
     with database.atomic():
-        chosen = _locked(ErasureReceipt.objects.get(pk=receipt_id))
+        chosen = _choose(ErasureReceipt.objects.get(pk=receipt_id))
         receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
         if receipt.erased_at is not None:
             return None
@@ -242,22 +261,20 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         user = chosen.user
         kept = chosen.kept
         known = audit.known_of_identities(chosen.identities)
-        digests = tuple(identity.subject_digest for identity in chosen.identities)
-        user_id = user.pk if user else None
         # The site's own rows may point at the identities, so they go before the account.
-        counts = dossier.erase(
-            dossier.Person(digests, user_id, account_stays=bool(kept))
-        )
+        counts = dossier.erase(chosen.person)
+        is_erased = False
         if user is not None and not kept:
             known |= audit.known_of_account(user)
             is_erased = votes.erase_user(chosen.policies, user)
             if not is_erased:
                 kept = AccountKept.POLICY
+
         done = {**POINTS_AT_NOBODY, "account_kept": kept, "erased_at": timezone.now()}
         ErasureReceipt.objects.filter(pk__in=fulfilled).update(**done)
         receipt.set_columns(done)
         receipt.account_was_gone = user is None and not kept
-        receipt.counts = {**counts, "user": int(user is not None and not kept)}
+        receipt.counts = {**counts, "user": int(is_erased)}
         receipt.save()
         signals.announce(
             signals.data_erased,
@@ -282,25 +299,25 @@ def _fulfilled(receipt: ErasureReceipt, chosen: Chosen) -> list[int]:
     return list(others.values_list("pk", flat=True))
 
 
-def _locked(receipt: ErasureReceipt) -> Chosen:
-    """What the pending receipt erases.
+def _choose(receipt: ErasureReceipt) -> Chosen:
+    """What the pending receipt erases, locked: the identities first, then the account.
 
-    All is locked, the identities first. Then nobody links another identity to the account until the
-    erasure has committed. One that was linked while this waited for the account is in the second
-    look. The account's other identities go only with the account.
+    After that nobody links another identity to the account until the erasure has committed. One
+    that was linked while this waited for the account is in the second look.
     """
     user_id = receipt.user_id
     if user_id is None and receipt.identity is not None:
         user_id = receipt.identity.user_id
     LinkedIdentity.objects.lock_those_of(user_id)
     user = database.all_users().select_for_update().filter(pk=user_id).first()
-    theirs = LinkedIdentity.objects.lock_those_of(user_id)
+    identities = LinkedIdentity.objects.lock_those_of(user_id)
+
     policies = votes.policies_of(_aliases_for(receipt, user_id))
     kept = _why_kept(receipt, user, policies)
-    chosen = theirs
     if kept and not receipt.of_account:
-        chosen = [identity for identity in theirs if identity.pk == receipt.identity_id]
-    return Chosen(user, chosen, policies, kept)
+        # The account's other identities go only with the account.
+        identities = [row for row in identities if row.pk == receipt.identity_id]
+    return Chosen(user, identities, policies, kept)
 
 
 def _why_kept(
@@ -311,10 +328,10 @@ def _why_kept(
     """Why the account stays, or an empty text. It may be decided since the request."""
     if user is None or receipt.account_kept:
         return receipt.account_kept
-    return _decided(policies, user, is_made=receipt.account_made)
+    return _why_policies_keep(policies, user, is_made=receipt.account_made)
 
 
-def _decided(
+def _why_policies_keep(
     policies: list[IdentityPolicy], user: AbstractBaseUser, *, is_made: bool
 ) -> str:
     """Why the policies keep the account, or an empty text."""

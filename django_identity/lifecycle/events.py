@@ -1,13 +1,18 @@
 """Webhook events: stored first, then applied once, in a second transaction.
 
-``effects`` has what each type does, ``clocks`` which of two times counts. The result does not
-depend on the order and the number of deliveries. A process that dies between the two transactions
+The race is the reason for the first. The event is committed before its identity is looked for, so
+of an event and a sign-in at the same moment at least one sees the other: the event finds the row,
+or the sign-in finds the event (``apply_since``). A process that dies between the two transactions
 leaves an event without an outcome: the service delivers it again, and upkeep applies what has none.
+
+``effects`` has what each type does, and what a late event does; ``clocks`` which of two times
+counts. The result does not depend on the order and the number of deliveries.
 """
 
 import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
@@ -29,6 +34,13 @@ LONGEST_ERROR = 255
 CHANGED = (*withdrawal.EMPTIED, "outcome", "attempts", "next_attempt_at")
 
 
+class Applied(NamedTuple):
+    """The row of an event, with its outcome. ``is_repeat``: it had one before."""
+
+    row: WebhookEvent
+    is_repeat: bool
+
+
 def receive(application: Application, body: bytes, *, signature: str) -> None:
     """Check, store, apply and log one delivery. After this call the effect is committed.
 
@@ -47,15 +59,17 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
     except (DatabaseError, InterfaceError) as error:
         raise exceptions.StorageUnavailable(type(error).__name__) from error
 
+    level = logging.INFO
     members = None
     if row.names_nobody:
+        level = logging.WARNING
         members = ",".join(event.members)
         is_awaited = timezone.now() < row.received_at + AWAITS_ITS_PERSON
         if is_awaited and kind_of(row.event_type).takes_away:
             raise exceptions.EventNamesNobody(f"{row.event_type} with {members}")
     log(
         LogEvent.EVENT_RECEIVED,
-        level=logging.INFO if members is None else logging.WARNING,
+        level=level,
         application=application.alias,
         # Types that nobody knows could be anything, and many, so the log does not name them.
         type=event.event_type if event.event_type in KINDS else "other",
@@ -68,26 +82,26 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
 
 def apply(
     stored: WebhookEvent, event: Event | None = None, *, nameless: str = ""
-) -> tuple[WebhookEvent, bool]:
-    """Apply the stored event, unless it has an outcome. Returns the row, and whether it had one.
+) -> Applied:
+    """Apply the stored event, unless it has an outcome.
 
     Upkeep applies what was stored and never applied, without ``event``, its content. ``nameless``:
     the digest of the same event without its person. If the service sent that before, it is closed.
     """
     with database.atomic():
         identity = LinkedIdentity.objects.locked(stored.subject_digest)
-        row = _locked(stored, nameless)
+        row = _lock(stored, nameless)
         if row.outcome:
             if identity is not None and event is not None:
                 _add_content(row, identity, event)
-            return row, True
+            return Applied(row, is_repeat=True)
 
         if identity is not None and event is not None:
             row.keep(event)
         elif identity is not None:
             row.subject = identity.subject
         _apply(row, identity, members=event.members if event else ())
-        return row, False
+        return Applied(row, is_repeat=False)
 
 
 def apply_since(identity: LinkedIdentity, began_at: datetime, *, is_new: bool) -> None:
@@ -101,21 +115,24 @@ def apply_since(identity: LinkedIdentity, began_at: datetime, *, is_new: bool) -
 
     for row in events.select_for_update().order_by("occurred_at", "event_digest"):
         kind = kind_of(row.event_type)
-        is_newer = kind.always or clocks.may_be_newer(row.occurred_at, than=began_at)
-        if kind.ends_consent and is_newer:
+        counts = kind.always or clocks.may_be_newer(row.occurred_at, than=began_at)
+        if kind.ends_consent and counts:
             raise exceptions.LinkingRefused(code="consent_withdrawn")
-        # An event without an outcome is applied by its own transaction, which waits for this one.
-        # But that may have found no identity before this one was written: then it does nothing.
-        if row.outcome and row.outcome != EventOutcome.FAILED:
+
+        is_applied = row.outcome and row.outcome != EventOutcome.FAILED
+        if is_applied:
+            # To what was stored before, or to nobody. What the sign-in brought may be older.
             row.outcome = effects.outcome_of(identity, row)
             row.save()
         elif is_new and not row.outcome:
+            # Its own transaction may have looked before the identity was written, and found nobody.
             row.subject = identity.subject
             _apply(row, identity)
+        # Else its own transaction applies it, and waits for the lock of this one.
 
 
-def _locked(stored: WebhookEvent, nameless: str) -> WebhookEvent:
-    """The event's row, locked. It closes the row of the same event that named nobody, if any."""
+def _lock(stored: WebhookEvent, nameless: str) -> WebhookEvent:
+    """The event's row, locked. Closes the row of the same event that named nobody, if any."""
     # By the digest: MySQL tells no key after the insert.
     digests = [stored.event_digest, nameless]
     found = WebhookEvent.objects.select_for_update().filter(event_digest__in=digests)
@@ -160,7 +177,7 @@ def _add_content(row: WebhookEvent, identity: LinkedIdentity, event: Event) -> N
     if not row.subject or row.event_id:
         return
     is_level = kind_of(row.event_type).effect is Effect.STATE_LEVEL
-    if is_level and not kyc.is_covered(identity):
+    if is_level and not identity.allows(*kyc.SCOPES):
         return
     row.keep(event)
     _set_due(row)
@@ -174,20 +191,20 @@ def _set_due(row: WebhookEvent) -> None:
     Handlers wait for the content, which only a delivery brings.
     """
     if attempts.is_taken(row):
-        # Its worker does the work, and has the row until then. Two would run one handler twice.
+        # Its worker has it until ``next_attempt_at``. A second one would run one handler twice.
         return
+    # Each failure so far was one to apply it.
+    row.attempts = 0
     is_erasure = kind_of(row.event_type).effect is Effect.ERASE and bool(row.subject)
     has_handlers = bool(row.subject and row.event_id and handlers_of(row.event_type))
     row.next_attempt_at = None
     if is_erasure or has_handlers:
         row.next_attempt_at = timezone.now()
-    # Each failure so far was one to apply it.
-    row.attempts = 0
 
 
 def _wake(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
     """Wake workers after the commit for what is due now."""
-    # No broker delays the answer to a revocation. Its handlers wait for upkeep.
+    # The service waits for the answer to a revocation, so no broker is asked. Upkeep finds the row.
     if not kind_of(row.event_type).wakes_worker and not background.is_eager():
         return
     if row.next_attempt_at is not None and not attempts.is_taken(row):

@@ -37,9 +37,12 @@ def run_handlers(event_id: int) -> bool:
     try:
         return _attempt(event)
     except Exception as error:  # noqa: BLE001  one event must not stop the others
-        facts = {"row": event.pk, "attempt": event.attempts}
         log_trouble(
-            LogEvent.EVENT_FAILED, error, application=event.application, **facts
+            LogEvent.EVENT_FAILED,
+            error,
+            application=event.application,
+            row=event.pk,
+            attempt=event.attempts,
         )
         # Raises again if the database is away.
         return _conclude(event, type(error).__name__)
@@ -82,7 +85,7 @@ def _attempt(event: WebhookEvent) -> bool:
     """Attempt an event that was taken. Returns whether all is done."""
     if not event.outcome:
         # The process that stored it died before it applied it.
-        event, _had_outcome = events.apply(event)
+        event = events.apply(event).row
         # Each attempt before this one was to apply it.
         event.attempts = 1
         event.save(update_fields=["attempts"])
@@ -91,14 +94,14 @@ def _attempt(event: WebhookEvent) -> bool:
         event.refresh_from_db()
     elif not event.event_id:
         # It is about nobody, or waits for the delivery that brings its content.
-        _write(event, {"next_attempt_at": None})
+        _as_read(event).update(next_attempt_at=None)
         return False
     if event.attempts > TRIES:
         return _conclude(event, "ProcessEnded")  # The last attempt crashed its worker.
 
     failure = ""
     for name, handler in _remaining(event).items():
-        if not _is_unchanged(event):
+        if not _as_read(event).exists():
             return False
         failure = _failure(event, name, handler) or failure
     return _conclude(event, failure)
@@ -128,9 +131,13 @@ def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
             handler(event)
             WebhookEvent.objects.filter(pk=event.pk).update(handled_by=done)
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
-        facts = {"row": event.pk, "handler": name, "attempt": event.attempts}
         log_trouble(
-            LogEvent.HANDLER_FAILED, error, application=event.application, **facts
+            LogEvent.HANDLER_FAILED,
+            error,
+            application=event.application,
+            row=event.pk,
+            handler=name,
+            attempt=event.attempts,
         )
         return type(error).__name__
     event.handled_by = done
@@ -154,16 +161,8 @@ def _conclude(event: WebhookEvent, failure: str) -> bool:
     else:
         # An event that could not be applied is never given up: it may be a revocation.
         columns["next_attempt_at"] = attempts.next_attempt(event.attempts)
-    _write(event, columns)
-    return not failure
-
-
-def _write(event: WebhookEvent, columns: Mapping[str, Any]) -> None:
     _as_read(event).update(**columns)
-
-
-def _is_unchanged(event: WebhookEvent) -> bool:
-    return _as_read(event).exists()
+    return not failure
 
 
 def _as_read(event: WebhookEvent) -> QuerySet[WebhookEvent]:

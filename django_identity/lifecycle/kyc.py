@@ -2,6 +2,9 @@
 
 Between two events the newer statement counts, and a rejection wins at equal times, so the result is
 the same in every order. Against the site's own answer a withdrawal counts that is hardly older.
+
+The level runs out by time (``holds_until``). It ends at once by a rejection, and by the end of the
+KYC claim (``state``), of the grant (``tokens.end_grant``) or of the consent (``withdrawal``).
 """
 
 from dataclasses import replace
@@ -11,25 +14,19 @@ from typing import Any
 from django_identity import conf, signals
 from django_identity.event_types import ABOUT_LEVEL, kind_of
 from django_identity.lifecycle import clocks
-from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from django_identity.models import LinkedIdentity, WebhookEvent
 from django_identity.service.answers import KycStatus
 from django_identity.service.webhooks import VERIFIED, NamedClaim
 
 #: The scope of a sign-in, with which upkeep re-reads the level.
 SCOPE = "kyc:read"
-#: What a sign-in and what a Connect code call the scope that covers KYC.
-SCOPES = frozenset({SCOPE, "kyc:status"})
+#: All that cover a level: that of a sign-in, and that of a Connect code.
+SCOPES = (SCOPE, "kyc:status")
+CLAIM = "kyc_verified"
 #: How long a level counts that a Connect code brought. The specification names no period.
 HELD_BY_CODE = timedelta(days=30)
 #: What the end of the KYC claim says about the level.
 NOTHING_STATED = KycStatus(kyc_level="", status="", provider="", verified_at=None)
-
-
-def is_covered(identity: LinkedIdentity) -> bool:
-    """Whether the person's consent covers KYC."""
-    return identity.consent == Consent.GRANTED and not SCOPES.isdisjoint(
-        identity.scopes
-    )
 
 
 def holds_until(identity: LinkedIdentity) -> datetime | None:
@@ -46,27 +43,37 @@ def holds_until(identity: LinkedIdentity) -> datetime | None:
 
 def state(identity: LinkedIdentity, stated: KycStatus, event: WebhookEvent) -> bool:
     """Set the KYC columns to what ``event`` stated, unless a newer statement is known."""
-    at = event.occurred_at
-    known_at = identity.kyc_said_at
-    is_verified = stated.status == VERIFIED
-    if known_at is None or at < known_at:
-        is_close = known_at is None or (
-            not is_verified and clocks.may_be_newer(at, than=known_at)
-        )
-        if not is_close or _is_followed(event, identity):
-            return False
-    known = KycStatus(
-        identity.kyc_level, identity.kyc_status, identity.kyc_provider, None
-    )
-    if at == known_at and _rank(stated) <= _rank(known):
+    if not _is_newest(identity, stated, event):
         return False
+    at = event.occurred_at
     verified_at = None
-    if is_verified:
+    if stated.status == VERIFIED:
         verified_at = at
     dated = replace(stated, verified_at=verified_at)
     identity.set_columns(columns_of(dated, said_at=at))
     signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     return True
+
+
+def _is_newest(
+    identity: LinkedIdentity, stated: KycStatus, event: WebhookEvent
+) -> bool:
+    """Whether the statement of ``event`` is the newest, and counts."""
+    at = event.occurred_at
+    known_at = identity.kyc_said_at
+    if known_at is None:
+        return not _is_followed(event, identity)
+    if at > known_at:
+        return True
+    if at == known_at:
+        known = KycStatus(
+            identity.kyc_level, identity.kyc_status, identity.kyc_provider, None
+        )
+        return _rank(stated) > _rank(known)
+    # What is known may be the site's own answer, by another clock: then a withdrawal wins.
+    if stated.status == VERIFIED or not clocks.may_be_newer(at, than=known_at):
+        return False
+    return not _is_followed(event, identity)
 
 
 def may_be_newer(identity: LinkedIdentity, event: WebhookEvent) -> bool:
@@ -98,10 +105,13 @@ def columns_of(stated: KycStatus, *, said_at: datetime) -> dict[str, Any]:
 
 
 def is_about_level(event: WebhookEvent) -> bool:
-    """Whether the event says something about the level: KYC, or the end of its claim or of all."""
+    """Whether the event says something about the level.
+
+    A KYC event does, and the revocation of the KYC claim or of all claims.
+    """
     kind = kind_of(event.event_type)
     if kind.says_level and kind.names_claim:
-        return NamedClaim.parse(event.payload or {}).claim_type in ("", "kyc_verified")
+        return NamedClaim.parse(event.payload or {}).claim_type in ("", CLAIM)
     return kind.says_level
 
 

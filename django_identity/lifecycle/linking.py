@@ -3,15 +3,21 @@
 ``decisions`` says who a subject may belong to. A new identity is written in two steps. The first
 transaction writes it empty and revoked, and commits. The second one locks it, stores what came,
 applies the events that came since the sign-in or code began, and grants. A known identity needs
-only the second. The site's policy is asked in each step, with the claims that open gates then: in
-the first with those that the credential proves, in the second with what is stored after the events.
-If the second step is refused, ``unfinished`` takes back what the first one made; if the process
-dies in between, the next full sign-in fills it, or upkeep takes it back.
+only the second.
+
+The race is the reason. A revocation may arrive at the moment in which its subject is linked. Either
+it finds the row of the first step and waits for its lock, or the second step finds the event, which
+was stored and committed before anything else. In one transaction the two could miss each other.
+
+The site's policy is asked in each step. In the first it sees what the credential proves, in the
+second what is stored after the events. If the second step is refused, ``unfinished`` takes back
+what the first one made. If the process dies in between, the next full sign-in fills the empty row,
+or upkeep takes it back.
 """
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
@@ -34,17 +40,23 @@ from django_identity.lifecycle.questions import Proven
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, digest
 
 TRIES = 5
-#: Another request linked the same account or address meanwhile, there was a deadlock, or the
-#: connection has broken since the service was called.
-OVERTAKEN = (*database.BROKEN, exceptions.EmailTaken, exceptions.StorageUnavailable)
-#: Another request has written the row meanwhile; or the database, or a rule of the site, refuses it
-#: each time, as the second of these errors in a row shows.
-REFUSED = (IntegrityError, DataError, ValidationError)
+
+
+class _Overtaken(Exception):
+    """Another request has changed the new row between the two steps. All is decided again."""
+
+
+#: Or there was a deadlock, or the connection has broken since the service was called.
+OVERTAKEN = (*database.BROKEN, _Overtaken)
+#: Another request has written the row meanwhile, or an account with the same address; or the
+#: database, or a rule of the site, refuses it each time, as the second of these errors in a row
+#: shows.
+REFUSED = (IntegrityError, DataError, ValidationError, exceptions.EmailTaken)
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """The result. ``session``: the identity on which a new session rests, as this link read it.
+    """The result. ``session_identity``: the one on which a new session rests, as it was read here.
 
     ``refusal``: why somebody who returned, or whose account waits for approval, gets no session,
     though what they brought is stored.
@@ -52,7 +64,7 @@ class Linked:
 
     identity: LinkedIdentity
     user: AbstractBaseUser
-    session: LinkedIdentity | None
+    session_identity: LinkedIdentity | None
     refusal: exceptions.LinkingRefused | None = None
 
 
@@ -62,34 +74,36 @@ def link(request: LinkRequest) -> Linked:
     Must run outside any transaction. It is tried again after ``OVERTAKEN``, and raises
     ``StorageUnavailable`` in the end. After ``REFUSED`` it is tried once more.
     """
-    linked = _tried(request)
+    linked = _link_with_retries(request)
     if linked.refusal is not None:
         raise linked.refusal
     return linked
 
 
-def _tried(request: LinkRequest) -> Linked:
+def _link_with_retries(request: LinkRequest) -> Linked:
     was_refused = False
-    for _ in range(TRIES - 1):
+    tries_left = TRIES
+    while True:
+        tries_left -= 1
         try:
             return _link(request)
         except REFUSED as error:
-            if was_refused:
-                raise _lasting(error) from error
+            if was_refused or not tries_left:
+                _raise_refusal(error)
             was_refused = True
-        except OVERTAKEN:
+        except OVERTAKEN as error:
+            if not tries_left:
+                raise exceptions.StorageUnavailable(type(error).__name__) from error
             was_refused = False
         database.reconnect()
-    try:
-        return _link(request)
-    except REFUSED as error:
-        raise _lasting(error) from error
-    except database.BROKEN as error:
-        raise exceptions.StorageUnavailable(type(error).__name__) from error
 
 
-def _lasting(error: Exception) -> exceptions.LinkingRefused:
-    return exceptions.LinkingRefused(type(error).__name__, code="storage_refused")
+def _raise_refusal(error: Exception) -> NoReturn:
+    """Raise what a ``REFUSED`` means if it lasts."""
+    if isinstance(error, exceptions.EmailTaken):
+        raise error
+    name = type(error).__name__
+    raise exceptions.LinkingRefused(name, code="storage_refused") from error
 
 
 def _link(request: LinkRequest) -> Linked:
@@ -106,14 +120,11 @@ def _link(request: LinkRequest) -> Linked:
         with database.atomic():
             identity = LinkedIdentity.objects.locked_with_user(subject_digest)
             # Between the two steps the row is not locked. Another sign-in may have filled it, or
-            # an event revoked it; what was decided above is then decided again.
-            if identity is None or (identity.pk, identity.version) != (
-                empty.pk,
-                empty.version,
-            ):
-                raise exceptions.StorageUnavailable(
-                    "another request has changed the identity"
-                )
+            # an event revoked it.
+            if identity is None or identity.pk != empty.pk:
+                raise _Overtaken
+            if identity.version != empty.version:
+                raise _Overtaken
             return _grant(request, identity, allowed, is_new=True)
     except Exception:
         unfinished.take_back(empty)
@@ -126,7 +137,7 @@ def _link(request: LinkRequest) -> Linked:
 def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
     """The identity without data and without consent, and the user of a sign-up.
 
-    The policy is asked before the row is written: if the process dies then, the row is a way in.
+    The policy is asked first: nothing is written of somebody whom it refuses.
     """
     application = request.application
     is_sign_up = request.arrival is Arrival.SIGN_IN
@@ -137,7 +148,7 @@ def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
             questions.require_yes(request, Question.MAY_SIGN_UP, None, proven)
             user = accounts.sign_up(application, request.profile, request.kyc)
         else:
-            user = _active(request.user_id)
+            user = _locked_active_user(request.user_id)
             questions.require_yes(request, Question.MAY_LINK, user, proven)
         return LinkedIdentity.objects.create(
             user_id=user.pk,
@@ -150,8 +161,8 @@ def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
         )
 
 
-def _active(user_id: Any) -> AbstractBaseUser:
-    """The user, locked. Raises ``LinkingRefused``."""
+def _locked_active_user(user_id: Any) -> AbstractBaseUser:
+    """The user who adds a link. Raises ``LinkingRefused`` if the account is disabled or gone."""
     locked = database.all_users().select_for_update().filter(pk=user_id)
     user: AbstractBaseUser | None = locked.first()
     if user is None or not user.is_active:
@@ -178,22 +189,19 @@ def _grant(
     waits = _waits_for_approval(user, identity)
     if not (user.is_active or waits):
         raise exceptions.LinkingRefused(code="user_inactive")
-    if is_new and withdrawal.is_being_erased(identity):
-        raise exceptions.LinkingRefused(code="erasure_pending")
-    # The person ended the consent after they pressed the button, so the older yes counts no more.
-    if identity.revoked_at is not None and identity.revoked_at > request.began_at:
-        raise exceptions.LinkingRefused(code="consent_withdrawn")
+    _require_not_withdrawn(request, identity, is_new=is_new)
 
     proven = _store(request, identity, via=allowed.via, is_new=is_new)
     session = None
     if not waits:
         session = _session_identity(request, identity)
-    refusal = _asked(request, allowed, user, before, proven)
+    refusal = _ask_policy(request, allowed, user, before, proven)
     if waits and refusal is None:
         refusal = exceptions.LinkingRefused(code="approval_pending")
     former_address = ""
+    is_return = refusal is None and not before.was_never_granted
     # A code alone may be another person's, so its data is not written to the account.
-    if refusal is None and not before.was_never_granted and not identity.connect_only:
+    if is_return and not identity.connect_only:
         former_address = accounts.overwrite_fields(
             request.application,
             user,
@@ -205,6 +213,19 @@ def _grant(
     linked = Linked(identity, user, session, refusal)
     _announce(request, linked, before, former_address=former_address)
     return linked
+
+
+def _require_not_withdrawn(
+    request: LinkRequest, identity: LinkedIdentity, *, is_new: bool
+) -> None:
+    """Raises ``LinkingRefused`` if the person has asked for the opposite since they began."""
+    # ``decide`` has asked this of a row that was known. A new one was not locked until now.
+    if is_new and withdrawal.is_being_erased(identity):
+        raise exceptions.LinkingRefused(code="erasure_pending")
+    # The consent ended after the press of the button. Withdrawing must be as easy as giving (GDPR
+    # art. 7 (3)), so the older yes counts no more.
+    if identity.revoked_at is not None and identity.revoked_at > request.began_at:
+        raise exceptions.LinkingRefused(code="consent_withdrawn")
 
 
 def _waits_for_approval(user: AbstractBaseUser, identity: LinkedIdentity) -> bool:
@@ -254,7 +275,7 @@ def _session_identity(
 # The questions to the policy
 
 
-def _asked(
+def _ask_policy(
     request: LinkRequest,
     allowed: Allow,
     user: AbstractBaseUser,
@@ -267,8 +288,9 @@ def _asked(
     kept, and what it did not bring is emptied: a claim that is gone must not open a gate because
     the policy wanted it. Only session and fields are refused. Of a new link nothing is kept.
     """
-    for question in allowed.asks:
-        if question is Question.FIRST_AGAIN:
+    for asked in allowed.asks:
+        question = asked
+        if asked is Question.FIRST_AGAIN:
             question = first_question(before)
         if question is Question.MAY_SIGN_IN and not user.is_active:
             # There is no session for an account that waits. It is asked when there is one.
@@ -286,12 +308,12 @@ def _asked(
 
 
 def _announce(
-    request: LinkRequest, linked: Linked, was: LinkedIdentity, *, former_address: str
+    request: LinkRequest, linked: Linked, before: LinkedIdentity, *, former_address: str
 ) -> None:
     """The signals and the notices of a link, after the commit."""
     identity = linked.identity
     user = linked.user
-    if was.was_never_granted:
+    if before.was_never_granted:
         signals.announce(
             signals.identity_linked,
             LinkedIdentity,
@@ -299,13 +321,16 @@ def _announce(
             user=user,
             created=identity.account_made,
         )
-    if was.consent != Consent.GRANTED:
+    if before.consent != Consent.GRANTED:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
-    if (identity.kyc_level, identity.kyc_status) != (was.kyc_level, was.kyc_status):
+    if (identity.kyc_level, identity.kyc_status) != (
+        before.kyc_level,
+        before.kyc_status,
+    ):
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
 
     facts: dict[str, Any] = {"address_changed": bool(former_address)}
-    if was.was_never_granted or identity.linked_via != was.linked_via:
+    if before.was_never_granted or identity.linked_via != before.linked_via:
         change = "linked"
         facts |= {"identity": identity, "person": notices.masked(request.profile)}
     elif request.arrival is Arrival.RENEW:

@@ -2,7 +2,7 @@
 
 ``fetch`` is the whole of it, and the functions below it stand in its order. A claim needs a
 credential that proves it; a KYC level comes from the service's own answer. ``next_due`` says when
-the next one is due; after a failure and after an event ``upkeep._note`` and ``events`` do.
+the next one is due; after a failure ``upkeep`` does, and after an event ``effects.refetch_due``.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from django_identity.event_types import ABOUT_LEVEL
 from django_identity.lifecycle import claims, key_sets, kyc
 from django_identity.lifecycle.sealing import REFRESH_TOKEN_LIFETIME
 from django_identity.lifecycle.tokens import Reader
-from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from django_identity.models import LinkedIdentity, WebhookEvent
 from django_identity.service.answers import ClaimsAnswer
 
 LEVEL_CHECKED_EVERY = timedelta(hours=24)
@@ -37,6 +37,13 @@ class Found(NamedTuple):
 
     answer: ClaimsAnswer
     proof: VerifiedCredential | None
+
+
+class Level(NamedTuple):
+    """The columns of the level, none if it was not due, and why it could not be read."""
+
+    columns: Mapping[str, Any]
+    failure: exceptions.ServiceError | None = None
 
 
 class Fetched(NamedTuple):
@@ -58,23 +65,23 @@ def fetch(identity: LinkedIdentity) -> Fetched:
     revocations are stored.
     """
     reader = Reader(identity)
-    level, failure = _read_level(reader)
-    if level and not _store(identity, level, None):
+    level = _read_level(reader)
+    if level.columns and not _store(identity, level.columns, None):
         return Fetched(is_stored=False)
 
     found = None
-    if covers(identity, claims.SCOPE):
+    if identity.allows(claims.SCOPE):
         found = _read_claims(reader)
-    if found is None and failure is not None:
-        raise failure
-    if found is None and not level:
+    if found is None and level.failure is not None:
+        raise level.failure
+    if found is None and not level.columns:
         reader.token()  # A grant that nothing else uses is refreshed before it expires.
 
     columns: dict[str, Any] = {}
     if found is not None:
         columns |= claims.columns_of(found.proof)
     # With a failure the caller notes when the next attempt is due.
-    if failure is None:
+    if level.failure is None:
         until = None
         problem = ""
         if found is not None:
@@ -87,21 +94,19 @@ def fetch(identity: LinkedIdentity) -> Fetched:
             "refetch_failed_at": None,
             "last_error": problem,
         }
-    return Fetched(_store(identity, columns, found), failure)
+    return Fetched(_store(identity, columns, found), level.failure)
 
 
 # Read and verify
 
 
-def _read_level(
-    reader: Reader,
-) -> tuple[dict[str, Any], exceptions.ServiceError | None]:
-    """The columns of the level if it is due, and a failure that concerns the level alone."""
+def _read_level(reader: Reader) -> Level:
+    """Read the level if it is due. A failure that concerns more than the level is raised."""
     identity = reader.identity
     client = reader.client
     asked_at = timezone.now()
     if not _is_level_due(reader):
-        return {}, None
+        return Level({})
 
     try:
         answer = reader.read(
@@ -111,14 +116,14 @@ def _read_level(
         # A failure of the token endpoint, or of the whole client, is not about the level alone.
         if error.endpoint != "kyc" or isinstance(error, NOT_NOW):
             raise
-        return {}, error
-    return kyc.columns_of(answer, said_at=asked_at), None
+        return Level({}, error)
+    return Level(kyc.columns_of(answer, said_at=asked_at))
 
 
 def _is_level_due(reader: Reader) -> bool:
     """Whether this re-fetch reads the level: once a day, and after an event that questioned it."""
     identity = reader.identity
-    if not covers(identity, kyc.SCOPE):
+    if not identity.allows(kyc.SCOPE):
         return False
     said_at = identity.kyc_said_at
     every = min(LEVEL_CHECKED_EVERY, reader.application.kyc_holds / 2)
@@ -149,14 +154,6 @@ def _read_claims(reader: Reader) -> Found:
         claims.revoke_listed(identity, answer)
         raise
     return Found(answer, proof)
-
-
-def covers(identity: LinkedIdentity, scope: str) -> bool:
-    """Whether the person's consent is granted and covers ``scope``.
-
-    No scopes cover nothing: a service may answer a code with ``"scope": ""`` (RFC 6749 §3.3).
-    """
-    return identity.consent == Consent.GRANTED and scope in identity.scopes
 
 
 # Store: the row of the identity, then its claims
@@ -192,7 +189,7 @@ def next_due(identity: LinkedIdentity, *, claims_until: datetime | None) -> date
     dates = [_due_at(identity, begins=now, ends=now + REFRESH_TOKEN_LIFETIME)]
     if claims_until is not None:
         dates.append(_due_at(identity, begins=now, ends=claims_until))
-    if covers(identity, kyc.SCOPE):
+    if identity.allows(kyc.SCOPE):
         # With claims, the level is read together with them, if it lasts until then.
         life = conf.application(identity.application).kyc_holds
         if claims_until is None:

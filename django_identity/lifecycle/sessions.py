@@ -1,7 +1,17 @@
 """Sessions of the identity sign-in: on which identity one rests, and what ends it.
 
-Whatever ends a session calls ``end_all``: a revocation, the end of an identity, "sign out
-everywhere". ``backends.IdentityBackend`` compares the session with ``mark_of`` at every request.
+A session has the identity's ``mark_of``, with its epoch, and Django's own hash of the user.
+``backends.IdentityBackend`` compares both at every request. So a stolen cookie is worth nothing
+either after one of these:
+
+- ``end_all`` raises the epoch: a revocation, the end of an identity, "sign out everywhere";
+- no identity of the user signs in any more (``oldest_that_signs_in``): its application is gone from
+  the settings, or is in the other environment;
+- an older identity of the user begins to sign in, because the session has the oldest one's mark;
+- Django's own: the account is disabled, its password or ``SECRET_KEY`` has changed, or the session
+  has expired.
+
+``backends.why_session_ended`` tells the person of a revocation or an erasure.
 """
 
 from collections import defaultdict
@@ -23,7 +33,7 @@ def identities_of(user_id: Any) -> list[LinkedIdentity]:
     Users whom the site's own default manager hides have none here.
     """
     found = LinkedIdentity.objects.filter(user_id=user_id).select_related("user")
-    if _hides_users():
+    if hides_users():
         found = found.filter(user__in=database.users().filter(pk=user_id))
     return sorted(found, key=lambda identity: identity.pk)
 
@@ -31,7 +41,7 @@ def identities_of(user_id: Any) -> list[LinkedIdentity]:
 def identities_of_all(user_ids: Collection[Any]) -> Mapping[Any, list[LinkedIdentity]]:
     """The key of each user -> what ``identities_of`` has, without the user's row. One query."""
     found = LinkedIdentity.objects.filter(user_id__in=user_ids)
-    if _hides_users():
+    if hides_users():
         found = found.filter(user__in=database.users().filter(pk__in=user_ids))
     by_user: dict[Any, list[LinkedIdentity]] = defaultdict(list)
     for identity in sorted(found, key=lambda identity: identity.pk):
@@ -39,14 +49,16 @@ def identities_of_all(user_ids: Collection[Any]) -> Mapping[Any, list[LinkedIden
     return by_user
 
 
-def _hides_users() -> bool:
+def hides_users() -> bool:
     """Whether the site's default manager is not Django's own."""
     manager = type(get_user_model()._default_manager)
     return manager.get_queryset is not BaseManager.get_queryset
 
 
-def signing_in(identities: Iterable[LinkedIdentity]) -> LinkedIdentity | None:
-    """The oldest identity on which a session may rest.
+def oldest_that_signs_in(
+    identities: Iterable[LinkedIdentity],
+) -> LinkedIdentity | None:
+    """The first of ``identities`` on which a session may rest. The oldest is the first of them.
 
     It is granted, linked by a full sign-in, and of a configured application in its present
     environment.
@@ -68,13 +80,13 @@ def begun_by(granted: LinkedIdentity) -> LinkedIdentity | None:
     With one application no other identity of the user can sign in, so no second read is needed.
     """
     identities = [granted]
-    if len(conf.aliases()) > 1 or _hides_users():
+    if len(conf.aliases()) > 1 or hides_users():
         identities = identities_of(granted.user_id)
-    return signing_in(identities)
+    return oldest_that_signs_in(identities)
 
 
 def may_be_lent(identities: Iterable[LinkedIdentity]) -> bool:
-    """Whether another app may lend a session to the user of ``identities``, who has no own one.
+    """Whether another app may lend a session to the user of ``identities``.
 
     With django-hijack, staff who came by identity look at the site as somebody else, and come back.
     Meanwhile the session has the other user and this backend. Nobody looks as a person whose

@@ -1,10 +1,11 @@
 """Valid access tokens of a linked identity. A refresh token is never sent twice.
 
-Refresh tokens rotate on use. The caller that gets the lease, by one conditional UPDATE, sends the
-token outside any transaction and stores the answer if ``generation``, the number of the tokens, is
-unchanged. The others wait for it. If a worker dies, its lease ends after five minutes: an answer
-that arrives byte by byte may take almost as long. Before ``retry_at`` nobody refreshes, because
-the last attempt got no usable answer.
+Refresh tokens rotate on use (RFC 6749 §6). A spent one that comes again looks stolen to the
+service, which may then end the whole grant (RFC 9700 §4.14.2). So of all processes one sends it.
+The caller that gets the lease, by one conditional UPDATE, sends the token outside any transaction
+and stores the answer if ``generation``, the number of the tokens, is unchanged. The others wait
+for it. Before ``retry_at`` nobody refreshes: the last attempt got no usable answer, and the service
+may have taken the token nevertheless.
 """
 
 import logging
@@ -15,12 +16,12 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from django.db import InterfaceError, InternalError, OperationalError
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
 from django_identity.conf import Application
-from django_identity.lifecycle import sealing
+from django_identity.lifecycle import sealing, sessions
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.withdrawal import NO_LEVEL
 from django_identity.logs import LogEvent, log
@@ -30,17 +31,18 @@ from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from django_identity.service.answers import TokenAnswer
 
-# Longer than any refresh. An expired lease means that the worker has died.
+# Longer than any refresh, even with an answer that arrives byte by byte. So an expired lease means
+# that its worker has died.
 LEASE = timedelta(minutes=5)
 # For so many seconds storing is tried again while the database is away.
 STORED_WITHIN = 20.0
 LONGEST_WAIT = 10.0
 POLL = 0.2
-# Before the same refresh token is sent again. A spent one that is sent again looks stolen.
+# Seconds before the same refresh token is sent again, if the service names no time.
 UNANSWERED_PAUSE = 30.0
 PUT_KEY_BACK = "put the former key back into ENCRYPTION_KEYS, behind the current one"
 
-NOT_HERE = (
+NOT_IN_A_TRANSACTION = (
     "The access token has to be refreshed, which cannot be done inside a transaction: a rollback"
     " would lose the new tokens. Call access_token_for before the transaction begins; with"
     " ATOMIC_REQUESTS, mark the view with transaction.non_atomic_requests."
@@ -54,7 +56,7 @@ class Reader:
     """Reads from the service with the person's access token, refreshed once if it is refused.
 
     ``rejected``: a token that the service refused before its expiry, so it is not used again.
-    ``_refreshed``: the grant, if this reader has refreshed its tokens.
+    ``_refreshed_grant``: the grant, if this reader has refreshed its tokens.
     """
 
     identity: LinkedIdentity
@@ -62,7 +64,7 @@ class Reader:
     application: Application = field(init=False)
     client: ServiceClient = field(init=False)
     _token: Secret | None = field(default=None, init=False)
-    _refreshed: TokenGrant | None = field(default=None, init=False)
+    _refreshed_grant: TokenGrant | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.application = conf.application(self.identity.application)
@@ -73,14 +75,18 @@ class Reader:
             )
 
     def read(self, call: Callable[[Secret], T]) -> T:
-        """``call(access_token)``. A 401 for a fresh token means that the consent was revoked."""
+        """``call(access_token)``. A 401 for a fresh token means that the consent was revoked.
+
+        For an older one it may only mean that the token ended early (RFC 6750 §3.1).
+        """
         while True:
-            self._token = self._token or self.token()
+            if self._token is None:
+                self._token = self.token()
             try:
                 return call(self._token)
             except exceptions.AccessTokenRejected as refused:
-                if self._refreshed is not None:
-                    end_grant(self.identity, self._refreshed, reason=refused.code)
+                if self._refreshed_grant is not None:
+                    end_grant(self.identity, self._refreshed_grant, reason=refused.code)
                     raise exceptions.ReauthorizationNeeded(
                         f"fresh: {refused.code}"
                     ) from refused
@@ -92,30 +98,37 @@ class Reader:
         give_up_at = time.monotonic() + LONGEST_WAIT
         while True:
             grant = self._grant()
-            if token := self._usable_token(grant):
+            token = self._usable_token(grant)
+            if token is not None:
                 return token
 
-            database.require_no_transaction(NOT_HERE)
-            refresh_token = self._refresh_token(grant)
+            database.require_no_transaction(NOT_IN_A_TRANSACTION)
+            refresh_token = self._stored_refresh_token(grant)
             if grant.retry_at is not None and grant.retry_at > timezone.now():
                 raise exceptions.RefreshPending(
                     "not answered a moment ago", endpoint="token"
                 )
-            # One UPDATE decides who of all processes refreshes. The others read what it stores.
-            if lease(grant):
-                if token := self._refresh(grant, refresh_token):
-                    return token
+            if not lease(grant):
+                self._wait(give_up_at)
                 continue
 
-            if time.monotonic() > give_up_at:
-                raise exceptions.RefreshPending(
-                    "another refresh is running", endpoint="token"
-                )
-            time.sleep(POLL)
+            token = self._refresh(grant, refresh_token)
+            if token is not None:
+                return token
+
+    def _wait(self, give_up_at: float) -> None:
+        """Wait a moment for the worker that has the lease, or raise ``RefreshPending``."""
+        if time.monotonic() > give_up_at:
+            raise exceptions.RefreshPending(
+                "another refresh is running", endpoint="token"
+            )
+        time.sleep(POLL)
 
     def _grant(self) -> TokenGrant:
-        """The grant of an account that is not disabled."""
+        """The grant of an account that is neither disabled nor hidden."""
         usable = TokenGrant.objects.filter(~disabled_account("identity__user"))
+        if sessions.hides_users():
+            usable = usable.filter(identity__user__in=database.users())
         grant = usable.filter(identity_id=self.identity.pk).first()
         if grant is None:
             raise exceptions.ReauthorizationNeeded("there is no grant")
@@ -133,7 +146,7 @@ class Reader:
             return None
         return token
 
-    def _refresh_token(self, grant: TokenGrant) -> Secret:
+    def _stored_refresh_token(self, grant: TokenGrant) -> Secret:
         """The stored refresh token. If there is none, mark the grant and raise.
 
         A token that no key opens is the site's fault, not the person's: a key is missing from the
@@ -147,35 +160,20 @@ class Reader:
         try:
             return sealing.unseal(self.identity, grant, "refresh_token")
         except exceptions.SealedValueUnreadable as unreadable:
-            facts = {
-                "identity": self.identity.pk,
-                "detail": f"{unreadable}; {PUT_KEY_BACK}",
-            }
-            alias = self.application.alias
             log(
                 LogEvent.GRANT_UNREADABLE,
                 level=logging.ERROR,
-                application=alias,
-                **facts,
+                application=self.application.alias,
+                identity=self.identity.pk,
+                detail=f"{unreadable}; {PUT_KEY_BACK}",
             )
             raise
 
     def _refresh(self, grant: TokenGrant, refresh_token: Secret) -> Secret | None:
-        """Send the refresh token once and store the answer. None if the row has changed since.
-
-        To the service a spent refresh token that comes again looks stolen, and it may end the whole
-        grant (RFC 9700 §4.14.2). So an unanswered one is not sent again at once.
-        """
+        """Send the refresh token once and store the answer. None if the row has changed since."""
         asked_at = timezone.now()
         try:
-            answer = self.client.refresh(refresh_token)
-            if subject_of(self.application, answer) not in (
-                None,
-                self.identity.subject,
-            ):
-                raise exceptions.SubjectMismatch(
-                    "a token of another subject", endpoint="token"
-                )
+            answer = self._ask(refresh_token)
         except (exceptions.InvalidGrant, exceptions.SubjectMismatch) as error:
             # Final, unless another caller has stored newer tokens; then the next look finds them.
             if end_grant(self.identity, grant, reason=error.code):
@@ -184,20 +182,37 @@ class Reader:
                 ) from error
             return None
         except exceptions.ServiceError as error:
-            pause = timedelta(seconds=error.retry_after or UNANSWERED_PAUSE)
-            _same(grant).update(lease_until=None, retry_at=timezone.now() + pause)
+            seconds = UNANSWERED_PAUSE
+            if error.retry_after:
+                seconds = error.retry_after
+            retry_at = timezone.now() + timedelta(seconds=seconds)
+            # If the database is away, too, the lease that stays has the same effect.
+            _unchanged(grant).update(lease_until=None, retry_at=retry_at)
             raise
+
         changed = sealing.columns_of(self.identity, answer, asked_at=asked_at)
-        if not _replace(
-            grant, changed, identity=self.identity, lost=self._lost_by(answer)
-        ):
+        missing = self._later_scopes_not_in(answer)
+        if not _replace(grant, changed, identity=self.identity, missing=missing):
             return None
         grant.generation += 1
-        self._refreshed = grant
+        self._refreshed_grant = grant
         return answer.access_token
 
-    def _lost_by(self, answer: TokenAnswer) -> set[str]:
-        """What only a gate asks for, and the new tokens lack (RFC 6749 §6)."""
+    def _ask(self, refresh_token: Secret) -> TokenAnswer:
+        """The answer to the refresh token. Raises ``SubjectMismatch`` if it is about another."""
+        answer = self.client.refresh(refresh_token)
+        if subject_of(self.application, answer) not in (None, self.identity.subject):
+            raise exceptions.SubjectMismatch(
+                "a token of another subject", endpoint="token"
+            )
+        return answer
+
+    def _later_scopes_not_in(self, answer: TokenAnswer) -> set[str]:
+        """What only a gate asks for, and the new tokens lack (RFC 6749 §6).
+
+        Whether the person had allowed it is read from the locked row: this process may have read
+        the identity before a sign-in.
+        """
         if answer.scopes is None:
             return set()
         return {*self.application.later_scopes} - {*answer.scopes}
@@ -212,8 +227,8 @@ def access_token_for(
     Concurrent callers, in any number of threads and processes, cause only one refresh. Inside a
     transaction a refresh raises ``RuntimeError`` before anything is sent, because a rollback would
     lose the new tokens. Raises ``ReauthorizationNeeded`` if the grant is dead or the account is
-    disabled, and the ``ServiceError`` if the service gave no token; ``RefreshPending`` means that
-    another attempt is running or has just failed.
+    disabled or hidden, and the ``ServiceError`` if the service gave no token; ``RefreshPending``
+    means that another attempt is running or has just failed.
     """
     return Reader(identity, rejected).token()
 
@@ -237,10 +252,10 @@ def store(identity: LinkedIdentity, answer: TokenAnswer) -> None:
 def lease(grant: TokenGrant) -> bool:
     """Take the lease to refresh these tokens. Returns False if another worker has it."""
     now = timezone.now()
-    # Not after an attempt that has failed since the grant was read.
-    free = Q(lease_until=None) | Q(lease_until__lte=now)
-    same = _same(grant).filter(free, retry_at=grant.retry_at)
-    return bool(same.update(lease_until=now + LEASE))
+    is_free = Q(lease_until=None) | Q(lease_until__lte=now)
+    # Another ``retry_at`` means that an attempt has failed since the grant was read.
+    free = _unchanged(grant).filter(is_free, retry_at=grant.retry_at)
+    return bool(free.update(lease_until=now + LEASE))
 
 
 def _replace(
@@ -248,20 +263,24 @@ def _replace(
     changed: dict[str, Any],
     *,
     identity: LinkedIdentity,
-    lost: set[str],
+    missing: set[str],
 ) -> bool:
     """Replace the tokens of ``grant``. Returns False if the row has changed meanwhile.
 
     A revocation deletes the row, and a sign-in increments the generation. In both cases the late
-    answer is discarded. The answer cannot be requested again, so if the database fails, storing is
-    retried for ``STORED_WITHIN`` seconds. The gates of scopes that are ``lost`` close with it.
+    answer is discarded. The answer cannot be had again: without it the person has to sign in. So if
+    the database fails, storing is retried for ``STORED_WITHIN`` seconds; after other calls it is
+    retried once. ``missing``: scopes whose gates close with the new tokens.
     """
     give_up_at = time.monotonic() + STORED_WITHIN
     while True:
         try:
-            if lost:
-                return _replace_with_less(grant, changed, identity=identity, lost=lost)
-            return bool(_same(grant).update(generation=F("generation") + 1, **changed))
+            if missing:
+                return _replace_with_less(
+                    grant, changed, identity=identity, missing=missing
+                )
+            generation = F("generation") + 1
+            return bool(_unchanged(grant).update(generation=generation, **changed))
         except (OperationalError, InterfaceError, InternalError):
             if time.monotonic() > give_up_at:
                 raise
@@ -274,22 +293,22 @@ def _replace_with_less(
     changed: dict[str, Any],
     *,
     identity: LinkedIdentity,
-    lost: set[str],
+    missing: set[str],
 ) -> bool:
-    """Replace the tokens, and take the ``lost`` scopes from the identity.
+    """Replace the tokens, and take the ``missing`` scopes from the identity, if it has them.
 
-    From the locked row, and only while the tokens are those that were refreshed. Else a sign-in
-    that came meanwhile, with a smaller or a larger consent, would be overwritten by what this
-    process read before, and a revoked identity would be written to.
+    They are taken from the locked row, and only while the tokens are those that were refreshed.
+    Otherwise this would overwrite a sign-in that came meanwhile, or write to a revoked identity.
     """
     with database.atomic():
-        locked = LinkedIdentity.objects.locked(
-            identity.subject_digest
-        )  # first, as every writer
-        is_ours = _same(grant).update(generation=F("generation") + 1, **changed)
+        # The identity before its grant, as every writer. A sign-in that took them the other way
+        # round would deadlock with this.
+        locked = LinkedIdentity.objects.locked(identity.subject_digest)
+        generation = F("generation") + 1
+        is_ours = _unchanged(grant).update(generation=generation, **changed)
         if locked is None or not is_ours:
             return False
-        kept = [scope for scope in locked.scopes if scope not in lost]
+        kept = [scope for scope in locked.scopes if scope not in missing]
         if kept == locked.scopes:
             return True
         LinkedIdentity.objects.filter(pk=locked.pk).change(scopes=kept)
@@ -304,8 +323,9 @@ def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bo
     The level that the grant brought no longer counts, and nothing is due: only a sign-in helps.
     """
     with database.atomic():
-        LinkedIdentity.objects.locked(identity.subject_digest)  # first, as every writer
-        marked = _same(grant).update(
+        # The identity before its grant, as in ``_replace_with_less``.
+        LinkedIdentity.objects.locked(identity.subject_digest)
+        marked = _unchanged(grant).update(
             generation=F("generation") + 1,
             access_token="",
             refresh_token="",
@@ -315,23 +335,24 @@ def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bo
             retry_at=None,
             needs_reauthorization=True,
         )
-        if not marked or grant.needs_reauthorization:
-            return bool(marked)
+        if not marked:
+            return False
         columns = {**NO_LEVEL, "refetch_due_at": None, "refetch_failures": 0}
         columns["last_error"] = exceptions.ReauthorizationNeeded.code
         LinkedIdentity.objects.filter(pk=identity.pk).change(**columns)
     identity.version += 1
 
-    facts = {"identity": identity.pk, "reason": reason}
     log(
         LogEvent.GRANT_LOST,
         level=logging.WARNING,
         application=identity.application,
-        **facts,
+        identity=identity.pk,
+        reason=reason,
     )
     signals.announce(signals.reauthorization_needed, LinkedIdentity, identity=identity)
     return True
 
 
-def _same(grant: TokenGrant) -> Any:
+def _unchanged(grant: TokenGrant) -> QuerySet[TokenGrant]:
+    """The row of ``grant``, if its tokens are those that were read."""
     return TokenGrant.objects.filter(pk=grant.pk, generation=grant.generation)

@@ -50,7 +50,7 @@ def take_back(empty: LinkedIdentity) -> None:
                 return
             withdrawal.delete(held)
             if empty.account_made:
-                withdrawal.user_of(held).delete()
+                _remove(withdrawal.user_of(held))
     except Exception as error:  # noqa: BLE001  an emptied link opens nothing
         _log_trouble(error, empty)
 
@@ -117,15 +117,28 @@ def _delete_account(user: AbstractBaseUser, identity: LinkedIdentity) -> str:
     """Delete the account. Returns why it stays, if the site protects it."""
     try:
         with database.atomic():
-            user.delete()
+            _remove(user)
     except Exception as error:  # noqa: BLE001  the site's own rules may raise anything
         _log_trouble(error, identity)
         return "protected"
     return ""
 
 
+def _remove(user: AbstractBaseUser) -> None:
+    """Delete the row of an account that nobody has used, even if ``delete`` only hides it.
+
+    Else its address would be taken, by an account that nobody can get into.
+    """
+    key = user.pk
+    user.delete()
+    database.all_users().filter(pk=key).delete()
+
+
 def _log_trouble(error: Exception, identity: LinkedIdentity) -> None:
-    facts = {"row": identity.pk, "models": models_in_the_way(error)}
     log_trouble(
-        LogEvent.TAKE_BACK_FAILED, error, application=identity.application, **facts
+        LogEvent.TAKE_BACK_FAILED,
+        error,
+        application=identity.application,
+        row=identity.pk,
+        models=models_in_the_way(error),
     )

@@ -1,7 +1,7 @@
 """The end of a consent or of a link: the site forgets what it held, and the sessions end.
 
 Every function works on an identity whose row the caller has locked, and runs in the caller's
-transaction.
+transaction. ``is_being_erased`` says who may not sign in or link because an erasure is pending.
 """
 
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Case, F, Q, QuerySet, When
 from django.utils import timezone
 
-from django_identity import conf, database, exceptions, policy, signals
+from django_identity import conf, database, signals
 from django_identity.conf import Application
 from django_identity.event_types import ERASING
-from django_identity.lifecycle import notices, sessions
+from django_identity.lifecycle import sessions
 from django_identity.models import (
     AccountKept,
     Consent,
@@ -36,8 +36,8 @@ NO_LEVEL: Mapping[str, Any] = {
     "kyc_verified_at": None,
     "kyc_said_at": None,
 }
-#: The columns of an identity without consent.
-NOTHING_HELD: Mapping[str, Any] = {
+#: What a sign-in or a code brings, and the end of the consent empties.
+NOTHING_BROUGHT: Mapping[str, Any] = {
     **NO_LEVEL,
     "credential_issued_at": None,
     "credential_expires_at": None,
@@ -69,9 +69,9 @@ EMPTIED: Mapping[str, Any] = {
 def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> bool:
     """End the consent at once. Returns whether the link is deleted.
 
-    A link by code is, because it may be another person's. The row of an ``oauth`` identity stays,
-    without data: with it the owner can sign in again. While an erasure is pending any row stays,
-    because the erasure finds by it what it has to erase.
+    A link by code is deleted, because the code may be another person's. The row of an ``oauth``
+    identity stays, without data: with it the owner can sign in again. While an erasure is pending
+    any row stays, because the erasure finds by it what it has to erase.
     """
     is_deleted = identity.connect_only and not is_being_erased(identity)
     if is_deleted:
@@ -87,8 +87,9 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     TokenGrant.objects.filter(identity_id=identity.pk).delete()
     _empty_claims(identity)
     sessions.end_all(user_of(identity), application=identity.application)
+    # ``end_all`` has raised it in the database. ``save`` would write the number that was read.
     identity.session_epoch += 1
-    identity.set_columns(NOTHING_HELD)
+    identity.set_columns(NOTHING_BROUGHT)
     identity.consent = Consent.REVOKED
     # Revocations arrive in any order. A late older one must not hide a newer one, by which a
     # sign-in that began between the two is refused.
@@ -103,7 +104,8 @@ def request_erasure(
     """End the consent at once, and note that the subject is to be erased. Returns the receipt.
 
     The receipt remembers what decides about the account, because the site may delete the identity
-    before the erasure. A code may be another person's: asked by it alone, the account stays.
+    before the erasure. A code may be another person's: asked by it alone, the account stays. Of the
+    end of the consent the signal tells only if an event asked; else ``data_erased`` tells of all.
     """
     empty(identity, at=at, by=by)
     return ErasureReceipt.objects.create(
@@ -131,7 +133,7 @@ def _empty_claims(identity: LinkedIdentity) -> int:
 
 
 def delete(identity: LinkedIdentity) -> None:
-    """Delete the link with all that it holds. ``forget`` does the rest."""
+    """Delete the link with all that it holds. ``forget`` receives the signal and does the rest."""
     # By a query: the instance keeps its key, which receivers of signals need.
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
 
@@ -200,34 +202,6 @@ def erase_unlinked(
     )
 
 
-def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool] | None:
-    """What follows if ``user`` leaves the application ``alias`` now. None if nothing is linked.
-
-    ``is_only_way_in``: the account has no other way in, so it waits. ``signs_in``: the identity
-    signs in now, and afterwards does not. ``has_both``: one identity is of test and one is live.
-    """
-    identities = list(LinkedIdentity.objects.filter(user_id=user.pk, application=alias))
-    if not identities:
-        return None
-    return {
-        "is_only_way_in": not all(map(may_disconnect, identities)),
-        "signs_in": not all(identity.connect_only for identity in identities),
-        "has_both": len(identities) > 1,
-    }
-
-
-def leave(user: AbstractBaseUser, *, application: Application) -> bool:
-    """Disconnect what is stored under the application, in any environment. False if nothing was.
-
-    Raises like ``disconnect``.
-    """
-    identities = LinkedIdentity.objects.filter(
-        user_id=user.pk, application=application.alias
-    )
-    with database.atomic():
-        return sum(disconnect(each) for each in identities) > 0
-
-
 def application_of(alias: str) -> Application:
     """The application, or the default one's settings for an alias that is not set up any more."""
     if alias in conf.aliases():
@@ -235,40 +209,15 @@ def application_of(alias: str) -> Application:
     return replace(conf.application(), alias=alias)
 
 
-def disconnect(identity: LinkedIdentity) -> bool:
-    """Disconnect at the person's or an operator's wish. Returns False if the link is gone.
-
-    Raises ``NoOtherWayIn`` or another ``IdentityError``. Then nothing has changed.
-    """
-    with database.atomic():
-        locked = LinkedIdentity.objects.locked_beside(identity)
-        if locked is None:
-            return False
-        if is_being_erased(locked):
-            raise exceptions.LinkingRefused(code="erasure_pending")
-        if not may_disconnect(locked):
-            raise exceptions.NoOtherWayIn
-        application = application_of(locked.application)
-        notices.send_on_commit(application, user_of(locked), change="disconnected")
-        delete(locked)
-    return True
-
-
-def may_disconnect(identity: LinkedIdentity) -> bool:
-    """Whether the account's owner gets in without the link: the link that made the account asks."""
-    if not identity.account_made:
-        return True
-    site = policy.load(application_of(identity.application).policy)
-    return site.has_other_way_in(user_of(identity))
-
-
 def is_being_erased(identity: LinkedIdentity) -> bool:
     """Whether an erasure of the identity, or of its account, is requested and not done.
 
-    Every request ends the consent in the transaction that writes the receipt, and no consent is
-    granted while it is pending. Only an identity under another application may be linked to the
-    account in the same moment.
+    Meanwhile nobody signs in with it or links it: see ``decisions``. Otherwise a person who asked
+    for the erasure would be stored again, and it would take what they have just agreed to.
     """
+    # Every request ends the consent in the transaction that writes the receipt, and no consent is
+    # granted while it is pending. Only an identity under another application may be linked to the
+    # account in the same moment.
     if identity.consent == Consent.GRANTED and len(conf.aliases()) == 1:
         return False
     is_about_it = asks_to_erase(identity.pk, user_id=identity.user_id)

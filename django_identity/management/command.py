@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from getpass import getpass
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error
+from django.views.decorators.debug import sensitive_variables
 
+from django_identity import conf
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import upkeep
 from django_identity.secrets import Secret
@@ -47,8 +49,9 @@ class IdentityCommand(BaseCommand):
         except Error as error:
             # Its own text may quote a row.
             name = type(error).__name__
-            said = f"The database cannot be used ({name}). identity_doctor says why."
-            raise CommandError(said) from None
+            raise CommandError(
+                f"The database cannot be used ({name}). identity_doctor says why."
+            ) from None
 
     def conclude(self, tally: Counter[upkeep.Refetched], *, was_stopped: bool) -> None:
         """Write how re-fetches ended. Fail if a person has to look, so that cron's mail says so."""
@@ -68,17 +71,34 @@ class IdentityCommand(BaseCommand):
             )
 
 
-def portal_token() -> Secret:
-    """The developer portal's session token, from the environment or typed in.
+class PortalCommand(IdentityCommand):
+    """A command that calls the developer portal, about one application there."""
 
-    It is never an argument, because every user of the machine can see the arguments of a process.
-    """
-    token = (
-        os.environ.get(PORTAL_TOKEN) or getpass("Developer portal session token: ")
-    ).strip()
-    if not TOKEN.fullmatch(token):
-        raise CommandError(f"That is no session token. Set {PORTAL_TOKEN}, or type it.")
-    return Secret(token)
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "app_id", help="The application's id in the developer portal."
+        )
+        add_application(parser)
+
+    @sensitive_variables()
+    def portal_token(self) -> Secret:
+        """The developer portal's session token, from the environment or typed in.
+
+        It is never an argument: every user of the machine can see the arguments of a process.
+        """
+        token = os.environ.get(PORTAL_TOKEN)
+        if not token:
+            token = getpass("Developer portal session token: ")
+        token = token.strip()
+        if not TOKEN.fullmatch(token):
+            raise CommandError(
+                f"That is no session token. Set {PORTAL_TOKEN}, or type it."
+            )
+        return Secret(token)
+
+
+def add_application(parser: CommandParser) -> None:
+    parser.add_argument("--application", default=conf.DEFAULT_ALIAS, help="An alias.")
 
 
 @contextmanager

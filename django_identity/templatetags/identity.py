@@ -25,7 +25,8 @@ from django_identity.views.pages import address_of
 
 SIZES = ("small", "medium", "large")
 THEMES = ("filled", "outline", "dark", "light")
-ASKED = ("level", "scope", "minutes")
+# The argument of the tag -> the argument of its gate.
+ASKED = {"level": "kyc_level", "scope": "scope", "minutes": "minutes"}
 GATE_ARGUMENTS = {*ASKED, "user", "application"}
 
 Answer = TypeVar("Answer")
@@ -48,10 +49,10 @@ def identity_login_button(
     It brings its stylesheet, which browsers load once. ``size`` is one of ``SIZES``, ``theme`` one
     of ``THEMES``; any other value raises ``TemplateSyntaxError``.
     """
-    for given, known in ((size, SIZES), (theme, THEMES)):
-        if given not in known:
+    for value, known in ((size, SIZES), (theme, THEMES)):
+        if value not in known:
             raise template.TemplateSyntaxError(
-                f"{given!r} is none of {', '.join(known)}."
+                f"{value!r} is none of {', '.join(known)}."
             )
     chosen = conf.application(application)
     return {
@@ -138,9 +139,8 @@ def identity_gate(parser: Parser, token: Token) -> GateNode:
     named: dict[str, FilterExpression] = {}
     for bit in bits:
         argument = token_kwargs([bit], parser)
-        if argument:
-            named.update(argument)
-        else:
+        named.update(argument)
+        if not argument:
             claims.append(parser.compile_filter(bit))
     asks_nothing = not claims and named.keys().isdisjoint(ASKED)
     if asks_nothing or not named.keys() <= GATE_ARGUMENTS:
@@ -171,33 +171,28 @@ class GateNode(template.Node):
     closed: template.NodeList
 
     def render(self, context: Context) -> SafeString:
-        is_open = _closed_if_it_fails(lambda: self._opens(context), False)
-        return (self.opened if is_open else self.closed).render(context)
+        if _closed_if_it_fails(lambda: self._opens(context), False):
+            return self.opened.render(context)
+        return self.closed.render(context)
 
     def _opens(self, context: Context) -> bool:
-        user = (
-            self.named["user"].resolve(context)
-            if "user" in self.named
-            else _person_of(context)
-        )
-        session = getattr(context.get("request"), "session", None)
-        gates = list(self._gates(context))
-        return all(_is_open(user, gate, session) for gate in gates)
-
-    def _gates(self, context: Context) -> Iterator[Gate]:
         named = {
             name: argument.resolve(context) for name, argument in self.named.items()
         }
+        user = named["user"] if "user" in named else _person_of(context)
+        session = getattr(context.get("request"), "session", None)
+        gates = list(self._gates(context, named))
+        return all(_is_open(user, gate, session) for gate in gates)
+
+    def _gates(self, context: Context, named: Mapping[str, Any]) -> Iterator[Gate]:
         application = named.get("application", conf.DEFAULT_ALIAS)
         if self.claims:
             claims = [argument.resolve(context) for argument in self.claims]
             yield Gate(*claims, application=application)
-        if "level" in named:
-            yield Gate(kyc_level=named["level"], application=application)
-        if "scope" in named:
-            yield Gate(scope=named["scope"], application=application)
-        if "minutes" in named:
-            yield Gate(minutes=named["minutes"], application=application)
+        for name, argument in ASKED.items():
+            if name in named:
+                asked: dict[str, Any] = {argument: named[name]}
+                yield Gate(**asked, application=application)
 
 
 def _is_open(user: object, gate: Gate, session: Session | None = None) -> bool:

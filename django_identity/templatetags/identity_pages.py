@@ -27,33 +27,32 @@ register.filter("opens_by_code", is_level)
 
 
 @register.filter
-def moment(given: datetime) -> SafeString:
+def moment(at: datetime) -> SafeString:
     """A ``<time>`` element with date and time in the site's time zone."""
-    exact = timezone.localtime(given).isoformat(timespec="seconds")
-    return format_html('<time datetime="{}">{}</time>', exact, in_full(given))
+    exact = timezone.localtime(at).isoformat(timespec="seconds")
+    return format_html('<time datetime="{}">{}</time>', exact, in_full(at))
 
 
 @register.filter
-def is_past(given: datetime) -> bool:
-    return given <= timezone.now()
+def is_past(at: datetime) -> bool:
+    return at <= timezone.now()
 
 
 @register.filter
-def said(claim: StoredClaim) -> bool | str | None:
+def value_of(claim: StoredClaim) -> bool | str | None:
     """True, or a text such as a country; None if the claim is denied: a proven claim may be."""
     return ClaimValue.of(claim, application=claim.identity.application).shown
 
 
 @register.filter
-def held(value: Any) -> str | Promise | SafeString:
+def as_text(value: Any) -> str | Promise | SafeString:
     """One stored value as text for the page."""
     if isinstance(value, datetime):
         return format_html("{} ({})", moment(value), distance(value))
     if isinstance(value, bool):
         return str(yesno(value))
     if isinstance(value, list):
-        entries = format_html_join(
-            "", "<li>{}</li>", ((labels.in_words(str(v)),) for v in value)
-        )
+        names = [(labels.in_words(str(code)),) for code in value]
+        entries = format_html_join("", "<li>{}</li>", names)
         return format_html("<ul>{}</ul>", entries)
     return str(labels.show_value(str(value)))

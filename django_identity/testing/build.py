@@ -32,7 +32,7 @@ def build_identity(
     ``claims``: claim name -> value. ``fields``: columns of ``LinkedIdentity`` with other values.
     """
     now = timezone.now()
-    held: dict[str, Any] = {
+    columns: dict[str, Any] = {
         "environment": conf.application(application).environment,
         "subject": f"built-{secrets.token_hex(8)}",
         "consent": Consent.GRANTED,
@@ -47,7 +47,7 @@ def build_identity(
         **fields,
     }
     identity = LinkedIdentity.objects.create(
-        user_id=user.pk, application=application, **held
+        user_id=user.pk, application=application, **columns
     )
     proven = {"provider": "Test", "issued_at": now, "valid_until": now + LIFETIME}
     for name, value in claims.items():

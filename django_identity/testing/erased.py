@@ -37,18 +37,18 @@ def assert_erased(
 def known_of(*person: AbstractBaseUser | SandboxPerson | str) -> audit.Known:
     """What an erasure of ``person`` has to take away."""
     known = audit.Known()
-    for each in person:
-        known |= _known_of(each)
+    for part in person:
+        known |= _known_of(part)
     return known
 
 
-def _known_of(each: AbstractBaseUser | SandboxPerson | str) -> audit.Known:
-    if isinstance(each, str):
-        return audit.Known(frozenset({each}))
-    if isinstance(each, SandboxPerson):
+def _known_of(part: AbstractBaseUser | SandboxPerson | str) -> audit.Known:
+    if isinstance(part, str):
+        return audit.Known(frozenset({part}))
+    if isinstance(part, SandboxPerson):
         subjects = {
-            digest(site.alias, site.environment, each.user_id)
+            digest(site.alias, site.environment, part.user_id)
             for site in conf.applications()
         }
-        return audit.Known(frozenset({each.user_id, each.email, *subjects}))
-    return audit.known_of_account(each)
+        return audit.Known(frozenset({part.user_id, part.email, *subjects}))
+    return audit.known_of_account(part)

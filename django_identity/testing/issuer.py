@@ -52,13 +52,7 @@ class Issuer:
         registered = conf.application(application)
         now = timezone.now()
         key_sets.trust(registered, self.keys)
-        disclosures = [
-            base64url_encode(
-                json.dumps([secrets.token_urlsafe(16), name, value]).encode()
-            ).decode()
-            for name, value in claims.items()
-        ]
-        digests = [hashlib.sha256(each.encode()).digest() for each in disclosures]
+        disclosures = [_disclosure(name, value) for name, value in claims.items()]
         members = {
             "iss": registered.api_origin,
             "aud": registered.client_id,
@@ -67,7 +61,7 @@ class Issuer:
             "iat": int(now.timestamp()),
             "exp": int((now + lifetime).timestamp()),
             "_sd_alg": "sha-256",
-            "_sd": sorted(base64url_encode(each).decode() for each in digests),
+            "_sd": sorted(map(_digest, disclosures)),
             **payload,
         }
         header = {"typ": "dc+sd-jwt", "kid": KID}
@@ -102,3 +96,13 @@ class Issuer:
             proven.write(
                 identity, ClaimsAnswer(subject, claims=(), credential=credential), proof
             )
+
+
+def _disclosure(name: str, value: Any) -> str:
+    text = json.dumps([secrets.token_urlsafe(16), name, value])
+    return base64url_encode(text.encode()).decode()
+
+
+def _digest(disclosure: str) -> str:
+    hashed = hashlib.sha256(disclosure.encode()).digest()
+    return base64url_encode(hashed).decode()

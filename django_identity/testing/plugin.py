@@ -73,14 +73,14 @@ def identity_application(
     callback = reverse("identity:callback")
     registered = identity_sandbox.register([f"{site}{callback}" for site in SITES])
     # The callback address is built from the request, which may be plain http.
-    given = {
+    application = {
         "WEBHOOK_SECRETS": [secrets.token_urlsafe(32)],
         **own.get(conf.DEFAULT_ALIAS, {}),
         "API_ORIGIN": None,
         "REDIRECT_URI": None,
         **registered,
     }
-    with override_settings(DJANGO_IDENTITY={**own, conf.DEFAULT_ALIAS: given}):
+    with override_settings(DJANGO_IDENTITY={**own, conf.DEFAULT_ALIAS: application}):
         yield conf.application()
 
 
@@ -125,7 +125,7 @@ def identity_webhooks(
     address = live_server.url + address_of("webhook", identity_application)
     registered = identity_sandbox.control("GET", "applications")
     app_id = next(
-        each["app_id"] for each in registered if client_id in each["clients"].values()
+        app["app_id"] for app in registered if client_id in app["clients"].values()
     )
     webhook = partial(
         identity_sandbox.control, "POST", f"applications/{app_id}/webhook"

@@ -5,6 +5,7 @@ It needs the extra ``django-identity[sandbox]``. All requests go to the control 
 """
 
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -68,23 +69,25 @@ class RunningSandbox:
 
         ``document_key``: a public JWK, which approves the application for the trusted tier.
         """
-        made = self.control("POST", "applications", redirect_uris=list(redirect_uris))
+        registered = self.control(
+            "POST", "applications", redirect_uris=list(redirect_uris)
+        )
         if document_key is not None:
-            path = f"applications/{made['app_id']}/trusted-tier"
+            path = f"applications/{registered['app_id']}/trusted-tier"
             self.control("POST", path, document_key=dict(document_key))
         return {
             "ENVIRONMENT": environment,
             "BASE_URL": self.base_url,
             "AUTH_URL": self.auth_url,
-            "CLIENT_ID": made[environment]["client_id"],
-            "CLIENT_SECRET": made[environment]["client_secret"],
+            "CLIENT_ID": registered[environment]["client_id"],
+            "CLIENT_SECRET": registered[environment]["client_secret"],
             "DOCUMENT_PATHS": DOCUMENT_PATHS,
         }
 
     def create_person(self, *, verified: bool = True, **account: Any) -> SandboxPerson:
         """Create an account. ``account``: members of ``POST users`` of the control API."""
-        made = self.control("POST", "users", verified=verified, **account)
-        return SandboxPerson(made["user_id"], made["email"], made["password"])
+        person = self.control("POST", "users", verified=verified, **account)
+        return SandboxPerson(person["user_id"], person["email"], person["password"])
 
     def approve(self, authorization_url: str, person: SandboxPerson) -> str:
         """Sign ``person`` in at the sandbox and approve. Returns the callback address."""
@@ -124,17 +127,20 @@ class RunningSandbox:
     def settle(self, client_id: str) -> None:
         """Wait until ``client_id``'s site has acknowledged every event. Raises ``SandboxError``."""
         deadline = time.monotonic() + SECONDS
-        while waiting := [
-            (each["event_type"], each["attempts"])
-            for each in self.control("GET", "deliveries")
-            if each["client_id"] == client_id and each["state"] != "delivered"
-        ]:
-            is_refused = any(
-                each["status"] != 200 for _, tried in waiting for each in tried
-            )
+        while waiting := self._waiting(client_id):
+            attempts = [attempt for _type, tries in waiting for attempt in tries]
+            is_refused = any(attempt["status"] != 200 for attempt in attempts)
             if is_refused or time.monotonic() > deadline:
                 raise SandboxError(f"not acknowledged: {waiting}")
             time.sleep(PAUSE)
+
+    def _waiting(self, client_id: str) -> list[tuple[str, list[dict[str, Any]]]]:
+        """Type and attempts of each event that the site has not acknowledged."""
+        return [
+            (delivery["event_type"], delivery["attempts"])
+            for delivery in self.control("GET", "deliveries")
+            if delivery["client_id"] == client_id and delivery["state"] != "delivered"
+        ]
 
     def _of(self, person: SandboxPerson, path: str) -> None:
         self.control("POST", f"users/{quote(person.user_id)}/{path}")
@@ -143,14 +149,22 @@ class RunningSandbox:
 @contextmanager
 def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
     """Run a sandbox on a free port, with command-line ``options``, until the block ends."""
+    try:
+        # It would say so itself, but not to the caller of this function.
+        socket.create_server(("127.0.0.1", 0)).close()
+    except OSError as error:
+        raise SandboxError(
+            f"The sandbox finds no free port here: {error.strerror}."
+        ) from None
+
     command = [sys.executable, "-m", "django_identity.sandbox", "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  our own
     with process:
         try:
-            said = _read_announcement(process)
-            api = said["API base"]
-            server = said["Authorization server"]
-            yield RunningSandbox(api, server, said["Portal session token"])
+            values = _read_announcement(process)
+            api = values["API base"]
+            server = values["Authorization server"]
+            yield RunningSandbox(api, server, values["Portal session token"])
         finally:
             process.terminate()
             # After Ctrl-C the block itself would not wait for it.
@@ -159,12 +173,12 @@ def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
 
 def _read_announcement(process: subprocess.Popen[str]) -> dict[str, str]:
     """What the process prints before "Ready.": a name and a value in each line."""
-    said: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in process.stdout or ():
         if line == "Ready.\n":
-            return said
+            return values
         name, _, value = line.strip().rpartition("  ")
-        said[name.strip()] = value
+        values[name.strip()] = value
     raise SandboxError(
         f"the sandbox ended with {process.wait()}; is its extra installed?"
     )

@@ -147,8 +147,9 @@ def fill(text: Text, names: Mapping[str, Any]) -> str:
 
 def row_of(error: IdentityError) -> Row:
     """What the table has for ``error``. Proof of address has a row of its own."""
-    is_about_address = getattr(error, "service_code", "").lower() == POLICY_CODE
-    return ERRORS["verification_policy_not_met.poa" if is_about_address else error.code]
+    if getattr(error, "service_code", "").lower() == POLICY_CODE:
+        return ERRORS["verification_policy_not_met.poa"]
+    return ERRORS[error.code]
 
 
 def words_of(
@@ -198,8 +199,9 @@ def in_full(moment: datetime) -> str:
 
 def site_name_of(request: HttpRequest | None, application: Application) -> str:
     """The site's name by its policy or ``django.contrib.sites``, or an empty text."""
-    if given := policy.load(application.policy).site_name:
-        return str(given)
+    name = policy.load(application.policy).site_name
+    if name:
+        return str(name)
     is_known = request is not None or hasattr(settings, "SITE_ID")
     if not is_known or not apps.is_installed("django.contrib.sites"):
         return ""
@@ -224,11 +226,11 @@ def names_for(request: HttpRequest | None, application: Application) -> dict[str
 
 def page_links(application: Application) -> list[tuple[str, str]]:
     """The site's links to help, privacy and contact: text and address."""
-    chosen = policy.load(application.policy)
+    site = policy.load(application.policy)
     links = (
-        (gettext("Help"), chosen.help_url),
-        (gettext("Privacy"), chosen.privacy_url),
-        (gettext("Contact"), chosen.contact_url),
+        (gettext("Help"), site.help_url),
+        (gettext("Privacy"), site.privacy_url),
+        (gettext("Contact"), site.contact_url),
     )
     return [(text, resolve_url(address)) for text, address in links if address]
 
@@ -239,13 +241,16 @@ def advice_on(
     """What a page says about ``shortfall``: title, sentence, next step and button."""
     if shortfall is None:
         return None
-    since = shortfall.since
     names = names_for(request, application) | {
-        "when": distance(since),
-        "day": formats.date_format(timezone.localtime(since), "DATE_FORMAT")
-        if since
-        else "",
+        "when": distance(shortfall.since),
+        "day": _day_of(shortfall.since),
         "claim": labels.in_words(shortfall.claim_type),
         "held": labels.show_value(shortfall.held),
     }
     return Advice(*(fill(text, names) for text in REASONS[shortfall.reason]))
+
+
+def _day_of(moment: datetime | None) -> str:
+    if moment is None:
+        return ""
+    return formats.date_format(timezone.localtime(moment), "DATE_FORMAT")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from django.apps import apps
 from django.db.models import Model
-from django.utils.functional import Promise, lazy
-from django.utils.text import capfirst, format_lazy, get_text_list
-from django.utils.translation import get_language, gettext, ngettext_lazy
+from django.utils.functional import Promise
+from django.utils.text import capfirst, get_text_list
+from django.utils.translation import get_language, gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_identity.requirements import (
@@ -101,32 +101,42 @@ def has_words(requirement: Requirement) -> bool:
     return isinstance(requirement, RecentSignIn)
 
 
-def in_words(code: str) -> Text:
+def in_words(code: str) -> str:
     """The name of ``code`` in the person's language, or ``code`` itself if it has no name.
 
     ``"country_resident=PT|FR"`` is a claim with the values of which one is asked for.
     """
     level = LEVEL.fullmatch(code)
     if level is not None:
-        return format_lazy(_("verification at level {level}"), level=level[1])
+        return gettext("verification at level {level}").format(level=level[1])
     claim_type, values = split_claim(code)
+    name = str(WORDS.get(claim_type, claim_type))
     if not values:
-        return WORDS.get(claim_type, claim_type)
+        return name
     if claim_type != "country_resident":
-        return format_lazy("{}: {}", WORDS.get(claim_type, claim_type), _any_of(values))
+        return f"{name}: {_any_of(values)}"
     if len(values) <= MOST_NAMED:
-        return format_lazy(_("you live in {country}"), country=_any_country_of(values))
-    counted = ngettext_lazy(
+        countries = _any_of([country_name(value) for value in values])
+        return gettext("you live in {country}").format(country=countries)
+    counted = ngettext(
         "you live in one of {count} country",
         "you live in one of {count} countries",
         len(values),
     )
-    return format_lazy(counted, count=len(values))
+    return counted.format(count=len(values))
 
 
-def needed(code: str) -> Text:
+def _any_of(names: Sequence[str]) -> str:
+    """ "Portugal, France or Spain": Django's catalogues have the comma and the last word."""
+    return get_text_list(list(names))
+
+
+def needed(code: str) -> str:
     """What a gate asks for, in a sentence: a claim, a level, a scope or a recent sign-in."""
-    return NEEDED.get(code) or in_words(code)
+    name = NEEDED.get(code)
+    if name is None:
+        return in_words(code)
+    return str(name)
 
 
 def counted_values(code: str) -> list[str]:
@@ -137,7 +147,7 @@ def counted_values(code: str) -> list[str]:
     return sorted(country_name(value) for value in values)
 
 
-def show_value(value: str) -> Text:
+def show_value(value: str) -> str:
     """A value of a claim or a column in words: a level, a status, a country."""
     if value in WORDS or LEVEL.fullmatch(value):
         return in_words(value)
@@ -150,20 +160,6 @@ def country_name(code: str) -> str:
     names = _countries()
     known = names.get(language) or names.get(language.partition("-")[0]) or names["en"]
     return known.get(code, code)
-
-
-def _list_of_any(values: Sequence[str]) -> str:
-    # Django's own catalogues have the comma and the last word.
-    return get_text_list(list(values))
-
-
-def _list_of_any_country(values: Sequence[str]) -> str:
-    """ "Portugal, France or Spain"."""
-    return _list_of_any([country_name(value) for value in values])
-
-
-_any_of = lazy(_list_of_any, str)
-_any_country_of = lazy(_list_of_any_country, str)
 
 
 @cache

@@ -22,6 +22,7 @@ from django_identity.models import (
 from django_identity.texts.advice import distance, span
 
 Words = str | Promise
+Row = LinkedIdentity | ErasureReceipt | WebhookEvent
 
 # A subject is recognised by its beginning and its end.
 BEGINNING = 6
@@ -38,10 +39,12 @@ def person_name(user: AbstractBaseUser, may_see: bool) -> str:
     """
     name = user.get_username()
     email = email_of(user)
-    if GENERATED.fullmatch(name) and may_see and email:
+    if not GENERATED.fullmatch(name):
+        if may_see or "@" not in name:
+            return name
+    elif may_see and email:
         return email
-    is_shown = not GENERATED.fullmatch(name) and (may_see or "@" not in name)
-    return name if is_shown else gettext("user #%(number)s") % {"number": user.pk}
+    return gettext("user #%(number)s") % {"number": user.pk}
 
 
 def email_of(user: AbstractBaseUser) -> str:
@@ -51,9 +54,13 @@ def email_of(user: AbstractBaseUser) -> str:
 def as_json(value: object) -> str:
     """What the service wrote, with each control character as its code: none may reorder text."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
-    return "".join(
-        c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text
-    )
+    return "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character.isprintable() or character == "\n":
+        return character
+    return f"\\u{ord(character):04x}"
 
 
 def short_subject(subject: str) -> SafeString:
@@ -84,7 +91,7 @@ def due(at: datetime | None) -> str:
     return gettext("was due %(when)s") % {"when": distance(at)}
 
 
-def is_told_apart(row: LinkedIdentity | ErasureReceipt | WebhookEvent) -> bool:
+def is_told_apart(row: Row) -> bool:
     """Whether application and environment of ``row`` say something.
 
     They say nothing where the settings have one application, and the row is of it.
@@ -92,24 +99,26 @@ def is_told_apart(row: LinkedIdentity | ErasureReceipt | WebhookEvent) -> bool:
     known = conf.aliases()
     if len(known) > 1 or row.application not in known:
         return True
-    # Only identities store an environment.
-    environment = conf.application(row.application).environment
-    return isinstance(row, LinkedIdentity) and row.environment != environment
+    return _environment_of(row) != conf.application(row.application).environment
 
 
-def badge_of(row: LinkedIdentity | ErasureReceipt | WebhookEvent) -> SafeString | str:
+def badge_of(row: Row) -> SafeString | str:
     """A badge that marks test data, where it tells rows apart."""
+    environment = _environment_of(row)
     if not is_told_apart(row):
         return ""
+    if isinstance(row, LinkedIdentity) or environment == Environment.TEST:
+        return environment_badge(environment)
+    return ""
+
+
+def _environment_of(row: Row) -> str:
+    """Only identities store it. Of others it is that of their application, if that is known."""
     if isinstance(row, LinkedIdentity):
-        return environment_badge(row.environment)
-    alias = row.application
-    if (
-        alias not in conf.aliases()
-        or conf.application(alias).environment == Environment.LIVE
-    ):
-        return ""
-    return environment_badge(Environment.TEST)
+        return row.environment
+    if row.application in conf.aliases():
+        return conf.application(row.application).environment
+    return ""
 
 
 def warning_badge(text: Words) -> SafeString:

@@ -1,5 +1,7 @@
 """The person's own pages: account, download, disconnect."""
 
+from typing import Any
+
 from django.conf import settings
 from django.contrib.auth import logout
 from django.contrib.auth.models import AbstractBaseUser as Person
@@ -9,12 +11,17 @@ from django.urls import get_script_prefix
 from django.utils.translation import gettext as _
 
 from django_identity import policy
-from django_identity.backends import end_unlinked_session
 from django_identity.conf import Application
 from django_identity.exceptions import NoOtherWayIn
-from django_identity.lifecycle import dossier, erasure, sessions, standing, withdrawal
+from django_identity.lifecycle import (
+    disconnecting,
+    dossier,
+    erasure,
+    sessions,
+    standing,
+)
 from django_identity.lifecycle.operators import timeline
-from django_identity.logs import LogEvent, log
+from django_identity.logs import LogEvent
 from django_identity.texts import advice
 from django_identity.views import flow
 from django_identity.views.pages import address_of, page, tell
@@ -25,16 +32,17 @@ def account(
     request: HttpRequest, application: Application, user: Person
 ) -> HttpResponseBase:
     """Show all data that this site stores about the person."""
-    held = dossier.dossier_of(user, application=application)
-    holds = standing.standing_of(user, application=application.alias)
-    shortfall = holds.account_shortfall(held.grant)
-    context = {
-        "dossier": held,
+    records = dossier.dossier_of(user, application=application)
+    person = standing.standing_of(user, application=application.alias)
+    shortfall = person.account_shortfall(records.grant)
+    context: dict[str, Any] = {
+        "dossier": records,
         "shortfall": shortfall,
         "advice": advice.advice_on(shortfall, request, application),
-        "activity": timeline.activity_of(held.identity) if held.identity else (),
         "may_erase": erasure.may_erase_themselves(user),
     }
+    if records.identity is not None:
+        context["activity"] = timeline.activity_of(records.identity)
     return page(request, application, "django_identity/account.html", context)
 
 
@@ -94,23 +102,21 @@ def disconnect(
     """
     if request.method == "POST":
         try:
-            was_linked = withdrawal.leave(user, application=application)
+            was_linked = disconnecting.leave(user, application=application)
         except NoOtherWayIn:
             # The page says so.
             return redirect(address_of("disconnect", application))
         if was_linked:
-            end_unlinked_session(request)
-            log(LogEvent.DISCONNECTED, application=application.alias)
+            flow.note_parting(request, application)
         return page(request, application, "django_identity/disconnected.html")
-    parting = withdrawal.parting(user, alias=application.alias)
+    parting = disconnecting.parting(user, alias=application.alias)
     if parting is None:
         return redirect(address_of("account", application))
-    site = policy.load(application.policy)
     context = {
         "parting": parting,
-        "set_password_url": resolve_url(site.set_password_url)
-        if site.set_password_url
-        else "",
         "may_erase": erasure.may_erase_themselves(user),
     }
+    address = policy.load(application.policy).set_password_url
+    if address:
+        context["set_password_url"] = resolve_url(address)
     return page(request, application, "django_identity/disconnect.html", context)

@@ -9,20 +9,22 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
-from django_identity.backends import end_unlinked_session
 from django_identity.conf import Application
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import connect as codes
-from django_identity.logs import LogEvent, log, log_failure
+from django_identity.logs import LogEvent, log_failure
 from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views import flow
 from django_identity.views.pages import (
     address_of,
     error_page,
+    explained,
     page,
     status_words,
-    why_asked,
 )
+
+# The errors that a person mends by typing the code again, or another one.
+ABOUT_CODE = ("connect_code_malformed", "invalid_connect_code")
 
 
 @flow.open_page("GET", "HEAD", "POST")
@@ -31,8 +33,8 @@ from django_identity.views.pages import (
 def connect(request: HttpRequest, application: Application) -> HttpResponseBase:
     """GET shows the form and the requested scopes. POST redeems the code."""
     user = flow.signed_in_user(request)
-    given = request.POST if request.method == "POST" else request.GET
-    next_url = flow.safe_next(given.get("next", ""))
+    query = request.POST if request.method == "POST" else request.GET
+    next_url = flow.safe_next(query.get("next", ""))
     if user is None:
         # People with a code sign in on the site's own page, if it has one.
         back = address_of("connect", application, next=next_url)
@@ -58,8 +60,7 @@ def connected(
         # A second press has nothing to undo.
         if not codes.undo(user, application=application):
             return redirect(account)
-        end_unlinked_session(request)
-        log(LogEvent.DISCONNECTED, application=application.alias)
+        flow.note_parting(request, application)
         return page(request, application, "django_identity/undone.html")
     identity = codes.identity_of(user, application=application)
     next_url = flow.safe_next(request.GET.get("next", "")) or account
@@ -83,14 +84,13 @@ def _page(
     context: dict[str, Any] = {
         "longest": LONGEST_PASTE,
         "next": next_url,
-        "scopes": why_asked(application, *application.connect_scopes),
+        "scopes": explained(application, application.connect_scopes),
     }
     template = "django_identity/connect.html"
     if error is None:
         return page(request, application, template, context)
     context |= {
-        "is_about_code": error.code
-        in ("connect_code_malformed", "invalid_connect_code"),
+        "is_about_code": error.code in ABOUT_CODE,
         "is_spent": codes.is_spent(error),
         "most": codes.MOST_TRIES,
         "until": timezone.now() + timedelta(seconds=error.retry_after),

@@ -21,9 +21,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf, database, policy
-from django_identity.backends import drop_ended_session
+from django_identity.backends import drop_ended_session, end_unlinked_session
 from django_identity.exceptions import FlowError, IdentityError, Recovery, new_reference
-from django_identity.logs import LogEvent, log_failure, log_trouble
+from django_identity.logs import LogEvent, log, log_failure, log_trouble
 from django_identity.views.pages import NEVER_CACHED, address_of, error_page, path_of
 
 LONGEST_NEXT = 2000
@@ -98,7 +98,8 @@ def own_page(*methods: str, failed: LogEvent = LogEvent.DISCONNECT_FAILED) -> De
         def wrapped(
             request: HttpRequest, application: conf.Application
         ) -> HttpResponseBase:
-            if (user := signed_in_user(request)) is not None:
+            user = signed_in_user(request)
+            if user is not None:
                 return view(request, application, user)
             back = address_of("account", application)
             return redirect(address_of("login", application, next=back))
@@ -162,17 +163,25 @@ def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
     return None
 
 
-def safe_next(given: str) -> str:
-    """``given`` if it is a path of this site, else an empty text.
+def note_parting(request: HttpRequest, application: conf.Application) -> bool:
+    """Log that the person's identity was just unlinked. Returns whether that ended the session."""
+    log(LogEvent.DISCONNECTED, application=application.alias)
+    return end_unlinked_session(request)
+
+
+def safe_next(address: str) -> str:
+    """``address`` if it is a path of this site, else an empty text.
 
     Absolute addresses are refused: they would have to be compared with the request's host.
     """
-    is_path = (
-        given.startswith("/") and len(given) <= LONGEST_NEXT and given.isprintable()
-    )
-    if is_path and url_has_allowed_host_and_scheme(given, allowed_hosts=None):
-        return given
+    is_path = address.startswith("/") and _is_bounded(address)
+    if is_path and url_has_allowed_host_and_scheme(address, allowed_hosts=None):
+        return address
     return ""
+
+
+def _is_bounded(address: str) -> bool:
+    return len(address) <= LONGEST_NEXT and address.isprintable()
 
 
 def may_lead_to(address: str) -> bool:
@@ -181,12 +190,12 @@ def may_lead_to(address: str) -> bool:
     It is a path of this site, or begins with an origin of ``CSRF_TRUSTED_ORIGINS``. An entry with a
     wildcard names no origin.
     """
+    if safe_next(address):
+        return True
     origins = tuple(
-        f"{each}/" for each in settings.CSRF_TRUSTED_ORIGINS if "*" not in each
+        f"{origin}/" for origin in settings.CSRF_TRUSTED_ORIGINS if "*" not in origin
     )
-    is_known = f"{address}/".startswith(origins)
-    is_bounded = len(address) <= LONGEST_NEXT and address.isprintable()
-    return bool(safe_next(address)) or (is_known and is_bounded)
+    return f"{address}/".startswith(origins) and _is_bounded(address)
 
 
 def landing_url(next_url: str) -> str:
@@ -208,13 +217,12 @@ def failure(
     """Log the error and show the page with the error and the next step."""
     log_failure(event, error, application=application.alias)
     restart_url = _restart_url(request, error, application)
-    own = None
+    context = {"restart_url": restart_url}
     if error.recovery == Recovery.SIGN_IN_TO_LINK:
         own = local_sign_in_url(coming_back_to=restart_url)
-    context = {"restart_url": restart_url, "local_sign_in_url": own}
-    return error_page(
-        request, application, "django_identity/error.html", error, context
-    )
+        context["local_sign_in_url"] = own or ""
+    template = "django_identity/error.html"
+    return error_page(request, application, template, error, context)
 
 
 def _restart_url(
@@ -231,7 +239,9 @@ def _restart_url(
 def local_sign_in_url(*, coming_back_to: str) -> str | None:
     """The site's own sign-in page, if any. It returns to ``coming_back_to``."""
     own = getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None)
-    return with_next(resolve_url(own), coming_back_to) if own else None
+    if not own:
+        return None
+    return with_next(resolve_url(own), coming_back_to)
 
 
 def note_trouble(event: LogEvent, error: Exception, alias: str) -> None:
@@ -251,4 +261,5 @@ def with_next(address: str, next_url: str) -> str:
     """``address`` with the page to which it leads on, if any."""
     if not next_url:
         return address
-    return f"{address}{'&' if '?' in address else '?'}{urlencode({'next': next_url})}"
+    separator = "&" if "?" in address else "?"
+    return f"{address}{separator}{urlencode({'next': next_url})}"

@@ -1,7 +1,7 @@
 """Pages for people: their addresses, the names that all of them use, what is said on them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -40,8 +40,8 @@ def address_of(name: str, application: Application, **query: str) -> str:
     ``query``: what the address carries on. Empty texts are left out.
     """
     alias = [] if application.alias == conf.DEFAULT_ALIAS else [application.alias]
-    given = {key: text for key, text in query.items() if text}
-    return reverse(f"identity:{name}", args=alias, query=given)
+    carried = {key: text for key, text in query.items() if text}
+    return reverse(f"identity:{name}", args=alias, query=carried)
 
 
 def page(
@@ -68,9 +68,10 @@ def page(
     }
     if is_closed or ended:
         names["messages"] = [
-            each for each in get_messages(request) if each.extra_tags != OURS
+            message for message in get_messages(request) if message.extra_tags != OURS
         ]
-    return render(request, template, {**names, **(context or {})}, status=status)
+    names.update(context or {})
+    return render(request, template, names, status=status)
 
 
 def tell(request: HttpRequest, message: str) -> None:
@@ -78,17 +79,19 @@ def tell(request: HttpRequest, message: str) -> None:
     messages.success(request, message, extra_tags=OURS, fail_silently=True)
 
 
-def why_asked(application: Application, *asked: str) -> list[tuple[str, str]]:
-    """Each scope, claim or level of ``asked``, with the site's own explanation or an empty text.
+def why_asked(application: Application, asked: str) -> str:
+    """The site's own explanation of a scope, a claim or a level, or an empty text.
 
     A claim with values may have one of its own, or that of the claim's name.
     """
     reasons = policy.load(application.policy).reasons
-    explained: list[tuple[str, str]] = []
-    for each in asked:
-        claim_type = each.partition("=")[0]
-        explained.append((each, str(reasons.get(each) or reasons.get(claim_type, ""))))
-    return explained
+    claim_type = asked.partition("=")[0]
+    return str(reasons.get(asked) or reasons.get(claim_type, ""))
+
+
+def explained(application: Application, scopes: Iterable[str]) -> list[tuple[str, str]]:
+    """Each scope with the site's own explanation."""
+    return [(scope, why_asked(application, scope)) for scope in scopes]
 
 
 def error_page(
@@ -105,19 +108,20 @@ def error_page(
     ``by_code``: a Connect code failed.
     """
     title, sentence = advice.words_of(error, request, application)
-    failed = (
-        _("Your code was not accepted") if by_code else _("We could not sign you in")
-    )
-    told = {
+    if not title and by_code:
+        title = _("Your code was not accepted")
+    elif not title:
+        title = _("We could not sign you in")
+    names = {
+        **context,
         "error": error,
-        "error_title": title or failed,
+        "error_title": title,
         "error_sentence": sentence,
         "error_button": advice.row_of(error).button,
     }
-    response = page(
-        request, application, template, {**context, **told}, status=error.http_status
-    )
-    if seconds := math.ceil(error.retry_after):
+    response = page(request, application, template, names, status=error.http_status)
+    seconds = math.ceil(error.retry_after)
+    if seconds:
         response["Retry-After"] = str(seconds)
     return response
 
@@ -127,7 +131,6 @@ def status_words(identity: LinkedIdentity) -> str:
     if identity.kyc_status != VERIFIED:
         return _("You are not verified yet.")
     level = identity.kyc_level.removeprefix("level_")
-    text = (
-        _("You are verified at level %(level)s.") if level else _("You are verified.")
-    )
-    return text % {"level": level}
+    if not level:
+        return _("You are verified.")
+    return _("You are verified at level %(level)s.") % {"level": level}

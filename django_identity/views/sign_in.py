@@ -2,9 +2,11 @@
 
 import re
 import secrets
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -19,7 +21,6 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import conf
 from django_identity.backends import begin_session, bind_again
 from django_identity.lifecycle import sign_in, standing, step_up
-from django_identity.lifecycle.linking import Linked
 from django_identity.logs import LogEvent, log
 from django_identity.models import Purpose
 from django_identity.requirements import (
@@ -33,6 +34,7 @@ from django_identity.texts import advice, labels
 from django_identity.views import flow
 from django_identity.views.pages import (
     address_of,
+    explained,
     page,
     path_of,
     status_words,
@@ -69,68 +71,78 @@ def login(request: HttpRequest, application: conf.Application) -> HttpResponseBa
 @sensitive_variables()
 def callback(request: HttpRequest, application: conf.Application) -> HttpResponseBase:
     """Complete the sign-in when the service redirects the person back. GET only."""
-    given = {name: request.GET.getlist(name) for name in ("state", "code", "error")}
-    returned = sign_in.Callback.parse(**given)
+    query = {name: request.GET.getlist(name) for name in ("state", "code", "error")}
+    returned = sign_in.Callback.parse(**query)
     # From the service, a browser leaves out a strict session cookie. Django takes any case.
     is_strict = str(settings.SESSION_COOKIE_SAMESITE).lower() == "strict"
     if is_strict and HOP_MARK not in request.GET:
         return _hop(request, application)
     user = flow.signed_in_user(request)
+    completed = complete_sign_in(request, application, returned, user=user)
+    if completed.linked is not None:
+        names = advice.names_for(request, application)
+        done = advice.fill(DONE[completed.purpose], names)
+        tell(request, f"{done} {status_words(completed.linked.identity)}")
+    return redirect(flow.landing_url(completed.next_url))
+
+
+@sensitive_variables()
+def complete_sign_in(
+    request: HttpRequest,
+    application: conf.Application,
+    returned: sign_in.Callback,
+    *,
+    user: AbstractBaseUser | None,
+) -> sign_in.Completed:
+    """Complete a sign-in. Sign the browser in if it grants a session, and note the return.
+
+    ``user``: who is signed in here already.
+    """
     browser_key = browser_key_of(request)
     completed = sign_in.complete(
         application, returned, browser_key=browser_key, user=user
     )
-    if (linked := completed.linked) is not None:
-        note_arrival(request, linked)
-        done = advice.fill(
-            DONE[completed.purpose], advice.names_for(request, application)
-        )
-        tell(request, f"{done} {status_words(linked.identity)}")
+    linked = completed.linked
+    if linked is not None:
+        former_key = request.session.session_key
+        # A session that rests on an identity goes on: the one that was linked may be older.
+        bind_again(request, linked.identity)
+        if linked.session_identity is not None:
+            begin_session(request, linked.user, linked.session_identity)
+        step_up.note(request.session, linked.identity, former_key=former_key)
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
-    return redirect(flow.landing_url(completed.next_url))
-
-
-def note_arrival(request: HttpRequest, linked: Linked) -> None:
-    """Sign the browser in if the sign-in grants a session, and note that the person came back.
-
-    A session that rests on an identity goes on: the one that was linked may be older.
-    """
-    former_key = request.session.session_key
-    bind_again(request, linked.identity)
-    if linked.session is not None:
-        begin_session(request, linked.user, linked.session)
-    step_up.note(request.session, linked.identity, former_key=former_key)
+    return completed
 
 
 def _button_page(request: HttpRequest, application: conf.Application) -> HttpResponse:
     next_url = flow.safe_next(request.GET.get("next", ""))
     requirement = _asked_by(request.GET.get("missing", ""), application)
-    asked = str(requirement or "")
-    is_later = asked in application.later_scopes
+    asked = "" if requirement is None else str(requirement)
     user = flow.signed_in_user(request)
-    purpose, scopes = sign_in.asked_of(user, application=application, more=asked)
-    holds = standing.standing_of(user, application=application.alias)
-    shortfall = holds.shortfall(requirement) if requirement else None
-    context = {
-        "purpose": purpose,
+    plan = sign_in.plan_for(user, application=application, more=asked)
+    person = standing.standing_of(user, application=application.alias)
+    shortfall = None
+    if requirement is not None:
+        shortfall = person.shortfall(requirement)
+    # A Connect code brings a KYC level and no claims, to whom no full sign-in has verified.
+    takes_code = plan.purpose == Purpose.LINK or person.identity.connect_only
+    context: dict[str, Any] = {
+        "purpose": plan.purpose,
         "next": next_url,
         "missing": asked,
-        "scope": asked if is_later else "",
+        "scope": asked if asked in application.later_scopes else "",
         "shortfall": shortfall,
-        "advice": advice.advice_on(shortfall, request, application) if user else None,
-        "scopes": why_asked(application, *scopes),
-        "why": why_asked(application, asked)[0][1],
-        # A Connect code brings a KYC level and no claims, to whom no full sign-in has verified.
-        "offers_code": (purpose == Purpose.LINK or holds.identity.connect_only)
-        and (not asked or is_level(asked)),
-        "local_sign_in_url": None
-        if user
-        else flow.local_sign_in_url(coming_back_to=next_url),
+        "scopes": explained(application, plan.scopes),
+        "why": why_asked(application, asked),
+        "offers_code": takes_code and (not asked or is_level(asked)),
     }
+    if user is None:
+        context["local_sign_in_url"] = flow.local_sign_in_url(coming_back_to=next_url)
+    else:
+        context["advice"] = advice.advice_on(shortfall, request, application)
     is_closed = shortfall is not None
-    return page(
-        request, application, "django_identity/login.html", context, is_closed=is_closed
-    )
+    template = "django_identity/login.html"
+    return page(request, application, template, context, is_closed=is_closed)
 
 
 def _asked_by(missing: str, application: conf.Application) -> Requirement | None:
@@ -153,7 +165,11 @@ def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:
 
 
 def begin_sign_in(
-    request: HttpRequest, application: conf.Application, *, next_url: str, more: str
+    request: HttpRequest,
+    application: conf.Application,
+    *,
+    next_url: str,
+    more: str,
 ) -> tuple[str, str]:
     """Begin a sign-in for this browser. ``next_url`` is a page to which it may lead.
 
@@ -162,9 +178,9 @@ def begin_sign_in(
     Returns the address to which the browser is sent, and the key for ``set_browser_cookie``.
     """
     browser_key = browser_key_of(request) or secrets.token_urlsafe(32)
-    redirect_uri = application.redirect_uri or request.build_absolute_uri(
-        address_of("callback", application)
-    )
+    redirect_uri = application.redirect_uri
+    if redirect_uri is None:
+        redirect_uri = request.build_absolute_uri(address_of("callback", application))
     address = sign_in.begin(
         application,
         user=flow.signed_in_user(request),

@@ -45,9 +45,8 @@ def _bounded_body(request: HttpRequest) -> bytes:
     body. In that case the server's own stream is read.
     """
     stream: Any = request
-    if not request.META.get("CONTENT_LENGTH") and (
-        environ := getattr(request, "environ", None)
-    ):
+    environ = getattr(request, "environ", None)
+    if environ and not request.META.get("CONTENT_LENGTH"):
         if not environ.get("wsgi.input_terminated"):
             raise EventRefused(code="length_required")
         stream = environ["wsgi.input"]

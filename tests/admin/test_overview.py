@@ -32,7 +32,7 @@ def make_identities(count: int, **fields: Any) -> None:
         make_identity(make_user(f"u{number}"), subject=f"s{number}", **fields)
 
 
-def test_identities_are_counted() -> None:
+def test_the_overview_counts_identities_by_consent_level_and_failure() -> None:
     """By consent and level, life, and reason of a failure; each environment for itself."""
     now, failing = (
         timezone.now(),
@@ -95,7 +95,7 @@ def test_who_passes_is_counted_once_a_minute(operator: Client) -> None:
     assert all("country_resident=NG" in page for page in pages)
 
 
-def test_what_needs_attention() -> None:
+def test_the_overview_names_pending_erasures_and_failed_handlers() -> None:
     """Pending erasures and failed handlers."""
     identity, now = make_identity(make_user()), timezone.now()
     make_grant(identity, needs_reauthorization=True)

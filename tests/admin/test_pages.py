@@ -182,7 +182,9 @@ def test_an_event_shows_its_payload_indented(
     assert "The event could not be applied" in page(operator, EVENT, event.pk)
 
 
-def test_charts_are_tables(operator: Client, identity: LinkedIdentity) -> None:
+def test_each_bar_of_a_chart_has_its_label_and_number(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """Each bar stands beside its label and its number; no style stands in the page."""
     text = page(operator, OVERVIEW)
     assert text.count("<caption>") == 7, "two are of the lists of the sidebar"

@@ -24,6 +24,7 @@ from django_identity.views import account
 from tests import fake_service
 from tests.factories import LONG_AGO, make_claim, make_identity, make_user
 from tests.fake_service import FakeService, http, refusal
+from tests.problems import MEMBERS
 from tests.views.bad_input.refusals import lines_of_ours, unchanged
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,16 +34,6 @@ UNSAFE = ENDPOINTS[1:]
 METHODS = {"me": "get"}
 JSON = "application/json"
 CODE = "CNX-AB12-CD34"
-MEMBERS = {
-    "type",
-    "title",
-    "status",
-    "code",
-    "detail",
-    "missing",
-    "recovery",
-    "reference",
-}
 
 
 @pytest.fixture
@@ -249,7 +240,7 @@ def test_a_next_page_is_of_the_site_or_of_a_named_origin(
         ({"state": "{state}", "error": "<script>"}, "authorization_refused"),
     ],
 )
-def test_a_bad_callback(
+def test_a_bad_callback_is_a_problem_with_a_code(
     service: FakeService, browser: APIClient, caplog: pytest.LogCaptureFixture,
     body: dict[str, str], code: str,
 ) -> None:  # fmt: skip
@@ -438,7 +429,9 @@ def test_what_is_no_code_is_not_sent(
     assert service.requests == []
 
 
-def test_waiting_is_told(service: FakeService, signed_in: APIClient) -> None:
+def test_a_wait_is_told_with_retry_after(
+    service: FakeService, signed_in: APIClient
+) -> None:
     """429 with ``Retry-After``, in JSON and on the page; the code was not sent."""
     service.answers["request"] = refusal("INVALID_CONNECT_CODE")
     for number in range(5):

@@ -13,7 +13,7 @@ from rest_framework.test import APIRequestFactory
 from django_identity.api.permissions import HasClaim, HasKycLevel
 from django_identity.gates import Gate, closed_to
 from tests.factories import make_claim, make_identity, make_user
-from tests.gates.gated import Endpoint, api_answer_of
+from tests.gates.gated_views import Endpoint, api_answer_of
 
 pytestmark = pytest.mark.django_db
 

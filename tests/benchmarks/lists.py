@@ -52,6 +52,7 @@ COLUMNS: dict[type[models.Model], dict[str, str]] = {
         "subject": "md5(n::text)::uuid::text",
         "subject_digest": DIGEST,
         "consent": "CASE WHEN n % 20 = 0 THEN 'revoked' ELSE 'granted' END",
+        "revoked_at": "CASE WHEN n % 20 = 0 THEN now() - interval '2 days' END",
         "linked_via": "'oauth'",
         "kyc_level": rare("'level_' || (1 + n % 2)", "''", "'level_9'"),
         "kyc_status": rare("'verified'", "'rejected'", "''", "'expired'"),

@@ -29,7 +29,7 @@ from tests.benchmarks.harness import Figures, fill, fresh_database, statements_o
 from tests.benchmarks.lists import COLUMNS
 from tests.deliveries import SECRET, event_body, post
 from tests.factories import make_grant, make_identity, make_user
-from tests.integration.stand_in import setting
+from tests.integration.counting_service import setting
 
 PEOPLE = 1_000
 ROUNDS = 20

@@ -18,7 +18,7 @@ from django_identity.models import LinkedIdentity
 from tests import concurrency
 from tests.benchmarks.harness import Figures, fresh_database
 from tests.integration.backlog import make_backlog
-from tests.integration.stand_in import StandIn, setting
+from tests.integration.counting_service import CountingService, setting
 from tests.integration.workers import Workers
 from tests.lifecycle.conftest import celery_app
 
@@ -41,7 +41,7 @@ def run() -> Figures:
 
 def stored_by(threads: int) -> float:
     """As beat would have it: a minute's messages, twice."""
-    service = StandIn(delay=DELAY)
+    service = CountingService(delay=DELAY)
     ours = {"default": setting(service.origin, REFETCHES_PER_MINUTE=DUE)}
     broker_url = os.environ["CELERY_BROKER_URL"]
     pool = ("--pool", "threads", "--concurrency", str(threads))
@@ -79,7 +79,7 @@ def published_to(broker_url: str) -> Iterator[None]:
                 broker.default_channel.queue_delete(QUEUE)
 
 
-def warm_up(service: StandIn) -> None:
+def warm_up(service: CountingService) -> None:
     """Until the worker takes messages."""
     background.nudge(background.TaskName.REFETCH_DUE, "default", 1)
     while not service.seen:

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Visit
-from tests.browser.looking import Look, looks_well
+from tests.browser.page_looks import Look, looks_well
 from tests.example_project.site import Site
 
 Way = Callable[[Page], None]

@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 
 from tests.browser.conftest import Visit
 from tests.browser.gallery import Exhibit, Way, at
-from tests.browser.looking import Look, looks_well, shoot
+from tests.browser.page_looks import Look, looks_well, shoot
 from tests.example_project.operators import CLOSED_OUT, REFETCHABLE
 from tests.example_project.site import OPERATED, Site, running_site
 from tests.fake_service import serving
@@ -187,7 +187,7 @@ def ask(page: Page, name: str, button: str) -> None:
     press(page, button)
 
 
-def test_without_javascript(visit: Visit, operated_site: Site) -> None:
+def test_the_admin_works_without_javascript(visit: Visit, operated_site: Site) -> None:
     """Lists, pages and questions work in a browser that runs no script."""
     page = visit(operated_site, "operator", java_script_enabled=False)
     ask(page, "ada", "Revoke at this site")
@@ -195,7 +195,7 @@ def test_without_javascript(visit: Visit, operated_site: Site) -> None:
 
 
 @pytest.mark.parametrize("button", ["Revoke at this site", "Disconnect", "Erase"])
-def test_an_action_asks(operator: Page, button: str) -> None:
+def test_every_action_asks_before_it_acts(operator: Page, button: str) -> None:
     """The confirmation page of every action; leaving it does nothing."""
     ask(operator, "ada", button)
     look(operator, f"ask-{button.split()[0].lower()}")
@@ -239,7 +239,7 @@ def test_an_action_is_done(operator: Page, name: str, button: str, says: str) ->
     look(operator, f"done-{name}")
 
 
-def test_a_replay(operator: Page) -> None:
+def test_a_replay_runs_the_handlers_of_a_failed_event_again(operator: Page) -> None:
     """A failed event's handlers run again."""
     the_first(f"{EVENTS}?outcome__exact=failed")(operator)
     press(operator, "Replay the site's handlers")

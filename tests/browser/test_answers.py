@@ -126,7 +126,9 @@ def test_a_code_that_verifies(visit: Visit, answering: Answering) -> None:
     assert "/oauth2/auth?" in page.url
 
 
-def test_after_disconnecting(visit: Visit, answering: Answering) -> None:
+def test_the_page_after_disconnecting_looks_well(
+    visit: Visit, answering: Answering
+) -> None:
     """The last page of a person whose identity is no longer linked."""
     exhibit = Exhibit("disconnected", disconnected, "by_code", EXTREMES)
     look_at(visit, answering[1], exhibit, "answers")

@@ -18,7 +18,7 @@ from example_project.demo.members import MEMBERS
 from example_project.demo.walk import BVN
 from tests.browser.demo import Demo, account, give_password, make_code
 from tests.browser.gallery import EXTREMES
-from tests.browser.looking import Look, looks_well, overflow, shoot
+from tests.browser.page_looks import Look, looks_well, overflow, shoot
 from tests.sandbox.receiver import until
 
 PHONE: dict[str, Any] = {
@@ -104,7 +104,7 @@ def test_a_person_pastes_a_code(demo: Demo, scripts: bool) -> None:
     shoot(page, "connect-3-account")
 
 
-def test_too_many_codes(demo: Demo) -> None:
+def test_after_too_many_codes_the_page_says_how_long_to_wait(demo: Demo) -> None:
     """The page says how long to wait."""
     page = demo.session_of(MEMBER)
     for number in range(6):
@@ -115,7 +115,7 @@ def test_too_many_codes(demo: Demo) -> None:
     looks_well(page, "connect-4-wait", EXTREMES)
 
 
-def test_a_strangers_code(demo: Demo) -> None:
+def test_a_strangers_code_is_named_and_can_be_undone(demo: Demo) -> None:
     """Pasted, named on the page after it, of no use to the stranger, and undone by one press.
 
     Then the stranger signs in to an account of their own.
@@ -227,7 +227,7 @@ def sign_out_meanwhile(page: Page) -> None:
 
 
 @pytest.mark.parametrize("instead", [deny, be_somebody_else, sign_out_meanwhile])
-def test_not_confirmed(
+def test_a_page_stays_closed_without_the_confirmation(
     demo: Demo, person: Page, instead: Callable[[Page], None]
 ) -> None:
     """Denied, somebody else came back, or the session ended: the page stays closed."""
@@ -238,7 +238,7 @@ def test_not_confirmed(
     assert not is_open(person, "/leave/")
 
 
-def test_one_scope_more(demo: Demo, person: Page) -> None:
+def test_a_scope_gate_opens_when_the_scope_is_allowed(demo: Demo, person: Page) -> None:
     """Kept back, denied, allowed, and taken back: all else stays open until the consent ends."""
     assert not is_open(person, "/documents/")
     person.get_by_text("You have not allowed this yet").wait_for()

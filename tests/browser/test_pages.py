@@ -8,6 +8,7 @@ from tests.browser.gallery import (
     BARE_PAGES,
     EVERY_LOOK,
     EXAMPLE_PAGES,
+    LOGIN,
     Exhibit,
     Way,
     at,
@@ -15,7 +16,7 @@ from tests.browser.gallery import (
     handing_in,
     look_at,
 )
-from tests.browser.looking import Look, latin_words, looks_well, overflow, violations
+from tests.browser.page_looks import Look, latin_words, looks_well, overflow, violations
 from tests.example_project.site import Site
 
 SEEN_IN_FULL = [exhibit for exhibit in EXAMPLE_PAGES if exhibit.looks == EVERY_LOOK]
@@ -29,6 +30,7 @@ NAMES = {"Ajo", "Circle", "Connect", "Verify", "Ltd", "Identity", "KYC", "Ada", 
          "español", "CNX-XXXX-XXXX", "default", "Kofi",
          "kofis-subject"}  # fmt: skip
 # 1280 by 1024 at 400 % (WCAG 1.4.10): as wide as a phone, and less high.
+HEADING_COLOUR = "getComputedStyle(document.querySelector('h1')).color"
 ZOOM = {"width": 320, "height": 256}
 IN_SIGHT = """() => {
   const held = document.activeElement, top = held.getBoundingClientRect().top;
@@ -90,7 +92,9 @@ def test_every_control_is_reached_in_order(
     assert walked == expected
 
 
-def test_keys_alone_suffice(visit: Visit, example_site: Site) -> None:
+def test_the_account_page_works_with_the_keyboard_alone(
+    visit: Visit, example_site: Site
+) -> None:
     """The skip link stands in sight and skips, what is held unfolds, a file is saved."""
     page = visit(example_site, "proven")
     page.goto("/identity/account/")
@@ -107,6 +111,24 @@ def test_keys_alone_suffice(visit: Visit, example_site: Site) -> None:
     with page.expect_download() as saved:
         page.get_by_role("link", name="Download my data").press("Enter")
     assert saved.value.suggested_filename == "my-identity.json"
+
+
+@pytest.mark.parametrize("path", ["/identity/account/", f"{LOGIN}age_over_18"])
+def test_paper_gets_dark_text_in_the_dark_scheme_too(
+    visit: Visit, example_site: Site, path: str
+) -> None:
+    """A printer leaves the ground away, and pale text would stand on white."""
+    page = visit(example_site, "child")
+    page.goto(path)
+    page.emulate_media(media="screen", color_scheme="light")
+    by_day = page.evaluate(HEADING_COLOUR)
+    page.emulate_media(media="screen", color_scheme="dark")
+    by_night = page.evaluate(HEADING_COLOUR)
+    page.emulate_media(media="print", color_scheme="dark")
+    printed = page.evaluate(HEADING_COLOUR)
+    page.emulate_media(media="screen", color_scheme="light")
+    assert by_night != by_day
+    assert printed == by_day
 
 
 def test_nothing_needs_java_script(visit: Visit, example_site: Site) -> None:

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Window
 from tests.browser.demo import make_code
-from tests.browser.looking import Look, looks_well
+from tests.browser.page_looks import Look, looks_well
 from tests.sandbox.driver import Application, Person, Sandbox, started
 from tests.sandbox.receiver import Receiver
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from django_identity.testing.sandbox import RunningSandbox
-from tests.commands.running import run
+from tests.commands.run_command import run
 from tests.fake_service import FakeService, http
 from tests.test_conf import configured
 
@@ -58,7 +58,7 @@ def test_the_new_secret_alone_is_printed(
     assert is_accepted(identity_sandbox, registered["live"])
 
 
-def test_another_applications_secret_is_said_to_be_so(
+def test_another_applications_secret_is_not_printed(
     identity_sandbox: RunningSandbox, registered: dict[str, Any]
 ) -> None:
     """The id in the portal is not of the site's application: no secret is printed anywhere."""
@@ -71,12 +71,12 @@ def test_another_applications_secret_is_said_to_be_so(
     assert other["test"]["client_id"] in ran.error
 
 
-def test_it_asks_first(
+def test_a_secret_is_rotated_only_after_a_confirmation(
     registered: dict[str, Any],
     identity_sandbox: RunningSandbox,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Anything but the environment's name is a no."""
+    """Only the environment's name confirms."""
     for typed, is_kept in (("yes", True), ("test", False)):
         monkeypatch.setattr("builtins.input", lambda _prompt, typed=typed: typed)
         ran = run("identity_rotate_secret", registered["app_id"])
@@ -96,7 +96,7 @@ def test_it_asks_first(
     ],
 )
 @pytest.mark.usefixtures("registered")
-def test_what_the_service_says_no_to(
+def test_a_refusal_of_the_service_is_named_without_the_token(
     monkeypatch: pytest.MonkeyPatch,
     command: tuple[str, ...],
     token: str | None,
@@ -117,7 +117,7 @@ def test_what_the_service_says_no_to(
         http(b'{"success": true, "data": {"mode": "test"}}'),
     ],
 )
-def test_doubt_is_told(
+def test_an_unclear_answer_is_explained_and_not_sent_again(
     service: FakeService, monkeypatch: pytest.MonkeyPatch, answer: bytes
 ) -> None:
     """Where nobody can tell whether the secret was changed, it says so; it is sent once."""
@@ -130,7 +130,7 @@ def test_doubt_is_told(
 def test_a_test_user_can_sign_in(
     identity_sandbox: RunningSandbox, registered: dict[str, Any]
 ) -> None:
-    """What is printed is somebody at the service."""
+    """The service knows the person whose data is printed."""
     told = run("identity_create_test_user", registered["app_id"]).out.splitlines()
     made = {
         name.strip(): value for name, value in (line.rsplit("  ", 1) for line in told)

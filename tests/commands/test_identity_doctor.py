@@ -23,7 +23,7 @@ from django_identity.lifecycle.operators.doctor import (
 from django_identity.models import ErasureReceipt, TokenGrant
 from tests.commands import broken_setups as broken
 from tests.commands.broken_setups import BreakIt, Site
-from tests.commands.running import run
+from tests.commands.run_command import run
 from tests.credentials.issuer import OTHER_KEY, jwk
 from tests.factories import make_event, make_grant, make_identity, make_user
 
@@ -33,62 +33,21 @@ PROBLEM, WARNING = Level.PROBLEM, Level.WARNING
 # What is broken · the check · its level · the cause · the remedy
 SETUPS = [
     ("wrong_secret", "credentials", PROBLEM, "invalid_client", "CLIENT_SECRET"),
-    (
-        "wrong_secret_in_the_envelope",
-        "credentials",
-        PROBLEM,
-        "INVALID_CLIENT",
-        "CLIENT_SECRET",
-    ),
+    ("wrong_secret_in_the_envelope", "credentials", PROBLEM, "INVALID_CLIENT", "CLIENT_SECRET"),
     ("wrong_client_id", "credentials", PROBLEM, "unauthorized_client", "CLIENT_ID"),
     ("wrong_environment", "credentials", PROBLEM, "environment test", "ENVIRONMENT"),
     ("wrong_auth_path", "address", PROBLEM, "AUTH_URL is not usable", "path"),
     ("framework_at_auth_path", "address", PROBLEM, "AUTH_URL is not usable", "path"),
     ("forbidden_base_path", "address", PROBLEM, "BASE_URL is not usable", "BASE_URL"),
     ("wrong_base_path", "address", PROBLEM, "BASE_URL is not usable", "path"),
-    (
-        "busy_auth",
-        "address",
-        WARNING,
-        "AUTH_URL is not usable: it asks for fewer calls",
-        "Wait",
-    ),
-    (
-        "auth_that_is_down",
-        "address",
-        PROBLEM,
-        "AUTH_URL is not usable: it answers HTTP 503",
-        "down",
-    ),
-    (
-        "api_that_is_down",
-        "address",
-        PROBLEM,
-        "BASE_URL is not usable: it answers HTTP 500",
-        "down",
-    ),
-    (
-        "busy_key_set",
-        "key_set",
-        WARNING,
-        "asks for fewer calls",
-        "REFETCHES_PER_MINUTE",
-    ),
-    (
-        "key_set_that_is_down",
-        "key_set",
-        PROBLEM,
-        "it answers HTTP 502",
-        "down or overloaded",
-    ),
+    ("busy_auth", "address", WARNING, "AUTH_URL is not usable: it asks for fewer calls", "Wait"),
+    ("auth_that_is_down", "address", PROBLEM,
+     "AUTH_URL is not usable: it answers HTTP 503", "down"),
+    ("api_that_is_down", "address", PROBLEM, "BASE_URL is not usable: it answers HTTP 500", "down"),
+    ("busy_key_set", "key_set", WARNING, "asks for fewer calls", "REFETCHES_PER_MINUTE"),
+    ("key_set_that_is_down", "key_set", PROBLEM, "it answers HTTP 502", "down or overloaded"),
     ("malformed_key_set", "key_set", PROBLEM, "malformed_answer", "API_ORIGIN"),
-    (
-        "keys_of_no_use",
-        "key_set",
-        PROBLEM,
-        "every credential is rejected",
-        "Tell the service",
-    ),
+    ("keys_of_no_use", "key_set", PROBLEM, "every credential is rejected", "Tell the service"),
     ("unknown_host", "key_set", PROBLEM, "host name is unknown", "resolver"),
     ("refused_connection", "key_set", PROBLEM, "nothing listens there", "port"),
     ("untrusted_certificate", "key_set", PROBLEM, "is not trusted", "SSL_CERT_FILE"),
@@ -105,204 +64,54 @@ SETUPS = [
     ("closed_connection", "database", PROBLEM, "InterfaceError", "DATABASES"),
     ("no_tables", "database", PROBLEM, "does not answer", "migrate"),
     ("missing_table", "database", PROBLEM, "django_identity_storedclaim", "backup"),
-    (
-        "missing_column",
-        "database",
-        PROBLEM,
-        "lack columns: django_identity_storedclaim",
-        "backup",
-    ),
+    ("missing_column", "database", PROBLEM, "lack columns: django_identity_storedclaim", "backup"),
     ("dead_broker", "broker", PROBLEM, "does not answer", "CELERY_BROKER_URL"),
     ("silent_broker", "broker", PROBLEM, "does not answer", "CELERY_BROKER_URL"),
-    (
-        "broker_without_its_client",
-        "broker",
-        PROBLEM,
-        "missing: No module named",
-        "Install",
-    ),
+    ("broker_without_its_client", "broker", PROBLEM, "missing: No module named", "Install"),
     ("cron_alone", "broker", WARNING, "identity_upkeep every minute", ""),
     ("eager_tasks", "broker", WARNING, "tasks run inside requests", "Start a worker"),
-    (
-        "broker_in_memory",
-        "broker",
-        WARNING,
-        "reaches no other process",
-        "CELERY_BROKER_URL",
-    ),
+    ("broker_in_memory", "broker", WARNING, "reaches no other process", "CELERY_BROKER_URL"),
     ("dead_cache", "cache", PROBLEM, "does not answer", "CACHES"),
     ("no_events", "webhook", PROBLEM, "no event came in 7 days", "Register"),
-    (
-        "web_without_celery",
-        "broker",
-        WARNING,
-        "though workers run upkeep",
-        "__init__.py",
-    ),
+    ("web_without_celery", "broker", WARNING, "though workers run upkeep", "__init__.py"),
     ("upkeep_never_ran", "upkeep", WARNING, "has not run yet", "identity_upkeep"),
-    (
-        "upkeep_needed_and_never_ran",
-        "upkeep",
-        PROBLEM,
-        "has not run yet",
-        "autodiscover_tasks",
-    ),
-    (
-        "upkeep_stopped",
-        "upkeep",
-        PROBLEM,
-        "1 re-fetch(es) and 0 event(s) are late",
-        "beat",
-    ),
-    (
-        "upkeep_stopped_for_handlers",
-        "upkeep",
-        PROBLEM,
-        "0 re-fetch(es) and 1 event(s)",
-        "-Q",
-    ),
+    ("upkeep_needed_and_never_ran", "upkeep", PROBLEM, "has not run yet", "autodiscover_tasks"),
+    ("upkeep_stopped", "upkeep", PROBLEM, "1 re-fetch(es) and 0 event(s) are late", "beat"),
+    ("upkeep_stopped_for_handlers", "upkeep", PROBLEM, "0 re-fetch(es) and 1 event(s)", "-Q"),
     ("paused_upkeep", "upkeep", WARNING, "re-fetches pause until", "--pause 0"),
     ("overdue_in_a_pause", "due_rows", PROBLEM, "1 row(s) due", "429"),
     ("another_queue", "due_rows", PROBLEM, "none was re-fetched", "CELERY_TASK_ROUTES"),
-    (
-        "cron_that_ends_early",
-        "due_rows",
-        PROBLEM,
-        "none was re-fetched",
-        "identity_upkeep ends",
-    ),
-    (
-        "too_low_a_rate",
-        "due_rows",
-        PROBLEM,
-        "stored: 2",
-        "Raise REFETCHES_PER_MINUTE, which is 2",
-    ),
-    (
-        "too_few_threads",
-        "due_rows",
-        PROBLEM,
-        "failed: 1, stored: 18",
-        "Add threads or workers",
-    ),
-    (
-        "all_that_fails",
-        "due_rows",
-        PROBLEM,
-        "no answer: 2",
-        "findings about the service",
-    ),
+    ("cron_that_ends_early", "due_rows", PROBLEM, "none was re-fetched", "identity_upkeep ends"),
+    ("too_low_a_rate", "due_rows", PROBLEM, "stored: 2", "Raise REFETCHES_PER_MINUTE, which is 2"),
+    ("too_few_threads", "due_rows", PROBLEM, "failed: 1, stored: 18", "Add threads or workers"),
+    ("all_that_fails", "due_rows", PROBLEM, "no answer: 2", "findings about the service"),
     ("overdue_handlers", "handlers", PROBLEM, "1 event(s) wait", "handler_failed"),
     ("failed_events", "events", PROBLEM, "1 event(s) failed", "identity_replay"),
     ("nameless_events", "events", PROBLEM, "2 consent.revoked", "EVENT_SUBJECT_PATHS"),
     ("nameless_events", "events", PROBLEM, "with data.customer.ref", "deliver"),
     ("missing_key", "keys", PROBLEM, "no key opens 20 of the newest 20", "former key"),
-    (
-        "damaged_grant",
-        "keys",
-        PROBLEM,
-        "no key opens 1 of the newest 2",
-        "--forget-unreadable",
-    ),
-    (
-        "rows_without_key",
-        "refetches",
-        PROBLEM,
-        "1 failing: sealed_value_unreadable",
-        "former key",
-    ),
-    (
-        "restored_backup",
-        "grants",
-        PROBLEM,
-        "12 grant(s) were lost",
-        "identity_refetch --pause",
-    ),
-    (
-        "restored_backup",
-        "grants",
-        PROBLEM,
-        "12 grant(s) were lost",
-        "two sites use one client",
-    ),
-    (
-        "other_issuer",
-        "credential",
-        PROBLEM,
-        "https://issuer.example is not http://",
-        "API_ORIGIN",
-    ),
-    (
-        "unsigned_issuer",
-        "credential",
-        PROBLEM,
-        "(its issuer is not http://",
-        "API_ORIGIN",
-    ),
+    ("damaged_grant", "keys", PROBLEM, "no key opens 1 of the newest 2", "--forget-unreadable"),
+    ("rows_without_key", "refetches", PROBLEM, "1 failing: sealed_value_unreadable", "former key"),
+    ("restored_backup", "grants", PROBLEM, "12 grant(s) were lost", "identity_refetch --pause"),
+    ("restored_backup", "grants", PROBLEM, "12 grant(s) were lost", "two sites use one client"),
+    ("other_issuer", "credential", PROBLEM, "https://issuer.example is not http://", "API_ORIGIN"),
+    ("unsigned_issuer", "credential", PROBLEM, "(its issuer is not http://", "API_ORIGIN"),
     ("other_audience", "credential", PROBLEM, "payload.aud", "CLIENT_ID"),
-    (
-        "redirected_webhook",
-        "webhook",
-        PROBLEM,
-        "/shop/identity/webhook/ redirects",
-        "redirect",
-    ),
+    ("redirected_webhook", "webhook", PROBLEM, "/shop/identity/webhook/ redirects", "redirect"),
     ("webhook_behind_login", "webhook", PROBLEM, "answers HTTP 403", "logins"),
-    (
-        "webhook_of_another",
-        "webhook",
-        PROBLEM,
-        "not as this site's webhook",
-        "register",
-    ),
-    (
-        "unreachable_webhook",
-        "webhook",
-        WARNING,
-        "nothing listens there",
-        "another network",
-    ),
+    ("webhook_of_another", "webhook", PROBLEM, "not as this site's webhook", "register"),
+    ("unreachable_webhook", "webhook", WARNING, "nothing listens there", "another network"),
     ("failing_rows", "refetches", WARNING, "1 failing: credential_rejected", "issuer"),
     ("failing_rows", "refetches", WARNING, "2 failing: service_timeout", ""),
-    (
-        "failing_rows",
-        "refetches",
-        PROBLEM,
-        "1 failed 5 times in a row or more",
-        "admin",
-    ),
+    ("failing_rows", "refetches", PROBLEM, "1 failed 5 times in a row or more", "admin"),
     ("provider_names", "provider_names", PROBLEM, "1 with a claim", "tell the service"),
     ("erasures_left_undone", "erasures", PROBLEM, "1 not done", "receipt"),
-    (
-        "erasures_that_left_something",
-        "audits",
-        WARNING,
-        "1 erasure(s) left",
-        "erase_user",
-    ),
+    ("erasures_that_left_something", "audits", WARNING, "1 erasure(s) left", "erase_user"),
     ("lost_grants", "grants", WARNING, "1 grant(s) wait", "grant.lost"),
-    (
-        "removed_application",
-        "applications",
-        PROBLEM,
-        "1 identities of former/test",
-        "alias back",
-    ),
-    (
-        "changed_environment",
-        "applications",
-        PROBLEM,
-        "1 identities of default/live",
-        "erase them",
-    ),
-    (
-        "failing_sign_ins",
-        "sign_ins",
-        PROBLEM,
-        "1 failed lately: credential_rejected",
-        "issuer",
-    ),
-]
+    ("removed_application", "applications", PROBLEM, "1 identities of former/test", "alias back"),
+    ("changed_environment", "applications", PROBLEM, "1 identities of default/live", "erase them"),
+    ("failing_sign_ins", "sign_ins", PROBLEM, "1 failed lately: credential_rejected", "issuer"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("setup", "check", "level", "cause", "remedy"), SETUPS)
@@ -371,7 +180,7 @@ def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:
     assert [119 < age < 180 for age in ages.values()] == [True, True, True]
 
 
-def test_a_problem_ends_with_1(site: Site) -> None:
+def test_a_problem_is_printed_with_its_remedy_and_exit_code_1(site: Site) -> None:
     """So that a scheduler notices; each finding is printed, and its remedy below it."""
     broken.wrong_secret(site)
     ran = run("identity_doctor")
@@ -413,16 +222,6 @@ def test_no_probe_asks_nothing(site: Site) -> None:
     broken.wrong_secret(site)
     assert run("identity_doctor", "--no-probe").code == 0
     assert site.service.calls("token") == 0
-
-
-@pytest.mark.urls("tests.gates.asking")
-def test_a_later_scope_for_which_no_gate_asks(site: Site) -> None:
-    site.configure(
-        LATER_SCOPES=["documents:read", "documents:metadata"], DOCUMENT_KEYS=[]
-    )
-    out = run("identity_doctor").out
-    assert "no gate asks for documents:metadata" in out
-    assert "no gate asks for documents:read" not in out
 
 
 def test_the_number_of_queries_is_bounded(site: Site) -> None:
@@ -520,7 +319,7 @@ def test_nobodys_token_is_refreshed_for_a_probe(site: Site) -> None:
     assert site.service.refresh_tokens == ["django-identity-doctor"]
 
 
-def test_the_whole_service_answers(
+def test_the_sandbox_passes_every_check_of_the_service(
     client: Client,
     identity_application: conf.Application,
     identity_sign_in: Callable[..., Any],

@@ -17,7 +17,7 @@ from django_identity.models import LinkedIdentity
 from django_identity.testing.clock import Clock
 from tests.commands import broken_setups as broken
 from tests.commands.broken_setups import BreakIt, Site
-from tests.commands.running import Ran, run
+from tests.commands.run_command import Ran, run
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import FakeService, answer, http
 
@@ -61,7 +61,9 @@ def three(service: FakeService) -> list[LinkedIdentity]:
     return [due(number) for number in (1, 2, 3)]
 
 
-def test_all_that_is_due(service: FakeService, three: list[LinkedIdentity]) -> None:
+def test_all_that_is_due_is_fetched_up_to_the_limit(
+    service: FakeService, three: list[LinkedIdentity]
+) -> None:
     """Of all applications, up to the limit; the summary says how each ended."""
     both = {"default": service.settings(), "other": service.settings()}
     with override_settings(DJANGO_IDENTITY=both):
@@ -74,7 +76,7 @@ def test_all_that_is_due(service: FakeService, three: list[LinkedIdentity]) -> N
     assert service.calls("claims") == 5
 
 
-def test_those_named_due_or_not(
+def test_identities_that_are_named_are_fetched_whether_due_or_not(
     service: FakeService, three: list[LinkedIdentity]
 ) -> None:
     """An id is enough; one that does not exist is passed over, and so are those over the limit."""
@@ -95,7 +97,7 @@ def test_those_named_due_or_not(
         (("--pause=-1",), "Error: argument --pause"),
     ],
 )
-def test_senseless_arguments(
+def test_arguments_that_contradict_or_name_nobody_are_refused(
     service: FakeService,
     three: list[LinkedIdentity],
     arguments: tuple[object, ...],
@@ -110,7 +112,9 @@ def test_senseless_arguments(
 # The pause
 
 
-def test_a_pause_is_said(service: FakeService, three: list[LinkedIdentity]) -> None:
+def test_during_a_pause_nothing_is_fetched(
+    service: FakeService, three: list[LinkedIdentity]
+) -> None:
     """Nothing is asked, the command fails, and all stays due."""
     runs.pause(conf.application(), until=timezone.now() + timedelta(minutes=1))
     ran = refetch("--due")
@@ -118,7 +122,7 @@ def test_a_pause_is_said(service: FakeService, three: list[LinkedIdentity]) -> N
     assert (still_due(), service.calls("claims")) == (3, 0)
 
 
-def test_an_operator_can_let_re_fetches_pause(
+def test_an_operator_can_pause_re_fetches(
     service: FakeService, three: list[LinkedIdentity], identity_clock: Clock
 ) -> None:
     """For a day or so many hours, under all applications, until it is over or is ended.
@@ -145,7 +149,9 @@ def test_an_operator_can_let_re_fetches_pause(
 
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c(service: FakeService, three: list[LinkedIdentity], times: int) -> None:
+def test_ctrl_c_finishes_what_is_under_way(
+    service: FakeService, three: list[LinkedIdentity], times: int
+) -> None:
     """What is under way is finished, and the summary is printed; the second one ends it at once."""
     turn = service.meanwhile["claims"]
 

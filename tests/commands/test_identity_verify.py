@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from tests.commands.running import run
+from tests.commands.run_command import run
 from tests.credentials import issuer
 from tests.fake_service import FakeService, answer
 from tests.test_conf import COMPLETE
@@ -110,7 +110,7 @@ def test_nothing_of_a_rejected_credential_is_said(written: Write, jwks: str) -> 
         ("--jwks={path.parent}", "cannot be read"),
     ],
 )
-def test_what_the_operator_asks_for_counts(
+def test_a_credential_is_checked_for_what_the_operator_asked(
     written: Write, jwks: str, option: str, reason: str
 ) -> None:
     """Whose credential, for which application, by which keys; a file of no use is said so."""

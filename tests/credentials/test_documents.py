@@ -107,7 +107,7 @@ def test_harmless_members_may_be_there(header: dict[str, str]) -> None:
         assert opened(sealed(EC, **header), EC, content_type=said) == CONTENT
 
 
-def test_large_documents_open() -> None:
+def test_documents_open_up_to_ten_megabytes() -> None:
     """An image of a passport has a few megabytes; what is larger than 10 is none."""
     largest = b"\x89PNG\r\n\x1a\n".ljust(LARGEST, b"\0")
     assert opened(sealed(EC, content=largest), EC, content_type="image/png") == largest

@@ -70,7 +70,7 @@ UNUSABLE = {
 }  # fmt: skip
 
 
-def test_unusable_keys():
+def test_a_key_for_anything_else_is_left_out():
     """Rows 17 to 19: a key that could be anything but an ES256 verification key is left out.
 
     The usable ones of the same set still work.
@@ -104,7 +104,7 @@ def test_the_field_ends_before_its_prime():
         assert len(key_set(jwk(x=coordinate(x), y=coordinate(y)))) == usable
 
 
-def test_usable_keys():
+def test_a_key_may_state_its_use_and_unknown_members():
     """Row 17: what a key says of itself may be there if it is right."""
     more = {"x5t": "abc", "unknown": {"deep": []}}
     for operations in (ABSENT, ["verify"], ["sign", "verify"]):
@@ -165,7 +165,7 @@ def test_sets_learn_nothing_from_each_other():
         {"Keys": []},
     ],
 )
-def test_malformed_documents(document):
+def test_a_document_that_is_no_key_set_is_a_failure(document):
     """Part 4, 2: a document that is no key set is a failure, not an empty set."""
     for parse, given in (
         (KeySet.from_jwks, document),
@@ -176,7 +176,7 @@ def test_malformed_documents(document):
 
 
 @pytest.mark.parametrize("text", NOT_STRICT.values(), ids=NOT_STRICT)
-def test_text_is_strict(text):
+def test_a_key_set_is_one_object_of_strict_json(text):
     """Part 4, 2: the text is one object of strict JSON."""
     with pytest.raises(MalformedAnswer):
         KeySet.from_text(text)
@@ -195,7 +195,7 @@ def test_text_of_either_kind():
         assert check(credential(), keys=keys).kid == "key-1"
 
 
-def test_bounds():
+def test_a_key_set_is_bounded_in_size_and_number():
     """Part 4, 2: at most 64 KB and 32 keys, and text that can be UTF-8."""
     entries = [jwk(f"key-{number}") for number in range(33)]
     assert len(key_set(*entries[:32])) == 32

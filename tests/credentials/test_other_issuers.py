@@ -125,7 +125,7 @@ def test_array_elements_of_the_example(text):
 
 
 @pytest.mark.parametrize("text", RFC["spellings"])
-def test_spellings(text):
+def test_a_disclosure_counts_as_it_was_spelled(text):
     """§4.2.1: a disclosure may be spelled in many ways; it counts as it was sent."""
     assert check(listing(text)).claims == {"family_name": "Möbius"}
     sent = ours([text], [RFC["digest"]])

@@ -43,13 +43,13 @@ def outcome(text: str) -> VerifiedCredential | RejectionReason:
     st.integers(0, len(VALID) - 1),
     st.sampled_from(ALPHABET + ".~") | st.characters(exclude_categories=()),
 )
-def test_any_changed_character(place, new):
+def test_any_changed_character_is_rejected(place, new):
     """A credential with one character changed is rejected."""
     assume(new != VALID[place])
     assert rejection(VALID[:place] + new + VALID[place + 1 :])
 
 
-def test_every_place_changed():
+def test_a_change_at_every_place_is_rejected():
     """There is no place where a character does not matter."""
     for place, old in enumerate(VALID):
         for new in {"A", "~"} - {old}:
@@ -58,7 +58,7 @@ def test_every_place_changed():
 
 @tries
 @given(st.dictionaries(st.text(), VALUES, max_size=5))
-def test_any_claims(claims):
+def test_any_claims_come_out_as_they_went_in(claims):
     """Whatever is disclosed comes out as it went in, or is refused for its names."""
     text = listing(*(disclose(name, value, "salt") for name, value in claims.items()))
     result = outcome(text)
@@ -74,7 +74,7 @@ def test_any_claims(claims):
 
 @tries
 @given(ANY_TEXT | st.text(ALPHABET + ".~") | st.lists(st.text(ALPHABET)).map(".~".join))
-def test_any_text(text):
+def test_any_text_is_rejected_as_a_credential(text):
     """Arbitrary text never raises anything but CredentialRejected, and never verifies."""
     assert isinstance(outcome(text), RejectionReason)
 
@@ -84,7 +84,7 @@ JSON_TEXTS = st.binary() | VALUES.map(lambda value: json.dumps(value).encode())
 
 @tries
 @given(st.none() | JSON_TEXTS, st.none() | JSON_TEXTS, st.lists(JSON_TEXTS, max_size=3))
-def test_any_signed_content(head, body, disclosed):
+def test_any_signed_content_is_verified_or_rejected(head, body, disclosed):
     """Whatever the issuer signs never raises anything but CredentialRejected."""
     disclosures = [text for content in disclosed if (text := encode(content))]
     listed = payload(_sd=list({digest(text) for text in disclosures}))
@@ -93,7 +93,7 @@ def test_any_signed_content(head, body, disclosed):
 
 @tries
 @given(VALUES | st.fixed_dictionaries({"keys": st.lists(VALUES)}))
-def test_any_key_set(document):
+def test_any_json_is_a_key_set_or_malformed(document):
     """Any JSON is a key set or malformed."""
     try:
         keys = KeySet.from_jwks(document)

@@ -46,7 +46,7 @@ R = RejectionReason
 @pytest.mark.parametrize(
     ("reason", "texts", "asked"), [*FORM, *HEADER, *SIGNATURES, *PAYLOAD, *DISCLOSED]
 )
-def test_refused(
+def test_a_credential_is_rejected_for_this_reason(
     reason: RejectionReason, texts: list[str], asked: dict[str, Any]
 ) -> None:
     """For this reason and no other."""
@@ -55,7 +55,7 @@ def test_refused(
     assert {place: other for place, other in found.items() if other is not reason} == {}
 
 
-def test_accepted() -> None:
+def test_a_credential_that_keeps_every_rule_is_accepted() -> None:
     """What stands beside each rule: the claims come out as they went in, types included."""
     for text, claims in ACCEPTED:
         found = check(text).claims_as_json()
@@ -100,7 +100,7 @@ def signatures(bent: Callable[[str], str] = str) -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("place", [0, 32])
-def test_leading_zeros(place: int) -> None:
+def test_signatures_with_leading_zeros_verify(place: int) -> None:
     """Row 22: short numbers keep their 32 octets, and verify."""
     text, signature = next(each for each in signatures() if each[1][place] == 0)
     assert check(with_signature(signature, text)).claims == CLAIMS
@@ -147,7 +147,7 @@ def test_any_subset_in_any_order() -> None:
 # What a caller relies on
 
 
-def test_now():
+def test_a_credential_is_judged_now_or_at_the_time_that_is_given():
     """By default the time of the call; an aware time means the same instant in every zone."""
     assert check(credential(exp=2**33, iat=1), now=None).claims == CLAIMS
     assert rejection(credential(exp=1_700_000_000), now=None) is R.PAYLOAD_EXPIRED
@@ -159,7 +159,7 @@ def test_now():
     assert rejection(text, now=here + timedelta(seconds=1)) is R.PAYLOAD_EXPIRED
 
 
-def test_the_callers_mistakes():
+def test_a_callers_mistake_is_no_rejection():
     """No text, a naive time, a leeway that is no duration, expectations that could be swapped."""
     for other in (None, credential().encode(), bytearray(b"a"), 1, [credential()]):
         with pytest.raises(TypeError):
@@ -261,7 +261,7 @@ def test_claims_cannot_be_changed(verified, change):
     assert verified.claims_as_json() == NESTED
 
 
-def test_claims_as_json(verified):
+def test_claims_are_plain_json_and_the_credential_cannot_be_pickled(verified):
     """Plain JSON comes fresh each time; the credential itself goes into no cache and no task."""
     with pytest.raises(TypeError):
         pickle.dumps(verified)
@@ -271,7 +271,7 @@ def test_claims_as_json(verified):
     assert verified.claims_as_json() == NESTED
 
 
-def test_repr_names_nobody():
+def test_the_repr_shows_neither_values_nor_the_subject():
     """repr shows the names of the claims, neither their values nor the subject."""
     shown = repr(check(credential()))
     assert not [

@@ -18,7 +18,7 @@ from django_identity.gates import (
     closed_response,
     closed_to,
 )
-from tests.gates.gated import SECRET, AsyncPage, Page, answer_of, async_view, view
+from tests.gates.gated_views import SECRET, AsyncPage, Page, answer_of, async_view, view
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
 

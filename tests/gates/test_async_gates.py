@@ -20,7 +20,7 @@ from django_identity.gates import (
     claims_of,
 )
 from tests.factories import make_user
-from tests.gates.gated import LACKS
+from tests.gates.gated_views import LACKS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
 

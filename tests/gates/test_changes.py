@@ -13,11 +13,11 @@ from django.urls import URLResolver, clear_url_caches, path
 from django.urls.resolvers import RoutePattern
 
 from django_identity.gates import claim_required, kyc_level_required, site_map
-from tests.gates import changing, mapped
-from tests.gates.gated import adult, async_view, view
-from tests.gates.ways import WAYS, handled
+from tests.gates import mapped_urls, replaced_urls
+from tests.gates.gated_views import adult, async_view, view
+from tests.gates.ways_to_gate import WAYS, handled
 
-pytestmark = pytest.mark.urls("tests.gates.changing")
+pytestmark = pytest.mark.urls("tests.gates.replaced_urls")
 
 Change = Callable[[list[Any]], None]
 
@@ -27,7 +27,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Change:
     """Gives the site other URL patterns."""
 
     def change(patterns: list[Any]) -> None:
-        monkeypatch.setattr(changing, "urlpatterns", patterns)
+        monkeypatch.setattr(replaced_urls, "urlpatterns", patterns)
         clear_url_caches()
 
     return change
@@ -143,11 +143,14 @@ def test_the_change_says_both_demands(site: Change, stored: Path) -> None:
     code, said = run("--diff", stored)
     lines = said.splitlines()
     assert code == 1
-    assert lines[0] == "opened    /a/  tests.gates.ways.Door  POST age_over_18 -> open"
-    assert lines[1] == "stricter  /b/  tests.gates.gated.view  level_2 -> level_3"
+    assert (
+        lines[0]
+        == "opened    /a/  tests.gates.ways_to_gate.Door  POST age_over_18 -> open"
+    )
+    assert lines[1] == "stricter  /b/  tests.gates.gated_views.view  level_2 -> level_3"
 
 
-UNREAD = mapped.AsksNothing.as_view()
+UNREAD = mapped_urls.AsksNothing.as_view()
 BROKEN = URLResolver(RoutePattern("a/"), "tests.gates.broken_urls")
 NOT_READ = {
     "now": ([path("a/", adult(view))], [path("a/", UNREAD)]),
@@ -247,5 +250,5 @@ def test_the_stored_file_names_its_version_and_its_blind_spots(
     site([path("a/", adult(view))])
     store(stored)
     written = json.loads(stored.read_text("utf-8"))
-    assert (written["version"], written["urlconf"]) == (1, "tests.gates.changing")
+    assert (written["version"], written["urlconf"]) == (1, "tests.gates.replaced_urls")
     assert written["not_seen"] == list(site_map.never_seen())

@@ -142,7 +142,7 @@ def test_a_stored_demand_is_read_as_it_was(demand: Demand) -> None:
     assert from_json(as_json(demand)) == demand
 
 
-def test_many_alternatives() -> None:
+def test_hundreds_of_alternatives_are_compared_at_once() -> None:
     """A permission for each country of the world is compared in no time."""
     world = [f"C{number}" for number in range(250)]
     one_by_one = some([lives_in(country) for country in world])

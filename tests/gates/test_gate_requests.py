@@ -17,8 +17,8 @@ from django_identity.api.permissions import HasKycLevel
 from django_identity.gates import kyc_level_required
 from django_identity.models import LinkedIdentity
 from tests.factories import make_identity, make_user
-from tests.gates import gated
-from tests.gates.gated import (
+from tests.gates import gated_views
+from tests.gates.gated_views import (
     LACKS,
     SECRET,
     AsyncPage,
@@ -28,20 +28,11 @@ from tests.gates.gated import (
     verified,
     view,
 )
+from tests.problems import MEMBERS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
 
 JSON, PROBLEM = "application/json", "application/problem+json"
-MEMBERS = {
-    "type",
-    "title",
-    "status",
-    "code",
-    "detail",
-    "missing",
-    "recovery",
-    "reference",
-}
 LOGIN_REQUIRED = "django.contrib.auth.middleware.LoginRequiredMiddleware"
 on_strict_site = override_settings(MIDDLEWARE=[*settings.MIDDLEWARE, LOGIN_REQUIRED])
 
@@ -68,7 +59,7 @@ urlpatterns = [
             Endpoint.as_view(permission_classes=[HasKycLevel("level_2") | IsAdminUser])
         ),
     ),
-    *gated.urlpatterns,
+    *gated_views.urlpatterns,
 ]
 #: The gate of each view that is asked first.
 PAGES = {"decorators": "age_over_18", "async-decorators": "age_over_18", "classes": "age_over_18",

@@ -16,7 +16,7 @@ from django_identity.gates import (
 )
 from django_identity.models import LinkedIdentity
 from tests.factories import again, make_claim, make_identity, make_user
-from tests.gates.gated import SECRET, AsyncPage, Page, answer_of, async_view, view
+from tests.gates.gated_views import SECRET, AsyncPage, Page, answer_of, async_view, view
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -98,7 +98,7 @@ def test_a_code_says_a_level_and_proves_no_claim() -> None:
     assert offer not in answer_of(by_claim, user).content
 
 
-def test_a_callable_decides(user: User) -> None:
+def test_a_callable_answers_for_a_closed_gate(user: User) -> None:
     """For every asker, and hears why the gate is closed."""
     heard: list[Closed] = []
 

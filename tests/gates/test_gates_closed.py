@@ -26,7 +26,7 @@ from django_identity.gates import (
 )
 from django_identity.models import LinkedIdentity, StoredClaim
 from tests.factories import again, make_claim, make_identity, make_user
-from tests.gates.gated import (
+from tests.gates.gated_views import (
     ASKED,
     LACKS,
     SECRET,

@@ -23,14 +23,14 @@ from django_identity.testing.clock import Clock
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_user
 from tests.fake_service import FakeService
-from tests.gates.asking import PART, Papers
-from tests.gates.gated import Endpoint, answer_of, view
+from tests.gates.gated_views import Endpoint, answer_of, view
+from tests.gates.scope_and_step_up_urls import PART, Papers
 from tests.sign_in import come_back, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.urls("tests.gates.asking"),
+    pytest.mark.urls("tests.gates.scope_and_step_up_urls"),
 ]
 
 SCOPE = "documents:read"
@@ -152,7 +152,9 @@ def test_what_keeps_it_closed(browser: Client, service: FakeService, said: str) 
     assert browser.get("/").content
 
 
-def test_taken_back_alone(browser: Client, service: FakeService) -> None:
+def test_a_scope_that_is_taken_back_closes_its_gate_alone(
+    browser: Client, service: FakeService
+) -> None:
     """A refresh that answers with fewer scopes closes the gate, and nothing else."""
     come_back(browser, asked_of_the_service(browser)[0])
     identity = LinkedIdentity.objects.get()

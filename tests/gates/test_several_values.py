@@ -20,7 +20,7 @@ from django_identity.models import StoredClaim
 from django_identity.policy import IdentityPolicy
 from django_identity.texts.labels import in_words
 from tests.factories import again
-from tests.gates.gated import (
+from tests.gates.gated_views import (
     SECRET,
     Endpoint,
     Page,

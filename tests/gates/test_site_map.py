@@ -22,11 +22,11 @@ from django_identity.gates import (
 )
 from django_identity.gates.demands import describe
 from django_identity.gates.site_map import addresses, with_answers
-from tests.gates import changing, mapped
-from tests.gates.gated import Endpoint, Page, adult, answer_of, async_view, view
-from tests.gates.ways import Chosen, Hurried, Lenient, ShortCut
+from tests.gates import mapped_urls, replaced_urls
+from tests.gates.gated_views import Endpoint, Page, adult, answer_of, async_view, view
+from tests.gates.ways_to_gate import Chosen, Hurried, Lenient, ShortCut
 
-pytestmark = pytest.mark.urls("tests.gates.mapped")
+pytestmark = pytest.mark.urls("tests.gates.mapped_urls")
 
 
 def listed(*options: Any) -> list[str]:
@@ -86,7 +86,7 @@ def test_a_class_between_two_mixins() -> None:
     assert [str(gate) for gate in Sandwich().gates()] == ["age_over_18", "level_2"]
 
 
-def test_each_gate_once() -> None:
+def test_a_list_of_gates_has_each_gate_once() -> None:
     """A list of gates has no gate twice."""
     assert [str(gate) for gate in site_map.gates()] == [
         "age_over_18, country_resident=NG", "level_2", "age_over_18", "unique_human",
@@ -94,15 +94,15 @@ def test_each_gate_once() -> None:
     ]  # fmt: skip
 
 
-def test_the_list() -> None:
+def test_the_list_names_what_is_open_or_unreadable() -> None:
     """What could not be read may be open; its error is named by its class alone."""
-    open_view = "tests.gates.gated.view"
+    open_view = "tests.gates.gated_views.view"
     asked = "((age_over_18 & country_resident=NG) | tell()) (tell)"
     assert listed()[1] == f"/one/  {open_view}  {asked}"
     assert listed("--open")[:5] == [
         f"/  {open_view}  open",
-        "/nameless/  tests.gates.mapped.Nameless  open",
-        "/nothing/  tests.gates.mapped.AsksNothing  ImproperlyConfigured",
+        "/nameless/  tests.gates.mapped_urls.Nameless  open",
+        "/nothing/  tests.gates.mapped_urls.AsksNothing  ImproperlyConfigured",
         "/broken/    LookupError",
         rf"/^old/(?P<number>\d+)/$  {open_view}  open",
     ]
@@ -119,7 +119,7 @@ def test_another_application_is_named(site: Any) -> None:
 def test_every_list_ends_with_what_no_map_sees() -> None:
     """A list that is silent about its blind spots reads like a promise."""
     blind_spots = [f"not seen: {each}" for each in site_map.never_seen()]
-    assert "URLconfs beside tests.gates.mapped" in blind_spots[-1]
+    assert "URLconfs beside tests.gates.mapped_urls" in blind_spots[-1]
     for options in ((), ("--open",)):
         assert listed(*options)[-len(blind_spots) :] == blind_spots
 
@@ -156,7 +156,7 @@ class Raises(Page):
 OWN_CODE = {
     "get_permissions": (Chosen.as_view(), "Chosen.get_permissions() (forbid)"),
     "a dispatch": (
-        type("Door", (ShortCut, mapped.Adults), {}).as_view(),
+        type("Door", (ShortCut, mapped_urls.Adults), {}).as_view(),
         "(age_over_18 | ShortCut.dispatch()) (redirect)",
     ),
     "an initial": (
@@ -174,10 +174,10 @@ OWN_CODE = {
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Any:
-    settings.ROOT_URLCONF = "tests.gates.changing"
+    settings.ROOT_URLCONF = "tests.gates.replaced_urls"
 
     def change(*patterns: Any) -> None:
-        monkeypatch.setattr(changing, "urlpatterns", list(patterns))
+        monkeypatch.setattr(replaced_urls, "urlpatterns", list(patterns))
         clear_url_caches()
 
     return change
@@ -250,10 +250,10 @@ UNUSUAL = {
     "lambda": lambda request: None,
     "partial": partial(view, page=1),
     "nested partials": partial(partial(partial(view))),
-    "instance": mapped.Nameless(),
-    "bound method": mapped.Nameless().__call__,
+    "instance": mapped_urls.Nameless(),
+    "bound method": mapped_urls.Nameless().__call__,
     "built-in": len,
-    "class": mapped.Nameless,
+    "class": mapped_urls.Nameless,
     "async": async_view,
     "raises when made": Raises.as_view(),
 }

@@ -16,7 +16,7 @@ from tests.sign_in import begin, come_back, sign_in
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.urls("tests.gates.asking"),
+    pytest.mark.urls("tests.gates.scope_and_step_up_urls"),
 ]
 
 FACES = ("/payout/", "/payout/async/", "/payout/class/", "/payout/api/")
@@ -81,7 +81,9 @@ def test_other_browsers_and_other_people_do_not_count(
     assert not is_open(other)
 
 
-def test_two_tabs(browser: Client, identity_clock: Clock) -> None:
+def test_two_tabs_each_return_to_their_own_page(
+    browser: Client, identity_clock: Clock
+) -> None:
     identity_clock.advance(minutes=11)
     first, second = begin(browser, "/payout/?tab=1"), begin(browser, "/payout/?tab=2")
     assert come_back(browser, second)["Location"] == "/payout/?tab=2"
@@ -105,7 +107,9 @@ def test_a_session_key_that_somebody_else_knows_is_not_confirmed(
     assert not is_open(thief)
 
 
-def test_what_confirms_nobody(browser: Client, identity_clock: Clock) -> None:
+def test_a_replayed_or_refused_callback_confirms_nobody(
+    browser: Client, identity_clock: Clock
+) -> None:
     """A callback that is opened again, a refusal, and a session that ended meanwhile."""
     first = begin(browser)
     come_back(browser, first)
@@ -120,7 +124,9 @@ def test_what_confirms_nobody(browser: Client, identity_clock: Clock) -> None:
     assert not is_open(browser)
 
 
-def test_signed_cookies(browser: Client, settings: Any) -> None:
+def test_a_cookie_from_before_the_sign_in_opens_nothing(
+    browser: Client, settings: Any
+) -> None:
     """A cookie from before the sign-in opens nothing."""
     settings.SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
     browser = Client()
@@ -191,7 +197,9 @@ def test_gates_of_two_applications_are_open_together(
     assert closed_to(Gate(minutes=10), user, session=thief.session) is not None
 
 
-def test_htmx(browser: Client, identity_clock: Clock) -> None:
+def test_an_htmx_part_leads_to_the_confirmation_and_back(
+    browser: Client, identity_clock: Clock
+) -> None:
     """A part of a page leads to the page that confirms, and back to the site's page it is in."""
     identity_clock.advance(minutes=11)
     pages = {

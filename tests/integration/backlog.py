@@ -16,7 +16,7 @@ from tests.factories import sealed
 
 
 def make_backlog(size: int) -> None:
-    """Identities that are due, with tokens of the stand-in that are too old."""
+    """Identities that are due, with tokens of the counting service that are too old."""
     now = timezone.now()
     # Each is read again, because MySQL returns no keys of what is inserted.
     User.objects.bulk_create(User(username=f"waiting-{n}") for n in range(size))

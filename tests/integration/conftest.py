@@ -11,7 +11,7 @@ from django.test import override_settings
 from tests import concurrency
 from tests.deliveries import SECRET
 from tests.fake_service import FakeService
-from tests.integration.stand_in import StandIn, setting
+from tests.integration.counting_service import CountingService, setting
 from tests.integration.workers import Workers
 from tests.lifecycle.conftest import celery_app
 
@@ -26,15 +26,15 @@ def site(service: FakeService, settings: Any) -> FakeService:
 
 
 @pytest.fixture
-def stand_in() -> Iterator[StandIn]:
-    running = StandIn(delay=ANSWERS_AFTER)
+def counting_service() -> Iterator[CountingService]:
+    running = CountingService(delay=ANSWERS_AFTER)
     with override_settings(DJANGO_IDENTITY={"default": setting(running.origin)}):
         yield running
     running.close()
 
 
 @pytest.fixture
-def workers(stand_in: StandIn, tmp_path: Path) -> Iterator[Workers]:
+def workers(counting_service: CountingService, tmp_path: Path) -> Iterator[Workers]:
     queue, broker_url = f"identity-tests-{os.getpid()}", os.environ["CELERY_BROKER_URL"]
     held = Workers(
         {**concurrency.shared(), "WORKER_QUEUE": queue}, tmp_path / "workers.log"

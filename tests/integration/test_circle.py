@@ -56,7 +56,9 @@ def post(client: httpx.Client, path: str, **fields: str) -> httpx.Response:
 
 @pytest.mark.parametrize("person", ["", "run_out", "revoked", "withdrawn", "unlinked"])
 @pytest.mark.parametrize("path", ["/adults/", "/residents/", "/api/circles/"])
-def test_circles_are_closed(site: Site, person: str, path: str) -> None:
+def test_nobody_enters_a_circle_without_its_proof(
+    site: Site, person: str, path: str
+) -> None:
     """Nobody without a proof that holds gets in, by page or by API."""
     with window(site, person) as client:
         assert client.get(path, headers=JSON).status_code in (401, 403)
@@ -144,7 +146,9 @@ def is_ours(answer: httpx.Response, status: int, words: str, language: str) -> N
 
 
 @pytest.mark.parametrize("language", SAID)
-def test_a_wrong_address(site: Site, language: str) -> None:
+def test_error_pages_are_the_sites_own_in_each_language(
+    site: Site, language: str
+) -> None:
     """In the frame of the site, with the way back; and a form without its token, in words."""
     with window(site, "proven") as client:
         client.headers["Accept-Language"] = language

@@ -30,8 +30,8 @@ from tests.databases import on_postgresql
 from tests.factories import make_claim, make_identity, make_user, unsealed
 from tests.fake_service import FakeService
 from tests.integration.backlog import make_backlog
-from tests.integration.stand_in import StandIn
-from tests.lifecycle.held import expired, stored
+from tests.integration.counting_service import CountingService
+from tests.lifecycle.grants import expired, stored
 from tests.sandbox.receiver import until
 from tests.snippets import module_of
 
@@ -88,14 +88,16 @@ def test_storing_waits_for_the_database(
 
 
 @pytest.mark.server
-def test_a_message_of_refreshes_loses_nothing(stand_in: StandIn, cut: Cut) -> None:
+def test_a_message_of_refreshes_loses_nothing(
+    counting_service: CountingService, cut: Cut
+) -> None:
     """Away for 15 seconds while a worker is at it: what was got is stored, the rest due.
 
     Every refresh token is presented once, no row is failed, and the next message does the rest.
     """
-    stand_in.delay = 0.2
+    counting_service.delay = 0.2
     make_backlog(PEOPLE)
-    cutter = threading.Thread(target=cut_amid_refreshes, args=(stand_in, cut))
+    cutter = threading.Thread(target=cut_amid_refreshes, args=(counting_service, cut))
     cutter.start()
     with suppress(DatabaseError, InterfaceError):
         upkeep.refetch_for_a_minute("default")
@@ -108,7 +110,7 @@ def test_a_message_of_refreshes_loses_nothing(stand_in: StandIn, cut: Cut) -> No
     TokenGrant.objects.update(lease_until=None, retry_at=None)
     upkeep.refetch_for_a_minute("default")
     presented = Counter(
-        call.about for call in stand_in.seen if call.endpoint == "token"
+        call.about for call in counting_service.seen if call.endpoint == "token"
     )
     assert presented == {f"rt-0-waiting-{number}": 1 for number in range(PEOPLE)}
     assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
@@ -120,7 +122,7 @@ def test_a_message_of_refreshes_loses_nothing(stand_in: StandIn, cut: Cut) -> No
         assert (kept, grant.generation) == (f"rt-1-{grant.identity.subject}", 2)
 
 
-def cut_amid_refreshes(service: StandIn, cut: Cut) -> None:
+def cut_amid_refreshes(service: CountingService, cut: Cut) -> None:
     """While the service has refresh tokens in its hands; returns when the database is back."""
     until(lambda: len(service.seen) >= 2)
     cut(AWAY_SECONDS).join()

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django_identity.lifecycle import upkeep
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.integration.backlog import make_backlog
-from tests.integration.stand_in import Seen, StandIn
+from tests.integration.counting_service import CountingService, Seen
 from tests.integration.workers import PATIENCE, Workers
 
 pytestmark = [
@@ -41,7 +41,7 @@ GRANT = ("grant__lease_until", "grant__retry_at", "grant__generation")
 class Story:
     """What happened while workers were killed."""
 
-    service: StandIn
+    service: CountingService
     workers: Workers
 
     def spent_twice(self) -> list[tuple[Seen, Seen]]:
@@ -59,7 +59,7 @@ class Story:
         ]
 
     def evidence(self) -> str:
-        """For the message of an assertion. The tokens are the stand-in's: a number and a name."""
+        """For the message of an assertion. Its tokens are a number and a name."""
         is_left = ~Q(last_error="") | Q(refetch_due_at__lte=timezone.now())
         rows = LinkedIdentity.objects.filter(is_left).values(
             "subject", "last_error", *GRANT
@@ -115,11 +115,11 @@ def wait_until_quiet(story: Story) -> None:
 
 
 def test_killed_workers_spend_no_token_twice_and_leave_nobody_behind(
-    stand_in: StandIn, workers: Workers
+    counting_service: CountingService, workers: Workers
 ) -> None:
     """A refresh token is sent again only after the process that had sent it was killed."""
     make_backlog(IDENTITIES)
-    story = Story(stand_in, workers)
+    story = Story(counting_service, workers)
     workers.start()
     upkeep.run_with_workers()
     kill_while_they_work(story)

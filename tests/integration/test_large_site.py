@@ -9,10 +9,10 @@ from django.urls import clear_url_caches, path
 
 from django_identity.gates import site_map
 from django_identity.gates.changes import Verdict, changes, map_as_json, map_from_json
-from tests.gates import changing
-from tests.gates.gated import adult, view
+from tests.gates import replaced_urls
+from tests.gates.gated_views import adult, view
 
-pytestmark = pytest.mark.urls("tests.gates.changing")
+pytestmark = pytest.mark.urls("tests.gates.replaced_urls")
 
 
 def patterns(door: Any) -> list[Any]:
@@ -26,7 +26,7 @@ def patterns(door: Any) -> list[Any]:
 
 
 def mapped(monkeypatch: pytest.MonkeyPatch, door: Any) -> list[site_map.Address]:
-    monkeypatch.setattr(changing, "urlpatterns", patterns(door))
+    monkeypatch.setattr(replaced_urls, "urlpatterns", patterns(door))
     clear_url_caches()
     return list(site_map.addresses())
 

@@ -17,7 +17,7 @@ from django_identity.service.answers import TokenAnswer
 from tests import concurrency
 from tests.factories import make_identity, make_user, sealed
 from tests.fake_service import FakeService, answer
-from tests.lifecycle.held import announced, expired, stored
+from tests.lifecycle.grants import announced, expired, stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,7 +32,7 @@ def test_two_hundred_callers_lead_to_one_refresh(
 ) -> None:
     """Two hundred callers at once, in four processes, cost one call and all get its token."""
     expired(identity)
-    target = "tests.lifecycle.crowd_calls:access_token"
+    target = "tests.lifecycle.process_calls:access_token"
     # The crowd keeps the machine busy: the service is given time to be heard.
     with override_settings(DJANGO_IDENTITY={"default": service.settings(TIMEOUT=60)}):
         processes = [
@@ -91,7 +91,7 @@ def test_a_worker_killed_at_any_point_leaves_a_row_that_can_be_used(
     """The token is presented again only if its answer was lost with the worker."""
     expired(identity)
     service.token = {"refresh_token": "rt-next"}
-    target = "tests.lifecycle.crowd_calls:killed_access_token"
+    target = "tests.lifecycle.process_calls:killed_access_token"
     killed = concurrency.start(target, identity.pk, moment, number)
     assert killed.exit_code() == -signal.SIGKILL
     sent = list(service.refresh_tokens)
@@ -111,7 +111,7 @@ def test_an_answer_lost_with_its_worker_ends_in_renewal_at_a_strict_service(
 ) -> None:
     """Where a token is taken once and never again, the person is asked, and nothing crashes."""
     expired(identity)
-    target = "tests.lifecycle.crowd_calls:killed_access_token"
+    target = "tests.lifecycle.process_calls:killed_access_token"
     concurrency.start(target, identity.pk, "before", 2).exit_code()
     TokenGrant.objects.update(lease_until=timezone.now())
     with announced() as heard, pytest.raises(ReauthorizationNeeded):

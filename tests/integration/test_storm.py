@@ -21,7 +21,7 @@ from django_identity.models import ErasureReceipt, WebhookEvent
 from tests import concurrency
 from tests.deliveries import event_body
 from tests.integration import storm
-from tests.integration.web import Web, deliver
+from tests.integration.gunicorn_server import GunicornServer, deliver
 from tests.sandbox.receiver import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,7 +62,7 @@ def test_a_killed_process_loses_nothing_and_repeats_nothing() -> None:
     storm.clear()
     storm.people(BEGAN_AT)
     answers: Counter[int | None] = Counter()
-    with Web() as web, ThreadPoolExecutor(SENDERS) as pool:
+    with GunicornServer() as web, ThreadPoolExecutor(SENDERS) as pool:
         sending = [
             pool.submit(send, web, body, answers) for body in storm.shuffled(bodies)
         ]
@@ -89,7 +89,7 @@ def stream(count: int) -> list[bytes]:
     return storm.in_order(count - len(requests), BEGAN_AT) + requests
 
 
-def send(web: Web, body: bytes, answers: Counter[int | None]) -> None:
+def send(web: GunicornServer, body: bytes, answers: Counter[int | None]) -> None:
     """Until it is acknowledged."""
 
     def is_acknowledged() -> bool:
@@ -103,7 +103,7 @@ def send(web: Web, body: bytes, answers: Counter[int | None]) -> None:
 
 
 def kill_at_random(
-    web: Web, answers: Counter[int | None], *, deliveries: int, kills: int
+    web: GunicornServer, answers: Counter[int | None], *, deliveries: int, kills: int
 ) -> None:
     """Kill it so many times, each in the middle of something."""
     dice = random.Random()

@@ -26,7 +26,7 @@ from django_identity.sandbox.switches import ALL
 from django_identity.service import ServiceClient
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
 from tests.factories import again, make_user
-from tests.lifecycle.refetching import refetched
+from tests.lifecycle.refetches import refetched
 from tests.views.connect.pages import browser_of, hand_in, page_of
 
 SCOPES = ("profile:read", "kyc:read", "claims:read")

@@ -15,7 +15,7 @@ from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.views.webhook import webhook
 from tests.deliveries import event_body, signed
 from tests.factories import make_identity, make_user
-from tests.integration.web import HOST, PATIENCE, Web, deliver
+from tests.integration.gunicorn_server import HOST, PATIENCE, GunicornServer, deliver
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,7 +25,7 @@ LIMIT = 256 * 1024
 @pytest.fixture(scope="module")
 def gunicorn(django_db_setup: None) -> Iterator[int]:
     """The port at which it serves."""
-    with Web() as web:
+    with GunicornServer() as web:
         yield web.port
 
 

@@ -13,7 +13,7 @@ from django_identity.lifecycle import upkeep
 from django_identity.models import ErasureReceipt, LinkedIdentity
 from tests.deliveries import SECRET, event_body, post
 from tests.integration.backlog import make_backlog
-from tests.integration.stand_in import StandIn, setting
+from tests.integration.counting_service import CountingService, setting
 from tests.integration.workers import PATIENCE, Workers
 
 pytestmark = [
@@ -39,14 +39,14 @@ def wait_until(holds: Callable[[], bool], workers: Workers) -> None:
 
 @pytest.mark.parametrize("pool", [("--pool", "prefork", "--concurrency", "2"), THREADS])
 def test_a_clean_stop_leaves_nothing_half_done(
-    stand_in: StandIn, workers: Workers, pool: tuple[str, ...]
+    counting_service: CountingService, workers: Workers, pool: tuple[str, ...]
 ) -> None:
     """Long before the minute of a message is over; all other rows are due in five minutes."""
-    stand_in.delay, workers.size, workers.pool = 1.0, 1, pool
+    counting_service.delay, workers.size, workers.pool = 1.0, 1, pool
     make_backlog(80)
     upkeep.run_with_workers()
     workers.start()
-    wait_until(lambda: len(stand_in.seen) > 4, workers)
+    wait_until(lambda: len(counting_service.seen) > 4, workers)
     workers.stop()
     finished = LinkedIdentity.objects.exclude(credential_issued_at=None).count()
     # Four messages, two seconds a row: who does not hear of the end finishes all of them.
@@ -55,17 +55,17 @@ def test_a_clean_stop_leaves_nothing_half_done(
     assert (
         LinkedIdentity.objects.filter(refetch_due_at__lte=soon).count() == 80 - finished
     )
-    assert len(stand_in.seen) == 2 * finished
+    assert len(counting_service.seen) == 2 * finished
 
 
 def test_an_erasure_does_not_wait_for_a_backlog(
-    stand_in: StandIn, workers: Workers, settings: Any
+    counting_service: CountingService, workers: Workers, settings: Any
 ) -> None:
     """It waits for the rows of a minute at most, with one worker of eight threads."""
     settings.DJANGO_IDENTITY = {
-        "default": setting(stand_in.origin, WEBHOOK_SECRETS=[SECRET])
+        "default": setting(counting_service.origin, WEBHOOK_SECRETS=[SECRET])
     }
-    stand_in.delay, workers.size, workers.pool = 0.02, 1, THREADS
+    counting_service.delay, workers.size, workers.pool = 0.02, 1, THREADS
     make_backlog(BACKLOG + 1)
     person = LinkedIdentity.objects.earliest("pk")
     LinkedIdentity.objects.filter(pk=person.pk).update(refetch_due_at=None)

@@ -1,6 +1,6 @@
 """The Celery app of a site whose workers get killed (``celery -A tests.integration.worker_app``).
 
-Each process calls the stand-in under its own number, so that the stand-in's list of
+Each process calls the counting service under its own number, so that the service's list of
 calls says which process made them.
 """
 
@@ -13,7 +13,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from tests import concurrency
-from tests.integration.stand_in import setting
+from tests.integration.counting_service import setting
 
 app = Celery("site", broker=os.environ["CELERY_BROKER_URL"])
 app.conf.task_default_queue = os.environ["WORKER_QUEUE"]

@@ -14,12 +14,12 @@ from django.contrib.auth.models import User
 from django_identity import conf
 from django_identity.lifecycle import (
     connect,
+    disconnecting,
     events,
     sessions,
     sign_in,
     tokens,
     upkeep,
-    withdrawal,
 )
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity, WebhookEvent
@@ -67,8 +67,8 @@ def signs_in(
     callback = sign_in.Callback(state, code)
     done = sign_in.complete(application, callback, browser_key=BROWSER_KEY, user=user)
     mark = ""
-    if done.linked.session is not None:
-        mark = sessions.mark_of(done.linked.session)
+    if done.linked.session_identity is not None:
+        mark = sessions.mark_of(done.linked.session_identity)
     arrived = Arrived(alias, subject, approved_at, done.linked.user.pk, mark)
     run.facts["arrived"].append(arrived)
     return "signed in"
@@ -87,7 +87,7 @@ def enters_code(run: Run) -> str:
 
 def disconnects(run: Run) -> str:
     run.acts("disconnects")
-    if withdrawal.leave(_user(run), application=conf.application()):
+    if disconnecting.leave(_user(run), application=conf.application()):
         _end_sessions(run)
     return "disconnected"
 

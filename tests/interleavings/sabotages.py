@@ -62,7 +62,7 @@ def lease_is_ignored() -> AbstractContextManager[object]:
 
 def generation_is_not_compared() -> AbstractContextManager[object]:
     return mock.patch.object(
-        tokens, "_same", lambda grant: TokenGrant.objects.filter(pk=grant.pk)
+        tokens, "_unchanged", lambda grant: TokenGrant.objects.filter(pk=grant.pk)
     )
 
 

@@ -11,7 +11,7 @@ from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredC
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService
-from tests.lifecycle.refetching import refetched
+from tests.lifecycle.refetches import refetched
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 

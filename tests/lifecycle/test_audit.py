@@ -138,7 +138,9 @@ def test_a_session_in_a_table(person: audit.Known) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_caches_in_tables(person: audit.Known, settings: Any) -> None:
+def test_caches_in_tables_are_searched_and_unreadable_ones_named(
+    person: audit.Known, settings: Any
+) -> None:
     """One that cannot be read is said."""
     backend = "django.core.cache.backends.db.DatabaseCache"
     tables = {"pages": "cached_pages", "lost": "no_table"}
@@ -202,7 +204,9 @@ def test_a_huge_value_is_said(
     assert findings.unread["leaky.Copy.data"] == "1 too long"
 
 
-def test_many_rows(person: audit.Known, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_rows_than_are_read_at_once_are_searched(
+    person: audit.Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(audit, "ROWS_AT_ONCE", 2)
     for _ in range(5):
         HistoricalUser.objects.create(first_name="-", email=ADDRESS)

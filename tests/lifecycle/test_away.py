@@ -13,8 +13,8 @@ from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import LinkedIdentity
 from django_identity.testing.clock import Clock
 from tests.fake_service import FakeService, html
-from tests.lifecycle.key_origin import time_passes
-from tests.lifecycle.refetching import answer_everybody, make_due
+from tests.lifecycle.published_keys import time_passes
+from tests.lifecycle.refetches import answer_everybody, make_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -22,8 +22,8 @@ from django_identity.requirements import RequiredClaim
 from tests.credentials import issuer
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import REJECTED, FakeService, html, http
-from tests.lifecycle.held import announced
-from tests.lifecycle.refetching import refetched
+from tests.lifecycle.grants import announced
+from tests.lifecycle.refetches import refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -209,6 +209,28 @@ def test_a_revoked_claim_counts_again_only_by_a_later_credential(
         service.payload["iat"] = issued_at
         assert refetched(row()) is Refetched.STORED
         assert held() == {"age_over_18": counts}
+
+
+@pytest.mark.parametrize("changes", [{}, {"credential": None}], ids=["usable", "not"])
+def test_a_list_that_revokes_is_later_than_the_credential_that_is_stored(
+    service: FakeService, changes: dict[str, Any]
+) -> None:
+    """Though the service's clock is ahead: an older answer from a cache proves nothing again."""
+    issued_at = int(time.time()) + 240
+    service.payload["iat"] = issued_at
+    assert refetched(row()) is Refetched.STORED
+    with_claims(service, revoked=("age_over_18",), **changes)
+    refetched(row())
+    assert held() == {"age_over_18": False}
+
+    with_claims(service)
+    assert refetched(row()) is Refetched.STORED
+    assert held() == {"age_over_18": False}
+
+    service.payload["iat"] = issued_at + 1
+    with_claims(service)
+    assert refetched(row()) is Refetched.STORED
+    assert held() == {"age_over_18": True}
 
 
 def test_a_claim_ends_with_what_ends_first(service: FakeService) -> None:

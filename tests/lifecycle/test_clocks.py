@@ -22,7 +22,7 @@ from tests.factories import (
     make_user,
 )
 from tests.fake_service import FakeService
-from tests.lifecycle.refetching import refetched
+from tests.lifecycle.refetches import refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

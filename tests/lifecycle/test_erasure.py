@@ -128,7 +128,9 @@ def make_due() -> None:
 
 
 @pytest.mark.parametrize("name", ["data.deletion_requested", "user_deleted"])
-def test_nothing_is_left(service: FakeService, settings: Any, name: str) -> None:
+def test_nothing_that_was_ever_known_is_left(
+    service: FakeService, settings: Any, name: str
+) -> None:
     """The whole database is searched for everything that was ever known, the subject included."""
     browser = lived(service, settings)
     known = [value for value in PERSONAL if value in whole_database()]
@@ -457,7 +459,7 @@ def test_an_account_that_goes_takes_its_other_identities(
         ({}, True, Deleting, ""),
     ],
 )  # fmt: skip
-def test_which_accounts_stay(
+def test_an_account_stays_if_it_is_older_privileged_or_kept_by_policy(
     settings: Any, fields: dict[str, bool], made: bool, policy: type, kept: str
 ) -> None:
     """And the receipt says so; the data about the identity goes in any case."""

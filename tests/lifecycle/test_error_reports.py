@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection
+from django.test import Client
 from django.utils import timezone
 from django.views.debug import ExceptionReporter
 
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import refetch, tokens
 from django_identity.models import LinkedIdentity
+from django_identity.policy import IdentityPolicy
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import FakeService, answer, http
+from tests.sign_in import sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -146,3 +149,17 @@ def test_a_refetch_that_cannot_be_stored_shows_no_credential(
     assert "refetch.py" in shown
     secrets = (HELD, *SENT, credential, *credential.split("~")[:-1])
     assert not [secret for secret in secrets if secret in shown]
+
+
+@pytest.mark.parametrize("method", ["may_sign_up", "new_user_fields", "may_sign_in"])
+def test_a_policy_that_fails_shows_no_person(
+    service: FakeService, client: Client, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """Neither the subject nor the profile, whatever prints the variables."""
+    monkeypatch.setattr(IdentityPolicy, method, lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError) as caught:
+        sign_in(client)
+    shown = collected(caught.value)
+    assert "LinkRequest(" in shown
+    person = ("subject-1", "ada@example.org", "Obi")
+    assert not [text for text in person if text in shown]

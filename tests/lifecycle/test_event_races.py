@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from django_identity.lifecycle import erasure, withdrawal
+from django_identity.lifecycle import disconnecting, erasure
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, WebhookEvent
 from tests.concurrency import at_once
 from tests.deliveries import event_body, post
@@ -74,7 +74,7 @@ def test_revocations_under_all_applications_of_one_account(
 
 
 def disconnected(identity: LinkedIdentity) -> int:
-    return 200 if withdrawal.disconnect(identity) else 404
+    return 200 if disconnecting.disconnect(identity) else 404
 
 
 def erased(identity: LinkedIdentity) -> int:

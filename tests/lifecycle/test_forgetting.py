@@ -22,7 +22,13 @@ from django.urls import reverse
 
 from django_identity import signals
 from django_identity.backends import BACKEND_PATH
-from django_identity.lifecycle import connect, dossier, erasure, withdrawal
+from django_identity.lifecycle import (
+    connect,
+    disconnecting,
+    dossier,
+    erasure,
+    withdrawal,
+)
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent, digest
 from tests.deliveries import SECRET, deliver
@@ -105,7 +111,7 @@ def site_deletes_by_its_proxy(_user: User, identity: LinkedIdentity) -> None:
 
 
 def person_disconnects(_user: User, identity: LinkedIdentity) -> None:
-    withdrawal.disconnect(identity)
+    disconnecting.disconnect(identity)
 
 
 def operator_erases(_user: User, identity: LinkedIdentity) -> None:
@@ -311,7 +317,7 @@ def test_a_site_with_a_user_model_of_its_own_closes_accounts(tmp_path: Path) -> 
         "SITE_FOLDER": str(tmp_path),
         "DJANGO_SETTINGS_MODULE": "tests.sites.custom_user.settings",
     }
-    command = [sys.executable, "-m", "tests.lifecycle.closing"]
+    command = [sys.executable, "-m", "tests.lifecycle.close_accounts"]
     said = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=True
     )

@@ -16,11 +16,11 @@ from django_identity import conf, handlers
 from django_identity.handlers import on_event
 from django_identity.lifecycle import (
     attempts,
+    disconnecting,
     erasure,
     events,
     follow_up,
     upkeep,
-    withdrawal,
 )
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.service.webhooks import Event
@@ -251,7 +251,7 @@ def erase(identity: LinkedIdentity) -> None:
     erasure.erase_account(identity.user)
 
 
-@pytest.mark.parametrize("leave", [erase, withdrawal.disconnect])
+@pytest.mark.parametrize("leave", [erase, disconnecting.disconnect])
 def test_no_handler_runs_after_its_person_has_gone(
     identity: LinkedIdentity, leave: Callable[[LinkedIdentity], object]
 ) -> None:
@@ -451,7 +451,7 @@ def test_no_handler_runs_for_nobody(
     assert calls == []
 
 
-@pytest.mark.parametrize("leave", [erase, withdrawal.disconnect])
+@pytest.mark.parametrize("leave", [erase, disconnecting.disconnect])
 def test_content_is_not_added_to_an_emptied_event(
     register: Register,
     identity: LinkedIdentity,
@@ -518,6 +518,6 @@ def test_emptied_events_that_were_not_applied_stay_due(
     """Nobody else would apply them."""
     stored("claim.revoked")
     LinkedIdentity.objects.update(account_made=False)
-    withdrawal.disconnect(LinkedIdentity.objects.get())
+    disconnecting.disconnect(LinkedIdentity.objects.get())
     upkeep.tend()
     assert WebhookEvent.objects.get().outcome == "ignored"

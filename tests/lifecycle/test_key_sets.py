@@ -29,7 +29,7 @@ from tests.fake_service import (
     silent,
     truncated,
 )
-from tests.lifecycle.key_origin import (
+from tests.lifecycle.published_keys import (
     claims_answer,
     document,
     publish,

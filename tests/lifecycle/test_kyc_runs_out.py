@@ -20,7 +20,7 @@ from django_identity.models import LinkedIdentity, TokenGrant
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_grant, make_identity, make_identity_by_code, make_user
 from tests.fake_service import INVALID_GRANT, REJECTED, FakeService, refusal, serving
-from tests.lifecycle.refetching import all_refetched, refetched
+from tests.lifecycle.refetches import all_refetched, refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

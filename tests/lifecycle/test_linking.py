@@ -107,7 +107,9 @@ def write_rows(
 
 
 @pytest.mark.parametrize("case", DECISIONS, ids=" / ".join)
-def test_the_table_decides(site: FakeService, case: tuple[Arrival, Subject]) -> None:
+def test_each_row_of_the_table_decides_who_may_link(
+    site: FakeService, case: tuple[Arrival, Subject]
+) -> None:
     """Each row of the table, through the pages."""
     arrival, subject = case
     ada, bob = make_user("ada"), make_user("bob")

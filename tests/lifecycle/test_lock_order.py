@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from django_identity.lifecycle import erasure, withdrawal
+from django_identity.lifecycle import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from tests.concurrency import at_once
@@ -47,12 +47,12 @@ def end(act: Callable[[LinkedIdentity], object]) -> None:
         User.objects.all().delete()
 
 
-def test_revocations_at_once() -> None:
+def test_two_revocations_at_once_do_not_deadlock() -> None:
     end(lambda identity: interventions.revoke([identity]))
 
 
-def test_disconnections_at_once() -> None:
-    end(withdrawal.disconnect)
+def test_two_disconnections_at_once_do_not_deadlock() -> None:
+    end(disconnecting.disconnect)
 
 
 def test_deletions_by_the_site_at_once() -> None:

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.exceptions import LinkingRefused
-from django_identity.lifecycle import connect, erasure, withdrawal
+from django_identity.lifecycle import connect, disconnecting, erasure, withdrawal
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
 from django_identity.policy import IdentityPolicy
@@ -138,7 +138,7 @@ def test_a_pending_erasure_of_one_subject_leaves_the_others_alone(
     )
     deliver("data.deletion_requested")
     assert not withdrawal.is_being_erased(other)
-    assert withdrawal.disconnect(other)
+    assert disconnecting.disconnect(other)
 
 
 # The site deletes first

@@ -27,7 +27,7 @@ from django_identity.models import (
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
 from tests.factories import make_identity, make_user, unsealed
-from tests.lifecycle.held import announced
+from tests.lifecycle.grants import announced
 from tests.settings import DJANGO_IDENTITY
 
 pytestmark = pytest.mark.django_db

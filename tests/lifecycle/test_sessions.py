@@ -13,7 +13,7 @@ from django.test import Client, override_settings
 from django.urls import path, reverse
 
 from django_identity.backends import BACKEND_PATH, IdentityBackend
-from django_identity.lifecycle import sessions, withdrawal
+from django_identity.lifecycle import disconnecting, sessions
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, TokenGrant
 from tests import urls
@@ -85,7 +85,7 @@ def test_whatever_ends_a_session_ends_those_of_every_application(
     if how == "revoke":
         interventions.revoke([chosen])
     else:
-        withdrawal.disconnect(chosen)
+        disconnecting.disconnect(chosen)
     assert not is_signed_in(browser)
     assert is_signed_in(session_of(user))
 
@@ -109,7 +109,7 @@ def test_an_ended_session_never_lives_again(
             deliver("consent.revoked")
         elif step == "disconnect":
             for identity in LinkedIdentity.objects.filter(user=user):
-                withdrawal.disconnect(identity)
+                disconnecting.disconnect(identity)
         elif step == "everywhere":
             sessions.end_all(user, application="default")
         else:
@@ -239,7 +239,7 @@ def test_a_session_that_ended_does_not_go_on_without_identity(
     user = make_user()
     identity = make_identity(user, account_made=False)
     browser = session_of(user)
-    withdrawal.disconnect(identity)
+    disconnecting.disconnect(identity)
     assert not is_signed_in(browser)
     assert not is_signed_in(browser)
 
@@ -388,7 +388,7 @@ ENDS: dict[str, Callable[[], object]] = {
     "revoked by an operator": lambda: interventions.revoke(
         LinkedIdentity.objects.filter(application="second")
     ),
-    "disconnected": lambda: withdrawal.disconnect(
+    "disconnected": lambda: disconnecting.disconnect(
         LinkedIdentity.objects.get(application="second")
     ),
     "disabled": lambda: User.objects.update(is_active=False),

@@ -11,7 +11,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from django_identity import signals
-from django_identity.lifecycle import follow_up, withdrawal
+from django_identity.lifecycle import disconnecting, follow_up
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity
 from tests.deliveries import deliver
@@ -113,7 +113,7 @@ def test_a_bond_that_is_taken_away_is_told_once(heard: Heard) -> None:
     """With the user and the application; there is no identity any more."""
     identity = linked(account_made=False)
     user = identity.user
-    assert [withdrawal.disconnect(identity) for _ in range(2)] == [True, False]
+    assert [disconnecting.disconnect(identity) for _ in range(2)] == [True, False]
     assert names(heard) == ["sessions_ended", "identity_unlinked"]
     for _name, told in heard:
         assert (told["user"], told["application"]) == (user, "default")

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from django_identity.gates import claims_of
-from django_identity.lifecycle import upkeep, withdrawal
+from django_identity.lifecycle import disconnecting, upkeep
 from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity
@@ -179,7 +179,7 @@ def revoked_here(user: User) -> None:
 
 
 def disconnected(user: User) -> None:
-    withdrawal.disconnect(LinkedIdentity.objects.get())
+    disconnecting.disconnect(LinkedIdentity.objects.get())
 
 
 FORGETTING: list[tuple[str | None, Callable[[User], object], bool]] = [

@@ -33,7 +33,7 @@ def statements(call: Callable[[], object], *, locks: int) -> int:
     return len(plain) - locks
 
 
-def test_a_callback(service: FakeService) -> None:
+def test_a_callback_costs_a_bounded_number_of_queries(service: FakeService) -> None:
     """One locks identity and user. Four are Django's: the session's three, and the last login.
 
     The started sign-in costs three: read, claimed, completed. The claims two: read, written. The
@@ -64,7 +64,9 @@ def test_a_callback_locks_the_account_with_its_identity(service: FakeService) ->
 
 
 @pytest.mark.parametrize("event_type", sorted(KINDS))
-def test_an_event(handled: Handled, event_type: str) -> None:
+def test_an_event_costs_a_bounded_number_of_queries(
+    handled: Handled, event_type: str
+) -> None:
     """Also of somebody with four claims, tokens and a handler; for nobody it is a few less.
 
     One that takes nothing away costs five with its locks, and so does a rejection.
@@ -79,7 +81,9 @@ def test_an_event(handled: Handled, event_type: str) -> None:
     assert statements(lambda: deliver(event_type, subject="nobody"), locks=2) <= 6
 
 
-def test_a_gated_request(service: FakeService) -> None:
+def test_a_gated_request_costs_a_bounded_number_of_queries(
+    service: FakeService,
+) -> None:
     """The session, the identity with its user, and the claims, behind any number of gates."""
     service.disclosed = CLAIMS
     browser = Client()

@@ -23,7 +23,7 @@ from tests.deliveries import deliver
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.lifecycle.conftest import Handled, celery_app
-from tests.lifecycle.refetching import make_due
+from tests.lifecycle.refetches import make_due
 from tests.sandbox.receiver import until
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -46,7 +46,9 @@ def test_a_later_code_is_a_moment_of_its_own() -> None:
     ]  # fmt: skip
 
 
-def test_it_is_bounded(django_assert_num_queries: Any) -> None:
+def test_a_timeline_has_the_newest_hundred_entries_of_one_person(
+    django_assert_num_queries: Any,
+) -> None:
     """The newest hundred of any number, in one query, and nothing of other people."""
     identity, other = (
         make_identity(make_user()),

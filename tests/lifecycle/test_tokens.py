@@ -48,7 +48,7 @@ from tests.fake_service import (
     silent,
     truncated,
 )
-from tests.lifecycle.held import announced, expired, stored
+from tests.lifecycle.grants import announced, expired, stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -273,6 +273,17 @@ def test_a_disabled_account_gets_no_token(
     assert not TokenGrant.objects.get().needs_reauthorization
     User.objects.update(is_active=True)
     assert access_token_for(identity).reveal() == "at-1"
+
+
+def test_a_hidden_account_gets_no_token(
+    service: FakeService, identity: LinkedIdentity, hiding: None
+) -> None:
+    """As after a soft delete: the row is there, and for the site the person is not."""
+    make_grant(identity, access_expires_at=timezone.now())
+    User.objects.update(last_name="Closed")
+    with pytest.raises(ReauthorizationNeeded):
+        access_token_for(identity)
+    assert service.requests == []
 
 
 # What ends up in the row

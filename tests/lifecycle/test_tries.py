@@ -12,7 +12,7 @@ from django_identity.models import ConnectRedemption, Consent
 from tests.concurrency import at_once
 from tests.factories import make_user
 from tests.fake_service import FakeService
-from tests.lifecycle.redeeming import INVALID, redeem
+from tests.lifecycle.connect_codes import INVALID, redeem
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

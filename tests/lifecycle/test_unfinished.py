@@ -264,3 +264,43 @@ def test_a_stop_ends_it() -> None:
     left(sign_up_account())
     unfinished.take_back_old(stop=lambda: True)
     assert LinkedIdentity.objects.exists()
+
+
+@pytest.fixture
+def soft_deletes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user model whose ``delete`` keeps the row, which its default manager may hide then."""
+
+    def hide(user: User) -> None:
+        User.objects.filter(pk=user.pk).update(is_active=False)
+
+    monkeypatch.setattr(User, "delete", hide)
+
+
+def fails_once() -> Callable[..., Any]:
+    """The second step meets a deadlock when it looks for events, and is tried again."""
+    failed: list[str] = []
+
+    def execute(run: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("SELECT") and "webhookevent" in sql and not failed:
+            failed.append(sql)
+            raise OperationalError("deadlock found")
+        return run(sql, *rest)
+
+    return execute
+
+
+@pytest.mark.usefixtures("soft_deletes")
+def test_a_soft_delete_keeps_nobody_out(site: FakeService) -> None:
+    """The row of the first attempt would have the person's address, and they would be refused."""
+    browser = Client()
+    with connection.execute_wrapper(fails_once()):
+        browsing.sign_in(browser)
+    assert browsing.is_signed_in(browser)
+    assert User.objects.count() == 1
+
+
+@pytest.mark.usefixtures("soft_deletes")
+def test_a_soft_delete_leaves_no_account_of_a_crash() -> None:
+    left(sign_up_account())
+    upkeep.tend()
+    assert not User.objects.exists()

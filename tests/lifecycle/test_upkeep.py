@@ -33,9 +33,9 @@ from django_identity.testing.clock import Clock
 from tests import concurrency
 from tests.factories import make_event, make_identity, make_user
 from tests.fake_service import FakeService, answer, html, http
-from tests.integration.stand_in import StandIn, setting
+from tests.integration.counting_service import CountingService, setting
 from tests.lifecycle.conftest import Published
-from tests.lifecycle.refetching import all_refetched, answer_everybody, make_due
+from tests.lifecycle.refetches import all_refetched, answer_everybody, make_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -95,7 +95,7 @@ def test_the_order_is_random(identity_clock: Clock) -> None:
 def test_several_workers_at_once_take_each_row_once() -> None:
     """Four processes of two threads each: every due row is taken by exactly one."""
     ids = sorted(make_due(n).pk for n in range(60))
-    target = "tests.lifecycle.crowd_calls:take"
+    target = "tests.lifecycle.process_calls:take"
     workers = concurrency.outcomes(
         *(concurrency.start(target, threads=2) for _ in range(4))
     )
@@ -371,9 +371,9 @@ def test_one_identitys_trouble_does_not_stop_the_others(
     assert "subject-1" not in caplog.text
 
 
-@pytest.mark.parametrize("why", ["dead grant", "disabled account"])
+@pytest.mark.parametrize("why", ["dead grant", "disabled account", "hidden account"])
 def test_a_person_who_must_come_again_is_due_no_more(
-    service: FakeService, why: str
+    service: FakeService, hiding: None, why: str
 ) -> None:
     """Nothing is asked about them, and nothing is taken for them again."""
     identity = make_due()
@@ -381,8 +381,10 @@ def test_a_person_who_must_come_again_is_due_no_more(
         TokenGrant.objects.update(
             needs_reauthorization=True, access_token="", refresh_token=""
         )
-    else:
+    elif why == "disabled account":
         User.objects.update(is_active=False)
+    else:
+        User.objects.update(last_name="Closed")
     assert all_refetched() == [Refetched.REAUTHORIZATION_NEEDED]
     assert (row(identity).refetch_due_at, row(identity).refetch_failures) == (None, 0)
     assert service.calls("claims") + service.calls("token") == 0
@@ -521,7 +523,7 @@ def test_what_an_event_caused_is_no_run(everybody: FakeService) -> None:
 
 def test_two_runs_at_once_take_no_row_twice() -> None:
     """Two crons, or two beats: each row is served once, and nothing of what they did is lost."""
-    service = StandIn(delay=0.01)
+    service = CountingService(delay=0.01)
     ours = {"default": setting(service.origin)}
     with closing(service), override_settings(DJANGO_IDENTITY=ours):
         for n in range(12):

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from django_identity.exceptions import NoOtherWayIn
-from django_identity.lifecycle import erasure, withdrawal
+from django_identity.lifecycle import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import ErasureReceipt, LinkedIdentity
 from django_identity.policy import IdentityPolicy
@@ -308,7 +308,7 @@ def test_the_policy_of_the_links_own_application_asks_for_another_way_in(
     policies(settings, default=Anonymising, second=Asking)
     identity = make_identity(make_user(), application="second")
     with pytest.raises(NoOtherWayIn):
-        withdrawal.disconnect(identity)
+        disconnecting.disconnect(identity)
     assert interventions.disconnect([identity]) == [identity]
     browser = browser_of(identity.user)
     browser.post(reverse("identity:disconnect", args=["second"]))

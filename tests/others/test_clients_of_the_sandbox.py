@@ -18,7 +18,7 @@ METHOD = "client_secret_post"
 SD_JWT = ["node", str(Path(__file__).parent / "verify.mjs")]
 
 
-def test_authlibs_client(
+def test_authlib_signs_in_reads_and_refreshes(
     application: Application, person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Signs in with PKCE, reads, refreshes, and is told about a spent token."""

@@ -43,7 +43,7 @@ from django_identity.service import ServiceClient
 from django_identity.testing import browser
 from tests import urls
 from tests.factories import unsealed
-from tests.lifecycle.refetching import refetched
+from tests.lifecycle.refetches import refetched
 from tests.sandbox.driver import TLS
 
 pytestmark = [pytest.mark.integration, pytest.mark.django_db(transaction=True)]
@@ -265,7 +265,9 @@ def test_a_person_signs_in(client: Browser, site: dict[str, Any]) -> None:
     assert identity.user.last_name == "Öbi"
 
 
-def test_tokens_rotate(client: Browser, site: dict[str, Any]) -> None:
+def test_another_providers_refresh_tokens_are_spent_once(
+    client: Browser, site: dict[str, Any]
+) -> None:
     """An expired access token is refreshed; the spent refresh token is of no use."""
     came_back(client)
     identity, grant = LinkedIdentity.objects.get(), TokenGrant.objects.get()

@@ -125,7 +125,9 @@ def test_elements_can_be_the_credential_variant_alone(
     assert "age_over_18" not in verified(person, tokens)
 
 
-def test_values_can_be_bare(person: Person, tokens: dict[str, str]) -> None:
+def test_a_switch_makes_claim_values_bare(
+    person: Person, tokens: dict[str, str]
+) -> None:
     """Only ``kyc_verified`` is an object then, and ``iat`` can be left out; a claim can say no.
 
     Revocation shows in the list at once and leaves the credential; so does its own expiry.
@@ -229,25 +231,25 @@ def bent(credential: str) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("what", bent("a.b.c~d~"))
-def test_a_bad_credential_is_not(
+def test_a_bad_credential_is_answered_with_its_reason(
     application: Application, credential: str, what: str
 ) -> None:
-    """Whatever it is, an answer with a reason."""
+    """POST /claims/verify answers that it is not valid, and the first reason."""
     text, reason = bent(credential)[what]
     assert verdict(application, text)["reason"] == reason
 
 
-def test_it_is_for_its_own_application(
+def test_a_credential_is_valid_for_its_own_application_alone(
     application: Application, credential: str
 ) -> None:
-    """Another one's is refused, and so is one of the other environment."""
+    """Another application, and the other environment, are told why it is not theirs."""
     assert verdict(application, credential)["claims"].keys() == ALL_CLAIMS
     assert verdict(Application(application.sandbox), credential)["reason"] == "audience"
     application.use("live")
     assert verdict(application, credential)["reason"] == "environment"
 
 
-def test_time_and_revocation_end_it(
+def test_revocation_time_and_a_withdrawn_key_end_a_credential(
     application: Application, person: Person, credential: str
 ) -> None:
     """A revoked claim is known before the credential runs out; a withdrawn key signs nothing."""
@@ -265,7 +267,7 @@ def test_time_and_revocation_end_it(
     "body", [{}, [], "x", b"{", {"credential": None}, {"credential": ["x"]}]
 )
 def test_an_unusable_body_is_refused(application: Application, body: Any) -> None:
-    """Before anything is checked; and applications alone may ask."""
+    """Applications alone may ask."""
     assert refusal(application.ask("claims/verify", body)) == (400, "INVALID_REQUEST")
     stranger = application.ask(
         "claims/verify", body, auth=(application.client_id, "wrong")

@@ -68,7 +68,7 @@ def test_test_user_can_sign_in(sandbox: Sandbox, application: Application) -> No
         ("test-users", {"appId": NOBODY}, 404),
     ],
 )
-def test_request_that_cannot_be_used(
+def test_an_unusable_request_is_refused_in_the_envelope(
     sandbox: Sandbox, application: Application, path: str, body: Any, status: int
 ) -> None:
     """The envelope says what is wrong."""

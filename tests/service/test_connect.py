@@ -105,6 +105,7 @@ def changed(result: dict[str, Any], path: str, value: object) -> dict[str, Any]:
         ("signature", WITHOUT), ("signature", None), ("signature", {}), ("signature", "x" * 9000),
         ("kyc", {"status": "verified"}),
     ],
+    ids=lambda value: "missing" if value is WITHOUT else None,
 )  # fmt: skip
 def test_a_yes_of_wrong_types(service: FakeService, path: str, value: object) -> None:
     """Every member is checked before anything is done with it."""
@@ -195,7 +196,6 @@ NOES: dict[str, list[Any]] = {
 @pytest.mark.parametrize(
     ("code", "given"),
     [(code, given) for code, answers in NOES.items() for given in answers],
-    ids=lambda each: getattr(each, "__name__", None),
 )
 def test_a_clear_no_is_typed(service: FakeService, code: str, given: Any) -> None:
     """Each code of the spec has its error, on whatever status. One request; the code is spent."""

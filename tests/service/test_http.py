@@ -210,7 +210,9 @@ def authority(tmp_path: Path) -> Iterator[trustme.CA]:
         yield authority
 
 
-def test_tls_is_verified(authority: trustme.CA) -> None:
+def test_nothing_is_sent_to_a_host_without_a_trusted_certificate(
+    authority: trustme.CA,
+) -> None:
     """``SSL_CERT_FILE`` vouches for the name that it was given for; nothing is sent to others."""
     with closing(KeepingServer(proving(authority))) as server:
         assert send(Call("profile", server.origin)).status == 200

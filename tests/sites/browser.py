@@ -11,8 +11,8 @@ import httpx
 
 from django_identity.testing.sandbox import SandboxPerson
 from example_project.demo import browser
-from tests.sites.running import RunningSite
-from tests.sites.table import PASSWORD
+from tests.sites.running_site import RunningSite
+from tests.sites.site_table import PASSWORD
 
 # Addresses in a page, but those of the page itself and of another host.
 LINKS = re.compile(r'(?:href|src|action)="((?![#?]|http)[^"]*)"')

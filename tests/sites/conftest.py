@@ -10,8 +10,8 @@ from django_identity.testing.sandbox import (
     running_sandbox,
 )
 from tests.sites.browser import Browser
-from tests.sites.running import RunningSite, running_site
-from tests.sites.table import rows
+from tests.sites.running_site import RunningSite, running_site
+from tests.sites.site_table import rows
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from django.core.wsgi import get_wsgi_application
 from django.db import connections, models
 from django.utils.module_loading import import_string
 
-from tests.sites.table import MEMBERS, OPERATOR, PASSWORD
+from tests.sites.site_table import MEMBERS, OPERATOR, PASSWORD
 
 
 def make_people() -> None:

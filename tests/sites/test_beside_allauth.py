@@ -4,8 +4,8 @@ import pytest
 
 from django_identity.testing.sandbox import SandboxPerson
 from tests.sites.browser import Browser
-from tests.sites.running import RunningSite
-from tests.sites.table import MEMBER, steps_of
+from tests.sites.running_site import RunningSite
+from tests.sites.site_table import MEMBER, steps_of
 
 pytestmark = steps_of("beside_allauth")
 ROWS = """
@@ -31,7 +31,7 @@ def in_shell(site: RunningSite, code: str, **given: object) -> str:
 
 
 @pytest.mark.parametrize("verified", [True, False])
-def test_a_secondary_address(
+def test_a_verified_secondary_address_is_the_accounts(
     site: RunningSite, browser: Browser, person: SandboxPerson, verified: bool
 ) -> None:
     """A verified one is the account's: the person signs in there, and links."""
@@ -92,6 +92,8 @@ WAYS = ROWS + (
 )
 
 
-def test_allauths_ways_in(site: RunningSite, person: SandboxPerson) -> None:
+def test_each_of_allauths_ways_to_sign_in_is_recognised(
+    site: RunningSite, person: SandboxPerson
+) -> None:
     """None, an address alone, a code by e-mail, a social account, a password."""
     assert in_shell(site, WAYS, email=person.email) == "False False True True True"

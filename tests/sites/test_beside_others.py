@@ -11,8 +11,8 @@ import pytest
 
 from django_identity.testing.sandbox import SandboxPerson
 from tests.sites.browser import Browser
-from tests.sites.running import RunningSite
-from tests.sites.table import MEMBER, steps_of
+from tests.sites.running_site import RunningSite
+from tests.sites.site_table import MEMBER, steps_of
 
 pytestmark = steps_of("beside_others")
 #: In which a stream must have ended: its pause, and a slow machine.

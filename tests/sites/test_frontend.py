@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from django_identity.testing.sandbox import SandboxPerson
-from tests.sites.running import RunningSite
-from tests.sites.table import steps_of
+from tests.sites.running_site import RunningSite
+from tests.sites.site_table import steps_of
 
 pytestmark = steps_of("frontend")
 NONE: Mapping[str, str] = {}
@@ -71,7 +71,9 @@ def test_a_whole_sign_in(frontend: Frontend, person: SandboxPerson) -> None:
     }.items()  # fmt: skip
 
 
-def test_a_connect_code(frontend: Frontend, person: SandboxPerson) -> None:
+def test_a_signed_in_person_hands_in_a_connect_code(
+    frontend: Frontend, person: SandboxPerson
+) -> None:
     """Handed in by the signed-in person; another person's code is refused."""
     frontend.sign_in(person)
     sandbox = frontend.site.sandbox

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.sites.running import ROOT
+from tests.sites.running_site import ROOT
 
 START = "import django, sys; django.setup();"
 # Django loads every URL and its view at the first look-up of an address.

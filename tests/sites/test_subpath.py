@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from django_identity.testing.sandbox import RunningSandbox
 from tests.sites.browser import Browser
-from tests.sites.running import RunningSite
-from tests.sites.table import steps_of
+from tests.sites.running_site import RunningSite
+from tests.sites.site_table import steps_of
 
 PEOPLE = 8
 pytestmark = steps_of("subpath")

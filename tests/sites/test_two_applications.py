@@ -6,8 +6,8 @@ import json
 
 from django_identity.testing.sandbox import SandboxPerson
 from tests.sites.browser import Browser
-from tests.sites.running import WEBHOOK_SECRET, RunningSite
-from tests.sites.table import steps_of
+from tests.sites.running_site import WEBHOOK_SECRET, RunningSite
+from tests.sites.site_table import steps_of
 
 pytestmark = steps_of("two_applications")
 

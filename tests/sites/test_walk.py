@@ -6,11 +6,13 @@ import pytest
 
 from django_identity.testing.sandbox import SandboxPerson
 from tests.sites.browser import Browser
-from tests.sites.running import RunningSite
-from tests.sites.table import CONNECTING, LINKING, OPERATOR
+from tests.sites.running_site import RunningSite
+from tests.sites.site_table import CONNECTING, LINKING, OPERATOR
 
 
-def test_sign_up(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+def test_a_new_person_gets_an_account_and_the_page_they_wanted(
+    site: RunningSite, browser: Browser, person: SandboxPerson
+) -> None:
     """A new person gets an account, proven claims, and the page that they wanted.
 
     The same person has the same account in another browser, and without a wanted page some page.
@@ -25,7 +27,9 @@ def test_sign_up(site: RunningSite, browser: Browser, person: SandboxPerson) -> 
         assert second.whoami == browser.whoami
 
 
-def test_link(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+def test_a_member_links_their_identity_and_signs_in_with_it(
+    site: RunningSite, browser: Browser, person: SandboxPerson
+) -> None:
     """A member links their identity, keeps their account, and can come in by it."""
     browser.sign_in_locally(LINKING)
     member = browser.whoami["user"]
@@ -36,7 +40,7 @@ def test_link(site: RunningSite, browser: Browser, person: SandboxPerson) -> Non
         assert another.whoami["user"] == member
 
 
-def test_gates(browser: Browser, person: SandboxPerson) -> None:
+def test_gates_open_by_proof_alone(browser: Browser, person: SandboxPerson) -> None:
     """Gates are closed to nobody in particular, open by proof, and closed by another value."""
     assert "for adults" not in browser.open("/adults/").text
     assert "/identity/login/" in browser.address
@@ -50,7 +54,9 @@ def test_gates(browser: Browser, person: SandboxPerson) -> None:
     assert browser.open("/britons/").status_code == 403
 
 
-def test_connect(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+def test_a_connect_code_verifies_a_member(
+    site: RunningSite, browser: Browser, person: SandboxPerson
+) -> None:
     """A Connect code verifies a member without a redirect."""
     browser.sign_in_locally(CONNECTING)
     member = browser.whoami["user"]
@@ -62,7 +68,7 @@ def test_connect(site: RunningSite, browser: Browser, person: SandboxPerson) -> 
     assert browser.whoami["user"] == member
 
 
-def test_revoked_claim(
+def test_a_revoked_claim_closes_its_gate_at_once(
     site: RunningSite, browser: Browser, person: SandboxPerson
 ) -> None:
     """A claim that is revoked at the service closes its gate when the webhook has answered."""
@@ -74,7 +80,7 @@ def test_revoked_claim(
     assert browser.open("/loans/").text == "for the verified"
 
 
-def test_revoked_consent(
+def test_a_revoked_consent_ends_the_session(
     site: RunningSite, browser: Browser, person: SandboxPerson
 ) -> None:
     """A consent that is revoked ends the session."""
@@ -86,7 +92,9 @@ def test_revoked_consent(
     assert "for adults" not in browser.open("/adults/").text
 
 
-def test_erasure(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+def test_a_deletion_request_leaves_nothing_of_the_person(
+    site: RunningSite, browser: Browser, person: SandboxPerson
+) -> None:
     """A deletion request ends the session at once; then nothing of the person is left."""
     browser.sign_in(person, next_path="/adults/")
     with Browser(site) as operator:
@@ -104,7 +112,7 @@ def test_erasure(site: RunningSite, browser: Browser, person: SandboxPerson) -> 
             assert person.email not in receipts.text
 
 
-def test_admin_lists(
+def test_an_operator_sees_lists_overview_and_a_record(
     site: RunningSite, browser: Browser, person: SandboxPerson
 ) -> None:
     """An operator sees the lists, the overview and a record."""
@@ -122,7 +130,9 @@ def test_admin_lists(
     assert browser.open(row).status_code == 200
 
 
-def test_checks(site: RunningSite) -> None:
+def test_the_deployment_checks_report_only_what_is_shown_on_purpose(
+    site: RunningSite,
+) -> None:
     """``check --deploy`` reports nothing of this package that the site does not show on purpose."""
     checked = site.run("check", "--deploy")
     found = re.findall(r"django_identity\.[EW]\d+", checked.stderr)
@@ -139,7 +149,9 @@ def _listed(operator: Browser, person: SandboxPerson) -> str:
     return found[0] if found else ""
 
 
-def test_own_pages(browser: Browser, person: SandboxPerson) -> None:
+def test_our_pages_stay_below_the_sites_prefix(
+    browser: Browser, person: SandboxPerson
+) -> None:
     """Our pages lead nowhere outside the site's prefix."""
     for path in ("login/", "callback/", "account/", "disconnect/", "connect/"):
         if path == "account/":

@@ -22,7 +22,7 @@ from django_identity.testing.clock import Clock, moved_clock
 from django_identity.testing.issuer import Issuer
 from django_identity.testing.sandbox import RunningSandbox, SandboxError, SandboxPerson
 from tests.factories import make_user
-from tests.lifecycle.refetching import refetched
+from tests.lifecycle.refetches import refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -59,7 +59,9 @@ def test_the_clock_is_put_back() -> None:
     assert timezone.now is before
 
 
-def test_a_real_credential(identity_issuer: Issuer, identity_clock: Clock) -> None:
+def test_a_real_credential_is_stored_as_after_a_sign_in(
+    identity_issuer: Issuer, identity_clock: Clock
+) -> None:
     """Verified and stored as after a sign-in; refused for another subject or after its end."""
     application = conf.application()
     ours = {"keys": identity_issuer.keys, "issuer": application.api_origin,

@@ -100,7 +100,7 @@ def hold_everything(user: User) -> LinkedIdentity:
 
 
 @pytest.mark.parametrize("page", ["account", "download"])
-def test_nobody_sees_nothing(client: Client, page: str) -> None:
+def test_somebody_who_is_not_signed_in_sees_nothing(client: Client, page: str) -> None:
     """Whoever is not signed in is sent to sign in, and never told anything."""
     hold_everything(make_user())
     response = client.get(reverse(f"identity:{page}"))
@@ -358,7 +358,9 @@ def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) 
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["made", "older"])
-def test_people_erase_themselves(client: Client, ada: User, made: bool) -> None:
+def test_people_erase_themselves_and_get_a_receipt(
+    client: Client, ada: User, made: bool
+) -> None:
     """The page says what becomes of accounts; then there is a receipt, and an older account."""
     hold_everything(ada)
     LinkedIdentity.objects.update(account_made=made)
@@ -401,3 +403,12 @@ def test_the_page_says_that_both_environments_are_disconnected(
     assert both in client.get(address).content.decode()
     client.post(address)
     assert not ada.linked_identities.exists()
+
+
+def test_the_page_shows_what_an_application_left_that_the_settings_lack(
+    client: Client, ada: User
+) -> None:
+    """The site has renamed it or given it up. It is still the person's data."""
+    gone = make_identity(ada, application="gone")
+    make_claim(gone, claim_type="country_resident", value={"country": "NG"})
+    assert "Nigeria" in account(client)

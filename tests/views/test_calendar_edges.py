@@ -26,7 +26,7 @@ ZONES = ("Pacific/Kiritimati", "Pacific/Pago_Pago")
 
 
 @pytest.mark.parametrize("edge", EDGES)
-def test_every_page_opens(
+def test_every_page_opens_with_times_at_the_calendars_edges(
     service: FakeService, client: Client, settings: Any, edge: str
 ) -> None:
     """After a sign-in and events with claims, KYC status and times at the edge, in every zone."""

@@ -193,7 +193,7 @@ def staff_alone(
     return asked_by.is_staff and scope == "documents:read"
 
 
-def test_the_policy_decides(
+def test_the_policy_decides_about_each_scope(
     client: Client, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """About each scope by itself: here staff read documents' content, and nobody metadata."""
@@ -229,7 +229,7 @@ def test_a_revoked_consent_covers_nothing(
     assert browser_of(identity.user).get("/passport/").status_code == 403
 
 
-def test_keys_rotate(
+def test_document_keys_rotate_without_an_interruption(
     client: Client, identity: LinkedIdentity, site: dict[str, Any]
 ) -> None:
     """A new key is configured beside the old one, which goes when nothing is sealed for it."""

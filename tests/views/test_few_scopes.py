@@ -13,7 +13,7 @@ from django_identity.lifecycle import upkeep
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
 from tests.fake_service import FakeService
-from tests.lifecycle.held import announced
+from tests.lifecycle.grants import announced
 from tests.sign_in import begin, come_back, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -162,7 +162,7 @@ def test_an_address_that_is_none(service: FakeService, email: str) -> None:
     assert LinkedIdentity.objects.exists()
 
 
-def test_nobody_is_told(
+def test_nobody_is_told_of_a_refused_link_or_against_the_policy(
     service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a link that was refused, or if the site's policy tells nobody."""

@@ -7,7 +7,13 @@ from django.utils import timezone
 
 from django_identity import database
 from django_identity.exceptions import LinkingRefused
-from django_identity.lifecycle import erasure, notices, upkeep, withdrawal
+from django_identity.lifecycle import (
+    disconnecting,
+    erasure,
+    notices,
+    upkeep,
+    withdrawal,
+)
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, RevokedBy
 
@@ -22,8 +28,9 @@ def refetch(identity: LinkedIdentity) -> str:
         return ""
     if outcome is Refetched.OVERTAKEN:
         return outcome
-    row = LinkedIdentity.objects.filter(pk=identity.pk).first()
-    return (row and row.last_error) or outcome
+    stored = LinkedIdentity.objects.filter(pk=identity.pk)
+    code = stored.values_list("last_error", flat=True).first()
+    return code or outcome
 
 
 def make_due(identities: Iterable[LinkedIdentity]) -> int:
@@ -59,7 +66,7 @@ def disconnect(identities: Iterable[LinkedIdentity]) -> list[LinkedIdentity]:
     kept = []
     for identity in identities:
         try:
-            withdrawal.disconnect(identity)
+            disconnecting.disconnect(identity)
         except LinkingRefused:
             kept.append(identity)
     return kept

@@ -1,11 +1,11 @@
 """The figures of one application, and what needs attention. Figures are kept for a while."""
 
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
+from time import monotonic
 from typing import Any, TypeVar
 
 from django.core.cache import cache
@@ -61,24 +61,26 @@ class Overview:
 
     @property
     def is_healthy(self) -> bool:
-        needs_somebody = self.erasures or self.figures.failures or self.failed_events
-        return not (self.is_late or needs_somebody)
+        problems = (
+            self.is_late,
+            self.erasures,
+            self.figures.failures,
+            self.failed_events,
+        )
+        return not any(problems)
 
 
 def overview_of(application: Application) -> Overview:
     """What needs attention now, and the figures, which ``kept`` may have."""
     alias = application.alias
-    environment = application.environment
-    figures = kept(f"{CACHE_KEY}.{alias}.{environment}", partial(_count, application))
-    late = upkeep.due(application).filter(
-        refetch_due_at__lte=timezone.now() - runs.LATE
-    )
+    key = f"{CACHE_KEY}.{alias}.{application.environment}"
+    late = timezone.now() - runs.LATE
     pending = ErasureReceipt.objects.filter(application=alias, erased_at=None)
     failed = WebhookEvent.objects.filter(application=alias, outcome=EventOutcome.FAILED)
     return Overview(
-        figures,
+        figures=kept(key, partial(_count, application)),
         run=runs.run_of(application),
-        is_late=late.exists(),
+        is_late=upkeep.due(application).filter(refetch_due_at__lte=late).exists(),
         erasures=pending.order_by("requested_at")[:LISTED],
         failed_events=failed.defer("payload").order_by("-received_at")[:LISTED],
     )
@@ -89,13 +91,14 @@ def kept(key: str, count: Callable[[], T]) -> T:
 
     ``key``: the cache's. It changes with what is counted.
     """
-    found: T | None = cache.get(key)
-    if found is None:
-        began = time.monotonic()
-        found = count()
-        seconds = round(KEPT_TIMES * (time.monotonic() - began))
-        cache.set(key, found, timeout=max(LEAST_KEPT_SECONDS, seconds))
-    return found
+    known: T | None = cache.get(key)
+    if known is not None:
+        return known
+    began = monotonic()
+    result = count()
+    seconds = round(KEPT_TIMES * (monotonic() - began))
+    cache.set(key, result, timeout=max(LEAST_KEPT_SECONDS, seconds))
+    return result
 
 
 def with_erasures(identities: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdentity]:
@@ -110,17 +113,15 @@ def _count(application: Application) -> Figures:
     now = timezone.now()
     identities = LinkedIdentity.objects.under(application)
     events = WebhookEvent.objects.filter(application=application.alias)
-    linked = _per_day(identities, "created_at", now)
-    received = _per_day(events, "received_at", now)
-    figures = Figures(now, linked=linked, received=received)
-    ends = "credential_expires_at"
-    spans = [
-        When(**{f"{ends}__lte": now + timedelta(hours=hours)}, then=Value(span))
-        for span, hours in LIFE_SPANS
-    ]
-    life = Case(When(**{ends: None}, then=Value("none")), *spans, default=Value("24h"))
-    error = Case(When(refetch_failures__gt=0, then="last_error"))
-    groups = identities.annotate(life=life, error=error)
+    figures = Figures(
+        taken_at=now,
+        linked=_per_day(identities, "created_at", now),
+        received=_per_day(events, "received_at", now),
+    )
+    groups = identities.annotate(
+        life=_life_at(now),
+        error=Case(When(refetch_failures__gt=0, then="last_error")),
+    )
     rows = groups.values_list("consent", "kyc_level", "life", "error").order_by()
     for consent, level, span, code, count in rows.annotate(count=Count("pk")):
         figures.by_consent[consent, level] += count
@@ -130,13 +131,21 @@ def _count(application: Application) -> Figures:
     return figures
 
 
+def _life_at(now: datetime) -> Case:
+    """The span of the credential's remaining life."""
+    spans = [When(credential_expires_at=None, then=Value("none"))]
+    for span, hours in LIFE_SPANS:
+        end = now + timedelta(hours=hours)
+        spans.append(When(credential_expires_at__lte=end, then=Value(span)))
+    return Case(*spans, default=Value("24h"))
+
+
 def _per_day(rows: QuerySet[Any], column: str, now: datetime) -> dict[date, int]:
-    """How many rows are of each of the last days, oldest first."""
+    """How many rows are of each of the last days (UTC), oldest first."""
     today = now.astimezone(UTC).date()
     days = [today - timedelta(days=passed) for passed in reversed(range(DAYS))]
-    begin = datetime(days[0].year, days[0].month, days[0].day, tzinfo=UTC)
-    by_day = rows.filter(**{f"{column}__gte": begin}).values_list(
-        TruncDate(column, tzinfo=UTC)
-    )
-    counts = dict(by_day.annotate(count=Count("pk")).order_by())
+    begin = datetime.combine(days[0], time.min, tzinfo=UTC)
+    recent = rows.filter(**{f"{column}__gte": begin})
+    by_day = recent.values_list(TruncDate(column, tzinfo=UTC)).order_by()
+    counts = dict(by_day.annotate(count=Count("pk")))
     return {day: counts.get(day, 0) for day in days}

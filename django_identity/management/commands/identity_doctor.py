@@ -9,9 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error
 
-from django_identity import conf
 from django_identity.exceptions import ConfigurationError
-from django_identity.gates import site_map
 from django_identity.lifecycle.operators.doctor import Finding, Level, diagnose, figures
 
 
@@ -38,24 +36,24 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         findings = list(diagnose(probe=options["probe"]))
-        for alias, scope in site_map.unused_scopes() if conf.is_usable() else ():
-            said = f"{alias}: no gate asks for {scope} of LATER_SCOPES"
-            remedy = "Leave it out, or use scope_required."
-            findings.append(Finding("scopes", Level.WARNING, said, remedy))
         problems = sum(finding.level is Level.PROBLEM for finding in findings)
         if options["json"]:
-            listed = [asdict(finding) for finding in findings]
-            found = {"problems": problems, "figures": _figures(), "findings": listed}
-            self.stdout.write(json.dumps(found))
+            report = {
+                "problems": problems,
+                "figures": _figures(),
+                "findings": [asdict(finding) for finding in findings],
+            }
+            self.stdout.write(json.dumps(report))
         else:
-            for finding in findings:
-                self.stdout.write(
-                    f"{finding.level:<8} {finding.check}: {finding.message}"
-                )
-                if finding.remedy:
-                    self.stdout.write(f"{'':8} -> {finding.remedy}")
+            self._write(findings)
         if problems:
             raise CommandError(f"{problems} finding(s) need a person.")
+
+    def _write(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            self.stdout.write(f"{finding.level:<8} {finding.check}: {finding.message}")
+            if finding.remedy:
+                self.stdout.write(f"{'':8} -> {finding.remedy}")
 
 
 def _figures() -> dict[str, float]:

@@ -5,10 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_identity import conf
 from django_identity.lifecycle import erasure, withdrawal
-from django_identity.management.command import IdentityCommand
-from django_identity.models import Environment
+from django_identity.management.command import IdentityCommand, add_application
+from django_identity.models import Environment, ErasureReceipt
 
 #: The exit code if nothing was found, and something was not read.
 UNREAD = 2
@@ -22,9 +21,7 @@ class Command(IdentityCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("subject", help="The service's user id.")
-        parser.add_argument(
-            "--application", default=conf.DEFAULT_ALIAS, help="An alias."
-        )
+        add_application(parser)
         parser.add_argument(
             "--environment",
             choices=Environment.values,
@@ -41,34 +38,36 @@ class Command(IdentityCommand):
     def handle(
         self, *, subject: str, application: str, audit: bool, **options: Any
     ) -> None:
-        place = (
-            options["environment"] or withdrawal.application_of(application).environment
-        )
+        environment = options["environment"]
+        if environment is None:
+            environment = withdrawal.application_of(application).environment
         question = "Type the subject again to erase them for good: "
         if not options["yes"] and input(question) != subject:
             raise CommandError("That is another subject. Nothing was done.")
-        receipt = erasure.erase_subject(application, place, subject, with_audit=audit)
+
+        receipt = erasure.erase_subject(
+            application, environment, subject, with_audit=audit
+        )
         if receipt.erased_at is None:
-            why = (
-                f": the site's part raised {receipt.error}" if receipt.error else " yet"
-            )
+            why = " yet"
+            if receipt.error:
+                why = f": the site's part raised {receipt.error}"
             raise CommandError(
                 f"Revoked, but not erased{why}. Erasure {receipt.pk} is pending and is tried again."
             )
-        counts = ", ".join(
-            f"{count} {name}" for name, count in receipt.counts.items() if count
-        )
-        self.stdout.write(
-            f"Erased; receipt {receipt.pk}: {counts or 'nothing was held'}"
-        )
+        self._write(receipt)
+        if receipt.audit is not None:
+            self._report(receipt.audit)
+
+    def _write(self, receipt: ErasureReceipt) -> None:
+        counts = [f"{count} {name}" for name, count in receipt.counts.items() if count]
+        erased = ", ".join(counts) or "nothing was held"
+        self.stdout.write(f"Erased; receipt {receipt.pk}: {erased}")
         if receipt.account_was_gone:
             self.stdout.write("The account was deleted before: erase_user did not run.")
         if receipt.account_kept:
-            self.stdout.write(
-                f"The account stays: {receipt.get_account_kept_display()}"
-            )
-        if receipt.audit is not None:
-            self._report(receipt.audit)
+            why = receipt.get_account_kept_display()
+            self.stdout.write(f"The account stays: {why}")
 
     def _report(self, audit: dict[str, dict[str, Any]]) -> None:
         self.stdout.write(json.dumps({"audit": audit}, indent=1))
@@ -77,8 +76,9 @@ class Command(IdentityCommand):
                 "The erasure left something. Extend the policy's erase_user."
             )
         if audit["unread"]:
+            count = len(audit["unread"])
             places = ", ".join(audit["unread"])
             raise CommandError(
-                f"{len(audit['unread'])} place(s) were not read: {places}. Look there yourself.",
+                f"{count} place(s) were not read: {places}. Look there yourself.",
                 returncode=UNREAD,
             )

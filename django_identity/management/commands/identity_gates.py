@@ -62,18 +62,16 @@ class Command(IdentityCommand):
         elif options["json"]:
             self.stdout.write(json.dumps(map_as_json(found), indent=1))
         else:
-            for line in _lines(
-                found, only_open=options["open"], folds=not options["all"]
-            ):
+            folds = not options["all"]
+            for line in _lines(found, only_open=options["open"], folds=folds):
                 self.stdout.write(line)
             self._write_never_seen()
 
     def _compare(self, path: Path, found: list[Address], *, unread: list[str]) -> None:
         failing = 0
         for change in changes(_stored(path), found):
-            is_expected = (
-                change.verdict is Verdict.NOT_READ and change.address.url in unread
-            )
+            is_unread = change.verdict is Verdict.NOT_READ
+            is_expected = is_unread and change.address.url in unread
             if change.verdict is not Verdict.STRICTER and not is_expected:
                 failing += 1
             self.stdout.write(_change_line(change))
@@ -119,8 +117,8 @@ def _lines(found: Iterable[Address], *, only_open: bool, folds: bool) -> Iterato
 
 
 def _line(address: Address) -> str:
-    guards = [_guard_in_words(guard) for guard in address.reading.guards]
-    parts = [address.url, address.view, address.error or ", ".join(guards) or "open"]
+    guards = ", ".join(map(_guard_in_words, address.reading.guards))
+    parts = [address.url, address.view, address.error or guards or "open"]
     if address.answered_by == UNKNOWN:
         parts.append("[not seen: whether an earlier pattern answers]")
     elif address.answered_by:

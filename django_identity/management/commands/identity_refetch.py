@@ -60,19 +60,18 @@ class Command(IdentityCommand):
                 runs.pause(application, until=until)
             else:
                 runs.resume(application)
-        said = (
-            f"Re-fetches pause until {until:%Y-%m-%d %H:%M} UTC."
-            if pause
-            else "No pause."
-        )
-        self.stdout.write(said)
+        if pause:
+            self.stdout.write(f"Re-fetches pause until {until:%Y-%m-%d %H:%M} UTC.")
+        else:
+            self.stdout.write("No pause.")
 
     def _refetch(self, ids: list[int], limit: int | None) -> None:
         most = len(ids) if ids else upkeep.count_due()
-        most = most if limit is None else min(most, limit)
-        outcomes = (
-            upkeep.refetch_these(ids[:most]) if ids else upkeep.refetch_all(most=most)
-        )
+        if limit is not None:
+            most = min(most, limit)
+        outcomes = upkeep.refetch_all(most=most)
+        if ids:
+            outcomes = upkeep.refetch_these(ids[:most])
         tally: Counter[upkeep.Refetched] = Counter()
         with asked_to_stop() as stop:
             for outcome in tqdm(outcomes, total=most, disable=None):

@@ -1,5 +1,6 @@
 """Make the site's handlers of stored events due again."""
 
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -30,18 +31,24 @@ class Command(IdentityCommand):
             "--again", action="store_true", help="Succeeded handlers too."
         )
 
-    def handle(self, **options: Any) -> None:
-        event_ids, failed, since = (
-            options[name] for name in ("event_ids", "failed", "since")
-        )
+    def handle(
+        self,
+        *,
+        event_ids: list[str],
+        failed: bool,
+        since: datetime | None,
+        again: bool,
+        **_options: Any,
+    ) -> None:
         if not (event_ids or failed or since):
             raise CommandError("Name events, or say --failed or --since.")
         chosen = follow_up.choose_events(event_ids, failed=failed, since=since)
         wanted = max(chosen.count(), len(event_ids))
-        due = follow_up.replay(chosen, again=options["again"])
+        due = follow_up.replay(chosen, again=again)
         self.stdout.write(
             f"{due} event(s) are due. A worker or identity_upkeep runs the handlers."
         )
-        if left := wanted - due:
+        left = wanted - due
+        if left:
             reasons = "not stored, emptied, or in a worker's hands"
             raise CommandError(f"{left} event(s) left out: {reasons}")

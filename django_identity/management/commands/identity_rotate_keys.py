@@ -53,8 +53,10 @@ class Command(IdentityCommand):
                     fates.update(batch)
                     progress.update(batch.total())
         except KeyboardInterrupt:
-            said = f"Stopped. To go on: identity_rotate_keys --after {after}"
-            raise CommandError(said, returncode=INTERRUPTED) from None
+            raise CommandError(
+                f"Stopped. To go on: identity_rotate_keys --after {after}",
+                returncode=INTERRUPTED,
+            ) from None
         finally:
             for fate, count in fates.items():
                 self.stdout.write(f"{count} grant(s) {fate}")

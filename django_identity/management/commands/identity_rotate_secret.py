@@ -7,15 +7,11 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
 from django_identity.exceptions import ServiceError
-from django_identity.management.command import (
-    PORTAL_TOKEN,
-    IdentityCommand,
-    portal_token,
-)
+from django_identity.management.command import PORTAL_TOKEN, PortalCommand
 from django_identity.service import ServiceClient
 
 
-class Command(IdentityCommand):
+class Command(PortalCommand):
     help = (
         "Ask the service for a new client secret for the application's environment, and print it "
         "once on standard output. The current secret stops working at once. The developer "
@@ -23,12 +19,7 @@ class Command(IdentityCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "app_id", help="The application's id in the developer portal."
-        )
-        parser.add_argument(
-            "--application", default=conf.DEFAULT_ALIAS, help="An alias."
-        )
+        super().add_arguments(parser)
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
 
     @sensitive_variables()
@@ -36,22 +27,21 @@ class Command(IdentityCommand):
         self, *, app_id: str, application: str, yes: bool, **_options: Any
     ) -> None:
         registered = conf.application(application)
-        token = portal_token()
-        if not yes and input(
-            f"Type {registered.environment} to void its secret now: "
-        ) != (registered.environment):
+        environment = registered.environment
+        token = self.portal_token()
+        question = f"Type {environment} to void its secret now: "
+        if not yes and input(question) != environment:
             raise CommandError("Nothing was done.")
         try:
             rotated = ServiceClient(registered).rotate_secret(
-                app_id, mode=registered.environment, portal_token=token
+                app_id, mode=environment, portal_token=token
             )
         except ServiceError as error:
             advice = "If sign-ins fail now, the secret has changed: rotate again."
             raise CommandError(f"{error.code}: {error}. {advice}") from None
-        if (rotated.mode, rotated.client_id) != (
-            registered.environment,
-            registered.client_id,
-        ):
+
+        is_of_another = rotated.client_id != registered.client_id
+        if is_of_another or rotated.mode != environment:
             raise CommandError(
                 f"The answer has the secret of {rotated.client_id} ({rotated.mode}), not of the "
                 f"application {registered.alias!r}, so it is not printed. The old secret of "

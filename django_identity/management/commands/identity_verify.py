@@ -13,7 +13,7 @@ from django_identity.credentials import KeySet
 from django_identity.credentials.form import MAX_CHARACTERS
 from django_identity.exceptions import CredentialRejected
 from django_identity.lifecycle.key_sets import verify_credential
-from django_identity.management.command import IdentityCommand
+from django_identity.management.command import IdentityCommand, add_application
 
 STANDARD_INPUT = "-"
 
@@ -25,13 +25,18 @@ class Command(IdentityCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        said = "The file with the credential, by default standard input."
-        parser.add_argument("file", nargs="?", default=STANDARD_INPUT, help=said)
         parser.add_argument(
-            "--application", default=conf.DEFAULT_ALIAS, help="Its alias."
+            "file",
+            nargs="?",
+            default=STANDARD_INPUT,
+            help="The file with the credential, by default standard input.",
         )
-        said = "Use this key set, without asking the service."
-        parser.add_argument("--jwks", metavar="FILE", help=said)
+        add_application(parser)
+        parser.add_argument(
+            "--jwks",
+            metavar="FILE",
+            help="Use this key set, without asking the service.",
+        )
         parser.add_argument("--subject", help="The required subject.")
 
     @sensitive_variables()

@@ -9,6 +9,7 @@ from django.contrib.auth.signals import user_logged_in
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.signals import setting_changed
+from django.db import connection
 from django.db.models.signals import post_save
 
 from django_identity import signals
@@ -36,6 +37,12 @@ def print_card(*, user: Any, **_: object) -> None:
     default_storage.save(f"cards/{user.pk}.txt", ContentFile(user.first_name))
 
 
+def write_book(*, user: Any, **_: object) -> None:
+    from tests.sites.drilled.models import History  # noqa: PLC0415
+
+    History.objects.using("books").create(name=user.pk)
+
+
 def remember(*, instance: Any, **_: object) -> None:
     if instance.first_name:
         remembered[instance.pk] = instance.first_name
@@ -51,6 +58,12 @@ def store(event: Any) -> None:
     from tests.sites.drilled.models import EventLog  # noqa: PLC0415
 
     EventLog.objects.create(payload=event.payload)
+
+
+def greet(**_: object) -> None:
+    from tests.sites.drilled import worker  # noqa: PLC0415  as late as the site's own
+
+    worker.greet.delay()
 
 
 def keep_settings(*, setting: str, **_: object) -> None:
@@ -76,9 +89,19 @@ class DrilledConfig(AppConfig):
                 signals.data_erased.connect(recreate)
             case "payload":
                 on_event("kyc.verified")(store)
+            case "live":
+                from tests.sites.drilled import opened  # noqa: PLC0415
+
+                signals.identity_linked.connect(opened.use)
+                signals.identity_linked.connect(write_book)
             case "credentials":
                 setting_changed.connect(keep_settings)
             case "signal":
                 user_logged_in.connect(lambda **_: 1 / 0, weak=False)
+            case "pooled" | "kept":
+                # As a URLconf does whose choices are rows.
+                connection.ensure_connection()
+            case "early" | "late":
+                signals.identity_linked.connect(greet)
             case "raising":
                 signals.identity_linked.connect(lambda **_: 1 / 0, weak=False)

@@ -51,6 +51,10 @@ urlpatterns = [
     path("vault/", kyc_level_required("level_2")(vault)),
     path("identity/", include("django_identity.urls")),
 ]
+if BREAKS == "early":
+    from tests.sites.drilled import worker
+
+    assert worker.app.conf.broker_url  # its settings are read
 if BREAKS == "gateless":
     urlpatterns = [urlpatterns[0], urlpatterns[-1]]
 if BREAKS == "subclass":

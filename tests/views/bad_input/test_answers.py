@@ -70,9 +70,8 @@ def asked(service: FakeService) -> list[str]:
         (fake_service.reset, "service_unavailable"),
         *((http(("{" + members + "}").encode()), "malformed_answer") for members in MISTYPED),
     ],
-    ids=lambda value: getattr(value, "__name__", None) or str(value)[:30],
 )  # fmt: skip
-def test_a_bad_token_answer(
+def test_a_bad_token_answer_ends_in_a_page_and_makes_nobody(
     client: Client, service: FakeService, refused: Any,
     answer: bytes | Callable[[socket.socket], None], code: str,
 ) -> None:  # fmt: skip
@@ -137,7 +136,7 @@ def test_a_redirect_is_not_followed(
     ],
     ids=str,
 )  # fmt: skip
-def test_answers_about_somebody_else(
+def test_answers_about_different_people_sign_nobody_in(
     client: Client,
     service: FakeService,
     refused: Any,
@@ -145,7 +144,7 @@ def test_answers_about_somebody_else(
     code: str,
     last: str,
 ) -> None:
-    """All is about one named subject, or nobody is signed in as a guess; no call follows."""
+    """All answers must name one subject. At the first that does not, the calls end."""
     for name, value in fields.items():
         setattr(service, name, value)
     refused(sign_in(client), code)
@@ -178,7 +177,7 @@ def test_answers_about_somebody_else(
 def test_what_cannot_be_read_opens_nothing(
     client: Client, service: FakeService, fields: dict[str, Any], error: str
 ) -> None:
-    """The person is signed in with the rest, and it is asked for again soon."""
+    """The person is signed in with what could be read; the rest is fetched again soon."""
     for name, value in fields.items():
         setattr(service, name, value)
     with serving() as elsewhere, fake_service.impatient(service):
@@ -200,7 +199,7 @@ def test_what_cannot_be_read_opens_nothing(
 def test_odd_subjects_are_opaque_text(
     client: Client, service: FakeService, subject: str
 ) -> None:
-    """A subject is quoted in paths and stored as it is."""
+    """A subject is quoted in paths, and stored as it came."""
     service.subject = subject
     service.token = {"user_id": subject}
     assert sign_in(client).status_code == 302

@@ -46,7 +46,9 @@ def test_next_stays_on_this_site(
     assert come_back(client, begin(client, "/a/"), next=given)["Location"] == "/a/"
 
 
-def test_a_forged_host(client: Client, service: FakeService) -> None:
+def test_a_forged_host_does_not_change_the_callback_address(
+    client: Client, service: FakeService
+) -> None:
     """The callback address follows no host that is not ours."""
     assert (
         client.post(reverse("identity:login"), HTTP_HOST="evil.example").status_code
@@ -59,7 +61,7 @@ def test_a_forged_host(client: Client, service: FakeService) -> None:
 
 
 @pytest.mark.parametrize("becomes", ["deleted", "disabled"])
-def test_a_user_who_is_gone_when_the_service_has_answered(
+def test_a_user_who_is_gone_by_the_time_of_the_answer_is_not_linked(
     client: Client, service: FakeService, refused: Any, becomes: str
 ) -> None:
     """There is nobody left to link to: a page says so, and nothing is stored."""
@@ -76,10 +78,10 @@ def test_a_user_who_is_gone_when_the_service_has_answered(
 
 
 @pytest.mark.parametrize("email", ["ada@example.org", "ADA@Example.ORG"])
-def test_a_taken_address(
+def test_an_account_with_the_same_address_is_never_merged_silently(
     client: Client, service: FakeService, refused: Any, email: str
 ) -> None:
-    """Accounts are never merged silently; after the local sign-in the linking goes on."""
+    """After a sign-in with the password, the identity is linked."""
     user = make_user(email=email)
     response = sign_in(client, "/adults/")
     refused(response, "email_taken")
@@ -93,10 +95,10 @@ def test_a_taken_address(
     assert LinkedIdentity.objects.get().user == user
 
 
-def test_a_site_that_takes_no_newcomers(
+def test_a_site_may_refuse_newcomers(
     client: Client, service: FakeService, refused: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Proven or not, nobody gets an account; whoever has one comes in."""
+    """Nobody gets a new account; people who have one sign in."""
     monkeypatch.setattr(
         "django_identity.policy.IdentityPolicy.may_sign_up",
         lambda self, **_about: False,
@@ -110,14 +112,14 @@ def test_a_site_that_takes_no_newcomers(
 @pytest.mark.parametrize(
     "field", ["is_staff", "is_superuser", "is_active", "password", "pk", "id"]
 )
-def test_fields_that_no_policy_may_overwrite(
+def test_a_policy_may_not_overwrite_protected_fields(
     client: Client,
     service: FakeService,
     refused: Any,
     field: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nor of somebody who comes again."""
+    """Not even when a person signs in again: nothing is changed."""
     user = make_user()
     make_identity(user)
     before = User.objects.values().get()
@@ -165,7 +167,7 @@ def everybody() -> QuerySet[User]:
 
 
 @pytest.mark.usefixtures("approving")
-def test_an_account_that_waits_for_approval(
+def test_an_account_that_waits_for_approval_gets_no_session(
     client: Client, service: FakeService, refused: Any
 ) -> None:
     """It stays, with all that came; only the session is refused, until staff have approved it."""
@@ -189,10 +191,10 @@ def test_an_account_that_waits_for_approval(
 
 @pytest.mark.usefixtures("approving")
 @pytest.mark.parametrize("method", ["may_sign_up", "may_sign_in"])
-def test_the_policy_of_a_site_that_approves(
+def test_the_policy_is_asked_to_sign_in_once_the_account_is_approved(
     client: Client, service: FakeService, refused: Any, says: Says, method: str
 ) -> None:
-    """Whoever may not sign up leaves no account to approve. A sign-in is not asked for yet."""
+    """Before that it is asked about the sign-up alone; a refusal leaves no account to approve."""
     says_no = False
     if method == "may_sign_up":
         says(method, lambda profile: says_no)
@@ -210,20 +212,20 @@ def test_the_policy_of_a_site_that_approves(
 
 
 @pytest.mark.usefixtures("approving")
-def test_a_crash_under_the_sign_up_of_an_account_that_waits(
+def test_after_a_crash_in_sign_up_the_account_still_waits(
     client: Client, service: FakeService, refused: Any
 ) -> None:
-    """Between the two steps: the next sign-in fills the link, and the account goes on waiting."""
+    """The crash came between the two steps; the next sign-in fills the link."""
     everybody().bulk_create([User(username="left", is_active=False, password="!")])
     make_identity(everybody().get(), consent="revoked")
     refused(sign_in(client), "approval_pending", made=1)
     assert LinkedIdentity.objects.get().consent == "granted"
 
 
-def test_a_disabled_account_does_not_wait(
+def test_a_disabled_account_is_refused_and_does_not_wait(
     client: Client, service: FakeService, refused: Any
 ) -> None:
-    """Neither one that was linked later, nor one whose owner was signed in before."""
+    """It was linked later, or its owner has signed in before."""
     user = make_user(is_active=False)
     identity = make_identity(user, account_made=False)
     refused(sign_in(client), "user_inactive")

@@ -63,7 +63,7 @@ def test_the_page_says_what_it_is_about(service: FakeService, browser: Client) -
     assert browser.put(reverse("identity:connect")).status_code == 405
 
 
-def test_redeeming_again_refreshes(
+def test_a_second_code_updates_what_is_stored(
     service: FakeService, browser: Client, user: User
 ) -> None:
     """A code of a subject that is linked updates what is held; other scopes of theirs stay."""

@@ -133,7 +133,9 @@ def test_a_service_that_is_not_there(service: FakeService, browser: Client) -> N
 # The same code again
 
 
-def test_by_somebody_else(service: FakeService, browser: Client) -> None:
+def test_a_code_that_somebody_else_sends_again_proves_nothing(
+    service: FakeService, browser: Client
+) -> None:
     """It proves nothing to them, nor are they told what the service said about the person."""
     beside = {"kyc_required": True, "kyc_url": "https://kyc.example/now"}
     service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
@@ -145,7 +147,9 @@ def test_by_somebody_else(service: FakeService, browser: Client) -> None:
     assert service.calls("request") == 1
 
 
-def test_after_disconnecting(service: FakeService, browser: Client) -> None:
+def test_a_code_sent_again_after_disconnecting_is_no_success(
+    service: FakeService, browser: Client
+) -> None:
     """What is gone is not called a success again."""
     hand_in(browser)
     LinkedIdentity.objects.all().delete()
@@ -154,7 +158,7 @@ def test_after_disconnecting(service: FakeService, browser: Client) -> None:
 
 
 @pytest.mark.parametrize("atomic_requests", [False, True])
-def test_after_a_crash(
+def test_after_a_crash_a_code_is_never_sent_again(
     service: FakeService,
     browser: Client,
     monkeypatch: pytest.MonkeyPatch,

@@ -27,7 +27,7 @@ def states(sandbox: RunningSandbox, person: SandboxPerson) -> list[str]:
     return [each["state"] for each in codes]
 
 
-def test_valid_becomes_used(
+def test_a_valid_code_is_used_and_verifies_the_account(
     identity_sandbox: RunningSandbox, identity_application: Application,
     identity_person: SandboxPerson, browser: Client, user: User,
 ) -> None:  # fmt: skip

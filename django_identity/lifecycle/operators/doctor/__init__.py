@@ -18,7 +18,7 @@ from django_identity.lifecycle.operators.doctor import (
     site_checks,
     upkeep_checks,
 )
-from django_identity.lifecycle.operators.doctor.finding import Finding, Level
+from django_identity.lifecycle.operators.doctor.finding import Finding, Level, problem
 from django_identity.lifecycle.operators.doctor.record_checks import figures
 
 __all__ = ["Finding", "Level", "diagnose", "figures"]
@@ -43,9 +43,11 @@ def diagnose(*, probe: bool | None = None) -> Iterator[Finding]:
         if not found:
             yield from _of_the_rows(probe)
     except Error as error:
-        said = f"it does not answer ({type(error).__name__})"
-        remedy = "Start it, correct DATABASES, or run manage.py migrate."
-        yield Finding("database", Level.PROBLEM, said, remedy)
+        yield problem(
+            "database",
+            f"it does not answer ({type(error).__name__})",
+            "Start it, correct DATABASES, or run manage.py migrate.",
+        )
 
 
 def _of_the_rows(probe: bool | None) -> Iterator[Finding]:

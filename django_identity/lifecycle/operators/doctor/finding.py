@@ -1,7 +1,13 @@
 """What a check finds: a level, the cause, and the remedy."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
+
+from django.db.models import QuerySet
+
+from django_identity.models.querysets import number_of
 
 
 class Level(StrEnum):
@@ -20,3 +26,29 @@ class Finding:
     level: Level
     message: str
     remedy: str = ""
+
+
+def fine(check: str, message: str) -> Finding:
+    return Finding(check, Level.FINE, message)
+
+
+def warning(check: str, message: str, remedy: str = "") -> Finding:
+    return Finding(check, Level.WARNING, message, remedy)
+
+
+def problem(check: str, message: str, remedy: str) -> Finding:
+    return Finding(check, Level.PROBLEM, message, remedy)
+
+
+def counted(
+    check: str,
+    rows: QuerySet[Any],
+    message: str,
+    remedy: str,
+    *,
+    level: Level = Level.PROBLEM,
+) -> Iterator[Finding]:
+    """A finding if there are ``rows``. The message begins with their number."""
+    number = number_of(rows)
+    if number:
+        yield Finding(check, level, f"{number} {message}", remedy)

@@ -5,12 +5,17 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, vault
+from django_identity import conf
 from django_identity.conf import Application
 from django_identity.exceptions import SealedValueUnreadable
-from django_identity.lifecycle.operators.doctor.finding import Finding, Level
+from django_identity.lifecycle import sealing
+from django_identity.lifecycle.operators.doctor.finding import (
+    Finding,
+    Level,
+    counted,
+    problem,
+)
 from django_identity.models import TokenGrant
 from django_identity.models.querysets import number_of
 
@@ -36,10 +41,13 @@ def check_keys() -> Iterator[Finding]:
     """Open the newest tokens of each application."""
     for site in conf.applications():
         newest = newest_grants(site)
-        closed = sum(not _opens(site, grant) for grant in newest)
+        closed = sum(not _opens(grant) for grant in newest)
         if closed:
-            said = f"{site.alias}: no key opens {closed} of the newest {len(newest)} stored tokens"
-            yield Finding("keys", Level.PROBLEM, said, KEY_MISSING)
+            message = (
+                f"{site.alias}: no key opens {closed} of the newest {len(newest)}"
+                " stored tokens"
+            )
+            yield problem("keys", message, KEY_MISSING)
 
 
 def newest_grants(site: Application) -> list[TokenGrant]:
@@ -53,12 +61,10 @@ def newest_grants(site: Application) -> list[TokenGrant]:
     return list(ours.order_by("-identity__refetch_due_at")[:OPENED])
 
 
-@sensitive_variables()
-def _opens(site: Application, grant: TokenGrant) -> bool:
+def _opens(grant: TokenGrant) -> bool:
     column = "refresh_token" if grant.refresh_token else "access_token"
-    context = grant.identity.sealing_context(column)
     try:
-        vault.unseal(getattr(grant, column), keys=site.encryption_keys, context=context)
+        sealing.unseal(grant.identity, grant, column)
     except SealedValueUnreadable:
         return False
     return True
@@ -66,17 +72,25 @@ def _opens(site: Application, grant: TokenGrant) -> bool:
 
 def check_grants() -> Iterator[Finding]:
     """Grants that wait for their person. Many that were lost at once have one cause."""
-    waiting = number_of(_dead())
     lost = number_of(lost_lately(timezone.now()))
-    if lost >= FEWEST_LOST and lost >= SHARE_LOST * (
-        lost + _alive(most=int(lost / SHARE_LOST))
-    ):
-        said = f"{lost} grant(s) were lost within a day, one in twenty or more"
-        yield Finding("grants", Level.PROBLEM, said, MANY_LOST)
-    elif waiting:
-        said = f"{waiting} grant(s) wait for their person to sign in again"
-        remedy = "The log lines identity.grant.lost have the reasons."
-        yield Finding("grants", Level.WARNING, said, remedy)
+    if lost >= FEWEST_LOST and _is_large_share(lost):
+        message = f"{lost} grant(s) were lost within a day, one in twenty or more"
+        yield problem("grants", message, MANY_LOST)
+        return
+    yield from counted(
+        "grants",
+        _dead(),
+        "grant(s) wait for their person to sign in again",
+        "The log lines identity.grant.lost have the reasons.",
+        level=Level.WARNING,
+    )
+
+
+def _is_large_share(lost: int) -> bool:
+    """Whether so many of the lost and the living were lost. Only as many are counted as matter."""
+    alive = TokenGrant.objects.filter(needs_reauthorization=False)
+    others = alive[: int(lost / SHARE_LOST)].count()
+    return lost >= SHARE_LOST * (lost + others)
 
 
 def lost_lately(now: datetime) -> QuerySet[TokenGrant]:
@@ -89,8 +103,3 @@ def lost_lately(now: datetime) -> QuerySet[TokenGrant]:
 def _dead() -> QuerySet[TokenGrant]:
     """Not by their identities: without a consent there is no grant."""
     return TokenGrant.objects.filter(needs_reauthorization=True)
-
-
-def _alive(*, most: int) -> int:
-    """How many grants are alive. Only as many are counted as matter."""
-    return TokenGrant.objects.filter(needs_reauthorization=False)[:most].count()

@@ -8,7 +8,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, strict_json, vault
+from django_identity import conf, strict_json
 from django_identity.conf import Application
 from django_identity.conf.rules import origin_of
 from django_identity.credentials import RejectionReason, base64url
@@ -19,11 +19,15 @@ from django_identity.exceptions import (
     SealedValueUnreadable,
     ServiceError,
 )
-from django_identity.lifecycle import claims, key_sets
-from django_identity.lifecycle.operators.doctor.finding import Finding, Level
+from django_identity.lifecycle import claims, key_sets, sealing
+from django_identity.lifecycle.operators.doctor.finding import (
+    Finding,
+    fine,
+    problem,
+    warning,
+)
 from django_identity.lifecycle.operators.doctor.grant_checks import newest_grants
 from django_identity.lifecycle.operators.doctor.service_checks import probed, why_failed
-from django_identity.lifecycle.refetch import covers
 from django_identity.models import AuthorizationRequest, TokenGrant
 from django_identity.service import ServiceClient
 from django_identity.service.answers import ClaimsAnswer
@@ -61,7 +65,7 @@ def _with_live_token(site: Application) -> TokenGrant | None:
     """Of a person who lets this site read claims. No token is refreshed for a probe."""
     for grant in newest_grants(site):
         is_alive = grant.access_expires_at > timezone.now()
-        if is_alive and covers(grant.identity, claims.SCOPE):
+        if is_alive and grant.identity.allows(claims.SCOPE):
             return grant
     return None
 
@@ -70,26 +74,21 @@ def _with_live_token(site: Application) -> TokenGrant | None:
 def _try_credential(site: Application, grant: TokenGrant) -> Iterator[Finding]:
     """What cannot be read or opened is the matter of other checks."""
     identity = grant.identity
-    context = identity.sealing_context("access_token")
+    message = f"{site.alias}: the newest person's credential is"
     try:
-        token = vault.unseal(
-            grant.access_token, keys=site.encryption_keys, context=context
-        )
+        token = sealing.unseal(identity, grant, "access_token")
         answer = ServiceClient(site).claims(identity.subject, access_token=token)
         proof = key_sets.verify_answer(site, answer, subject=identity.subject)
     except CredentialRejected as rejected:
-        said = f"{site.alias}: the newest person's credential is rejected: {rejected.reason}"
+        message = f"{message} rejected: {rejected.reason}"
         if rejected.reason is RejectionReason.PAYLOAD_ISS:
-            said += f" ({_issuer_of(answer)} is not {site.api_origin})"
-        yield Finding(
-            "credential", Level.PROBLEM, said, WHY_REJECTED.get(rejected.reason, OTHER)
-        )
+            message += f" ({_issuer_of(answer)} is not {site.api_origin})"
+        yield problem("credential", message, WHY_REJECTED.get(rejected.reason, OTHER))
     except (ServiceError, SealedValueUnreadable):
         return
     else:
         if proof is not None:
-            said = f"{site.alias}: the newest person's credential is verified"
-            yield Finding("credential", Level.FINE, said)
+            yield fine("credential", f"{message} verified")
 
 
 def _issuer_of(answer: ClaimsAnswer) -> str:
@@ -113,12 +112,10 @@ def check_webhook_address() -> Iterator[Finding]:
 
 def _webhook_address(site: Application) -> str:
     """The address beside that of the callback, which the newest sign-in or the settings know."""
-    begun = (
-        AuthorizationRequest.objects.filter(application=site.alias)
-        .order_by("-pk")
-        .first()
-    )
-    known = site.redirect_uri or (begun.redirect_uri if begun else "")
+    known = site.redirect_uri
+    if known is None:
+        begun = AuthorizationRequest.objects.filter(application=site.alias)
+        known = begun.order_by("-pk").values_list("redirect_uri", flat=True).first()
     if not known:
         return ""
 
@@ -140,15 +137,17 @@ def _try_webhook(site: Application, address: str) -> Finding:
         answer = exchange(site, Call("webhook", address, json={}, sent_once=True))
     except ServiceError as error:
         if error.code == "unexpected_redirect":
-            return Finding("webhook", Level.PROBLEM, f"{where} redirects", IN_BETWEEN)
+            return problem("webhook", f"{where} redirects", IN_BETWEEN)
         why = why_failed(error, setting="this address")
-        said = f"{where} cannot be reached from here: {why.cause}"
-        return Finding("webhook", Level.WARNING, said, "Try it from another network.")
+        message = f"{where} cannot be reached from here: {why.cause}"
+        return warning("webhook", message, "Try it from another network.")
 
     if answer.status == UNAUTHORIZED and _code_in(answer) == EXPECTED:
-        return Finding("webhook", Level.FINE, f"{where} answers")
-    said = f"{where} answers HTTP {answer.status}, and not as this site's webhook does"
-    return Finding("webhook", Level.PROBLEM, said, IN_BETWEEN)
+        return fine("webhook", f"{where} answers")
+    message = (
+        f"{where} answers HTTP {answer.status}, and not as this site's webhook does"
+    )
+    return problem("webhook", message, IN_BETWEEN)
 
 
 def _code_in(answer: Answer) -> str:

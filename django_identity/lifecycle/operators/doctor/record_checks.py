@@ -16,7 +16,12 @@ from django_identity.error_table import hint_of
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle import runs
 from django_identity.lifecycle.claims import PROVIDER_MISMATCH
-from django_identity.lifecycle.operators.doctor.finding import Finding, Level
+from django_identity.lifecycle.operators.doctor.finding import (
+    Finding,
+    Level,
+    counted,
+    problem,
+)
 from django_identity.lifecycle.operators.doctor.grant_checks import lost_lately
 from django_identity.models import (
     AuthorizationRequest,
@@ -44,6 +49,11 @@ OF_SETTINGS = (
     "sealed_value_unreadable",
     "subject_unknown",
 )
+REGISTER_IT = (
+    "Register the webhook's address in the developer portal. A POST without a signature must"
+    " answer 401 there, and no redirect. If log lines identity.event.refused tell of a wrong"
+    " signature, compare WEBHOOK_SECRETS with it."
+)
 NAME_THE_MEMBER = (
     "Add the member that has the person's id to EVENT_SUBJECT_PATHS, and ask the service to deliver"
     " these events again: what people revoked or asked to delete is still here."
@@ -61,40 +71,54 @@ def check_records() -> Iterator[Finding]:
     yield from _failing()
     yield from _provider_names()
     yield from _strays()
-    failed = AuthorizationRequest.objects.filter(outcome__in=OF_SETTINGS)
-    counted = failed.values_list("application", "outcome").annotate(count=Count("pk"))
-    for alias, code, count in counted.order_by("-count", "application", "outcome"):
-        said = f"{alias}: {count} failed lately: {code}"
-        yield Finding("sign_ins", Level.PROBLEM, said, hint_of(code))
-    yield from _events()
-    yield from _erasures()
+    yield from _sign_ins()
+    yield from _failed_events()
+    yield from _nameless_events()
+    yield from _left_events()
+    yield from _audits()
+    yield from _gone_accounts()
+    yield from _pending_erasures()
+
+
+def _webhooks() -> Iterator[Finding]:
+    """No event, though a sign-in causes one. The system checks tell of a missing secret."""
+    since = timezone.now() - timedelta(days=SILENT_DAYS)
+    for site in conf.applications():
+        people = LinkedIdentity.objects.under(site).filter(signed_in_at__gte=since)
+        events = WebhookEvent.objects.filter(application=site.alias)
+        if people.exists() and not events.filter(received_at__gte=since).exists():
+            message = f"{site.alias}: people signed in, and no event came in {SILENT_DAYS} days"
+            yield problem("webhook", message, REGISTER_IT)
 
 
 def _failing() -> Iterator[Finding]:
     """Failing re-fetches by their reason, the most frequent first. An index has both columns."""
     failing = LinkedIdentity.objects.filter(refetch_failures__gt=0)
     rows = list(failing.values_list("last_error", "refetch_failures")[:MOST_COUNTED])
+    stuck = sum(failures >= MANY_FAILURES for _code, failures in rows)
+    if stuck:
+        message = f"{stuck} failed {MANY_FAILURES} times in a row or more"
+        yield problem("refetches", message, "See their pages in the admin.")
+
     reasons = Counter(code for code, _failures in rows)
-    if stuck := sum(failures >= MANY_FAILURES for _code, failures in rows):
-        said = f"{stuck} failed {MANY_FAILURES} times in a row or more"
-        yield Finding("refetches", Level.PROBLEM, said, "See their pages in the admin.")
     for code, count in reasons.most_common(MOST_REASONS):
-        # That is the site's own fault, from the first one on.
-        is_of_site = code == SealedValueUnreadable.code
-        level = Level.PROBLEM if is_of_site else Level.WARNING
-        said = f"{count} failing: {code or 'no reason kept'}"
-        yield Finding("refetches", level, said, hint_of(code))
+        message = f"{count} failing: {code or 'no reason kept'}"
+        level = Level.WARNING
+        if code == SealedValueUnreadable.code:
+            # That is the site's own fault, from the first one on.
+            level = Level.PROBLEM
+        yield Finding("refetches", level, message, hint_of(code))
 
 
 def _provider_names() -> Iterator[Finding]:
     """People with a claim that opens no gate because the service names two providers for it."""
     # All else is well with them. So the index of failing re-fetches finds them.
-    mismatched = LinkedIdentity.objects.filter(
-        refetch_failures=0, last_error=PROVIDER_MISMATCH
+    yield from counted(
+        "provider_names",
+        LinkedIdentity.objects.filter(refetch_failures=0, last_error=PROVIDER_MISMATCH),
+        "with a claim whose provider has two names",
+        hint_of(PROVIDER_MISMATCH),
     )
-    if count := number_of(mismatched):
-        said = f"{count} with a claim whose provider has two names"
-        yield Finding("provider_names", Level.PROBLEM, said, hint_of(PROVIDER_MISMATCH))
 
 
 def _strays() -> Iterator[Finding]:
@@ -105,107 +129,99 @@ def _strays() -> Iterator[Finding]:
     configured = {(site.alias, site.environment) for site in conf.applications()}
     rows = LinkedIdentity.objects.order_by("application")
     aliases = rows.values_list("application", flat=True)
-    alias = ""
-    while alias := aliases.filter(application__gt=alias).first() or "":
+    alias = aliases.first()
+    while alias is not None:
         for environment in Environment.values:
-            if (alias, environment) in configured:
-                continue
-            if count := number_of(
-                rows.filter(application=alias, environment=environment)
-            ):
-                said = (
-                    f"{count} identities of {alias}/{environment},"
-                    " which the settings do not have"
+            if (alias, environment) not in configured:
+                yield from counted(
+                    "applications",
+                    rows.filter(application=alias, environment=environment),
+                    f"identities of {alias}/{environment}, which the settings do not have",
+                    STRAY,
                 )
-                yield Finding("applications", Level.PROBLEM, said, STRAY)
+        alias = aliases.filter(application__gt=alias).first()
 
 
-def _events() -> Iterator[Finding]:
+def _sign_ins() -> Iterator[Finding]:
+    """Failed sign-ins by their reason, the most frequent first."""
+    failed = AuthorizationRequest.objects.filter(outcome__in=OF_SETTINGS)
+    groups = failed.values_list("application", "outcome").annotate(count=Count("pk"))
+    for alias, code, count in groups.order_by("-count", "application", "outcome"):
+        message = f"{alias}: {count} failed lately: {code}"
+        yield problem("sign_ins", message, hint_of(code))
+
+
+def _failed_events() -> Iterator[Finding]:
+    failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED)
     # Without its content an event cannot be replayed, so nobody can do anything about it.
-    failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED).exclude(
-        event_id=""
+    yield from counted(
+        "events",
+        failed.exclude(event_id=""),
+        "event(s) failed",
+        "Mend the handler; identity_replay.",
     )
-    if count := number_of(failed):
-        said = f"{count} event(s) failed"
-        yield Finding(
-            "events", Level.PROBLEM, said, "Mend the handler; identity_replay."
-        )
-    yield from _nameless()
-    yield from _left_events()
 
 
-def _nameless() -> Iterator[Finding]:
+def _nameless_events() -> Iterator[Finding]:
     """Events that name nobody, by their type and the members that were there."""
-    since = timezone.now() - timedelta(days=NAMELESS_DAYS)
-    failed = WebhookEvent.objects.filter(
-        outcome=EventOutcome.FAILED, received_at__gte=since
+    nameless = WebhookEvent.objects.filter(
+        outcome=EventOutcome.FAILED,
+        received_at__gte=timezone.now() - timedelta(days=NAMELESS_DAYS),
+        event_id="",
+        error__startswith=NAMES_NOBODY,
     )
-    nameless = failed.filter(event_id="", error__startswith=NAMES_NOBODY)
-    groups = nameless.values_list("application", "event_type", "error")
-    counted = groups.annotate(count=Count("pk")).order_by(
-        "-count", "event_type", "error"
-    )
-    for alias, event_type, error, count in counted[:MOST_REASONS]:
+    columns = ("application", "event_type", "error")
+    groups = nameless.values_list(*columns).annotate(count=Count("pk"))
+    most = groups.order_by("-count", "event_type", "error")[:MOST_REASONS]
+    for alias, event_type, error, count in most:
         members = error.removeprefix(NAMES_NOBODY).strip() or "no member"
-        said = f"{alias}: {count} {event_type} named nobody, with {members}"
-        yield Finding("events", Level.PROBLEM, said, NAME_THE_MEMBER)
+        message = f"{alias}: {count} {event_type} named nobody, with {members}"
+        yield problem("events", message, NAME_THE_MEMBER)
 
 
 def _left_events() -> Iterator[Finding]:
     """Content of events that went without their identity. Only SQL beside Django leaves it."""
     newest = WebhookEvent.objects.aggregate(pk=Max("pk"))["pk"] or 0
-    looked_at = WebhookEvent.objects.filter(pk__gt=newest - MOST_EVENTS).exclude(
-        subject=""
-    )
+    events = WebhookEvent.objects.filter(pk__gt=newest - MOST_EVENTS)
     linked = LinkedIdentity.objects.filter(subject_digest=OuterRef("subject_digest"))
-    if count := number_of(looked_at.filter(~Exists(linked))):
-        said = f"{count} event(s) with content of somebody who is not linked"
-        remedy = "SQL beside Django deleted the identity. identity_erase SUBJECT empties them."
-        yield Finding("events", Level.PROBLEM, said, remedy)
+    yield from counted(
+        "events",
+        events.exclude(subject="").filter(~Exists(linked)),
+        "event(s) with content of somebody who is not linked",
+        "SQL beside Django deleted the identity. identity_erase SUBJECT empties them.",
+    )
 
 
-def _erasures() -> Iterator[Finding]:
-    now = timezone.now()
+def _audits() -> Iterator[Finding]:
     audited = ErasureReceipt.objects.filter(audit__isnull=False).exclude(audit__hits={})
-    if count := number_of(audited.filter(erased_at__gte=now - LISTED_FOR)):
-        said = f"{count} erasure(s) left something of the person"
-        remedy = "The receipt in the admin names model and field: extend the policy's erase_user."
-        yield Finding("audits", Level.WARNING, said, remedy)
-    gone = ErasureReceipt.objects.filter(
-        account_was_gone=True, erased_at__gte=now - LISTED_FOR
+    yield from counted(
+        "audits",
+        audited.filter(erased_at__gte=timezone.now() - LISTED_FOR),
+        "erasure(s) left something of the person",
+        "The receipt in the admin names model and field: extend the policy's erase_user.",
+        level=Level.WARNING,
     )
-    if count := number_of(gone):
-        said = (
-            f"{count} account(s) that the site deleted before: erase_user did not run"
-        )
-        remedy = "Look for what erase_user would have erased in your own tables."
-        yield Finding("erasures", Level.WARNING, said, remedy)
-    pending = ErasureReceipt.objects.filter(
-        erased_at=None, requested_at__lt=now - runs.LATE
-    )
-    if count := number_of(pending):
-        remedy = (
-            "The receipt in the admin has the error, and a button that tries again."
-        )
-        yield Finding("erasures", Level.PROBLEM, f"{count} not done", remedy)
 
 
-def _webhooks() -> Iterator[Finding]:
-    """No event, though a sign-in causes one. The system checks tell of a missing secret."""
-    since = timezone.now() - timedelta(days=SILENT_DAYS)
-    for site in conf.applications():
-        heard = WebhookEvent.objects.filter(
-            application=site.alias, received_at__gte=since
-        )
-        people = LinkedIdentity.objects.under(site).filter(signed_in_at__gte=since)
-        if people.exists() and not heard.exists():
-            said = f"{site.alias}: people signed in, and no event came in {SILENT_DAYS} days"
-            remedy = (
-                "Register the webhook's address in the developer portal. A POST without a signature"
-                " must answer 401 there, and no redirect. If log lines identity.event.refused tell"
-                " of a wrong signature, compare WEBHOOK_SECRETS with it."
-            )
-            yield Finding("webhook", Level.PROBLEM, said, remedy)
+def _gone_accounts() -> Iterator[Finding]:
+    gone = ErasureReceipt.objects.filter(account_was_gone=True)
+    yield from counted(
+        "erasures",
+        gone.filter(erased_at__gte=timezone.now() - LISTED_FOR),
+        "account(s) that the site deleted before: erase_user did not run",
+        "Look for what erase_user would have erased in your own tables.",
+        level=Level.WARNING,
+    )
+
+
+def _pending_erasures() -> Iterator[Finding]:
+    pending = ErasureReceipt.objects.filter(erased_at=None)
+    yield from counted(
+        "erasures",
+        pending.filter(requested_at__lt=timezone.now() - runs.LATE),
+        "not done",
+        "The receipt in the admin has the error, and a button that tries again.",
+    )
 
 
 def figures() -> dict[str, float]:

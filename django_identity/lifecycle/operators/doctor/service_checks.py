@@ -13,7 +13,13 @@ from django_identity import conf, exceptions
 from django_identity.conf import Application
 from django_identity.credentials import KeySet
 from django_identity.lifecycle.clocks import CLOCK_SKEW
-from django_identity.lifecycle.operators.doctor.finding import Finding, Level
+from django_identity.lifecycle.operators.doctor.finding import (
+    Finding,
+    Level,
+    fine,
+    problem,
+    warning,
+)
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 
@@ -56,12 +62,12 @@ def check_key_sets() -> Iterator[Finding]:
             why = why_failed(error, setting="API_ORIGIN")
             yield Finding("key_set", why.level, f"{origin}: {why.cause}", why.remedy)
             continue
-        count = f"{origin}: {len(keys)} usable key(s)"
+        message = f"{origin}: {len(keys)} usable key(s)"
         if keys:
-            yield Finding("key_set", Level.FINE, count)
+            yield fine("key_set", message)
         else:
-            said = f"{count}: every credential is rejected"
-            yield Finding("key_set", Level.PROBLEM, said, "Tell the service.")
+            message += ": every credential is rejected"
+            yield problem("key_set", message, "Tell the service.")
         yield from _compare_clocks(parse_http_date_safe(answer.headers.get("date", "")))
 
 
@@ -81,22 +87,17 @@ def _compare_clocks(their_now: int | None) -> Iterator[Finding]:
 def probed(probe: bool | None) -> list[Application]:
     """The applications that may be asked something. None: all but the live."""
     sites = conf.applications()
-    return [
-        each
-        for each in sites
-        if probe or (probe is None and each.environment != "live")
-    ]
+    if probe is None:
+        return [site for site in sites if site.environment != "live"]
+    return list(sites) if probe else []
 
 
 def check_credentials(probe: bool | None) -> Iterator[Finding]:
     """Ask both endpoints with values that do not exist."""
+    token = Secret(NOBODY)
+    read = partial(ServiceClient.profile, subject=NOBODY, access_token=token)
     for site in probed(probe):
-        yield from _probe(
-            site, "AUTH_URL", lambda client: client.refresh(Secret(NOBODY))
-        )
-        read = partial(
-            ServiceClient.profile, subject=NOBODY, access_token=Secret(NOBODY)
-        )
+        yield from _probe(site, "AUTH_URL", lambda client: client.refresh(token))
         yield from _probe(site, "BASE_URL", read)
 
 
@@ -108,26 +109,29 @@ def _probe(
         with suppress(exceptions.SubjectMismatch):
             ask(ServiceClient(site))
     except exceptions.ClientRejected as refused:
-        cause = f"{site.alias}: the service rejects the client ({refused.service_code})"
-        remedy = (
+        yield problem(
+            "credentials",
+            f"{site.alias}: the service rejects the client ({refused.service_code})",
             "Compare CLIENT_ID and CLIENT_SECRET with the developer portal, for the environment"
-            f" {site.environment}. identity_rotate_secret gets a new secret."
+            f" {site.environment}. identity_rotate_secret gets a new secret.",
         )
-        yield Finding("credentials", Level.PROBLEM, cause, remedy)
     except exceptions.EnvironmentMismatch:
-        cause = f"{site.alias}: the client is not of the environment {site.environment}"
-        remedy = "Correct ENVIRONMENT, or use the client of that environment."
-        yield Finding("credentials", Level.PROBLEM, cause, remedy)
+        yield problem(
+            "credentials",
+            f"{site.alias}: the client is not of the environment {site.environment}",
+            "Correct ENVIRONMENT, or use the client of that environment.",
+        )
     except (exceptions.InvalidGrant, exceptions.AccessTokenRejected):
-        yield Finding("address", Level.FINE, f"{site.alias}: {setting} answers")
+        yield fine("address", f"{site.alias}: {setting} answers")
     except exceptions.ServiceError as error:
         why = why_failed(error, setting=setting)
         message = f"{site.alias}: {setting} is not usable: {why.cause}"
         yield Finding("address", why.level, message, why.remedy)
     else:
-        cause = f"{site.alias}: {setting} accepts values that do not exist"
-        yield Finding(
-            "address", Level.WARNING, cause, f"Is {setting} the service's address?"
+        yield warning(
+            "address",
+            f"{site.alias}: {setting} accepts values that do not exist",
+            f"Is {setting} the service's address?",
         )
 
 

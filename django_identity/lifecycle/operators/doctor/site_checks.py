@@ -9,7 +9,13 @@ from django.db import DatabaseError, models
 from django.db.migrations.executor import MigrationExecutor
 
 from django_identity import background, conf, database
-from django_identity.lifecycle.operators.doctor.finding import Finding, Level
+from django_identity.lifecycle.operators.doctor.finding import (
+    Finding,
+    Level,
+    fine,
+    problem,
+    warning,
+)
 from django_identity.models import LinkedIdentity
 
 LABEL = "django_identity"
@@ -20,31 +26,31 @@ def check_settings() -> Iterator[Finding]:
     found = list(_system_checks("settings", Tags.security))
     yield from found
     if not found:
-        yield Finding(
-            "settings", Level.FINE, f"{len(conf.aliases())} application(s) set up"
-        )
+        yield fine("settings", f"{len(conf.aliases())} application(s) set up")
 
 
 def _system_checks(check: str, tag: str) -> Iterator[Finding]:
     """What the package's system checks with this tag report."""
-    for each in run_checks(tags=[tag], databases=[database.alias()]):
-        if f"{LABEL}." in str(each.id):
-            level = Level.PROBLEM if each.is_serious() else Level.WARNING
-            yield Finding(check, level, f"{each.id}: {each.msg}", each.hint or "")
+    for message in run_checks(tags=[tag], databases=[database.alias()]):
+        if f"{LABEL}." in str(message.id):
+            level = Level.PROBLEM if message.is_serious() else Level.WARNING
+            text = f"{message.id}: {message.msg}"
+            yield Finding(check, level, text, message.hint or "")
 
 
 def check_broker() -> Iterator[Finding]:
     """Whether the broker answers. ``upkeep_checks`` says what it means if there is none."""
     if background.is_eager():
-        said = "CELERY_TASK_ALWAYS_EAGER is on: tasks run inside requests, and upkeep by cron alone"
-        remedy = (
-            "Start a worker and beat with a broker, except in development and tests."
+        yield warning(
+            "broker",
+            "CELERY_TASK_ALWAYS_EAGER is on: tasks run inside requests, and upkeep by cron alone",
+            "Start a worker and beat with a broker, except in development and tests.",
         )
-        yield Finding("broker", Level.WARNING, said, remedy)
     elif not background.is_broker_shared():
-        said = "memory:// reaches no other process: no worker hears of an event"
-        yield Finding(
-            "broker", Level.WARNING, said, "Set CELERY_BROKER_URL to a real broker."
+        yield warning(
+            "broker",
+            "memory:// reaches no other process: no worker hears of an event",
+            "Set CELERY_BROKER_URL to a real broker.",
         )
     elif background.has_broker():
         remedy = "Start it or correct CELERY_BROKER_URL. Until then upkeep publishes nothing."
@@ -60,14 +66,12 @@ def _try(check: str, work: Callable[[], object], remedy: str) -> Finding:
     try:
         work()
     except ImportError as error:
-        said = f"a module is missing: {error}"
-        return Finding(
-            check, Level.PROBLEM, said, "Install it, or correct the address's scheme."
-        )
+        message = f"a module is missing: {error}"
+        return problem(check, message, "Install it, or correct the address's scheme.")
     except Exception as error:  # noqa: BLE001  any client's own errors
-        said = f"it does not answer ({type(error).__name__})"
-        return Finding(check, Level.PROBLEM, said, remedy)
-    return Finding(check, Level.FINE, "it answers")
+        message = f"it does not answer ({type(error).__name__})"
+        return problem(check, message, remedy)
+    return fine(check, "it answers")
 
 
 def _use_cache() -> None:
@@ -78,27 +82,33 @@ def _use_cache() -> None:
 
 def check_database() -> Iterator[Finding]:
     """Migrations, tables and writes. Raises ``Error`` if it does not answer."""
-    if missing := _missing_migrations():
-        said = f"{len(missing)} migration(s) are not applied, the first is {missing[0]}"
-        yield Finding("migrations", Level.PROBLEM, said, "Run manage.py migrate.")
-        return  # Whatever else is wrong, this is the cause.
-    if tables := _broken_tables():
-        said = f"these tables are missing or lack columns: {', '.join(tables)}"
-        remedy = (
-            "Restore them from the backup. If django_migrations is not of this database: make its"
-            " rows fit, and run manage.py migrate."
+    missing = _missing_migrations()
+    if missing:
+        message = (
+            f"{len(missing)} migration(s) are not applied, the first is {missing[0]}"
         )
-        yield Finding("database", Level.PROBLEM, said, remedy)
+        yield problem("migrations", message, "Run manage.py migrate.")
+        return  # Whatever else is wrong, this is the cause.
+
+    tables = _broken_tables()
+    if tables:
+        yield problem(
+            "database",
+            f"these tables are missing or lack columns: {', '.join(tables)}",
+            "Restore them from the backup. If django_migrations is not of this database: make its"
+            " rows fit, and run manage.py migrate.",
+        )
         return
+
     yield from _system_checks("database", Tags.database)
     try:
         with database.atomic():
             # If the database is read-only, an UPDATE of no row fails.
             LinkedIdentity.objects.filter(pk=-1).update(last_error="")
     except DatabaseError as error:
-        said = f"it takes no writes ({type(error).__name__})"
+        message = f"it takes no writes ({type(error).__name__})"
         remedy = "It is read-only, or a replica: name the primary in DATABASES."
-        yield Finding("database", Level.PROBLEM, said, remedy)
+        yield problem("database", message, remedy)
 
 
 def _missing_migrations() -> list[str]:

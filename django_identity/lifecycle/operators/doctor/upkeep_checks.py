@@ -1,15 +1,20 @@
 """Whether upkeep runs, and why its work is late all the same."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import background, conf
 from django_identity.conf import Application
 from django_identity.lifecycle import runs
-from django_identity.lifecycle.operators.doctor.finding import Finding, Level
+from django_identity.lifecycle.operators.doctor.finding import (
+    Finding,
+    fine,
+    problem,
+    warning,
+)
+from django_identity.lifecycle.operators.doctor.service_checks import Why
 from django_identity.lifecycle.upkeep import FAILURES, due
 from django_identity.models import LinkedIdentity, UpkeepRun, WebhookEvent
 from django_identity.models.querysets import number_of
@@ -50,92 +55,99 @@ TOO_SLOW = (
 
 def check_upkeep() -> Iterator[Finding]:
     """Of each application: its newest run, and what is late."""
-    found = [runs.run_of(site) for site in conf.applications()]
+    newest = [(site, runs.run_of(site)) for site in conf.applications()]
     if not background.has_broker():
-        yield _without_broker(found)
-    for site, run in zip(conf.applications(), found, strict=True):
-        if run.begun_at < timezone.now() - runs.LATE:
+        yield _without_broker(run for _site, run in newest)
+    for site, run in newest:
+        if run.begun_at < _late():
             yield _not_running(site, run)
         else:
             yield _running(site, run)
             yield from _late_events(site)
 
 
-def _without_broker(found: list[UpkeepRun]) -> Finding:
+def _without_broker(newest: Iterable[UpkeepRun]) -> Finding:
     """What it means that this process knows no broker: is it cron that does the work?"""
-    if any(run.handed_out is not None for run in found):
-        said = "this process knows none, though workers run upkeep"
-        return Finding("broker", Level.WARNING, said, IMPORT_IT)
-    said = "none is configured: cron has to run identity_upkeep every minute"
-    return Finding("broker", Level.WARNING, said)
+    if any(run.handed_out is not None for run in newest):
+        message = "this process knows none, though workers run upkeep"
+        return warning("broker", message, IMPORT_IT)
+    message = "none is configured: cron has to run identity_upkeep every minute"
+    return warning("broker", message)
 
 
 def _not_running(site: Application, run: UpkeepRun) -> Finding:
     """Upkeep has not begun lately. Then nothing else is the cause of what is late."""
-    said = f"{site.alias}: upkeep has not run yet"
+    message = f"{site.alias}: upkeep has not run yet"
     if run.has_begun:
-        said = f"{site.alias}: upkeep has not run since {_moment(run.begun_at)}"
+        message = f"{site.alias}: upkeep has not run since {_moment(run.begun_at)}"
 
-    rows = number_of(due(site).filter(refetch_due_at__lte=_late()))
-    events = number_of(_waiting(site))
+    rows = _late_rows(site)
+    events = _late_event_count(site)
     if rows or events:
-        said += f"; {rows} re-fetch(es) and {events} event(s) are late"
-    will_be_due = LinkedIdentity.objects.under(site).filter(refetch_due_at__gt=_late())
-    is_needed = rows or events or will_be_due.exists()
-    return Finding(
-        "upkeep", Level.PROBLEM if is_needed else Level.WARNING, said, RUN_IT
-    )
+        message += f"; {rows} re-fetch(es) and {events} event(s) are late"
+        return problem("upkeep", message, RUN_IT)
+    # Nothing is late yet, but without upkeep it will be.
+    if LinkedIdentity.objects.under(site).filter(refetch_due_at__gt=_late()).exists():
+        return problem("upkeep", message, RUN_IT)
+    return warning("upkeep", message, RUN_IT)
 
 
 def _running(site: Application, run: UpkeepRun) -> Finding:
     """How the newest run went. If re-fetches are late: why."""
-    rows = number_of(due(site).filter(refetch_due_at__lte=_late()))
+    rows = _late_rows(site)
     if rows:
-        said = f"{site.alias}: {rows} row(s) due for over 15 minutes"
-        cause, remedy = _why_late(site, run)
-        return Finding("due_rows", Level.PROBLEM, f"{said}; {cause}", remedy)
+        why = _why_late(site, run)
+        message = f"{site.alias}: {rows} row(s) due for over 15 minutes; {why.cause}"
+        return problem("due_rows", message, why.remedy)
 
-    said = f"{site.alias}: upkeep ran at {_moment(run.begun_at)}"
+    message = f"{site.alias}: upkeep ran at {_moment(run.begun_at)}"
     if run.is_paused:
-        said += f"; re-fetches pause until {_moment(run.paused_until)}"
-        return Finding("upkeep", Level.WARNING, said, END_THE_PAUSE)
+        return warning("upkeep", f"{message}; {_pause(run)}", END_THE_PAUSE)
     if run.has_served:
-        said += f"; {_results(run)} in {run.seconds:.0f} s"
-    return Finding("upkeep", Level.FINE, said)
+        message += f"; {_results(run)} in {run.seconds:.0f} s"
+    return fine("upkeep", message)
 
 
-def _why_late(site: Application, run: UpkeepRun) -> tuple[str, str]:
+def _why_late(site: Application, run: UpkeepRun) -> Why:
     """Why re-fetches are late though upkeep runs, and what to do."""
     if run.is_paused:
-        return f"re-fetches pause until {_moment(run.paused_until)}", END_THE_PAUSE
+        return Why(_pause(run), END_THE_PAUSE)
     if run.served_at < _late():
         remedy = ENDS_EARLY if run.handed_out is None else NOBODY_TAKES_IT
-        return "upkeep runs, and none was re-fetched meanwhile", remedy
+        return Why("upkeep runs, and none was re-fetched meanwhile", remedy)
 
     cause = f"of the newest run: {_results(run)}"
     if run.results.keys() <= FAILURES:
-        return cause, THEY_FAIL
+        return Why(cause, THEY_FAIL)
     is_limit = sum(run.results.values()) >= site.refetches_per_minute
     remedy = RAISE_THE_RATE if is_limit else ADD_WORKERS
-    return cause, remedy.format(site.refetches_per_minute)
+    return Why(cause, remedy.format(site.refetches_per_minute))
 
 
 def _late_events(site: Application) -> Iterator[Finding]:
-    if events := number_of(_waiting(site)):
-        said = f"{site.alias}: {events} event(s) wait for their handlers for over 15 minutes"
-        yield Finding("handlers", Level.PROBLEM, said, TOO_SLOW)
+    events = _late_event_count(site)
+    if events:
+        message = f"{site.alias}: {events} event(s) wait for their handlers for over 15 minutes"
+        yield problem("handlers", message, TOO_SLOW)
 
 
-def _waiting(site: Application) -> QuerySet[WebhookEvent]:
-    return WebhookEvent.objects.filter(
-        application=site.alias, next_attempt_at__lte=_late()
-    )
+def _late_rows(site: Application) -> int:
+    return number_of(due(site).filter(refetch_due_at__lte=_late()))
+
+
+def _late_event_count(site: Application) -> int:
+    events = WebhookEvent.objects.filter(application=site.alias)
+    return number_of(events.filter(next_attempt_at__lte=_late()))
 
 
 def _results(run: UpkeepRun) -> str:
     return ", ".join(
         f"{result}: {count}" for result, count in sorted(run.results.items())
     )
+
+
+def _pause(run: UpkeepRun) -> str:
+    return f"re-fetches pause until {_moment(run.paused_until)}"
 
 
 def _late() -> datetime:

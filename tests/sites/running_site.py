@@ -13,7 +13,7 @@ import httpx
 
 from django_identity.testing.sandbox import RunningSandbox
 from example_project.demo.processes import ROOT, free_port, running
-from tests.sites.table import Site
+from tests.sites.site_table import Site
 
 WEBHOOK_SECRET = "a-webhook-secret-for-tests-of-sites"
 SECONDS = 120.0

@@ -1,7 +1,7 @@
-"""What the map of gates says to somebody on a site that runs, as a process of its own.
+"""Print what the map of gates says of a site that runs, as a process of its own.
 
-``python -m tests.example_project.passing SESSION…`` prints a JSON object for each session key (or
-``nobody``): every URL, and whether all of its gates are open.
+``python -m tests.example_project.print_gate_map SESSION…`` prints a JSON object for each
+session key (or ``nobody``): every URL, and whether all of its gates are open.
 """
 
 import json

@@ -11,7 +11,7 @@ from django_identity.gates import (
     recent_sign_in_required,
     scope_required,
 )
-from tests.gates.gated import Endpoint, Page, async_view, view
+from tests.gates.gated_views import Endpoint, Page, async_view, view
 
 
 class Payout(RecentSignInRequiredMixin, Page):

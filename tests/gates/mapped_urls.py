@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from django_identity.api.permissions import HasClaim, HasKycLevel
 from django_identity.gates import ClaimRequiredMixin, claim_required
-from tests.gates.gated import (
+from tests.gates.gated_views import (
     Added,
     AdultMixin,
     DecoratedInside,
@@ -24,7 +24,7 @@ from tests.gates.gated import (
     adult,
     verified,
 )
-from tests.gates.gated import view as open_view
+from tests.gates.gated_views import view as open_view
 
 
 def lent(request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""A command as a shell runs it: what it writes, and how it ends."""
+"""Run a command as a shell does: what it writes, and how it ends."""
 
 import io
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The test's site for a web server of its own process: ``gunicorn tests.integration.site``."""
+"""The test's site for a web server of its own process: ``gunicorn tests.integration.wsgi``."""
 
 from django.core.wsgi import get_wsgi_application
 

@@ -1,4 +1,4 @@
-"""The service's origin as the key set's tests need it: its keys, and how time passes."""
+"""The keys that the service publishes in a test, and how time passes for their key set."""
 
 import json
 import time

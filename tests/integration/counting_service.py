@@ -4,8 +4,8 @@ The token of subject ``s`` in its generation ``n`` is ``rt-n-s`` (refresh) or ``
 Refresh tokens rotate; the one before the newest is taken too, for an answer may have been lost. A
 first path segment that is a number names the process that calls, so that who did what is known.
 
-``python -m tests.integration.stand_in [DELAY]`` prints its origin and serves until its input
-ends.
+``python -m tests.integration.counting_service [DELAY]`` prints its origin and serves until
+its input ends.
 """
 
 import json
@@ -38,7 +38,7 @@ class Seen:
 
 
 @dataclass
-class StandIn(FakeService):
+class CountingService(FakeService):
     """``delay``: seconds before each answer. ``clock``: for dates. ``seen``: every call."""
 
     delay: float = 0.0
@@ -95,7 +95,7 @@ class StandIn(FakeService):
 def setting(
     origin: str, process: int | None = None, **changes: object
 ) -> dict[str, object]:
-    """The setting of an application that calls the stand-in there, of that process."""
+    """The setting of an application that calls the counting service there, of that process."""
     base = origin if process is None else f"{origin}/{process}"
     return {
         "ENVIRONMENT": "test", "BASE_URL": f"{base}/api/v1", "AUTH_URL": base,
@@ -121,7 +121,7 @@ def claims_of(subject: str, origin: str, at: float) -> dict[str, object]:
 
 
 def main(delay: str = "0") -> None:
-    service = StandIn(delay=float(delay))
+    service = CountingService(delay=float(delay))
     sys.stdout.write(f"{service.origin}\n")
     sys.stdout.flush()
     sys.stdin.read()

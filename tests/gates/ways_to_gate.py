@@ -38,7 +38,7 @@ from django_identity.gates import (
     recent_sign_in_required,
     scope_required,
 )
-from tests.gates.gated import Endpoint, Page, async_view, view
+from tests.gates.gated_views import Endpoint, Page, async_view, view
 
 adult = claim_required("age_over_18")
 verified_adult = claim_required("age_over_18", "kyc_verified")

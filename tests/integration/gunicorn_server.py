@@ -25,12 +25,12 @@ COMMAND = [
 ]  # fmt: skip
 
 
-class Web:
+class GunicornServer:
     def __enter__(self) -> Self:
         with socket.create_server((HOST, 0), backlog=64) as listener:
             self.port, number = listener.getsockname()[1], listener.fileno()
             self._process = subprocess.Popen(
-                [*COMMAND, "--bind", f"fd://{number}", "tests.integration.site"],
+                [*COMMAND, "--bind", f"fd://{number}", "tests.integration.wsgi"],
                 cwd=concurrency.ROOT,
                 env=concurrency.shared(),
                 pass_fds=[number],

@@ -1,4 +1,4 @@
-"""A grant at the moment of its refresh, for the tests of tokens."""
+"""Grants that are due for a refresh, what is stored of them, and who heard of a signal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,0 +1,5 @@
+"""A URLconf whose patterns a test replaces."""
+
+from typing import Any
+
+urlpatterns: list[Any] = []
