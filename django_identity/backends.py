@@ -144,7 +144,8 @@ def drop_ended_session(request: HttpRequest) -> None:
     Django deletes a session whose hash does not fit. It keeps one without a user, and whoever uses
     the browser next would read the data of the person.
     """
-    if not rests_on_identity(request) or request.user.is_authenticated:
+    # Not ``request.user``: to an API for tokens alone nobody is there, whatever the session says.
+    if not rests_on_identity(request) or auth.get_user(request).is_authenticated:
         return
     for name in request.session.keys() - KEPT_KEYS:
         del request.session[name]

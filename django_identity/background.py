@@ -26,6 +26,12 @@ EXPIRES = 60
 TIMEOUTS = ("socket_timeout", "socket_connect_timeout", "read_timeout", "write_timeout")
 
 TASKS = "django_identity.tasks"
+# Celery's settings with which nothing leaves the process.
+LOCAL = {
+    **dict.fromkeys(("broker_url", "broker_read_url", "broker_write_url"), "memory://"),
+    "result_backend": "cache+memory://",
+    "task_always_eager": True,
+}
 
 _apps: list[Celery] = []
 
@@ -126,14 +132,13 @@ def _connection(app: Celery) -> Connection:
 
 
 def run_here() -> None:
-    """Run every task where it is published from now on, and reach no broker."""
+    """Run every task where it is published from now on, and reach no broker of any Celery app."""
     # A site may have imported its app since: with its URLconf.
     remember_app()
-    for name in (
-        "CELERY_BROKER_URL",
-        "CELERY_BROKER_WRITE_URL",
-        "CELERY_BROKER_READ_URL",
-    ):
-        os.environ.pop(name, None)
-    for app in _apps:
-        app.conf.update(broker_url="memory://", task_always_eager=True)
+    for name in LOCAL:
+        # Celery prefers the environment to its settings.
+        os.environ.pop(f"CELERY_{name.upper()}", None)
+    celery = sys.modules.get("celery._state")
+    if celery is not None:
+        for app in celery._get_active_apps():  # noqa: SLF001  no other list has all of them
+            app.conf.update(LOCAL)

@@ -1,6 +1,5 @@
 """What an OpenAPI schema says of the refusals, on a site with drf-spectacular."""
 
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 from django.apps import apps
@@ -33,20 +32,15 @@ class ConnectProblemSerializer(ProblemSerializer):
     request_id = serializers.CharField(read_only=True, required=False)
 
 
-def refuses_with(
-    problem: type[ProblemSerializer] = ProblemSerializer,
-) -> Callable[[Endpoint], Endpoint]:
-    """Decorate an endpoint: every status of 400 and above answers a ``problem``."""
+def described(view: Endpoint) -> Endpoint:
+    """Decorate an endpoint: every status of 400 and above answers its ``problem_class``."""
+    if not apps.is_installed("drf_spectacular"):
+        return view
+    # Not at the top: the package works without it.
+    from drf_spectacular.utils import extend_schema  # noqa: PLC0415
 
-    def decorate(view: Endpoint) -> Endpoint:
-        if not apps.is_installed("drf_spectacular"):
-            return view
-        from drf_spectacular.utils import extend_schema  # noqa: PLC0415  only where installed
-
-        responses: dict[Any, Any] = {200: view.serializer_class}
-        for status in ("4XX", "5XX"):
-            responses[status, MEDIA_TYPE] = problem
-        decorated: Endpoint = extend_schema(responses=responses)(view)
-        return decorated
-
-    return decorate
+    responses: dict[Any, Any] = {200: view.serializer_class}
+    for status in ("4XX", "5XX"):
+        responses[status, MEDIA_TYPE] = view.problem_class
+    decorated: Endpoint = extend_schema(responses=responses)(view)
+    return decorated

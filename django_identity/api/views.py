@@ -44,6 +44,7 @@ class _Endpoint(APIView):
     renderer_classes = (JSONRenderer,)
     permission_classes = ()
     serializer_class: type[BaseSerializer[Any]]
+    problem_class = schema.ProblemSerializer
     failure = LogEvent.SIGN_IN_FAILED
 
     @classmethod
@@ -90,7 +91,7 @@ class _Endpoint(APIView):
         return Response(self.serializer_class(members).data)
 
 
-@schema.refuses_with()
+@schema.described
 class MeView(_Endpoint):
     """The standing of the person, as every gate sees it, and what the site asks for.
 
@@ -111,7 +112,7 @@ class MeView(_Endpoint):
         return self.answer(members)
 
 
-@schema.refuses_with()
+@schema.described
 class LoginView(_Endpoint):
     """Begin a sign-in. The frontend sends the browser to the address."""
 
@@ -142,7 +143,7 @@ class LoginView(_Endpoint):
         return response
 
 
-@schema.refuses_with()
+@schema.described
 class CallbackView(_Endpoint):
     """Complete a sign-in: the members are the query of the service's redirect.
 
@@ -163,7 +164,7 @@ class CallbackView(_Endpoint):
         return self.answer({"next": flow.landing_url(completed.next_url)})
 
 
-@schema.refuses_with(schema.ConnectProblemSerializer)
+@schema.described
 class ConnectView(_Endpoint):
     """Redeem a Connect code for the signed-in person.
 
@@ -171,6 +172,7 @@ class ConnectView(_Endpoint):
     """
 
     serializer_class = serializers.ConnectSerializer
+    problem_class = schema.ConnectProblemSerializer
     failure = LogEvent.CONNECT_FAILED
 
     def handle_exception(self, exc: Exception) -> Response:
@@ -187,7 +189,7 @@ class ConnectView(_Endpoint):
         return self.answer(connect.redeem(self.application, code, user=self.user))
 
 
-@schema.refuses_with()
+@schema.described
 class DisconnectView(_Endpoint):
     """Disconnect the identity, and end the session if it is an identity session."""
 

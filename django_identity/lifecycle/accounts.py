@@ -207,7 +207,6 @@ def _overwrite(
     changed: dict[str, Any],
 ) -> bool:
     """Write these fields. Returns False if they are refused; the log says why."""
-    facts = {"application": application.alias}
     for name, value in changed.items():
         setattr(user, name, value)
     try:
@@ -221,14 +220,19 @@ def _overwrite(
         log_trouble(
             LogEvent.USER_FIELDS_REFUSED,
             error,
+            application=application.alias,
             fields=",".join(sorted(changed)),
-            **facts,
         )
         return False
-    if refused:
-        facts["fields"] = ",".join(sorted(refused))
-        log(LogEvent.USER_FIELDS_REFUSED, level=logging.WARNING, **facts)
-    return not refused
+    if not refused:
+        return True
+    log(
+        LogEvent.USER_FIELDS_REFUSED,
+        level=logging.WARNING,
+        application=application.alias,
+        fields=",".join(sorted(refused)),
+    )
+    return False
 
 
 def _refused_of_changed(

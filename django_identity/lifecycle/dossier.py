@@ -286,7 +286,11 @@ def _value_of(claim: StoredClaim) -> bool | str | None:
     """What the claim says. None if nothing is proven."""
     if claim.value is None:
         return None
-    shown = ClaimValue.of(claim, application=claim.identity.application).shown
+    alias = claim.identity.application
+    if alias not in conf.aliases():
+        # It is gone from the settings, and what it brought is still here.
+        alias = conf.DEFAULT_ALIAS
+    shown = ClaimValue.of(claim, application=alias).shown
     # An empty value is left out of the page. A claim that is denied is shown, as a no.
     if shown is None:
         return False

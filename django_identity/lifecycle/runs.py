@@ -3,6 +3,7 @@
 It is one row for each application. Nothing that is urgent waits for that row.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,7 +23,9 @@ DROPS_EVERY = timedelta(hours=1)
 def run_of(application: Application) -> UpkeepRun:
     """The newest run, or an empty one if there was none."""
     row = UpkeepRun.objects.filter(application=application.alias).first()
-    return row or UpkeepRun(application=application.alias)
+    if row is None:
+        return UpkeepRun(application=application.alias)
+    return row
 
 
 def begin(application: Application, **columns: Any) -> None:
@@ -47,10 +50,11 @@ def note(application: Application, results: Mapping[Any, int]) -> None:
         is_first_of_run = row.served_at < row.begun_at
         # Where upkeep does not run, an event may still cause a re-fetch.
         is_of_no_run = now - row.begun_at > LATE
+        tally = Counter(row.results)
         if is_first_of_run or is_of_no_run:
-            row.results = {}
-        for result, count in results.items():
-            row.results[result] = row.results.get(result, 0) + count
+            tally.clear()
+        tally.update(results)
+        row.results = dict(tally)
         row.served_at = now
         row.save(update_fields=["results", "served_at"])
 

@@ -135,7 +135,10 @@ def _remove(user: AbstractBaseUser) -> None:
 
 
 def _log_trouble(error: Exception, identity: LinkedIdentity) -> None:
-    facts = {"row": identity.pk, "models": models_in_the_way(error)}
     log_trouble(
-        LogEvent.TAKE_BACK_FAILED, error, application=identity.application, **facts
+        LogEvent.TAKE_BACK_FAILED,
+        error,
+        application=identity.application,
+        row=identity.pk,
+        models=models_in_the_way(error),
     )

@@ -104,7 +104,8 @@ def request_erasure(
     """End the consent at once, and note that the subject is to be erased. Returns the receipt.
 
     The receipt remembers what decides about the account, because the site may delete the identity
-    before the erasure. A code may be another person's: asked by it alone, the account stays.
+    before the erasure. A code may be another person's: asked by it alone, the account stays. Of the
+    end of the consent the signal tells only if an event asked; else ``data_erased`` tells of all.
     """
     empty(identity, at=at, by=by)
     return ErasureReceipt.objects.create(

@@ -45,7 +45,7 @@ class WebhookEvent(Record):
 
     application = models.CharField(_("application"), max_length=64)
     event_id = ServiceText(_("event id"), max_length=255, blank=True)
-    # It finds a repeat: see ``digest_of``.
+    # What finds a repeat: see ``digest_of``.
     event_digest = models.CharField(max_length=DIGEST_LENGTH)
     event_type = ServiceText(_("type"), max_length=64, blank=True)
     occurred_at = models.DateTimeField(_("occurred"))
@@ -53,7 +53,7 @@ class WebhookEvent(Record):
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH, blank=True)
     subject_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
     payload = ServiceJSON(_("payload"), blank=True, null=True)
-    # Empty until the event is applied.
+    # What became of the event. Empty until it is applied.
     outcome = models.CharField(
         _("outcome"), max_length=10, choices=EventOutcome, blank=True
     )
@@ -189,21 +189,21 @@ class ErasureReceipt(Record):
         null=True,
         related_name="+",
     )
-    # Whether the account is asked for, with all its identities, or one subject.
+    # The account is asked for, with all its identities, and not one subject.
     of_account = models.BooleanField(_("of the whole account"), default=False)
-    # Whether the account came with an identity that is asked for.
+    # The account came with an identity that is asked for.
     account_made = models.BooleanField(_("account made for it"), default=False)
     requested_at = models.DateTimeField(_("requested"))
-    # Empty while it is pending.
+    # The end of the erasure. Empty while it is pending.
     erased_at = models.DateTimeField(_("erased"), blank=True, null=True)
-    # Deleted rows by table.
+    # The number of deleted rows by table.
     counts = models.JSONField(_("counts"), blank=True, default=dict)
     account_kept = models.CharField(
         _("account kept"), max_length=16, choices=AccountKept, blank=True
     )
-    # Whether the site had deleted the account, so that ``erase_user`` of the policy did not run.
+    # The site had deleted the account already, so ``erase_user`` of the policy did not run.
     account_was_gone = models.BooleanField(_("account deleted before"), default=False)
-    # What was found afterwards, by model and field.
+    # The findings of the search afterwards, by model and field.
     audit = models.JSONField(_("audit"), blank=True, null=True)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(

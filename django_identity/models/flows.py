@@ -15,12 +15,12 @@ class AuthorizationRequest(Record):
     """One started sign-in. A conditional UPDATE of ``consumed_at`` lets it be used once."""
 
     state_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
-    # The digest of the cookie's key.
+    # The digest of the key in the browser's cookie. Only this browser can complete the sign-in.
     browser_digest = models.CharField(max_length=DIGEST_LENGTH)
     application = models.CharField(max_length=64)
     environment = models.CharField(max_length=4, choices=Environment)
     purpose = models.CharField(_("Purpose"), max_length=7, choices=Purpose)
-    # Who started it. Without the account they come back to a page that says so.
+    # The user who started it. If the account is gone meanwhile, the callback says so.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -28,7 +28,7 @@ class AuthorizationRequest(Record):
         null=True,
         related_name="+",
     )
-    # Who was signed in or linked by it.
+    # The user who was signed in or linked by it.
     completed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.CASCADE,
@@ -37,12 +37,12 @@ class AuthorizationRequest(Record):
         related_name="+",
     )
     next = models.TextField(_("Page you wanted"), blank=True)
-    # Sealed by ``vault``.
+    # The secret of PKCE, sealed by ``vault`` until the callback.
     code_verifier = models.TextField(blank=True)
     redirect_uri = models.TextField()
     scopes = models.JSONField(blank=True, default=list)
     expires_at = models.DateTimeField(db_index=True)
-    # When the callback was used.
+    # The time of the callback. It is written once, before any call.
     consumed_at = models.DateTimeField(blank=True, null=True)
     outcome = models.CharField(_("outcome"), max_length=64, blank=True)
 
@@ -63,7 +63,7 @@ class ConnectRedemption(Record):
 
     code_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
     application = models.CharField(max_length=64)
-    # Who entered the code.
+    # The user who entered the code.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.CASCADE,

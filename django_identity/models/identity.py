@@ -39,49 +39,50 @@ class LinkedIdentity(Record):
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH)
     subject_digest = models.CharField(max_length=DIGEST_LENGTH)
     consent = models.CharField(_("consent"), max_length=7, choices=Consent)
-    # When the newest full sign-in began.
+    # The begin of the newest full sign-in. What was said before it is late.
     signed_in_at = models.DateTimeField(_("signed in"), default=NEVER)
-    # Empty while the consent is granted.
+    # The end of the consent. Empty while it is granted, and of a link that never was.
     revoked_at = models.DateTimeField(_("revoked"), blank=True, null=True)
     revoked_by = models.CharField(
         _("revoked by"), max_length=6, choices=RevokedBy, blank=True
     )
     linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
-    # Whether the link made the account. Then it may be the only way in.
+    # The account came with this link, which may therefore be its only way in.
     account_made = models.BooleanField(_("account made for it"), default=False)
-    # What the consent covers.
+    # The scopes that the person has allowed: what the consent covers.
     scopes = models.JSONField(_("scopes"), blank=True, default=list)
     kyc_level = ServiceText(_("KYC level"), max_length=64, blank=True)
     kyc_status = ServiceText(_("KYC status"), max_length=64, blank=True)
     kyc_provider = ServiceText(_("KYC provider"), max_length=255, blank=True)
     kyc_verified_at = models.DateTimeField(_("KYC verified"), blank=True, null=True)
-    # When the service last stated the level.
+    # The time of the newest statement about the level, by the service's API or by an event.
     kyc_said_at = models.DateTimeField(_("KYC checked"), blank=True, null=True)
-    # Of the newest verified credential.
+    # The dates of the newest verified credential. An older one is refused.
     credential_issued_at = models.DateTimeField(
         _("Credential issued"), blank=True, null=True
     )
     credential_expires_at = models.DateTimeField(
         _("credential valid until"), blank=True, null=True
     )
-    # Empty: it is never due.
+    # The time from which the re-fetch is due. Empty: it never is.
     refetch_due_at = models.DateTimeField(_("re-fetch due"), blank=True, null=True)
-    # The number of failures in a row.
+    # The number of re-fetches in a row that failed.
     refetch_failures = models.PositiveSmallIntegerField(default=0)
-    # When the newest of them happened.
+    # The time of the newest of these failures.
     refetch_failed_at = models.DateTimeField(blank=True, null=True)
-    # The code of the last failure.
+    # The code of the newest failure, or of what keeps a claim unproven. Empty: all is read.
     last_error = models.CharField(max_length=255, blank=True)
+    # The date of the service's newest answer to a Connect code.
     connect_issued_at = models.DateTimeField(
         _("Connect answer issued"), blank=True, null=True
     )
-    # The owner's masked name.
+    # The masked name of the code's owner, so that the account's owner sees whose it was.
     connect_person = ServiceText(
         _("owner of the Connect code"), max_length=128, blank=True
     )
-    # Sessions of the identity sign-in end when this number rises.
+    # The number in every session of the identity sign-in, which ends when it rises.
     session_epoch = models.PositiveIntegerField(default=0)
-    # Raised by each change, so that a late answer is discarded.
+    # The number of changes. An answer that was asked for before the newest one is discarded.
     version = models.PositiveIntegerField(default=0)
 
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
@@ -189,7 +190,7 @@ class TokenGrant(Record):
     identity = models.OneToOneField(
         LinkedIdentity, on_delete=models.CASCADE, related_name="grant"
     )
-    # Both tokens are sealed by ``vault``.
+    # Both tokens, each sealed by ``vault`` for this identity and this column.
     access_token = models.TextField()
     refresh_token = models.TextField(blank=True)
     scopes = models.JSONField(
@@ -199,13 +200,13 @@ class TokenGrant(Record):
     refresh_expires_at = models.DateTimeField(
         _("Permission ends"), blank=True, null=True
     )
-    # Raised by each refresh.
+    # The number of the tokens. A refresh stores its answer only if nobody has raised it since.
     generation = models.PositiveIntegerField(default=1)
-    # Until then one worker may refresh.
+    # The end of the lease of the one worker that may refresh. Empty: nobody has it.
     lease_until = models.DateTimeField(blank=True, null=True)
-    # No refresh before it.
+    # The time before which nobody refreshes, after an attempt without a usable answer.
     retry_at = models.DateTimeField(blank=True, null=True)
-    # Only a sign-in helps.
+    # The grant is dead, and only a sign-in helps.
     needs_reauthorization = models.BooleanField(
         _("Needs you to check again"), default=False
     )
@@ -235,9 +236,9 @@ class StoredClaim(Record):
     value = ServiceJSON(_("value"), blank=True, null=True)
     proof_hash = ServiceText(_("proof hash"), max_length=255, blank=True)
     issued_at = models.DateTimeField(_("issued"), blank=True, null=True)
-    # The claim's own end.
+    # The claim's own end, whatever the credential's.
     expires_at = models.DateTimeField(_("expires"), blank=True, null=True)
-    # Empty: the claim is not proven.
+    # The end of the proof: the earlier of both ends. Empty: the claim is not proven.
     valid_until = models.DateTimeField(_("valid until"), blank=True, null=True)
     revoked_at = models.DateTimeField(_("revoked"), blank=True, null=True)
 

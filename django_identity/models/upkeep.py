@@ -16,14 +16,14 @@ class UpkeepRun(Record):
 
     application = models.CharField(_("application"), max_length=64)
     begun_at = models.DateTimeField(default=NEVER)
-    # How many due rows it handed to workers. Empty if it re-fetched them itself.
+    # The number of due rows that it handed to workers. Empty if it re-fetched them itself.
     handed_out = models.PositiveIntegerField(null=True, blank=True)
-    # When the newest re-fetches ended, and how those of the run ended: result -> number.
+    # The end of the newest re-fetches, and how those of the run ended: result -> number.
     served_at = models.DateTimeField(default=NEVER)
     results = models.JSONField(default=dict, blank=True)
-    # The service asked for the pause (429), or an operator. Until then nothing is re-fetched.
+    # The end of the pause, which the service (429) or an operator asked for.
     paused_until = models.DateTimeField(default=NEVER)
-    # When it was last looked for claims that ``KEEP_CLAIMS`` drops.
+    # The newest search for claims that ``KEEP_CLAIMS`` drops.
     claims_dropped_at = models.DateTimeField(default=NEVER)
 
     class Meta:

@@ -5,6 +5,7 @@ It needs the extra ``django-identity[sandbox]``. All requests go to the control 
 """
 
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -148,6 +149,14 @@ class RunningSandbox:
 @contextmanager
 def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
     """Run a sandbox on a free port, with command-line ``options``, until the block ends."""
+    try:
+        # It would say so itself, but not to the caller of this function.
+        socket.create_server(("127.0.0.1", 0)).close()
+    except OSError as error:
+        raise SandboxError(
+            f"The sandbox finds no free port here: {error.strerror}."
+        ) from None
+
     command = [sys.executable, "-m", "django_identity.sandbox", "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  our own
     with process:

@@ -21,7 +21,6 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import conf
 from django_identity.backends import begin_session, bind_again
 from django_identity.lifecycle import sign_in, standing, step_up
-from django_identity.lifecycle.linking import Linked
 from django_identity.logs import LogEvent, log
 from django_identity.models import Purpose
 from django_identity.requirements import (
@@ -95,27 +94,24 @@ def complete_sign_in(
     *,
     user: AbstractBaseUser | None,
 ) -> sign_in.Completed:
-    """Complete the sign-in of this browser. ``user``: who is signed in before."""
+    """Complete a sign-in. Sign the browser in if it grants a session, and note the return.
+
+    ``user``: who is signed in here already.
+    """
     browser_key = browser_key_of(request)
     completed = sign_in.complete(
         application, returned, browser_key=browser_key, user=user
     )
-    if completed.linked is not None:
-        _note_arrival(request, completed.linked)
+    linked = completed.linked
+    if linked is not None:
+        former_key = request.session.session_key
+        # A session that rests on an identity goes on: the one that was linked may be older.
+        bind_again(request, linked.identity)
+        if linked.session_identity is not None:
+            begin_session(request, linked.user, linked.session_identity)
+        step_up.note(request.session, linked.identity, former_key=former_key)
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
     return completed
-
-
-def _note_arrival(request: HttpRequest, linked: Linked) -> None:
-    """Sign the browser in if the sign-in grants a session, and note that the person came back.
-
-    A session that rests on an identity goes on: the one that was linked may be older.
-    """
-    former_key = request.session.session_key
-    bind_again(request, linked.identity)
-    if linked.session_identity is not None:
-        begin_session(request, linked.user, linked.session_identity)
-    step_up.note(request.session, linked.identity, former_key=former_key)
 
 
 def _button_page(request: HttpRequest, application: conf.Application) -> HttpResponse:

@@ -24,6 +24,7 @@ from django_identity.views import account
 from tests import fake_service
 from tests.factories import LONG_AGO, make_claim, make_identity, make_user
 from tests.fake_service import FakeService, http, refusal
+from tests.problems import MEMBERS
 from tests.views.bad_input.refusals import lines_of_ours, unchanged
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,16 +34,6 @@ UNSAFE = ENDPOINTS[1:]
 METHODS = {"me": "get"}
 JSON = "application/json"
 CODE = "CNX-AB12-CD34"
-MEMBERS = {
-    "type",
-    "title",
-    "status",
-    "code",
-    "detail",
-    "missing",
-    "recovery",
-    "reference",
-}
 
 
 @pytest.fixture

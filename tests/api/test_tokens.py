@@ -5,14 +5,15 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.test import Client, override_settings
+from rest_framework.settings import api_settings
 
 from django_identity.models import AuthorizationRequest, LinkedIdentity
 from tests.api.token_urls import new_token
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
-from tests.sign_in import come_back, signed_in_as
+from tests.sign_in import come_back, is_signed_in, sign_in, signed_in_as
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -151,3 +152,20 @@ def test_a_site_whose_host_has_no_page_of_ours_leads_to_its_front_end(
     ):
         begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
     assert begun.status_code == 200
+
+
+@pytest.mark.parametrize("nobody", [AnonymousUser, None])
+@pytest.mark.parametrize(("path", "status"), [("me", 200), ("bar", 401)])
+def test_a_session_that_an_api_does_not_know_stays_whole(
+    service: FakeService, client: Client, monkeypatch: pytest.MonkeyPatch,
+    nobody: Any, path: str, status: int,
+) -> None:  # fmt: skip
+    """To an API for tokens alone nobody is there. The browser's session has not ended by that."""
+    monkeypatch.setattr(api_settings, "UNAUTHENTICATED_USER", nobody)
+    sign_in(client)
+    session = client.session
+    session["basket"] = "full"
+    session.save()
+    assert client.get(f"/tokens-alone/{path}").status_code == status
+    assert client.session["basket"] == "full"
+    assert is_signed_in(client)

@@ -8,8 +8,10 @@ from django.urls import include, path
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
+from rest_framework.views import APIView
 
 from django_identity.api import views
+from django_identity.gates import Gate, closed_response, closed_to
 
 
 def new_token(user: User) -> str:
@@ -45,11 +47,24 @@ def user_of(token: str) -> tuple[User, str]:
 KNOWS_TOKENS: dict[str, Any] = {
     "authentication_classes": (ByHeader, ByCookie, SessionAuthentication)
 }
+KNOWS_NO_SESSIONS: dict[str, Any] = {"authentication_classes": (ByHeader,)}
 login = views.LoginView.as_view(**KNOWS_TOKENS)
+
+
+class Bar(APIView):
+    authentication_classes = (ByHeader,)
+
+    def get(self, request: Request) -> Any:
+        closed = closed_to(Gate("age_over_18"), request.user)
+        assert closed is not None
+        return closed_response(request, closed, on_closed="problem")
+
 
 urlpatterns = [
     path("api/login", login),
     path("api/callback", views.CallbackView.as_view(**KNOWS_TOKENS)),
     path("api/me", views.MeView.as_view(**KNOWS_TOKENS)),
+    path("tokens-alone/me", views.MeView.as_view(**KNOWS_NO_SESSIONS)),
+    path("tokens-alone/bar", Bar.as_view()),
     path("", include("tests.urls")),
 ]

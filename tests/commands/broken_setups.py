@@ -1,4 +1,7 @@
-"""Ways to set a site up wrongly, each with a name. Each gets a site that is all right."""
+"""The ways in which a set-up can be wrong: each function breaks a ``Site`` that is all right.
+
+``test_identity_doctor.py`` has a table of what the doctor finds for each.
+"""
 
 import json
 import socket
@@ -292,6 +295,9 @@ removed_application = identity(application="former")
 changed_environment = identity(environment="live")
 
 
+# Upkeep
+
+
 def upkeep(**columns: Any) -> BreakIt:
     """What is known of the newest run."""
 
@@ -340,6 +346,9 @@ cron_alone = all_of(no_broker, upkeep(begun_at=NOW, handed_out=None))
 web_without_celery = all_of(no_broker, upkeep(begun_at=NOW, handed_out=20))
 
 
+# Keys and grants
+
+
 def sealed_by(key: str, people: int = 1) -> BreakIt:
     """Grants that were stored under that key, which the settings do not have."""
 
@@ -360,7 +369,7 @@ rows_without_key = identity(refetch_failures=1, last_error="sealed_value_unreada
 
 
 def damaged_grant(_site: Site) -> None:
-    """One of two."""
+    """No key opens one of two."""
     linked = [
         make_identity(make_user(n), subject=n, refetch_due_at=NOW + DAY) for n in "ab"
     ]
@@ -375,6 +384,17 @@ def restored_backup(_site: Site) -> None:
     for number in range(12):
         linked = make_identity(make_user(f"user-{number}"), subject=f"subject-{number}")
         make_grant(linked, needs_reauthorization=True, access_expires_at=NOW)
+
+
+def lost_grants(site: Site) -> None:
+    """One can come back; the other's consent is over."""
+    for number in range(2):
+        linked = make_identity(make_user(f"user-{number}"), subject=f"subject-{number}")
+        make_grant(linked, needs_reauthorization=True)
+    interventions.revoke([linked])
+
+
+# Credentials
 
 
 def reader(_site: Site) -> None:
@@ -396,6 +416,9 @@ def credential(**payload: Any) -> BreakIt:
 other_issuer = credential(iss="https://issuer.example/")
 other_audience = credential(aud="another client")
 unsigned_issuer = credential(iss=7)
+
+
+# The webhook and its events
 
 
 def webhook_address(given: Answer) -> BreakIt:
@@ -446,6 +469,9 @@ def nameless_events(site: Site) -> None:
         make_event(linked, "consent.revoked", **nameless)
 
 
+# Re-fetches, erasures and sign-ins
+
+
 def failing_rows(site: Site) -> None:
     reasons = ("credential_rejected", "service_timeout", "service_timeout")
     for number, (failures, reason) in enumerate(zip((1, 2, 5), reasons, strict=True)):
@@ -467,14 +493,6 @@ def erasures_that_left_something(site: Site) -> None:
             application="default", requested_at=at, erased_at=at, audit=audit
         )
         receipt.save()
-
-
-def lost_grants(site: Site) -> None:
-    """One can come back; the other's consent is over."""
-    for number in range(2):
-        linked = make_identity(make_user(f"user-{number}"), subject=f"subject-{number}")
-        make_grant(linked, needs_reauthorization=True)
-    interventions.revoke([linked])
 
 
 def failing_sign_ins(site: Site) -> None:

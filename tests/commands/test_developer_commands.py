@@ -76,7 +76,7 @@ def test_a_secret_is_rotated_only_after_a_confirmation(
     identity_sandbox: RunningSandbox,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Anything but the environment's name is a no."""
+    """Only the environment's name confirms."""
     for typed, is_kept in (("yes", True), ("test", False)):
         monkeypatch.setattr("builtins.input", lambda _prompt, typed=typed: typed)
         ran = run("identity_rotate_secret", registered["app_id"])
@@ -130,7 +130,7 @@ def test_an_unclear_answer_is_explained_and_not_sent_again(
 def test_a_test_user_can_sign_in(
     identity_sandbox: RunningSandbox, registered: dict[str, Any]
 ) -> None:
-    """What is printed is somebody at the service."""
+    """The service knows the person whose data is printed."""
     told = run("identity_create_test_user", registered["app_id"]).out.splitlines()
     made = {
         name.strip(): value for name, value in (line.rsplit("  ", 1) for line in told)

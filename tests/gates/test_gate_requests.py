@@ -28,20 +28,11 @@ from tests.gates.gated_views import (
     verified,
     view,
 )
+from tests.problems import MEMBERS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
 
 JSON, PROBLEM = "application/json", "application/problem+json"
-MEMBERS = {
-    "type",
-    "title",
-    "status",
-    "code",
-    "detail",
-    "missing",
-    "recovery",
-    "reference",
-}
 LOGIN_REQUIRED = "django.contrib.auth.middleware.LoginRequiredMiddleware"
 on_strict_site = override_settings(MIDDLEWARE=[*settings.MIDDLEWARE, LOGIN_REQUIRED])
 

@@ -324,6 +324,15 @@ def test_each_application_asks_its_own_policy(
     assert is_signed_in(browser)
 
 
+def browser_for(who: str) -> Client:
+    """A browser of somebody ``new``, who ``links``, or who ``returns``."""
+    if who == "links":
+        return browser_of(make_user())
+    if who == "returns":
+        sign_in(Client())
+    return Client()
+
+
 UNREADABLE = [{"claims": html()}, {"jwks": html("503 Down")}]
 
 
@@ -333,11 +342,7 @@ def test_claims_that_could_not_be_read_ask_to_try_again(
     adults: FakeService, answers: dict[str, Any], who: str
 ) -> None:
     """No is then no judgement of the person, so the page does not say the site's reason."""
-    browser = Client()
-    if who == "links":
-        browser = browser_of(make_user())
-    if who == "returns":
-        sign_in(Client())
+    browser = browser_for(who)
     users = User.objects.count()
     adults.answers = answers
     key_sets.forget()
@@ -358,11 +363,7 @@ def test_an_answer_without_a_credential_is_one_that_could_not_be_read(
     adults: FakeService, who: str
 ) -> None:
     """Somebody who returns is in by what is proven still."""
-    browser = Client()
-    if who == "links":
-        browser = browser_of(make_user())
-    if who == "returns":
-        sign_in(Client())
+    browser = browser_for(who)
     answer = adults.good("claims")
     answer["data"]["credential"] = None  # type: ignore[index,call-overload]
     adults.answers["claims"] = answer

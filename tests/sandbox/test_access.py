@@ -41,7 +41,7 @@ def published() -> Iterator[Sandbox]:
 def test_whoever_comes_from_elsewhere_controls_nothing(
     sandbox: Sandbox, line: str
 ) -> None:
-    """Neither by the control API nor on a page, and the cast's password is no secret."""
+    """API and pages refuse it, and the well-known password of the cast does not sign it in."""
     browser = sandbox.open_browser()
     browser.headers.update([line.split(":")])
     assert refusal(browser.get("/sandbox/health")) == (403, "FORBIDDEN")
@@ -62,7 +62,7 @@ def test_whoever_comes_from_elsewhere_controls_nothing(
     ["Origin:https://attacker.example", "Origin:null", "Sec-Fetch-Site:cross-site"],
 )
 def test_a_page_of_another_site_controls_nothing(sandbox: Sandbox, line: str) -> None:
-    """Though its browser runs here."""
+    """The browser runs on this machine, but its requests name where they come from."""
     headers = [tuple(line.split(":", 1))]
     assert (
         sandbox.client.post("/sandbox/keys/rotate", headers=headers).status_code == 403
@@ -70,7 +70,7 @@ def test_a_page_of_another_site_controls_nothing(sandbox: Sandbox, line: str) ->
 
 
 def test_this_machine_needs_no_token(sandbox: Sandbox) -> None:
-    """By each of its names."""
+    """It is known by each of its names."""
     for host in ("127.0.0.1", "localhost", "[::1]"):
         answer = sandbox.client.get(
             "/sandbox/health", headers={"Host": f"{host}:{sandbox.port}"}
@@ -98,7 +98,7 @@ def test_a_published_sandbox_needs_the_token(published: Sandbox, sent: str) -> N
 
 
 def test_the_token_opens_the_pages(published: Sandbox) -> None:
-    """Typed in once, until the process ends; the browser keeps no token."""
+    """It is typed in once and counts until the process ends; the browser keeps no token."""
     visitor = Visitor(published)
     page = visitor.browser.get("/console/switches", follow_redirects=True)
     page = visitor.submit(page, token="wrong")

@@ -20,7 +20,7 @@ from tests.sandbox.driver import (
 def test_an_approval_ends_in_tokens_and_a_denial_in_an_error(
     application: Application, person: Person
 ) -> None:
-    """A denial returns the state alone, an approval a code too: good for an hour's bearer token."""
+    """Both return the state. Only an approval returns a code, which brings a token for an hour."""
     page = person.consent_screen(application, state="a b&c")
     answer = callback_parameters(person.submit(page, deny="Deny"))
     assert answer.items() >= {"error": "access_denied", "state": "a b&c"}.items()
@@ -43,7 +43,7 @@ def test_an_approval_ends_in_tokens_and_a_denial_in_an_error(
 def test_consent_names_application_scopes_and_account(
     application: Application, person: Person
 ) -> None:
-    """The consent screen says who asks, for what, and as whom, each time; or as somebody else."""
+    """It is shown each time: who asks, for what, and as whom. The person can switch accounts."""
     person.consent_screen(application)
     page = person.open(
         application.authorization_url(Pkce(), scope="profile:read kyc:read")
@@ -105,15 +105,14 @@ def test_bad_request_is_returned_to_the_application(
 def test_untrusted_address_is_never_redirected_to(
     application: Application, person: Person, changes: dict[str, str | None]
 ) -> None:
-    """Without a registered address the person sees an error page, and who decides here does too."""
+    """The person sees an error page; a decision without a browser is refused as well."""
     address = application.authorization_url(Pkce(), **changes)
     response = httpx.get(address)
     assert response.status_code == 400
     assert "This request cannot be used" in response.text
     assert "<script" not in response.text
-    if (
-        changes.get("redirect_uri") == REDIRECT_URI + "/"
-    ):  # beside the registered one, as text
+    if changes.get("redirect_uri") == REDIRECT_URI + "/":
+        # It stands beside the registered one, as text.
         assert f"<code>{REDIRECT_URI}/</code>" in response.text
         assert f"<code>{REDIRECT_URI}</code>" in response.text
     refused = person.decide(address)
@@ -124,7 +123,7 @@ def test_untrusted_address_is_never_redirected_to(
 def test_a_code_is_redeemed_once_within_a_minute_by_its_verifier(
     application: Application, person: Person
 ) -> None:
-    """Its verifier, its address once more (RFC 6749, section 4.1.3), once, within a minute."""
+    """The exchange names the redirect address once more (RFC 6749, section 4.1.3)."""
     code, pkce = person.approve(application)
     missing = application.redeem(code, pkce, redirect_uri="")
     assert refusal(missing) == (400, "invalid_request")
@@ -142,7 +141,7 @@ def test_a_code_is_redeemed_once_within_a_minute_by_its_verifier(
 def test_malformed_verifier_is_refused(
     application: Application, person: Person, verifier: str
 ) -> None:
-    """A verifier has 43 to 128 unreserved characters, though the challenge be made of it."""
+    """A verifier has 43 to 128 unreserved characters, even if the challenge is made of it."""
     pkce = Pkce(verifier)
     code, _pkce = person.approve(application, code_challenge=pkce.challenge)
     assert application.redeem(code, pkce).status_code == 400
@@ -151,7 +150,7 @@ def test_malformed_verifier_is_refused(
 def test_live_client_refuses_sandbox_user(
     application: Application, person: Person
 ) -> None:
-    """The authorization page does not mix live and test; nor by a form without the page."""
+    """The page says so, and a form that is sent without the page is refused too."""
     application.use("live")
     page = person.sign_in(person.open(application.authorization_url(Pkce())))
     form = {
@@ -183,9 +182,10 @@ def test_codes_and_tokens_of_test_are_a_mismatch_for_live(
 def test_consent_can_be_decided_without_a_browser(
     application: Application, person: Person
 ) -> None:
-    """The code is good for tokens, and the approval is a consent; a denial is none.
+    """An approval is a consent, and its code brings tokens; a denial is no consent.
 
-    A live person cannot decide for a test application, nor nobody, elsewhere, or a closed account.
+    Refused are a live person for a test application, an unknown person, another address, and
+    a closed account.
     """
     pkce = Pkce()
     address = application.authorization_url(pkce, state="s ä")

@@ -37,6 +37,15 @@ def result_of(
     return answer.json()["data"]
 
 
+def canonical(result: dict[str, Any]) -> bytes:
+    return json.dumps(
+        result, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    ).encode()
+
+
+# When a code is taken
+
+
 def test_code_works_once_under_parallel_requests(
     application: Application, person: Person
 ) -> None:
@@ -68,7 +77,7 @@ def test_code_is_valid_for_ten_minutes(
     ],
 )  # fmt: skip
 def test_unknown_code_is_invalid(application: Application, code: object) -> None:
-    """Whatever is sent as a code and is none gets one and the same answer."""
+    """Whatever is sent in place of a code gets one and the same answer."""
     assert refusal(application.connect(code)) == INVALID
 
 
@@ -76,7 +85,7 @@ def test_unknown_code_is_invalid(application: Application, code: object) -> None
 def test_a_missing_code_is_refused_by_either_rule(
     application: Application, missing: dict[str, Any]
 ) -> None:
-    """Both rules that the specification has for a missing code can be had."""
+    """The specification has two rules: a switch, and the retired request, choose the second."""
     body = missing | {"scopes": CONNECT_SCOPES}
     assert refusal(application.ask("connect/request", body)) == INVALID
     retired = application.ask("connect/request", body | {"infra_user_id": "u-1"})
@@ -112,7 +121,7 @@ def test_a_refusal_consumes_the_code(
 def test_unusable_request_leaves_the_code_valid(
     application: Application, person: Person
 ) -> None:
-    """No object, another label, a wrong member; an address for a callback is taken."""
+    """It is no object, has another label or a wrong member. A callback address is accepted."""
     for content in (
         b"",
         b"[]",
@@ -149,7 +158,7 @@ def test_unusable_request_leaves_the_code_valid(
 def test_wrong_credentials_leave_the_code_valid(
     application: Application, person: Person
 ) -> None:
-    """Who is not known gets a challenge and touches no code."""
+    """The caller gets a challenge, and can redeem the code with the right ones."""
     body = {"connect_code": person.make_code(), "scopes": CONNECT_SCOPES}
     client_id, secret = application.client_id, application.client_secret
     wrong = [basic(client_id, secret, "Bearer"), basic(client_id, secret[:-1]), {}]
@@ -165,6 +174,9 @@ def test_wrong_credentials_leave_the_code_valid(
         )
     good = basic(client_id, secret, "basic")
     assert post("/api/v1/connect/request", json=body, headers=good).status_code == 200
+
+
+# What a redemption brings
 
 
 def test_redemption_has_every_specified_field(
@@ -204,31 +216,10 @@ def test_redemption_has_every_specified_field(
     )
 
 
-def test_consent_is_recorded_beside_that_of_a_sign_in(
-    application: Application, person: Person
-) -> None:
-    """A redemption adds to what the person has granted, and it can be withdrawn as one."""
-    person.tokens_for(application, scope="kyc:read")
-    result_of(application, person, ["profile:basic"])
-    result_of(application, person)
-    granted = {application.client_id: ["kyc:read", *CONNECT_SCOPES]}
-    assert person.shown()["consents"] == granted
-    person.cause(f"consents/{application.client_id}/revoke")
-    assert person.shown()["consents"] == {}
-    result_of(application, person, ["kyc:status"])
-    assert person.shown()["consents"] == {application.client_id: ["kyc:status"]}
-
-
-def canonical(result: dict[str, Any]) -> bytes:
-    return json.dumps(
-        result, sort_keys=True, separators=(",", ":"), ensure_ascii=False
-    ).encode()
-
-
 def test_signature_can_be_a_detached_jws(
     application: Application, person: Person
 ) -> None:
-    """By a switch it is signed with the published key; and a result can be flat."""
+    """A switch signs it with the published key; another makes the result flat."""
     application.sandbox.switch(connect_signature="jws", connect_nested=False)
     result = result_of(application, person)
     assert "data" not in result
@@ -244,6 +235,24 @@ def test_signature_can_be_a_detached_jws(
     token, content = JWS(), base64url_encode(canonical(result))
     token.deserialize(f"{header}.{content}.{signature}", key=JWK(**public))
     assert token.is_valid
+
+
+def test_consent_is_recorded_beside_that_of_a_sign_in(
+    application: Application, person: Person
+) -> None:
+    """A redemption adds to what the person has granted, and it can be withdrawn as one."""
+    person.tokens_for(application, scope="kyc:read")
+    result_of(application, person, ["profile:basic"])
+    result_of(application, person)
+    granted = {application.client_id: ["kyc:read", *CONNECT_SCOPES]}
+    assert person.shown()["consents"] == granted
+    person.cause(f"consents/{application.client_id}/revoke")
+    assert person.shown()["consents"] == {}
+    result_of(application, person, ["kyc:status"])
+    assert person.shown()["consents"] == {application.client_id: ["kyc:status"]}
+
+
+# What the person sees
 
 
 def make_on_page(person: Person, password: str = "") -> httpx.Response:
@@ -292,9 +301,9 @@ def test_code_is_made_after_the_password(
 def test_account_tells_who_received_what(
     application: Application, person: Person
 ) -> None:
-    """Each code's state, a notice of what was shared, and an access that can be revoked.
+    """It shows each code's state, a notice of what was shared, and access to revoke.
 
-    An e-mail says it, too.
+    An e-mail says the same.
     """
     person.sign_in()
     assert "Nothing to tell" in person.open("/account/").text

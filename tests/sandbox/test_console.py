@@ -65,7 +65,7 @@ def test_what_happens_is_listed_with_person_and_site(
 def test_buttons_do_to_a_person_what_the_control_api_does(
     application: Application, developer: Visitor
 ) -> None:
-    """What the control API does, by a button."""
+    """Each button says what happened, and the account shows it."""
     person = Person(application.sandbox, verified=True)
     person.consent_to(application)
     options = re.findall(
@@ -92,7 +92,7 @@ def test_buttons_do_to_a_person_what_the_control_api_does(
 def test_buttons_change_keys_clock_and_faults(
     sandbox: Sandbox, developer: Visitor
 ) -> None:
-    """As in the control API, and back again; what does not exist changes nothing."""
+    """Each has a button that takes it back; an unknown action changes nothing."""
     first = sandbox.control("GET", "keys")["signing"]
     do(developer, "rotate_key")
     keys = sandbox.control("GET", "keys")
@@ -122,7 +122,7 @@ def test_buttons_change_keys_clock_and_faults(
 def test_switches_are_explained_and_changes_marked(
     sandbox: Sandbox, developer: Visitor
 ) -> None:
-    """Each has its own, and all go back together."""
+    """A changed switch has a mark, and one button resets them all."""
     page = developer.open("/console/switches")
     names = sandbox.control("GET", "switches")
     assert page.text.count("data-switch") == len(names)
@@ -137,10 +137,16 @@ def test_switches_are_explained_and_changes_marked(
     assert sandbox.control("GET", "switches") == names
 
 
+def credential_of_nobody(name: str) -> str:
+    """A disclosure of which no credential lists the digest."""
+    content = json.dumps(["salt", name, True]).encode()
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
 def test_a_credential_is_taken_apart(
     application: Application, person: Person, developer: Visitor
 ) -> None:
-    """Header, payload, disclosures and what an application finds; or that it is none."""
+    """The page shows its parts and what an application finds, or that it is no credential."""
     answer = person.read(person.tokens_for(application), "claims")
     credential = answer.json()["data"]["credential"]
     page = developer.open("/console/credential")
@@ -195,10 +201,8 @@ def test_a_fault_of_a_credential_is_stated(
     assert "Expired on " in developer.submit(page, credential=credential).text
 
 
-def credential_of_nobody(name: str) -> str:
-    """A disclosure of which no credential lists the digest."""
-    content = json.dumps(["salt", name, True]).encode()
-    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+def activity_of(page: str) -> str:
+    return "".join(re.findall(r'<li class="activity-.*?</li>', page, re.DOTALL))
 
 
 def test_pages_are_listed_when_asked_for(
@@ -211,10 +215,6 @@ def test_pages_are_listed_when_asked_for(
         assert "/account/" not in activity_of(developer.open(path).text)
         assert "/users/me/kyc" in activity_of(developer.open(path).text)
         assert "GET /account/" in activity_of(developer.open(f"{path}?pages=1").text)
-
-
-def activity_of(page: str) -> str:
-    return "".join(re.findall(r'<li class="activity-.*?</li>', page, re.DOTALL))
 
 
 def test_a_delivery_is_shown_and_sent_again(
@@ -245,7 +245,7 @@ def once(page: str) -> list[str]:
 
 
 def test_a_registered_application_works(sandbox: Sandbox, developer: Visitor) -> None:
-    """With the secrets that the page shows once."""
+    """People sign in with the secrets that the page shows once."""
     form = {"name": "New shop", "redirect_uris": "http://127.0.0.1:8000/callback"}
     application = Application(sandbox)
     shown = once(portal(developer, "register", **form))
@@ -290,7 +290,7 @@ def test_secrets_are_shown_once(application: Application, developer: Visitor) ->
 def test_a_public_key_opens_the_trusted_tier_and_an_empty_one_ends_it(
     application: Application, developer: Visitor
 ) -> None:
-    """The public one; empty takes it back."""
+    """A private key is refused."""
     given: dict[str, Any] = {"app_id": application.app_id}
     assert "is not JSON" in portal(developer, "tier", document_key="{", **given)
     private = json.dumps(KEY.export(as_dict=True))

@@ -17,7 +17,7 @@ def order(sandbox: Sandbox, kind: str, **about: object) -> None:
 
 
 def test_status_fault_strikes_as_often_as_ordered(sandbox: Sandbox) -> None:
-    """A fault for two requests hits two, with its body and headers; or each that is meant."""
+    """One for two requests strikes two; one without a number strikes until it is deleted."""
     page = {"body": "<h1>down</h1>", "headers": {"Content-Type": "text/html"}}
     order(sandbox, "status", times=2, status=503, **page)
     answers = [sandbox.client.get(JWKS) for _ in range(3)]
@@ -100,6 +100,15 @@ def test_request_log_shows_a_secret_presented_twice(
         tokens["refresh_token"],
     )
     assert not [secret for secret in secrets if secret in str(log)]
+
+
+def test_the_clock_can_differ_from_real_time(sandbox: Sandbox) -> None:
+    """``offset`` is the difference in seconds, whatever it was before; ``advance`` adds to it."""
+    for seconds in (3600, -240, 240.5, 0):
+        shown = sandbox.control("POST", "clock", offset=seconds)
+        assert shown["offset_seconds"] == seconds
+    sandbox.control("POST", "clock", offset=-240)
+    assert sandbox.control("POST", "clock", advance=60)["offset_seconds"] == -180
 
 
 @pytest.mark.parametrize(
@@ -191,7 +200,7 @@ def test_a_wrong_member_is_named(
 def test_numbers_that_json_does_not_have_are_refused(
     application: Application, path: str, number: str
 ) -> None:
-    """Python's reader would take it (RFC 8259, section 6)."""
+    """Python's own reader would take them (RFC 8259, section 6)."""
     options = {
         "content": f'{{"advance": {number}, "connect_code": {number}}}',
         "headers": {"Content-Type": "application/json"},
@@ -200,15 +209,6 @@ def test_numbers_that_json_does_not_have_are_refused(
     answer = application.sandbox.client.post(f"/{path}", **options)
     assert refusal(answer) == (400, "INVALID_REQUEST")
     assert "not JSON" in answer.json()["error"]["message"]
-
-
-def test_the_clock_can_differ_from_real_time(sandbox: Sandbox) -> None:
-    """By so many seconds, whatever it showed before; its time goes on from there."""
-    for seconds in (3600, -240, 240.5, 0):
-        shown = sandbox.control("POST", "clock", offset=seconds)
-        assert shown["offset_seconds"] == seconds
-    sandbox.control("POST", "clock", offset=-240)
-    assert sandbox.control("POST", "clock", advance=60)["offset_seconds"] == -180
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_the_clock_can_differ_from_real_time(sandbox: Sandbox) -> None:
 def test_what_does_not_exist_is_refused_with_a_message(
     sandbox: Sandbox, method: str, path: str, body: object, status: int
 ) -> None:
-    """In the envelope, with a message whatever the switches say of the service's errors."""
+    """The message is there even if a switch leaves out those of the service's own errors."""
     sandbox.switch(optional_members=path == "nothing")
     answer = sandbox.client.request(method, f"/sandbox/{path}", json=body)
     assert answer.status_code == status

@@ -234,7 +234,7 @@ def bent(credential: str) -> dict[str, tuple[str, str]]:
 def test_a_bad_credential_is_answered_with_its_reason(
     application: Application, credential: str, what: str
 ) -> None:
-    """Whatever it is, an answer with a reason."""
+    """POST /claims/verify answers that it is not valid, and the first reason."""
     text, reason = bent(credential)[what]
     assert verdict(application, text)["reason"] == reason
 
@@ -242,7 +242,7 @@ def test_a_bad_credential_is_answered_with_its_reason(
 def test_a_credential_is_valid_for_its_own_application_alone(
     application: Application, credential: str
 ) -> None:
-    """Another one's is refused, and so is one of the other environment."""
+    """Another application, and the other environment, are told why it is not theirs."""
     assert verdict(application, credential)["claims"].keys() == ALL_CLAIMS
     assert verdict(Application(application.sandbox), credential)["reason"] == "audience"
     application.use("live")
@@ -267,7 +267,7 @@ def test_revocation_time_and_a_withdrawn_key_end_a_credential(
     "body", [{}, [], "x", b"{", {"credential": None}, {"credential": ["x"]}]
 )
 def test_an_unusable_body_is_refused(application: Application, body: Any) -> None:
-    """Before anything is checked; and applications alone may ask."""
+    """Applications alone may ask."""
     assert refusal(application.ask("claims/verify", body)) == (400, "INVALID_REQUEST")
     stranger = application.ask(
         "claims/verify", body, auth=(application.client_id, "wrong")

@@ -122,9 +122,8 @@ def test_a_declined_scope_is_not_served(
         )
     page = person.consent_screen(trusted, scope="documents:read")
     answer = person.submit(page, allow="Approve", decline="documents:read")
-    assert (
-        callback_parameters(answer)["error"] == "access_denied"
-    )  # nothing is left to share
+    # Nothing is left to share.
+    assert callback_parameters(answer)["error"] == "access_denied"
 
 
 PUBLIC, PUBLIC_RSA = KEY.export_public(as_dict=True), RSA.export_public(as_dict=True)
@@ -147,7 +146,7 @@ BAD_KEYS: dict[str, Any] = {
 def test_an_unusable_document_key_is_refused(
     application: Application, key: Any
 ) -> None:
-    """In words, and the application stays in the standard tier."""
+    """The message names the member, and the application stays in the standard tier."""
     path = f"/sandbox/{application.path}"
     response = application.sandbox.client.post(
         f"{path}/trusted-tier", json={"document_key": key}

@@ -30,10 +30,41 @@ def known(hearing: Application, person: Person, receiver: Receiver) -> Person:
     return person
 
 
+def types_of(application: Application) -> list[str]:
+    """The types of all events for ``application``, delivered or not."""
+    return [each["event_type"] for each in application.deliveries()]
+
+
+def send(application: Application, **event: object) -> Any:
+    """Let the sandbox send an event that nothing caused."""
+    members = {
+        "client_id": application.client_id,
+        "event_type": "kyc.verified",
+        **event,
+    }
+    return application.sandbox.control("POST", "events", **members)
+
+
+def settled(application: Application, *, attempts: int = 1) -> dict[str, Any]:
+    """Return the one delivery once so many attempts are over, or no further one will follow."""
+    shown: list[dict[str, Any]] = []
+
+    def is_over() -> bool:
+        shown[:] = application.deliveries()[:1]
+        return len(shown[0]["attempts"]) >= attempts or shown[0]["state"] != "waiting"
+
+    until(is_over)
+    assert len(shown[0]["attempts"]) >= attempts, shown[0]["state"]
+    return shown[0]
+
+
+# What causes which event, and who hears of it
+
+
 def test_an_approval_is_told_as_a_consent(
     hearing: Application, person: Person, receiver: Receiver
 ) -> None:
-    """On the screen or by Connect, told with all that stands now; a refusal tells nothing."""
+    """By the screen or by a code, with all scopes that are granted now. A refusal tells nothing."""
     person.submit(person.consent_screen(hearing), deny="Deny")
     assert hearing.connect("CNX-AAAA-AAAA").status_code == 400
     assert hearing.deliveries() == []
@@ -51,16 +82,15 @@ def test_an_approval_is_told_as_a_consent(
 def test_a_verification_and_its_end_are_told_by_all_seven_types(
     hearing: Application, receiver: Receiver, details: bool
 ) -> None:
-    """All seven types: kyc.verified has the members the specification shows; each claim is told.
+    """kyc.verified has the members that the specification shows; each claim has an event.
 
-    With the details off all others carry the user id alone.
+    With the details off, all other types carry the user id alone.
     """
     unverified = Person(hearing.sandbox)
     unverified.consent_to(hearing)
     hearing.sandbox.switch(event_details=details)
-    unverified.cause(
-        "verify", bvn="00000000000"
-    )  # where nothing changed, nothing is told
+    # Where nothing changed, nothing is told.
+    unverified.cause("verify", bvn="00000000000")
     unverified.cause("verify", bvn="22222222222")
     unverified.cause("verify", bvn="11111111111")
     unverified.cause(f"consents/{hearing.client_id}/revoke")
@@ -102,7 +132,7 @@ NAMED: dict[str, dict[str, Any]] = {
 def test_events_name_their_person_in_several_ways(
     hearing: Application, person: Person, receiver: Receiver, place: str
 ) -> None:
-    """By a switch, where the specification shows no data; kyc.verified is as it shows it."""
+    """A switch chooses the member, but for kyc.verified, which the specification shows."""
     hearing.sandbox.switch(event_subject=place, event_details=False)
     person.consent_to(hearing)
     person.cause("verify", bvn="22222222222")
@@ -123,11 +153,6 @@ def test_after_a_revoked_consent_nothing_more_is_told(
     known.cause(f"consents/{hearing.client_id}/revoke")
     known.cause("claims/age_over_18/revoke")
     assert types_of(hearing) == ["consent.granted", "consent.revoked"]
-
-
-def types_of(application: Application) -> list[str]:
-    """The types of all events for ``application``, delivered or not."""
-    return [each["event_type"] for each in application.deliveries()]
 
 
 def test_deletion_reaches_everyone_who_ever_had_consent(
@@ -171,7 +196,7 @@ HEARD = {
 def test_an_application_is_told_what_its_scopes_cover(
     hearing: Application, person: Person, scopes: str
 ) -> None:
-    """KYC and claims are told to whom the person let read them; the consent and its end to all."""
+    """KYC and claims to those that may read them; a consent and its end to all."""
     person.consent_to(hearing, *scopes.split())
     person.cause("verify", bvn="11111111111")
     person.cause("verify", bvn="22222222222")
@@ -192,7 +217,7 @@ def test_an_application_is_told_what_its_scopes_cover(
 def test_each_event_has_its_own_id_and_the_sandboxs_time(
     known: Person, receiver: Receiver, form: str, shape: str
 ) -> None:
-    """An id of its own, and the time of the sandbox's clock in UTC, in the form of the switch."""
+    """The time is that of the sandbox's clock in UTC, in the form that a switch chooses."""
     known.sandbox.switch(event_timestamp=form)
     known.sandbox.control("POST", "clock", set="2031-02-03T04:05:06Z")
     known.cause("invalidate")
@@ -203,27 +228,7 @@ def test_each_event_has_its_own_id_and_the_sandboxs_time(
         assert re.fullmatch(shape, event["timestamp"])
 
 
-def send(application: Application, **event: object) -> Any:
-    """Let the sandbox send an event that nothing caused."""
-    members = {
-        "client_id": application.client_id,
-        "event_type": "kyc.verified",
-        **event,
-    }
-    return application.sandbox.control("POST", "events", **members)
-
-
-def settled(application: Application, *, attempts: int = 1) -> dict[str, Any]:
-    """Return the one delivery once so many attempts are over, or no further one will follow."""
-    shown: list[dict[str, Any]] = []
-
-    def is_over() -> bool:
-        shown[:] = application.deliveries()[:1]
-        return len(shown[0]["attempts"]) >= attempts or shown[0]["state"] != "waiting"
-
-    until(is_over)
-    assert len(shown[0]["attempts"]) >= attempts, shown[0]["state"]
-    return shown[0]
+# How it is delivered
 
 
 def test_an_event_that_nothing_caused_can_be_sent(
@@ -247,7 +252,7 @@ def test_any_2xx_acknowledges_and_nothing_else_does(
 ) -> None:
     """The delivery shows what was sent and what came back, and is over.
 
-    Else the same bytes come again once it is time, and no redirect is followed.
+    Anything else is retried with the same bytes, and no redirect is followed.
     """
     receiver.answers, receiver.location = [status], receiver.url
     receiver.body = b"" if status == 204 else b'{"received": true}'

@@ -34,6 +34,66 @@ CASES = {
 BUTTON = re.compile(r'name="person" value="[^"]+">(.*?)</button>', re.DOTALL)
 
 
+def test_the_sign_in_page_offers_the_whole_cast(sandbox: Sandbox) -> None:
+    """Eight cases, each with a button and a password."""
+    visitor = Visitor(sandbox)
+    page = visitor.open("/account/sign-in")
+    buttons = [
+        html.unescape(re.sub(r"<[^>]+>", "", each))
+        for each in BUTTON.findall(page.text)
+    ]
+    said = [" ".join(each.split()) for each in buttons]
+    assert said == [f"Continue as {name}: {case}" for name, case in CASES.items()]
+    page = visitor.submit(page, email="ada@sandbox.example", password="sandbox-person")
+    assert page.url.path == "/account/"
+    page = visitor.open("/account/connect-codes/new")
+    assert "sandbox-person" in page.text
+    assert "CNX-" in visitor.submit(page, password="sandbox-person").text
+
+
+def test_wrong_password_is_refused(person: Person) -> None:
+    """The message does not tell which half was wrong; the right pair leads to no other site.
+
+    The page has no button for a person made by the control API or in the portal.
+    """
+    page = person.open("/account/sign-in?next=https://attacker.example/")
+    for email in (person.account["email"], "nobody@sandbox.example"):
+        refused = person.submit(page, email=email, password="wrong")
+        assert "do not match an account" in refused.text
+    assert person.user_id not in page.text
+    refused = person.submit(page, "/account/continue", person=person.user_id)
+    assert "That test person is gone" in refused.text
+    assert person.open("/account/").url.path == "/account/sign-in"
+    assert person.sign_in(page).url.path == "/account/"
+    assert set(person.browser.cookies) <= {"sandbox_session", "sandbox_csrftoken"}
+    visitor = Visitor(person.sandbox)
+    page = visitor.submit(
+        visitor.open("/account/sign-in"), "/account/continue", person=ADA
+    )
+    assert page.url.path == "/account/"
+
+
+def test_a_number_that_verifies_issues_every_claim(
+    sandbox: Sandbox, application: Application
+) -> None:
+    """The sandbox asks on the way from a sign-in to the consent; *Not now* skips it once."""
+    person = Person(sandbox)
+    page = person.submit(
+        person.sign_in(person.open(application.authorization_url(Pkce()))), skip="1"
+    )
+    assert page.url.path == "/oauth2/auth"
+    page = person.open(application.authorization_url(Pkce()))
+    assert page.url.path == "/account/verify"
+    page = person.submit(page, bvn="222 2222 2222")
+    assert "Your identity is verified" in page.text
+    assert (person.shown()["kyc_status"], person.active_claims()) == (
+        "verified",
+        CLAIMS,
+    )
+    assert page.url.path == "/oauth2/auth"
+    assert "code" in callback_parameters(person.submit(page, allow="Approve"))
+
+
 @pytest.mark.parametrize(
     ("bvn", "status", "outcome"),
     [
@@ -48,7 +108,7 @@ BUTTON = re.compile(r'name="person" value="[^"]+">(.*?)</button>', re.DOTALL)
 def test_a_number_that_does_not_verify_is_explained(
     sandbox: Sandbox, bvn: str, status: str, outcome: str
 ) -> None:
-    """Each outcome is told, and only a rejection changes the status; by the control API too.
+    """Only a rejection changes the status. The control API says the same.
 
     A rejection takes the claims of an earlier verification back.
     """
@@ -71,51 +131,8 @@ def test_a_number_that_does_not_verify_is_explained(
     assert (verified.active_claims() == set()) is (left == "rejected")
 
 
-def test_a_number_that_verifies_issues_every_claim(
-    sandbox: Sandbox, application: Application
-) -> None:
-    """It issues all four claims on the way from a sign-in to the consent; or *Not now*, once."""
-    person = Person(sandbox)
-    page = person.submit(
-        person.sign_in(person.open(application.authorization_url(Pkce()))), skip="1"
-    )
-    assert page.url.path == "/oauth2/auth"
-    page = person.open(application.authorization_url(Pkce()))
-    assert page.url.path == "/account/verify"
-    page = person.submit(page, bvn="222 2222 2222")
-    assert "Your identity is verified" in page.text
-    assert (person.shown()["kyc_status"], person.active_claims()) == (
-        "verified",
-        CLAIMS,
-    )
-    assert page.url.path == "/oauth2/auth"
-    assert "code" in callback_parameters(person.submit(page, allow="Approve"))
-
-
-def test_wrong_password_is_refused(person: Person) -> None:
-    """The message does not tell which half was wrong; the right pair leads to no other site.
-
-    Who was made by the control API or in the portal is no button.
-    """
-    page = person.open("/account/sign-in?next=https://attacker.example/")
-    for email in (person.account["email"], "nobody@sandbox.example"):
-        refused = person.submit(page, email=email, password="wrong")
-        assert "do not match an account" in refused.text
-    assert person.user_id not in page.text
-    refused = person.submit(page, "/account/continue", person=person.user_id)
-    assert "That test person is gone" in refused.text
-    assert person.open("/account/").url.path == "/account/sign-in"
-    assert person.sign_in(page).url.path == "/account/"
-    assert set(person.browser.cookies) <= {"sandbox_session", "sandbox_csrftoken"}
-    visitor = Visitor(person.sandbox)
-    page = visitor.submit(
-        visitor.open("/account/sign-in"), "/account/continue", person=ADA
-    )
-    assert page.url.path == "/account/"
-
-
 def test_person_revokes_a_consent(application: Application, person: Person) -> None:
-    """On the account page, which voids the application's tokens; or, asked once, deletes it all."""
+    """The application's tokens end. The account page also deletes the account, asked once."""
     tokens = person.tokens_for(application)
     page = person.sign_in()
     assert "Example shop" in page.text
@@ -138,7 +155,7 @@ def test_person_revokes_a_consent(application: Application, person: Person) -> N
 
 
 def test_person_revokes_a_claim(person: Person) -> None:
-    """On the account page one claim goes, and comes back; not if nothing proves it any more."""
+    """The account page gives it back, unless nothing proves it any more."""
     person.sign_in()
     page = person.submit(
         person.open("/account/"), "/account/claims/unique_human/revoke"
@@ -185,26 +202,9 @@ def test_pages_load_nothing_foreign_and_are_not_framed(sandbox: Sandbox) -> None
     assert sandbox.client.get("/static/sandbox/sandbox.css").status_code == 200
 
 
-def test_the_sign_in_page_offers_the_whole_cast(sandbox: Sandbox) -> None:
-    """Eight cases, each with a button and a password."""
-    visitor = Visitor(sandbox)
-    page = visitor.open("/account/sign-in")
-    buttons = [
-        html.unescape(re.sub(r"<[^>]+>", "", each))
-        for each in BUTTON.findall(page.text)
-    ]
-    said = [" ".join(each.split()) for each in buttons]
-    assert said == [f"Continue as {name}: {case}" for name, case in CASES.items()]
-    page = visitor.submit(page, email="ada@sandbox.example", password="sandbox-person")
-    assert page.url.path == "/account/"
-    page = visitor.open("/account/connect-codes/new")
-    assert "sandbox-person" in page.text
-    assert "CNX-" in visitor.submit(page, password="sandbox-person").text
-
-
 @pytest.mark.integration
 def test_an_internal_error_shows_no_traceback(tmp_path: Path) -> None:
-    """A page without a traceback; a machine gets the envelope."""
+    """A person gets a page, a machine the envelope."""
     path = tmp_path / "broken.sqlite3"
     with started("--database", str(path)) as broken:
         with closing(sqlite3.connect(path)) as database, database:

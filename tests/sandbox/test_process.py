@@ -47,7 +47,7 @@ def ended(*options: object) -> str:
 
 
 def test_a_busy_port_says_what_to_do(sandbox: Sandbox) -> None:
-    """Another port, and the line of settings that goes with it."""
+    """The message names another port, and the line of settings that goes with it."""
     said = ended("--port", sandbox.port)
     assert f"Cannot listen on 127.0.0.1:{sandbox.port}" in said
     other = sandbox.port + 1
@@ -71,12 +71,12 @@ def test_a_busy_port_says_what_to_do(sandbox: Sandbox) -> None:
     ],
 )
 def test_an_unusable_option_is_explained(options: list[str], said: str) -> None:
-    """In words, with exit code 2."""
+    """The message names it, and the exit code is 2."""
     assert said in ended("--port=0", *options)
 
 
 def test_every_switch_is_an_option_of_the_command() -> None:
-    """Each can be set on the command line; the help names the command."""
+    """The help lists them under the name of the command."""
     asked = run("-m", "django_identity.sandbox", "--help")
     assert asked.stdout.startswith("usage: identity-sandbox [options]")
     chosen = {"token_subject": "sub", "users_me": False, "claim_values": "bare"}
@@ -88,9 +88,9 @@ def test_every_switch_is_an_option_of_the_command() -> None:
 def test_a_kept_database_survives_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """People, applications and keys are there again after a restart; another's is refused.
+    """People, applications and keys are there again, and who was deleted is not.
 
-    Who was deleted does not come back.
+    A database of another version is refused. Without one, the temporary folder is removed.
     """
     path = tmp_path / "kept.sqlite3"
     with started("--database", str(path)) as first:
@@ -117,7 +117,7 @@ def test_a_kept_database_survives_a_restart(
     "rest", [b"chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", b"gzip\r\n\r\n"]
 )
 def test_bodies_in_chunks_are_refused(sandbox: Sandbox, rest: bytes) -> None:
-    """With 411, and with the connection closed behind it."""
+    """The answer is 411, and the connection is closed: what follows is no request."""
     begin = b"POST /oauth2/token HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
     smuggled = b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     said = b""
@@ -134,7 +134,7 @@ def test_bodies_in_chunks_are_refused(sandbox: Sandbox, rest: bytes) -> None:
 def test_it_serves_https_with_a_given_certificate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To whom trusts their authority alone; events go to a site of the one in SSL_CERT_FILE."""
+    """Clients must trust its authority; events reach a site of the one in SSL_CERT_FILE."""
     ca_file, server_file = certificates(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -156,6 +156,14 @@ def test_it_serves_https_with_a_given_certificate(
         receiver.is_coming = secure.is_sending
         Person(secure).consent_to(application)
         assert receiver.wait_for(1)[0]["event_type"] == "consent.granted"
+
+
+def local_site(sandbox: Sandbox) -> Application:
+    """The application of every sandbox."""
+    known = sandbox.control("GET", "applications")
+    (named,) = [each for each in known if each["name"] == "Local site"]
+    client = {"client_id": GIVEN["CLIENT_ID"], "client_secret": GIVEN["CLIENT_SECRET"]}
+    return Application(sandbox, made={**named, "test": client})
 
 
 def sign_in_at(site: str, sandbox: Sandbox) -> int:
@@ -187,7 +195,7 @@ def test_every_sandbox_knows_the_local_site(sandbox: Sandbox, tmp_path: Path) ->
 
 
 def test_events_go_to_every_site_that_is_named(tmp_path: Path) -> None:
-    """Each in its own time; another address, given on the page of applications, is the only one."""
+    """Each site has its own retries. An address that is registered by hand replaces them all."""
     database = ("--database", str(tmp_path / "kept.sqlite3"))
     with (
         Receiver() as first,
@@ -213,14 +221,6 @@ def test_events_go_to_every_site_that_is_named(tmp_path: Path) -> None:
         assert len(third.requests) == 2
 
 
-def local_site(sandbox: Sandbox) -> Application:
-    """The application of every sandbox."""
-    known = sandbox.control("GET", "applications")
-    (named,) = [each for each in known if each["name"] == "Local site"]
-    client = {"client_id": GIVEN["CLIENT_ID"], "client_secret": GIVEN["CLIENT_SECRET"]}
-    return Application(sandbox, made={**named, "test": client})
-
-
 SITE = """
 from django.conf import settings
 settings.configure(
@@ -242,14 +242,14 @@ PARTS = {
 
 @pytest.mark.parametrize("code", PARTS.values(), ids=PARTS)
 def test_no_part_of_it_runs_in_a_sites_process(code: str) -> None:
-    """Whatever of it a site would take in."""
+    """Neither the command nor its set-up, its middleware or its addresses."""
     result = run("-c", SITE + code)
     assert result.returncode in (1, 2)
     assert "does not run in a process that has a site's settings" in result.stderr
 
 
 def test_the_settings_helper_needs_neither_django_nor_the_extra() -> None:
-    """A settings module imports it before Django is set up; the rest says what to install."""
+    """A settings module imports it before Django is set up. The command says what to install."""
     hidden = "import sys\nfor name in ('oauth2_provider', 'sd_jwt'): sys.modules[name] = None\n"
     helper = (
         "from django_identity.sandbox import sandbox_application; sandbox_application()\n"

@@ -34,10 +34,13 @@ def verified(sandbox: Sandbox, token: str, audience: str) -> Any:
     return jwt.decode(token, key, algorithms=["ES256"], **issued)
 
 
+# How long tokens live
+
+
 def test_each_refresh_gives_a_new_pair_and_spends_the_old_one(
     application: Application, person: Person
 ) -> None:
-    """Each use gives a new pair with the same scopes; a spent one voids all that came of it."""
+    """The scopes stay. A spent refresh token that is sent again ends all tokens of its family."""
     first = person.tokens_for(application)
     second = application.refresh(first["refresh_token"]).json()
     assert second["refresh_token"] != first["refresh_token"]
@@ -65,7 +68,7 @@ def test_one_refresh_token_is_spent_once(
 def test_access_tokens_last_an_hour_and_refresh_tokens_thirty_days(
     application: Application, person: Person
 ) -> None:
-    """An access token after an hour of the sandbox's clock, a refresh token thirty days later."""
+    """By the sandbox's clock; the thirty days begin anew with each refresh."""
     tokens = person.tokens_for(application)
     application.sandbox.advance(3590)
     assert person.read(tokens, "profile").status_code == 200
@@ -81,10 +84,67 @@ def test_access_tokens_last_an_hour_and_refresh_tokens_thirty_days(
     )
 
 
+def test_a_replayed_code_ends_its_tokens(
+    application: Application, person: Person
+) -> None:
+    """Refreshed ones too, and no others (RFC 6749, section 4.1.2); no stranger can do that."""
+    other, form = person.tokens_for(application), exchange(*person.approve(application))
+    tokens = application.token_request(**form).json()
+    refreshed = application.refresh(tokens["refresh_token"]).json()
+    stranger = form | {"client_id": application.client_id}
+    assert (
+        application.sandbox.client.post("/oauth2/token", data=stranger).status_code
+        == 401
+    )
+    another = Application(application.sandbox).token_request(**form)
+    assert refusal(another) == (400, "invalid_grant")
+    assert person.read(refreshed, "profile").status_code == 200
+    assert refusal(application.token_request(**form)) == (400, "invalid_grant")
+    assert person.read(refreshed, "profile").status_code == 401
+    assert refusal(application.refresh(refreshed["refresh_token"])) == (
+        400,
+        "invalid_grant",
+    )
+    assert person.read(other, "profile").status_code == 200
+
+
+@pytest.mark.parametrize(("narrower", "left"), [("kyc:read", 401), (ALL_SCOPES, 200)])
+def test_a_narrower_consent_ends_wider_tokens(
+    application: Application, person: Person, narrower: str, left: int
+) -> None:
+    """Tokens and codes that reach further than the new consent end; others stay."""
+    wide = person.tokens_for(application)
+    code, pkce = person.approve(application)
+    narrow = person.tokens_for(application, scope=narrower)
+    assert person.read(wide, "kyc").status_code == left
+    assert application.refresh(wide["refresh_token"]).status_code == (
+        400 if left == 401 else 200
+    )
+    assert application.redeem(code, pkce).status_code == (400 if left == 401 else 200)
+    assert person.read(narrow, "kyc").status_code == 200
+    assert application.refresh(narrow["refresh_token"]).status_code == 200
+
+
+def test_a_wider_consent_leaves_narrower_tokens(
+    application: Application, person: Person
+) -> None:
+    """A Connect code ends none either: it adds to the consent."""
+    narrow = person.tokens_for(application, scope="kyc:read")
+    person.tokens_for(application)
+    assert application.connect(person.make_code()).status_code == 200
+    assert person.read(narrow, "kyc").status_code == 200
+    stranger = Person(application.sandbox, verified=True)
+    stranger.tokens_for(application, scope="profile:read")
+    assert person.read(narrow, "kyc").status_code == 200
+
+
+# Who may ask
+
+
 def test_client_credentials_count_in_the_body_alone(
     application: Application, person: Person
 ) -> None:
-    """As the specification shows; and two grants alone."""
+    """A Basic header is refused, and so is any grant but the two of the specification."""
     for grant_type in ("client_credentials", "password", "x", ""):
         refused = application.token_request(grant_type=grant_type)
         assert refusal(refused) == (400, "unsupported_grant_type")
@@ -93,6 +153,26 @@ def test_client_credentials_count_in_the_body_alone(
     refused = client.post("/oauth2/token", data=form, headers=header)
     assert refusal(refused) == (401, "invalid_client")
     assert application.token_request(**form).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "moved", ["code", "client_secret", "grant_type", "client_id", "x"]
+)
+def test_parameters_outside_the_form_are_refused(
+    application: Application, person: Person, moved: str
+) -> None:
+    """In the query, or in a body that is no form (RFC 6749, section 3.2). The code stays good."""
+    credentials = {
+        "client_id": application.client_id,
+        "client_secret": application.client_secret,
+    }
+    form = {**exchange(*person.approve(application)), **credentials, "x": "y"}
+    client = application.sandbox.client
+    refused = client.post("/oauth2/token", data=form, params={moved: form[moved]})
+    for answer in (refused, client.post("/oauth2/token", json=form)):
+        assert refusal(answer) == (400, "invalid_request")
+    answer = client.post("/oauth2/token", data=form)
+    assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +234,7 @@ def test_a_client_proves_itself_once(
 def test_errors_can_come_in_the_envelope(
     application: Application, person: Person, *, message: bool
 ) -> None:
-    """By a switch: the same statuses and challenges, with the codes in capitals."""
+    """A switch changes their form; statuses and challenges stay, and codes are in capitals."""
     sandbox = application.sandbox
     sandbox.switch(token_errors="envelope", optional_members=message)
     spent = person.tokens_for(application)["refresh_token"]
@@ -172,111 +252,7 @@ def test_errors_can_come_in_the_envelope(
     assert refusal(odd) == (400, "INVALID_REQUEST")
 
 
-@pytest.mark.parametrize(("narrower", "left"), [("kyc:read", 401), (ALL_SCOPES, 200)])
-def test_a_narrower_consent_ends_wider_tokens(
-    application: Application, person: Person, narrower: str, left: int
-) -> None:
-    """The person allows less now: what was handed out for more ends, codes too."""
-    wide = person.tokens_for(application)
-    code, pkce = person.approve(application)
-    narrow = person.tokens_for(application, scope=narrower)
-    assert person.read(wide, "kyc").status_code == left
-    assert application.refresh(wide["refresh_token"]).status_code == (
-        400 if left == 401 else 200
-    )
-    assert application.redeem(code, pkce).status_code == (400 if left == 401 else 200)
-    assert person.read(narrow, "kyc").status_code == 200
-    assert application.refresh(narrow["refresh_token"]).status_code == 200
-
-
-def test_a_wider_consent_leaves_narrower_tokens(
-    application: Application, person: Person
-) -> None:
-    """Nor does a Connect code end any: it adds to the consent."""
-    narrow = person.tokens_for(application, scope="kyc:read")
-    person.tokens_for(application)
-    assert application.connect(person.make_code()).status_code == 200
-    assert person.read(narrow, "kyc").status_code == 200
-    stranger = Person(application.sandbox, verified=True)
-    stranger.tokens_for(application, scope="profile:read")
-    assert person.read(narrow, "kyc").status_code == 200
-
-
-@pytest.mark.parametrize(
-    "moved", ["code", "client_secret", "grant_type", "client_id", "x"]
-)
-def test_parameters_outside_the_form_are_refused(
-    application: Application, person: Person, moved: str
-) -> None:
-    """Nor does a body that is no form (RFC 6749, section 3.2); the code stays good."""
-    credentials = {
-        "client_id": application.client_id,
-        "client_secret": application.client_secret,
-    }
-    form = {**exchange(*person.approve(application)), **credentials, "x": "y"}
-    client = application.sandbox.client
-    refused = client.post("/oauth2/token", data=form, params={moved: form[moved]})
-    for answer in (refused, client.post("/oauth2/token", json=form)):
-        assert refusal(answer) == (400, "invalid_request")
-    answer = client.post("/oauth2/token", data=form)
-    assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
-
-
-def test_a_replayed_code_ends_its_tokens(
-    application: Application, person: Person
-) -> None:
-    """Refreshed ones too, and no others (RFC 6749, section 4.1.2); no stranger can do that.
-
-    A spent refresh token ends those that came of it.
-    """
-    other, form = person.tokens_for(application), exchange(*person.approve(application))
-    tokens = application.token_request(**form).json()
-    refreshed = application.refresh(tokens["refresh_token"]).json()
-    stranger = form | {"client_id": application.client_id}
-    assert (
-        application.sandbox.client.post("/oauth2/token", data=stranger).status_code
-        == 401
-    )
-    another = Application(application.sandbox).token_request(**form)
-    assert refusal(another) == (400, "invalid_grant")
-    assert person.read(refreshed, "profile").status_code == 200
-    assert refusal(application.token_request(**form)) == (400, "invalid_grant")
-    assert person.read(refreshed, "profile").status_code == 401
-    assert refusal(application.refresh(refreshed["refresh_token"])) == (
-        400,
-        "invalid_grant",
-    )
-    assert person.read(other, "profile").status_code == 200
-    newer = application.refresh(other["refresh_token"]).json()
-    assert person.read(newer, "profile").status_code == 200
-    assert refusal(application.refresh(other["refresh_token"])) == (
-        400,
-        "invalid_grant",
-    )
-    assert person.read(newer, "profile").status_code == 401
-
-
-@pytest.mark.parametrize(
-    ("path", "allowed"),
-    [
-        ("/oauth2/token", "POST"), ("/.well-known/jwks.json", "GET"),
-        ("/api/v1/users/me/profile", "GET"), ("/api/v1/users/me/kyc", "GET"),
-        ("/api/v1/users/me/claims", "GET"), ("/api/v1/users/me/documents", "GET"),
-        ("/api/v1/users/me/documents/metadata", "GET"), ("/api/v1/claims/verify", "POST"),
-        ("/api/v1/connect/request", "POST"), ("/api/v1/developer/test-users", "POST"),
-        ("/api/v1/developer/apps/x/rotate-secret", "POST"),
-    ],
-)  # fmt: skip
-def test_another_method_is_refused_in_json(
-    sandbox: Sandbox, path: str, allowed: str
-) -> None:
-    """405 as JSON, with the method that is allowed; never a page about CSRF."""
-    for method in {"GET", "POST", "PUT", "PATCH", "DELETE"} - {allowed}:
-        refused = sandbox.client.request(
-            method, path, headers={"Origin": "https://shop.example"}
-        )
-        assert refusal(refused) == (405, "METHOD_NOT_ALLOWED")
-        assert allowed in refused.headers["Allow"]
+# Whom tokens name
 
 
 def test_by_default_no_token_names_its_person(

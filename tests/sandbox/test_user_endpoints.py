@@ -1,4 +1,4 @@
-"""GET /users/:userId/profile, /kyc and /claims."""
+"""GET /users/:userId/profile, /kyc and /claims; and what every endpoint refuses."""
 
 from typing import Any
 from urllib.parse import quote
@@ -59,7 +59,7 @@ def test_the_scopes_decide_what_a_profile_has(
 def test_a_person_may_have_no_address_to_show(
     sandbox: Sandbox, application: Application
 ) -> None:
-    """They sign in with one, and a profile has an empty text."""
+    """They sign in with an address, and the profile has an empty text in its place."""
     person = Person(sandbox, shows_email=False, verified=True)
     shown = person.read(person.tokens_for(application), "profile").json()["data"]
     assert (shown["first_name"], shown["email"]) == ("Ada", "")
@@ -82,7 +82,7 @@ def test_each_endpoint_answers_its_own_scope_and_person(
 def test_a_request_without_a_good_bearer_token_is_challenged(
     application: Application, person: Person, endpoint: str
 ) -> None:
-    """No token, an unknown one, or one that is not called Bearer, is a 401 with a challenge."""
+    """No token, an unknown one, or one that is not sent as Bearer: 401 with a challenge."""
     token = person.tokens_for(application)["access_token"]
     path = f"/api/v1/users/{person.user_id}/{endpoint}"
     for header in ("", "Bearer x", "Basic x", "Bearer", token, f"Token {token}"):
@@ -121,6 +121,29 @@ def test_an_unknown_endpoint_is_refused_in_json(sandbox: Sandbox, path: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/oauth2/token", "POST"), ("/.well-known/jwks.json", "GET"),
+        ("/api/v1/users/me/profile", "GET"), ("/api/v1/users/me/kyc", "GET"),
+        ("/api/v1/users/me/claims", "GET"), ("/api/v1/users/me/documents", "GET"),
+        ("/api/v1/users/me/documents/metadata", "GET"), ("/api/v1/claims/verify", "POST"),
+        ("/api/v1/connect/request", "POST"), ("/api/v1/developer/test-users", "POST"),
+        ("/api/v1/developer/apps/x/rotate-secret", "POST"),
+    ],
+)  # fmt: skip
+def test_another_method_is_refused_in_json(
+    sandbox: Sandbox, path: str, allowed: str
+) -> None:
+    """405 as JSON, with the method that is allowed; never a page about CSRF."""
+    for method in {"GET", "POST", "PUT", "PATCH", "DELETE"} - {allowed}:
+        refused = sandbox.client.request(
+            method, path, headers={"Origin": "https://shop.example"}
+        )
+        assert refusal(refused) == (405, "METHOD_NOT_ALLOWED")
+        assert allowed in refused.headers["Allow"]
+
+
+@pytest.mark.parametrize(
     "path",
     ["/api/v1/users/me/kyc", "/api/v1/users/me/documents/metadata", "/api/v1/users/nobody/kyc",
      "/.well-known/jwks.json", "/account/sign-in", "/oauth2/auth", "/", "/portal/",
@@ -143,7 +166,7 @@ def test_head_is_answered_as_get(
 def test_an_unverified_person_has_a_status_and_no_claims(
     sandbox: Sandbox, application: Application
 ) -> None:
-    """Has a status and no claims."""
+    """They are ``unverified`` at ``level_1``, and the list of claims is empty."""
     nobody = Person(sandbox)
     tokens = nobody.tokens_for(application)
     kyc, claims = (nobody.read(tokens, each) for each in ("kyc", "claims"))

@@ -42,7 +42,20 @@ REFUSED = {
     "database": "CommandError: The back end of a database makes no test database",
     "credentials": "CommandError: The site keeps its own credentials",
     "unfilled": "E041) A sign-up does not fill these fields of custom_user.User validly: country",
+    "port": "CommandError: The sandbox finds no free port here: Address already in use",
     "extra": 'CommandError: The drill needs the sandbox: pip install "django-identity[sandbox]"',
+}
+#: What is wrong with the machine, as code that each of its processes runs first.
+MACHINES = {
+    "extra": "import sys; sys.modules['oauth2_provider'] = None",
+    "port": """
+import errno, os, socket
+
+def bind(*_):
+    raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+
+socket.socket.bind = bind
+""",
 }
 NOT_TRIED = {
     "gateless": ["gates: no address has one that can be tried"],
@@ -114,15 +127,35 @@ def test_where_it_cannot_run_it_says_why(breaks: str, tmp_path: Path) -> None:
     """And leaves the site's own database as it is."""
     database = tmp_path / "site.sqlite3"
     database.write_bytes(b"of the site")
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys; sys.modules['oauth2_provider'] = None"
-    )
-    path = {"PYTHONPATH": f"{tmp_path}:{ROOT}"} if breaks == "extra" else {}
-    said = drilled(breaks, SITE_FOLDER=str(tmp_path), **path)
+    (tmp_path / "sitecustomize.py").write_text(MACHINES.get(breaks, ""))
+    path = f"{tmp_path}:{ROOT}"
+    said = drilled(breaks, SITE_FOLDER=str(tmp_path), PYTHONPATH=path)
     assert said.returncode == 1
     assert REFUSED[breaks] in said.stderr
     assert "Traceback" not in said.stderr
     assert database.read_bytes() == b"of the site"
+
+
+def test_nothing_live_is_touched(tmp_path: Path) -> None:
+    """Nor what the shop has opened when it was imported: cache, storage, mail, broker."""
+    databases = [tmp_path / "site.sqlite3", tmp_path / "books.sqlite3"]
+    for database in databases:
+        database.write_bytes(b"of the site")
+    live = tmp_path / "live"
+    live.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+        url = f"redis://127.0.0.1:{broker.getsockname()[1]}/0"
+        said = drilled("live", SITE_FOLDER=str(tmp_path), SITE_BROKER=url)
+        broker.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            broker.accept()
+    assert list(live.iterdir()) == []
+    for database in databases:
+        assert database.read_bytes() == b"of the site"
+    # All of it ran: these files are in the folder of the drill.
+    found = found_in(said)
+    assert len(found) == 3, said.stdout + said.stderr
+    assert all(sentence.startswith("the file `newest") for sentence in found)
 
 
 @pytest.mark.parametrize("breaks", ["pooled", "kept"])

@@ -403,3 +403,12 @@ def test_the_page_says_that_both_environments_are_disconnected(
     assert both in client.get(address).content.decode()
     client.post(address)
     assert not ada.linked_identities.exists()
+
+
+def test_the_page_shows_what_an_application_left_that_the_settings_lack(
+    client: Client, ada: User
+) -> None:
+    """The site has renamed it or given it up. It is still the person's data."""
+    gone = make_identity(ada, application="gone")
+    make_claim(gone, claim_type="country_resident", value={"country": "NG"})
+    assert "Nigeria" in account(client)

@@ -5,33 +5,39 @@ steps of one person · ``findings``: what is wrong, in a sentence · ``report``:
 """
 
 from collections.abc import Collection
+from itertools import cycle, product
 from typing import Any
 
 from django.core.management import call_command
 from tqdm import tqdm
 
 from django_identity.gates import site_map
-from django_identity.requirements import RequiredClaim
 from django_identity.testing.drill import findings
 from django_identity.testing.drill.doors import PARAMETERS, doors_of
 from django_identity.testing.drill.report import Report
-from django_identity.testing.drill.walk import Scene, StepFailed, Visitor
+from django_identity.testing.drill.walk import NotTried, Scene, StepFailed, Visitor
 from django_identity.testing.drill.world import Refused, own_world
 
 __all__ = ["Refused", "Report", "drill"]
 
 # Nobody else's names, by which everything is found that is left of them.
-WITHOUT_ADDRESS = 1
-WHO = (
-    "a person",
-    "a person without an e-mail address",
-    "a person with a name in Arabic",
-)
-NAMES = (
-    ("Wilhelmina", "Quarshie"),
-    ("Olúwadémiládé", "Agbájé"),
-    ("زهراء", "الفيروزآبادي"),
-)
+PEOPLE: dict[str, dict[str, Any]] = {
+    "a person": {
+        "first_name": "Wilhelmina",
+        "last_name": "Quarshie",
+        "shows_email": True,
+    },
+    "a person without an e-mail address": {
+        "first_name": "Olúwadémiládé",
+        "last_name": "Agbájé",
+        "shows_email": False,
+    },
+    "a person with a name in Arabic": {
+        "first_name": "زهراء",
+        "last_name": "الفيروزآبادي",
+        "shows_email": True,
+    },
+}
 
 
 def drill(
@@ -44,15 +50,18 @@ def drill(
 
     ``examples``: paths of addresses with parameters. ``excluded``: addresses that are left out.
     """
-    by_url: dict[str, site_map.Address] = {}
+    report = Report(untried=dict.fromkeys(excluded, "excluded"))
+    found: list[site_map.Address] = []
+    tried = set(excluded)
     for address in site_map.with_answers(list(site_map.addresses())):
         # Of several views at one address Django calls the first.
-        by_url.setdefault(address.url, address)
-    found = [address for url, address in by_url.items() if url not in excluded]
-    report = Report(untried=dict.fromkeys(excluded, "excluded"))
+        if address.url not in tried:
+            tried.add(address.url)
+            found.append(address)
     doors = list(doors_of(found, report, examples=examples))
     for door in doors:
-        report.untried[door.path] = f"nobody here has {', '.join(map(str, door.asked))}"
+        asked = ", ".join(map(str, door.requirements))
+        report.untried[door.path] = f"nobody here has {asked}"
     if not doors:
         report.untried["gates"] = "no address has one that can be tried"
     for sentence in findings.beside(found):
@@ -61,38 +70,19 @@ def drill(
     with own_world() as sandbox:
         for name in fixtures:
             call_command("loaddata", name, verbosity=0)
-        pages = [each.url for each in found if _is_open_page(each)]
+        is_open = {address.url for address in found if not address.reading.guards}
+        pages = [url for url in is_open if not PARAMETERS.search(url)]
         scene = Scene(sandbox, doors, pages, report)
-        claims: Any = scene.asked(RequiredClaim)
-        countries = [value for claim in claims for value in claim.values] or ["NG"]
-        for number, (first, last) in enumerate(
-            tqdm(NAMES, desc="people", disable=None)
-        ):
-            parting = Visitor(
-                scene, first_name=first[::-1], last_name=last[::-1], verified=True
-            )
-            person = Visitor(
-                scene,
-                first_name=first,
-                last_name=last,
-                country=countries[number % len(countries)],
-                shows_email=number != WITHOUT_ADDRESS,
-                verified=False,
-            )
+        values = [value for claim in scene.claims for value in claim.values]
+        countries = cycle(values or ["NG"])
+        # First all walk: who parts is not erased, and has to stay.
+        turns = list(product((Visitor.walk, Visitor.part), PEOPLE))
+        for way, who in tqdm(turns, desc="people", disable=None):
+            visitor = Visitor(scene, **PEOPLE[who], country=next(countries))
             try:
-                parting.part()
-                person.walk()
-            except (StepFailed, AssertionError) as failed:
-                # Where addresses are the names of accounts, nobody signs up without one.
-                if number == WITHOUT_ADDRESS and str(failed).endswith(
-                    "user_fields_refused"
-                ):
-                    report.untried[WHO[number]] = f"{failed}"
-                else:
-                    report.find(f"{WHO[number]} cannot go on: {failed}")
+                visitor.take(way(visitor))
+            except NotTried as impossible:
+                report.untried[who] = str(impossible)
+            except (StepFailed, AssertionError) as failure:
+                report.find(f"{who} cannot go on: {failure}")
     return report
-
-
-def _is_open_page(address: site_map.Address) -> bool:
-    is_other = address.reading.guards or address.error or address.include
-    return not is_other and not PARAMETERS.search(address.url)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -15,6 +16,7 @@ from django_identity import conf
 from django_identity.gates import Gate
 from django_identity.gates.closed import ANSWERS
 from django_identity.gates.demands import describe
+from django_identity.gates.reading import Guard
 from django_identity.gates.site_map import Address
 from django_identity.requirements import Requirement
 from django_identity.testing.drill.report import Report
@@ -25,23 +27,31 @@ CLOSED = "closed"
 # Those of a regex, too, for which nobody can tell an address.
 PARAMETERS = re.compile(r"[<(^]")
 
+# A browser gets the site's page for an error, and not the error.
+new_browser = partial(Client, raise_request_exception=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """``own_code``: the site's own, which may answer before a gate or in its place.
-
-    ``has_own_page``: what answers for a closed gate may look like an open one.
-    """
+    """``own_code``: the site's own, which may answer before a gate or in its place."""
 
     path: str
     method: str
-    gates: Sequence[Gate]
+    guards: Sequence[Guard]
     own_code: str
-    has_own_page: bool
 
     @property
-    def asked(self) -> list[Requirement]:
-        return [each for gate in self.gates for each in gate.requirements]
+    def gates(self) -> list[Gate]:
+        return [gate for guard in self.guards for gate in guard.gates]
+
+    @property
+    def requirements(self) -> list[Requirement]:
+        return [required for gate in self.gates for required in gate.requirements]
+
+    @property
+    def has_own_page(self) -> bool:
+        """Whether a closed gate may show what looks like the page."""
+        return any(guard.closed not in ANSWERS for guard in self.guards)
 
     def open(self, browser: Client) -> Any:
         """The response. What takes only a POST gets one."""
@@ -77,30 +87,26 @@ def doors_of(
 
 def _doors_at(path: str, address: Address, report: Report) -> Iterator[Door]:
     """One for each method that has a gate."""
-    for method in {guard.method or "get" for guard in address.reading.guards}:
-        guards = [
-            each for each in address.reading.guards if each.method in ("", method)
-        ]
+    guards = address.reading.guards
+    for method in {guard.method or "get" for guard in guards if guard.gates}:
         demand = describe(address.reading.demand(method))
         own_code = ", ".join(re.findall(r"[\w.]+\(\)", demand))
         if "~" in demand or ("|" in demand and not own_code):
             report.untried[path] = f"somebody else's permissions open it, too: {demand}"
-            continue
-        gates = [gate for guard in guards for gate in guard.gates]
-        has_own_page = any(guard.closed not in ANSWERS for guard in guards)
-        yield Door(path, method, gates, own_code, has_own_page)
+        else:
+            asked = [guard for guard in guards if guard.method in ("", method)]
+            yield Door(path, method, asked, own_code)
 
 
 def outcome_of(response: Any) -> str:
     """``open``, ``closed``, or the status of what says neither."""
     status = response.status_code
-    pages = [address_of("login", each) for each in conf.applications()]
-    ways_in = (*pages, resolve_url(settings.LOGIN_URL))
-    if status in (401, 403) or response.headers.get("Location", "").startswith(ways_in):
+    ways_in = [resolve_url(settings.LOGIN_URL)]
+    for application in conf.applications():
+        ways_in.append(address_of("login", application))
+    leads_to = response.headers.get("Location", "")
+    if status in (401, 403) or leads_to.startswith(tuple(ways_in)):
         return CLOSED
-    return OPEN if status < 400 or status == 405 else str(status)
-
-
-def new_browser() -> Client:
-    """One that gets the site's page for an error, and not the error."""
-    return Client(raise_request_exception=False)
+    if status < 400 or status == 405:
+        return OPEN
+    return str(status)

@@ -8,61 +8,49 @@ from typing import Any
 
 from django.conf import settings
 from django.utils.cache import get_max_age
-from django.utils.module_loading import import_string
 
 from django_identity import conf, policy
 from django_identity.gates.site_map import Address
-from django_identity.testing.drill.doors import Door
 
 #: Not the site's own code.
 FRAMEWORKS = ("django.", "django_identity.", "rest_framework.")
 
 
 def beside(found: Sequence[Address]) -> Iterator[str]:
-    """Open addresses whose view, or a base of whose view, has a gate at another address."""
+    """Open addresses whose view has a gate at another address."""
     gated = {address.view: address.url for address in found if address.gates}
     for address in found:
-        if address.reading.guards or address.view.startswith(FRAMEWORKS):
-            continue
-        kind: Any = None
-        with suppress(ImportError):
-            kind = import_string(address.view)
-        bases = [
-            f"{each.__module__}.{each.__qualname__}"
-            for each in getattr(kind, "__mro__", ())
-        ]
-        for name in {address.view, *bases} & gated.keys():
-            yield f"`{address.url}` is open beside `{gated[name]}`: the view {name}, no gate"
+        is_open = not address.reading.guards
+        if is_open and address.view in gated:
+            yield (
+                f"`{address.url}` is open beside `{gated[address.view]}`: "
+                f"the view {address.view}, no gate"
+            )
 
 
 def cached(path: str, response: Any) -> str:
     """Where a response stays that no cache may store, or an empty text."""
-    said = response.headers.get("Cache-Control", "")
-    if "private" in said or "no-store" in said or response.status_code != 200:
+    directives = response.headers.get("Cache-Control", "")
+    is_private = "private" in directives or "no-store" in directives
+    if is_private or response.status_code != 200:
         return ""
+    time = ""
     age = get_max_age(response)
-    time = "" if age is None else f" for {age} s"
-    names = [name for name in settings.MIDDLEWARE if "UpdateCache" in name]
-    cause = names[0] if names else "nothing says that it is private"
+    if age is not None:
+        time = f" for {age} s"
+    cause = "nothing says that it is private"
+    for name in settings.MIDDLEWARE:
+        if "UpdateCache" in name:
+            cause = name
     return f"`{path}` stays in a cache{time}: {cause}"
-
-
-def cause_of(door: Door, response: Any) -> str:
-    """Why a door is open that has to be closed, or the other way round."""
-    if getattr(response.wsgi_request, "_cache_update_cache", None) is False:
-        return "a cache answers"
-    return (
-        replaced_user(response)
-        or f"{door.own_code or 'the site'} answers before the gate"
-    )
 
 
 def replaced_user(response: Any) -> str:
     """Which middleware may have put somebody else into ``request.user``. Empty if none has."""
     user = response.wsgi_request.user
     # Django's own is lazy, and remembers whom the session names.
-    is_of_session = user == getattr(response.wsgi_request, "_cached_user", None)
-    if is_of_session or not user.is_authenticated:
+    of_session = getattr(response.wsgi_request, "_cached_user", None)
+    if user == of_session or not user.is_authenticated:
         return ""
     own = [name for name in settings.MIDDLEWARE if not name.startswith(FRAMEWORKS)]
     return f"`request.user` is not the session's, perhaps by {', '.join(own)}"
@@ -86,10 +74,10 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__} in {place.filename}, line {place.lineno}: {error}"
 
 
-def files_of_media() -> set[Path]:
+def files_of_media() -> list[Path]:
     """All files under MEDIA, by their names there."""
     media = Path(settings.MEDIA_ROOT)
-    return {path.relative_to(media) for path in media.rglob("*") if path.is_file()}
+    return [path.relative_to(media) for path in media.rglob("*") if path.is_file()]
 
 
 def error_of_policy(user: Any) -> str:

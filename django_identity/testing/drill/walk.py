@@ -1,11 +1,12 @@
-"""One person's way through the doors, from the first page to the erasure."""
+"""The steps of a person: what happens before each, and what the person has lost by then."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import Mock
 from urllib.parse import unquote
 
 from django.conf import settings
@@ -15,41 +16,57 @@ from django.utils import timezone
 from django_identity import conf, database, signals
 from django_identity.backends import BACKEND_PATH
 from django_identity.event_types import EventType
-from django_identity.gates.gate import missing_to
+from django_identity.gates import closed_to
 from django_identity.lifecycle import audit, upkeep
-from django_identity.lifecycle.standing import standing_of
 from django_identity.models import (
     ErasureReceipt,
     LinkedIdentity,
     StoredClaim,
     TokenGrant,
 )
-from django_identity.requirements import RequiredClaim, RequiredLevel, Requirement
+from django_identity.requirements import RequiredClaim, RequiredLevel
 from django_identity.testing import browser as pages
-from django_identity.testing.drill import doors, findings
-from django_identity.testing.drill.report import (
-    NOBODY_CAN_TELL,
-    RIGHT,
-    WRONG,
-    Report,
-    Step,
+from django_identity.testing.drill import findings
+from django_identity.testing.drill.doors import (
+    CLOSED,
+    OPEN,
+    Door,
+    new_browser,
+    outcome_of,
 )
+from django_identity.testing.drill.report import NOBODY_CAN_TELL, RIGHT, WRONG, Report
 from django_identity.testing.erased import known_of
 from django_identity.testing.events import deliver_event
 from django_identity.testing.sandbox import RunningSandbox, SandboxError
 from django_identity.views.pages import address_of
 
+NO_ACCOUNT = "user_fields_refused"
 LONG_AGO = timedelta(days=4000)
 # Test numbers of the service.
 VERIFIED = "22222222222"
 REJECTED = "11111111111"
 GIVES = (EventType.KYC_VERIFIED, EventType.CLAIM_ISSUED, EventType.CONSENT_GRANTED)
 #: Steps at which nobody is signed in.
-SIGNED_OUT = (Step.NOBODY, Step.ENDED, Step.ERASED)
+SIGNED_OUT = ("nobody", "ended", "erased")
+# The kinds of requirements that are not met at a step.
+PROOFS = (RequiredClaim, RequiredLevel)
+NOTHING = ()
+EVERYTHING = object
 
 
 class StepFailed(Exception):
     """The site refused a sign-in, or could not complete it. The message says why."""
+
+
+class NotTried(Exception):
+    """The site has no such step for this person. The message says why."""
+
+
+class Step(NamedTuple):
+    """A visit to all doors. ``lost``: of which kinds are the requirements that are not met now."""
+
+    name: str
+    lost: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +74,15 @@ class Scene:
     """What all people share. ``open_pages``: paths of pages without a gate."""
 
     sandbox: RunningSandbox
-    doors: Sequence[doors.Door]
+    doors: Sequence[Door]
     open_pages: Sequence[str]
     report: Report
 
-    def asked(self, *kinds: type) -> list[Requirement]:
-        """What the doors ask for of these kinds."""
-        asked = [each for door in self.doors for each in door.asked]
-        return [each for each in asked if isinstance(each, kinds)]
+    @property
+    def claims(self) -> list[RequiredClaim]:
+        """What the doors ask for, but for levels, scopes and sign-ins."""
+        asked = [required for door in self.doors for required in door.requirements]
+        return [required for required in asked if isinstance(required, RequiredClaim)]
 
 
 class Visitor:
@@ -73,21 +91,142 @@ class Visitor:
     def __init__(self, scene: Scene, **account: Any) -> None:
         self.scene = scene
         self.report = scene.report
-        self.proofs = scene.asked(RequiredClaim, RequiredLevel)
-        self.names = (account["first_name"], account["last_name"])
-        self.person = scene.sandbox.create_person(**account)
+        self.account = account
+        self.person = scene.sandbox.create_person(verified=False, **account)
         self.identities = LinkedIdentity.objects.filter(subject=self.person.user_id)
-        self.browser = doors.new_browser()
-        # The paths that were open, and are again once everything is proven again.
-        self.opened: set[str] = set()
+        self.browser = new_browser()
 
     @property
     def user(self) -> Any:
         """Their account, read anew."""
         return database.all_users().get(pk=self.identities.latest("pk").user_id)
 
+    # The steps
+
+    def walk(self) -> Iterator[Step]:
+        """From the first page to the erasure."""
+        yield Step("nobody", EVERYTHING)
+        self.sign_in()
+        yield Step("unproven", PROOFS)
+        self.prove()
+        yield Step("proven", NOTHING)
+        links = self.links()
+
+        for claim_type in {claim.claim_type for claim in self.scene.claims}:
+            # The service may not know it.
+            with suppress(SandboxError):
+                self.scene.sandbox.revoke_claim(self.person, claim_type)
+            self.hear(EventType.CLAIM_REVOKED, claim_type=claim_type)
+        yield Step("revoked", RequiredClaim)
+        self.try_number(REJECTED)
+        self.hear(EventType.KYC_REJECTED, status="rejected", provider="-")
+        yield Step("revoked", PROOFS)
+
+        hidden = links - self.links()
+        for link in hidden.difference(door.path for door in self.scene.doors):
+            if outcome_of(self.browser.get(link, secure=True)) == OPEN:
+                self.report.find(
+                    f"`{link}` is hidden by a template alone: its view has no gate"
+                )
+        # A claim counts again by a credential of a later second.
+        self.scene.sandbox.control("POST", "clock", advance=2)
+        self.prove()
+        yield Step("proven", NOTHING)
+        yield from self.end_consent()
+        yield from self.run_out()
+        yield from self.erase()
+
+    def end_consent(self) -> Iterator[Step]:
+        """The session ends with it, and stays ended when the person signs in elsewhere."""
+        receiver = Mock()
+        signals.sessions_ended.connect(receiver)
+        self.hear(EventType.CONSENT_REVOKED)
+        yield Step("ended", EVERYTHING)
+        if not receiver.called:
+            self.report.find(
+                "`sessions_ended` was not sent with the end of the consent"
+            )
+        if TokenGrant.objects.filter(identity__in=self.identities).exists():
+            self.report.find("tokens are still stored after the end of the consent")
+
+        former = self.browser
+        self.browser = new_browser()
+        self.prove()
+        yield Step("proven", NOTHING)
+        self.browser = former
+        yield Step("ended", EVERYTHING)
+
+    def run_out(self) -> Iterator[Step]:
+        """The stored ends move into the past, so that no clock has to move."""
+        self.sign_in()
+        past = timezone.now() - LONG_AGO
+        claims = StoredClaim.objects.filter(identity__in=self.identities)
+        claims.update(valid_until=past)
+        self.identities.update(kyc_said_at=past)
+        yield Step("run out", PROOFS)
+
+    def erase(self) -> Iterator[Step]:
+        user = self.user
+        keys = list(database.all_users().values_list("pk", flat=True))
+        self.hear(EventType.DATA_DELETION_REQUESTED)
+        upkeep.run()
+        yield Step("erased", EVERYTHING)
+
+        receipt = ErasureReceipt.objects.latest("pk")
+        if receipt.erased_at is None:
+            cause = findings.error_of_policy(user)
+            self.report.find(f"an erasure waits: {receipt.error}. {cause}")
+        elif receipt.account_kept:
+            self.report.untried["erased"] = f"the account stays: {receipt.account_kept}"
+        else:
+            names = (self.account["first_name"], self.account["last_name"])
+            remains = audit.search(known_of(user, self.person, *names))
+            self.report.untried |= remains.unread
+            for place in remains.hits:
+                self.report.find(f"`{place}` still has something of an erased person")
+            for path in findings.files_of_media():
+                self.report.find(
+                    f"the file `{path}` is still there when its person is erased"
+                )
+        if database.all_users().exclude(pk__in=keys).exists():
+            self.report.find(
+                "an account is made again after an erasure, by a receiver of a signal"
+            )
+
+    def part(self) -> Iterator[Step]:
+        """Disconnect in a browser that has signed in another way, and come back."""
+        backends = [*settings.AUTHENTICATION_BACKENDS]
+        backends.remove(BACKEND_PATH)
+        if not backends:
+            raise NotTried("nobody disconnects: the site has no other back end")
+        self.sign_in()
+        user = self.user
+        user.set_password(self.person.password)
+        user.save()
+        # A new password has ended the session.
+        self.prove()
+        other = new_browser()
+        other.force_login(user, backend=backends[0])
+        for application in conf.applications():
+            address = pages.path_here(address_of("disconnect", application))
+            other.post(address, secure=True)
+        if self.identities.exists():
+            raise NotTried("nobody disconnects: the policy keeps the link")
+        yield Step("disconnected", EVERYTHING)
+        self.browser = other
+        yield Step("other way", EVERYTHING)
+        self.browser = new_browser()
+        with suppress(StepFailed):
+            self.sign_in()
+        if self.browser.session.get(SESSION_KEY) == str(user.pk):
+            self.report.find(
+                "an identity that was disconnected signs in to the account again"
+            )
+
+    # What the person does
+
     def sign_in(self) -> None:
-        """Sign in under every application. Raises ``StepFailed``."""
+        """Sign in under every application."""
         for application in conf.applications():
             try:
                 leaving = pages.begin(self.browser, application)
@@ -98,250 +237,105 @@ class Visitor:
             returning = self.scene.sandbox.approve(leaving, self.person)
             arrived = pages.come_back(self.browser, returning)
             if arrived.status_code != 302:
-                raise StepFailed(f"the sign-in fails, {findings.trouble_in(arrived)}")
-
-    def hear(self, event_type: EventType, **said: Any) -> None:
-        """Let the site get a signed event about the person."""
-        for application in conf.applications():
-            deliver_event(
-                event_type, self.person, application=application.alias, **said
-            )
+                trouble = findings.trouble_in(arrived)
+                failure = f"the sign-in fails, {trouble}"
+                # Where addresses are the names of accounts, nobody signs up without one.
+                if trouble == NO_ACCOUNT and not self.account["shows_email"]:
+                    raise NotTried(failure)
+                raise StepFailed(failure)
 
     def try_number(self, number: str) -> None:
         path = f"users/{self.person.user_id}/verify"
         self.scene.sandbox.control("POST", path, bvn=number)
 
-    # The steps
-
-    def walk(self) -> None:
-        """Everything but the parting, which is another person's."""
-        files = findings.files_of_media()
-        self.visit(Step.NOBODY)
-        self.sign_in()
-        self.visit(Step.UNPROVEN, self.proofs)
-        links = self.links()
-        self.prove()
-        hidden = self.links() - links
-        self.revoke()
-        for link in hidden.difference(door.path for door in self.scene.doors):
-            if doors.outcome_of(self.browser.get(link, secure=True)) == doors.OPEN:
-                self.report.find(
-                    f"`{link}` is hidden by a template alone: its view has no gate"
-                )
-        self.prove()
-        self.end_consent()
-        self.run_out()
-        self.erase()
-        for path in findings.files_of_media() - files:
-            self.report.find(
-                f"the file `{path}` is still there when its person is erased"
-            )
+    def hear(self, event_type: EventType, **data: Any) -> None:
+        """Let the site get a signed event about the person."""
+        for application in conf.applications():
+            alias = application.alias
+            deliver_event(event_type, self.person, application=alias, **data)
 
     def prove(self) -> None:
         self.try_number(VERIFIED)
         self.sign_in()
         for event_type in GIVES:
-            self.hear(
-                event_type, status="verified", kyc_level="level_2", provider="Drill"
-            )
-        self.visit(Step.PROVEN, [])
+            self.hear(event_type, status="verified", kyc_level="level_2", provider="-")
 
     def links(self) -> set[str]:
         """The addresses to which the open pages link for this person."""
         found: set[str] = set()
         for page in self.scene.open_pages:
             # A GET of another one may do something, such as sign out.
-            if doors.new_browser().get(page, secure=True).status_code == 200:
-                text = self.browser.get(page, secure=True).content.decode()
-                found |= {*re.findall(r'href="(/[^"#?]*)', text)}
+            shown_to_all = new_browser().get(page, secure=True)
+            if shown_to_all.status_code == 200:
+                shown = self.browser.get(page, secure=True)
+                found.update(re.findall(r'href="(/[^"#?]*)', shown.content.decode()))
         return found
 
-    def revoke(self) -> None:
-        """Each claim by an event of its own, then the level. What does not ask for it stays."""
-        claims: Any = self.scene.asked(RequiredClaim)
-        for claim_type in {claim.claim_type for claim in claims}:
-            # The service may not know it.
-            with suppress(SandboxError):
-                self.scene.sandbox.revoke_claim(self.person, claim_type)
-            self.hear(EventType.CLAIM_REVOKED, claim_type=claim_type)
-            self.visit(
-                Step.REVOKED,
-                [claim for claim in claims if claim.claim_type == claim_type],
-            )
-        self.try_number(REJECTED)
-        self.hear(
-            EventType.KYC_REJECTED,
-            status="rejected",
-            kyc_level="level_1",
-            provider="Drill",
-        )
-        self.visit(Step.REVOKED, self.proofs)
-        # The site's handlers run now, before an erasure takes their events away.
-        upkeep.run()
-        # A claim counts again by a credential of a later second.
-        self.scene.sandbox.control("POST", "clock", advance=2)
+    # At the doors
 
-    def end_consent(self) -> None:
-        """The session ends with it, and stays ended when the person signs in elsewhere."""
-        ended: list[object] = []
+    def take(self, steps: Iterator[Step]) -> None:
+        """Raises ``StepFailed``, ``NotTried``, and ``AssertionError`` for an event."""
+        for step in steps:
+            for door in self.scene.doors:
+                self.visit(door, step)
+            # The site's handlers run now, before an erasure takes their events away.
+            upkeep.run()
 
-        def note(**about: object) -> None:
-            ended.append(about)
-
-        signals.sessions_ended.connect(note)
-        self.hear(EventType.CONSENT_REVOKED)
-        self.visit(Step.ENDED)
-        if not ended:
-            self.report.find(
-                "`sessions_ended` was not sent with the end of the consent"
-            )
-        if TokenGrant.objects.filter(identity__in=self.identities).exists():
-            self.report.find("tokens are still stored after the end of the consent")
-
-        former = self.browser
-        self.browser = doors.new_browser()
-        self.prove()
-        present = self.browser
-        self.browser = former
-        self.visit(Step.ENDED)
-        self.browser = present
-
-    def run_out(self) -> None:
-        """The stored ends move into the past, so that no clock has to move."""
-        past = timezone.now() - LONG_AGO
-        StoredClaim.objects.filter(identity__in=self.identities).update(
-            valid_until=past
-        )
-        self.identities.update(kyc_said_at=past)
-        self.visit(Step.RUN_OUT, self.proofs)
-
-    def part(self) -> None:
-        """Disconnect, sign in another way, and then with the same identity again."""
-        others = [
-            each for each in settings.AUTHENTICATION_BACKENDS if each != BACKEND_PATH
-        ]
-        if not others:
-            self.report.untried[Step.DISCONNECTED] = (
-                "the site has no other authentication backend"
-            )
-            return
-        self.sign_in()
-        user = self.user
-        user.set_password(self.person.password)
-        user.save()
-        # A new password has ended the session.
-        self.sign_in()
-        other = doors.new_browser()
-        other.force_login(user, backend=others[0])
-        for application in conf.applications():
-            other.post(
-                pages.path_here(address_of("disconnect", application)), secure=True
-            )
-        if self.identities.exists():
-            self.report.untried[Step.DISCONNECTED] = "the policy keeps the link"
-            return
-        self.visit(Step.DISCONNECTED)
-        self.browser = other
-        self.visit(Step.OTHER_WAY)
-        self.browser = doors.new_browser()
-        with suppress(StepFailed):
-            self.sign_in()
-        if self.browser.session.get(SESSION_KEY) == str(user.pk):
-            self.report.find(
-                "an identity that was disconnected signs in to the account again"
-            )
-
-    def erase(self) -> None:
-        user = self.user
-        users = list(database.all_users().values_list("pk", flat=True))
-        self.hear(EventType.DATA_DELETION_REQUESTED)
-        upkeep.run()
-        self.visit(Step.ERASED)
-        receipt = ErasureReceipt.objects.latest("pk")
-        if receipt.erased_at is None:
-            self.report.find(
-                f"an erasure waits: {receipt.error}. {findings.error_of_policy(user)}"
-            )
-        elif receipt.account_kept:
-            self.report.untried[Step.ERASED] = (
-                f"the account stays: {receipt.account_kept}"
-            )
-        else:
-            found = audit.search(known_of(user, self.person, *self.names))
-            for place in found.hits:
-                self.report.find(f"`{place}` still has something of an erased person")
-            self.report.untried |= found.unread
-        if database.all_users().exclude(pk__in=users).exists():
-            self.report.find(
-                "an account is made again after an erasure, by a receiver of a signal"
-            )
-
-    # A visit
-
-    def visit(self, step: Step, gone: Collection[Requirement] | None = None) -> None:
-        """Open each door. The person has lost ``gone``, or everything."""
-        for door in self.scene.doors:
-            response = door.open(self.browser)
-            must_open = gone is not None and not any(
-                each in gone for each in door.asked
-            )
-            # The person may never have had it: another country, a scope.
-            must_open = must_open and self.has(door)
-            if must_open:
-                self.opened.add(door.path)
-            if step is Step.PROVEN:
-                must_open = door.path in self.opened
-            wrong = self.wrong_with(door, step, response, must_open=must_open)
+    def visit(self, door: Door, step: Step) -> None:
+        response = door.open(self.browser)
+        wrong = self.wrong_with(door, step, response)
+        outcome = RIGHT
+        if wrong is None:
             outcome = NOBODY_CAN_TELL
-            if wrong is not None:
-                outcome = WRONG if wrong else RIGHT
-            if wrong:
-                self.report.find(wrong)
-            self.report.visits.append(
-                {
-                    "address": door.path,
-                    "step": step,
-                    "person": self.names[0],
-                    "status": response.status_code,
-                    "outcome": outcome,
-                }
-            )
+        elif wrong:
+            outcome = WRONG
+            self.report.find(wrong)
+        self.report.visits.append(
+            {
+                "address": door.path,
+                "step": step.name,
+                "person": self.account["first_name"],
+                "status": response.status_code,
+                "outcome": outcome,
+            }
+        )
 
-    def has(self, door: doors.Door) -> bool:
-        """Whether the person has what the gates ask for, by what the site has stored."""
-        user = self.user
-        session = self.browser.session
-        for gate in door.gates:
-            standing = standing_of(user, application=gate.application)
-            if missing_to(gate, standing, session=session) is not None:
-                return False
-        return True
-
-    def wrong_with(
-        self, door: doors.Door, step: Step, response: Any, *, must_open: bool
-    ) -> str | None:
+    def wrong_with(self, door: Door, step: Step, response: Any) -> str | None:
         """What is wrong: an empty text for nothing, None if nobody can tell."""
         if response.status_code >= 500:
             return f"`{door.path}` fails: {findings.trouble_in(response)}"
-        if step in SIGNED_OUT and response.wsgi_request.user.is_authenticated:
+        if step.name in SIGNED_OUT and response.wsgi_request.user.is_authenticated:
             cause = findings.replaced_user(response) or settings.SESSION_ENGINE
-            return f"somebody is signed in, step “{step}”: {cause}"
-        outcome = doors.outcome_of(response)
+            return f"somebody is signed in, step “{step.name}”: {cause}"
+
+        must_open = self.has_what_opens(door, step)
         if must_open:
             self.report.untried.pop(door.path, None)
-        if outcome not in (doors.OPEN, doors.CLOSED):
-            self.report.untried[door.path] = (
-                f"it answers {outcome} at the step “{step}”"
-            )
+        outcome = outcome_of(response)
+        if outcome not in (OPEN, CLOSED):
+            why = f"it answers {outcome} at the step “{step.name}”"
+            self.report.untried[door.path] = why
             return None
-        if must_open != (outcome == doors.OPEN):
-            if outcome == doors.OPEN and door.has_own_page:
+        if must_open != (outcome == OPEN):
+            if outcome == OPEN and door.has_own_page:
                 return None
-            return f"`{door.path}` is {outcome}: {findings.cause_of(door, response)}"
-        if step is Step.UNPROVEN and outcome == doors.CLOSED:
-            text = unquote(
-                response.headers.get("Location", "") + response.content.decode()
-            )
-            if not any(str(each) in text for each in door.asked):
+            cause = findings.replaced_user(response)
+            if not cause:
+                cause = f"{door.own_code or 'the site'} answers before the gate"
+            return f"`{door.path}` is {outcome}: {cause}"
+        if step.name == "unproven" and not must_open:
+            leads_to = response.headers.get("Location", "")
+            answer = unquote(leads_to + response.content.decode())
+            if not any(str(asked) in answer for asked in door.requirements):
                 return f"`{door.path}` does not say what is missing"
         return findings.cached(door.path, response)
+
+    def has_what_opens(self, door: Door, step: Step) -> bool:
+        """The person may never have had it: another country, a scope."""
+        if any(isinstance(required, step.lost) for required in door.requirements):
+            return False
+        user = self.user
+        session = self.browser.session
+        return all(
+            closed_to(gate, user, session=session) is None for gate in door.gates
+        )

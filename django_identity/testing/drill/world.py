@@ -1,22 +1,26 @@
 """What the drill runs in: databases of its own, a sandbox, and nothing that is live."""
 
+import gc
 import logging
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import datetime
 from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
-from django.core.files.storage import FileSystemStorage
-from django.db import connections, models
+from django.core.cache.backends.base import BaseCache
+from django.core.cache.backends.locmem import LocMemCache
+from django.core.files.storage import FileSystemStorage, Storage
+from django.core.mail.backends import locmem
+from django.core.mail.backends.base import BaseEmailBackend
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
-from django.test import utils
+from django.test import override_settings, utils
 from django.utils import timezone
 
 from django_identity import background, conf
@@ -24,18 +28,11 @@ from django_identity.testing.sandbox import RunningSandbox, running_sandbox
 from django_identity.views.pages import address_of
 
 ORIGIN = "https://testserver"
-LOCAL_CACHE = {
-    "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-    "OPTIONS": {},
-}
+CACHE = "django.core.cache.backends.locmem.LocMemCache"
+FILES = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
 STATIC_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 # Without the names of queues it takes any.
-TASKS_HERE = {
-    "BACKEND": "django.tasks.backends.immediate.ImmediateBackend",
-    "QUEUES": [],
-}
-# For a Celery app that the site imports later.
-CELERY_HERE = {"CELERY_BROKER_URL": "memory://", "CELERY_TASK_ALWAYS_EAGER": True}
+TASKS = {"BACKEND": "django.tasks.backends.immediate.ImmediateBackend", "QUEUES": []}
 # What is the site's own, beside the client's credentials.
 NOT_OURS: dict[str, Any] = {
     "API_ORIGIN": None,
@@ -51,52 +48,92 @@ class Refused(Exception):
 
 @contextmanager
 def own_world() -> Iterator[RunningSandbox]:
-    """Everything outside the process is the drill's own until the block ends. Raises ``Refused``.
+    """Replace everything outside the process. Raises ``Refused``.
 
-    What the site's own code opens by itself, such as a socket, stays as it is.
+    What the site's own code opens by itself, such as a socket, stays as it is. The process is for
+    the drill alone: caches, storages, mail, logs and tasks stay local in it.
     """
     if find_spec("oauth2_provider") is None:
         raise Refused(
             'The drill needs the sandbox: pip install "django-identity[sandbox]"'
         )
-    with ExitStack() as stack:
-        media = stack.enter_context(TemporaryDirectory(prefix="identity-drill-"))
-        utils.setup_test_environment(debug=False)
-        stack.callback(utils.teardown_test_environment)
-        # The site's own handlers may send what is logged to somebody.
-        logging.disable()
-        background.run_here()
-        stack.enter_context(utils.override_settings(**_local_settings(media)))
-        stack.enter_context(_own_databases())
-        sandbox = stack.enter_context(running_sandbox())
-        stack.enter_context(
-            utils.override_settings(DJANGO_IDENTITY=_registered(sandbox))
-        )
-        if any(each.base_url != sandbox.base_url for each in conf.applications()):
-            raise Refused(
-                "The site keeps its own credentials, whatever its settings are."
-            )
-        yield sandbox
+    utils.setup_test_environment(debug=False)
+    # The site's own handlers may send what is logged to somebody.
+    logging.disable()
+    background.run_here()
+    with TemporaryDirectory(prefix="identity-drill-") as folder:
+        media = os.path.join(folder, "media")
+        _replace_opened(media)
+        with (
+            override_settings(
+                CACHES={
+                    alias: {"BACKEND": CACHE, "LOCATION": alias}
+                    for alias in settings.CACHES
+                },
+                STORAGES={
+                    **dict.fromkeys(settings.STORAGES, FILES),
+                    "staticfiles": STATIC_FILES,
+                },
+                MEDIA_ROOT=media,
+                SESSION_FILE_PATH=folder,
+                TASKS=dict.fromkeys(getattr(settings, "TASKS", ()), TASKS),
+                # For a Celery app that the site imports later.
+                **{
+                    f"CELERY_{name.upper()}": own
+                    for name, own in background.LOCAL.items()
+                },
+            ),
+            _own_databases(),
+            running_sandbox() as sandbox,
+            override_settings(DJANGO_IDENTITY=_registered(sandbox)),
+        ):
+            for application in conf.applications():
+                if application.base_url != sandbox.base_url:
+                    raise Refused(
+                        "The site keeps its own credentials, whatever its settings are."
+                    )
+            yield sandbox
+
+
+def _replace_opened(media: str) -> None:
+    """Make local what the site's code has opened already and keeps in names of its own.
+
+    A field's storage is one, and so is ``CACHE = caches["default"]`` in a module. No setting
+    reaches them any more.
+    """
+    local = {
+        BaseCache: LocMemCache("drill", {}),
+        Storage: FileSystemStorage(media),
+        BaseEmailBackend: locmem.EmailBackend(),
+    }
+    for opened in gc.get_objects():
+        for kind, own in local.items():
+            # ``isinstance`` would open a lazy one.
+            if issubclass(type(opened), kind):
+                opened.__class__ = type(own)
+                vars(opened).update(vars(own))
 
 
 @contextmanager
 def _own_databases() -> Iterator[None]:
     """Test databases, under names that nobody else has: none is replaced by them."""
-    theirs = [str(each.settings_dict["NAME"]) for each in connections.all()]
-    for each, name in zip(connections.all(), theirs, strict=True):
-        own = None if each.vendor == "sqlite" else f"drill_{os.getpid()}_{name}"[:60]
-        each.settings_dict["TEST"]["NAME"] = own
+    names = {str(connection.settings_dict["NAME"]) for connection in connections.all()}
+    for connection in connections.all():
+        own_name = None
+        if connection.vendor != "sqlite":
+            name = connection.settings_dict["NAME"]
+            own_name = f"drill_{os.getpid()}_{name}"[:60]
+        connection.settings_dict["TEST"]["NAME"] = own_name
         # A pool would go on to lend its connections to the site's database.
-        each.close()
-        if close_pool := getattr(each, "close_pool", None):
-            close_pool()
+        connection.close()
+        if hasattr(connection, "close_pool"):
+            connection.close_pool()
 
     began = timezone.now()
-    made = utils.setup_databases(verbosity=0, interactive=False, serialized_aliases=())
-    if any(
-        str(each.settings_dict["NAME"]) in theirs or _was_migrated(each, before=began)
-        for each in connections.all()
-    ):
+    databases = utils.setup_databases(
+        verbosity=0, interactive=False, serialized_aliases=()
+    )
+    if any(_is_theirs(connection, names, began) for connection in connections.all()):
         # It is not taken down: that would delete it.
         raise Refused(
             "The back end of a database makes no test database: it would be the site's."
@@ -104,50 +141,29 @@ def _own_databases() -> Iterator[None]:
     try:
         yield
     finally:
-        utils.teardown_databases(made, verbosity=0)
+        utils.teardown_databases(databases, verbosity=0)
 
 
-def _was_migrated(connection: BaseDatabaseWrapper, *, before: datetime) -> bool:
-    """Whether what answers is older than the drill: the name that is set may not be its name."""
+def _is_theirs(
+    connection: BaseDatabaseWrapper, names: set[str], began: datetime
+) -> bool:
+    """Whether it leads to a database of the site, under its name or under another one."""
+    if str(connection.settings_dict["NAME"]) in names:
+        return True
     recorder = MigrationRecorder(connection)
-    older = recorder.migration_qs.filter(applied__lt=before)
+    older = recorder.migration_qs.filter(applied__lt=began)
     return recorder.has_table() and older.exists()
-
-
-def _local_settings(media: str) -> dict[str, Any]:
-    for model in apps.get_models():
-        for field in model._meta.local_fields:
-            if isinstance(field, models.FileField):
-                field.storage = FileSystemStorage(media)
-
-    caches = {
-        alias: {**given, **LOCAL_CACHE, "LOCATION": alias}
-        for alias, given in settings.CACHES.items()
-    }
-    files = {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": media},
-    }
-    return {
-        "CACHES": caches,
-        "STORAGES": {
-            **dict.fromkeys(settings.STORAGES, files),
-            "staticfiles": STATIC_FILES,
-        },
-        "TASKS": dict.fromkeys(getattr(settings, "TASKS", ()), TASKS_HERE),
-        "MEDIA_ROOT": media,
-        **CELERY_HERE,
-    }
 
 
 def _registered(sandbox: RunningSandbox) -> dict[str, Any]:
     """Every application of the site, with the credentials of an application of the sandbox."""
-    return {
-        each.alias: {
-            **settings.DJANGO_IDENTITY[each.alias],
+    registered: dict[str, Any] = {}
+    for application in conf.applications():
+        callback = ORIGIN + address_of("callback", application)
+        registered[application.alias] = {
+            **settings.DJANGO_IDENTITY[application.alias],
             **NOT_OURS,
+            **sandbox.register([callback]),
             "WEBHOOK_SECRETS": [secrets.token_urlsafe(32)],
-            **sandbox.register([ORIGIN + address_of("callback", each)]),
         }
-        for each in conf.applications()
-    }
+    return registered

@@ -37,6 +37,12 @@ def print_card(*, user: Any, **_: object) -> None:
     default_storage.save(f"cards/{user.pk}.txt", ContentFile(user.first_name))
 
 
+def write_book(*, user: Any, **_: object) -> None:
+    from tests.sites.drilled.models import History  # noqa: PLC0415
+
+    History.objects.using("books").create(name=user.pk)
+
+
 def remember(*, instance: Any, **_: object) -> None:
     if instance.first_name:
         remembered[instance.pk] = instance.first_name
@@ -83,6 +89,11 @@ class DrilledConfig(AppConfig):
                 signals.data_erased.connect(recreate)
             case "payload":
                 on_event("kyc.verified")(store)
+            case "live":
+                from tests.sites.drilled import opened  # noqa: PLC0415
+
+                signals.identity_linked.connect(opened.use)
+                signals.identity_linked.connect(write_book)
             case "credentials":
                 setting_changed.connect(keep_settings)
             case "signal":

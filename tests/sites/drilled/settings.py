@@ -6,8 +6,10 @@ from tests.sites.plain.settings import *  # noqa: F403  it is the plain site but
 from tests.sites.plain.settings import (
     APPLICATION,
     DATABASES,
+    FOLDER,
     INSTALLED_APPS,
     MIDDLEWARE,
+    database,
 )
 
 SITE_BREAKS = os.environ.get("SITE_BREAKS", "")
@@ -39,6 +41,25 @@ if SITE_BREAKS == "session":
 ENGINES = {"database": "unmade", "pooled": "pooled", "kept": "kept"}
 if SITE_BREAKS in ENGINES:
     DATABASES["default"]["ENGINE"] = f"tests.sites.drilled.{ENGINES[SITE_BREAKS]}"
+if SITE_BREAKS == "live":
+    from tests.sites.drilled import broker as broker
+
+    LIVE = f"{FOLDER}/live"
+    DATABASES["books"] = database("books")
+    SESSION_ENGINE = "django.contrib.sessions.backends.file"
+    SESSION_FILE_PATH = LIVE
+    MEDIA_ROOT = LIVE
+    LIVE_CACHE = "django.core.cache.backends.filebased.FileBasedCache"
+    CACHES = {
+        "default": {"BACKEND": LIVE_CACHE, "LOCATION": LIVE},
+        "live": {"BACKEND": LIVE_CACHE, "LOCATION": LIVE},
+    }
+    LIVE_FILES = "django.core.files.storage.FileSystemStorage"
+    STORAGES = {
+        "default": {"BACKEND": LIVE_FILES},
+        "live": {"BACKEND": LIVE_FILES, "OPTIONS": {"location": LIVE}},
+        "staticfiles": {"BACKEND": LIVE_FILES},
+    }
 if SITE_BREAKS == "unfilled":
     INSTALLED_APPS = [*INSTALLED_APPS, "tests.sites.custom_user"]
     AUTH_USER_MODEL = "custom_user.User"

@@ -144,7 +144,7 @@ def test_answers_about_different_people_sign_nobody_in(
     code: str,
     last: str,
 ) -> None:
-    """All is about one named subject, or nobody is signed in as a guess; no call follows."""
+    """All answers must name one subject. At the first that does not, the calls end."""
     for name, value in fields.items():
         setattr(service, name, value)
     refused(sign_in(client), code)
@@ -177,7 +177,7 @@ def test_answers_about_different_people_sign_nobody_in(
 def test_what_cannot_be_read_opens_nothing(
     client: Client, service: FakeService, fields: dict[str, Any], error: str
 ) -> None:
-    """The person is signed in with the rest, and it is asked for again soon."""
+    """The person is signed in with what could be read; the rest is fetched again soon."""
     for name, value in fields.items():
         setattr(service, name, value)
     with serving() as elsewhere, fake_service.impatient(service):
@@ -199,7 +199,7 @@ def test_what_cannot_be_read_opens_nothing(
 def test_odd_subjects_are_opaque_text(
     client: Client, service: FakeService, subject: str
 ) -> None:
-    """A subject is quoted in paths and stored as it is."""
+    """A subject is quoted in paths, and stored as it came."""
     service.subject = subject
     service.token = {"user_id": subject}
     assert sign_in(client).status_code == 302

@@ -28,6 +28,9 @@ OF_LIVE = {
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+# Not sent by the service, or not to this browser
+
+
 @pytest.mark.parametrize(
     ("query", "code"),
     [
@@ -88,10 +91,84 @@ def test_the_callback_is_for_get_alone(
     assert come_back(client, state).status_code == 302
 
 
+@pytest.mark.parametrize(
+    ("query", "state"),
+    [({"code": "a-code"}, "unknown"), ({"code": "a-code"}, "of an attacker"),
+     ({"error": "access_denied"}, "empty"), ({}, "missing")],
+)  # fmt: skip
+def test_an_unsolicited_callback_changes_nothing(
+    client: Client,
+    service: FakeService,
+    refused: Any,
+    query: dict[str, str],
+    state: str,
+) -> None:
+    """The session, and the person in it, stay as they were."""
+    sign_in(client)
+    states = {"unknown": "x" * 43, "empty": "", "of an attacker": begin(Client())}
+    given = {**query, "state": states[state]} if state in states else query
+    before = client.session.session_key, dict(client.session), client.get("/").content
+    asked = len(service.requests)
+    is_formed = query and len(given.get("state", "")) > 40
+    code = "request_unknown" if is_formed else "callback_invalid"
+    refused(client.get(reverse("identity:callback"), given), code, made=1)
+    assert (
+        client.session.session_key,
+        dict(client.session),
+        client.get("/").content,
+    ) == before
+    assert len(service.requests) == asked
+
+
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [("an hour old", "request_expired"), ("of another browser", "request_unknown")],
+)
+def test_a_callback_that_is_old_or_of_another_browser_is_refused(
+    client: Client, service: FakeService, refused: Any, what: str, code: str
+) -> None:
+    """So an address that is sent to a victim signs nobody in."""
+    state = begin(client)
+    if what == "an hour old":
+        an_hour_ago = F("expires_at") - timedelta(hours=1)
+        AuthorizationRequest.objects.update(expires_at=an_hour_ago)
+    else:
+        client = Client()
+        begin(client)
+    refused(come_back(client, state), code)
+    assert service.requests == []
+
+
+@pytest.mark.parametrize("came_to", ["default", "other"])
+def test_a_code_is_not_taken_to_another_application_or_environment(
+    client: Client, service: FakeService, refused: Any, came_to: str
+) -> None:
+    """A code is not taken to another application's token endpoint, nor to another environment's."""
+    state = begin(client)
+    fields = service.settings(CLIENT_ID="another-client")
+    if came_to == "default":
+        fields = service.settings(ENVIRONMENT="live", **OF_LIVE)
+    applications = {"default": service.settings(), came_to: fields}
+    with override_settings(DJANGO_IDENTITY=applications):
+        client.cookies["__Host-identity_browser"] = client.cookies[
+            "identity_browser"
+        ].value
+        response = client.get(
+            reverse("identity:callback", args=[came_to]),
+            {"code": "a-code", "state": state},
+            secure=True,
+        )
+        refused(response, "request_unknown", application=came_to)
+    assert service.requests == []
+
+
+# Used before
+
+
 def test_a_used_state_stays_used_whatever_cookies_are_put_back(
     service: FakeService, refused: Any
 ) -> None:
-    """A used state stays used, whatever cookies are put back."""
+    """Even if the session is kept in a cookie."""
     with override_settings(
         SESSION_ENGINE="django.contrib.sessions.backends.signed_cookies"
     ):
@@ -109,31 +186,12 @@ def test_a_used_state_stays_used_whatever_cookies_are_put_back(
 def test_a_completed_callback_leads_no_other_user_on(
     client: Client, service: FakeService, refused: Any
 ) -> None:
-    """Only whoever it let in is led on by it again."""
+    """Opened again, it leads on only the person whom it signed in."""
     state = begin(client, "/adults/")
     come_back(client, state)
     client.force_login(make_user("eve"), backend=LOCAL)
     refused(come_back(client, state), "request_used", made=1)
     assert client.get("/").content == b"eve"
-
-
-@pytest.mark.parametrize(
-    ("what", "code"),
-    [("an hour old", "request_expired"), ("of another browser", "request_unknown")],
-)
-def test_a_callback_that_is_old_or_of_another_browser_is_refused(
-    client: Client, service: FakeService, refused: Any, what: str, code: str
-) -> None:
-    """An hour, and no longer; and an address sent to a victim signs nobody in."""
-    state = begin(client)
-    if what == "an hour old":
-        an_hour_ago = F("expires_at") - timedelta(hours=1)
-        AuthorizationRequest.objects.update(expires_at=an_hour_ago)
-    else:
-        client = Client()
-        begin(client)
-    refused(come_back(client, state), code)
-    assert service.requests == []
 
 
 def test_of_two_callbacks_at_once_one_exchanges_the_code(
@@ -160,29 +218,6 @@ def test_of_two_callbacks_at_once_one_exchanges_the_code(
     assert "code=request_used" in line
 
 
-@pytest.mark.parametrize("came_to", ["default", "other"])
-def test_a_code_is_not_taken_to_another_application_or_environment(
-    client: Client, service: FakeService, refused: Any, came_to: str
-) -> None:
-    """A code is not taken to another application's token endpoint, nor to another environment's."""
-    state = begin(client)
-    fields = service.settings(CLIENT_ID="another-client")
-    if came_to == "default":
-        fields = service.settings(ENVIRONMENT="live", **OF_LIVE)
-    applications = {"default": service.settings(), came_to: fields}
-    with override_settings(DJANGO_IDENTITY=applications):
-        client.cookies["__Host-identity_browser"] = client.cookies[
-            "identity_browser"
-        ].value
-        response = client.get(
-            reverse("identity:callback", args=[came_to]),
-            {"code": "a-code", "state": state},
-            secure=True,
-        )
-        refused(response, "request_unknown", application=came_to)
-    assert service.requests == []
-
-
 @pytest.mark.parametrize("atomic_requests", [False, True])
 def test_a_callback_that_crashed_half_way_cannot_be_used_again(
     service: FakeService,
@@ -205,40 +240,14 @@ def test_a_callback_that_crashed_half_way_cannot_be_used_again(
     assert nobody_was_made()
 
 
-@pytest.mark.parametrize(
-    ("query", "state"),
-    [({"code": "a-code"}, "unknown"), ({"code": "a-code"}, "of an attacker"),
-     ({"error": "access_denied"}, "empty"), ({}, "missing")],
-)  # fmt: skip
-def test_an_unsolicited_callback_changes_nothing(
-    client: Client,
-    service: FakeService,
-    refused: Any,
-    query: dict[str, str],
-    state: str,
-) -> None:
-    """Whoever is signed in stays signed in, as they were."""
-    sign_in(client)
-    states = {"unknown": "x" * 43, "empty": "", "of an attacker": begin(Client())}
-    given = {**query, "state": states[state]} if state in states else query
-    before = client.session.session_key, dict(client.session), client.get("/").content
-    asked = len(service.requests)
-    is_formed = query and len(given.get("state", "")) > 40
-    code = "request_unknown" if is_formed else "callback_invalid"
-    refused(client.get(reverse("identity:callback"), given), code, made=1)
-    assert (
-        client.session.session_key,
-        dict(client.session),
-        client.get("/").content,
-    ) == before
-    assert len(service.requests) == asked
+# Somebody else is signed in by now
 
 
 @pytest.mark.parametrize("who_began", ["ada", "nobody"])
 def test_another_user_than_the_one_who_began_is_refused(
     client: Client, service: FakeService, refused: Any, who_began: str
 ) -> None:
-    """A link belongs to whoever pressed the button; nobody's sign-in replaces a session."""
+    """A link belongs to the user who pressed the button; a sign-in replaces no session."""
     if who_began == "ada":
         client.force_login(make_user("ada"), backend=LOCAL)
     state = begin(client)
@@ -253,7 +262,7 @@ def test_another_user_than_the_one_who_began_is_refused(
 def test_a_link_of_somebody_who_is_signed_out_by_now_is_refused(
     client: Client, service: FakeService, how: str
 ) -> None:
-    """Nobody else is there: the page says that the session ended, and makes no account instead."""
+    """The page says that the session has ended, and no account is made instead."""
     ada = make_user("ada")
     client.force_login(ada, backend=LOCAL)
     state = begin(client)

@@ -81,7 +81,7 @@ def test_a_user_who_is_gone_by_the_time_of_the_answer_is_not_linked(
 def test_an_account_with_the_same_address_is_never_merged_silently(
     client: Client, service: FakeService, refused: Any, email: str
 ) -> None:
-    """Accounts are never merged silently; after the local sign-in the linking goes on."""
+    """After a sign-in with the password, the identity is linked."""
     user = make_user(email=email)
     response = sign_in(client, "/adults/")
     refused(response, "email_taken")
@@ -98,7 +98,7 @@ def test_an_account_with_the_same_address_is_never_merged_silently(
 def test_a_site_may_refuse_newcomers(
     client: Client, service: FakeService, refused: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Proven or not, nobody gets an account; whoever has one comes in."""
+    """Nobody gets a new account; people who have one sign in."""
     monkeypatch.setattr(
         "django_identity.policy.IdentityPolicy.may_sign_up",
         lambda self, **_about: False,
@@ -119,7 +119,7 @@ def test_a_policy_may_not_overwrite_protected_fields(
     field: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nor of somebody who comes again."""
+    """Not even when a person signs in again: nothing is changed."""
     user = make_user()
     make_identity(user)
     before = User.objects.values().get()
@@ -194,7 +194,7 @@ def test_an_account_that_waits_for_approval_gets_no_session(
 def test_the_policy_is_asked_to_sign_in_once_the_account_is_approved(
     client: Client, service: FakeService, refused: Any, says: Says, method: str
 ) -> None:
-    """Whoever may not sign up leaves no account to approve. A sign-in is not asked for yet."""
+    """Before that it is asked about the sign-up alone; a refusal leaves no account to approve."""
     says_no = False
     if method == "may_sign_up":
         says(method, lambda profile: says_no)
@@ -215,7 +215,7 @@ def test_the_policy_is_asked_to_sign_in_once_the_account_is_approved(
 def test_after_a_crash_in_sign_up_the_account_still_waits(
     client: Client, service: FakeService, refused: Any
 ) -> None:
-    """Between the two steps: the next sign-in fills the link, and the account goes on waiting."""
+    """The crash came between the two steps; the next sign-in fills the link."""
     everybody().bulk_create([User(username="left", is_active=False, password="!")])
     make_identity(everybody().get(), consent="revoked")
     refused(sign_in(client), "approval_pending", made=1)
@@ -225,7 +225,7 @@ def test_after_a_crash_in_sign_up_the_account_still_waits(
 def test_a_disabled_account_is_refused_and_does_not_wait(
     client: Client, service: FakeService, refused: Any
 ) -> None:
-    """Neither one that was linked later, nor one whose owner was signed in before."""
+    """It was linked later, or its owner has signed in before."""
     user = make_user(is_active=False)
     identity = make_identity(user, account_made=False)
     refused(sign_in(client), "user_inactive")
