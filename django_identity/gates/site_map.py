@@ -148,6 +148,19 @@ def passed_by(
             yield gate, shortfalls.count(None)
 
 
+def unused_scopes() -> list[tuple[str, str]]:
+    """Application and scope of ``LATER_SCOPES`` for which no gate asks."""
+    asked = {
+        (required.application, required.scope) for _url, required in _required_scopes()
+    }
+    unused: list[tuple[str, str]] = []
+    for application in conf.applications():
+        for scope in application.later_scopes:
+            if (application.alias, scope) not in asked:
+                unused.append((application.alias, scope))
+    return unused
+
+
 def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
     """Address and scope of each gate for a scope that its application never asks for."""
     listed = {
