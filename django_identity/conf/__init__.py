@@ -37,9 +37,9 @@ def application(alias: str = DEFAULT_ALIAS) -> Application:
 
 def kept_claims(alias: str) -> tuple[str, ...] | None:
     """``KEEP_CLAIMS`` of the application. None, too, if its settings cannot be used."""
-    return (
-        application(alias).keep_claims if is_usable() and alias in aliases() else None
-    )
+    if not is_usable() or alias not in aliases():
+        return None
+    return application(alias).keep_claims
 
 
 def is_usable() -> bool:
@@ -75,7 +75,9 @@ def problems() -> tuple[Problem, ...]:
 def _setting() -> Mapping[str, Any]:
     """The setting, or an empty one if it is no dict."""
     given = getattr(settings, SETTING, None)
-    return given if isinstance(given, Mapping) else {}
+    if not isinstance(given, Mapping):
+        return {}
+    return given
 
 
 @cache

@@ -36,9 +36,13 @@ def is_loopback(host: str | None) -> bool:
 def origin_of(url: str) -> str:
     """Scheme, host and port of ``url`` (RFC 6454), without a default port."""
     parts = urlsplit(url)
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    host = parts.hostname or ""
+    if ":" in host:
+        host = f"[{host}]"
     default = {"http": 80, "https": 443}.get(parts.scheme)
-    port = "" if parts.port in (None, default) else f":{parts.port}"
+    port = ""
+    if parts.port not in (None, default):
+        port = f":{parts.port}"
     return f"{parts.scheme}://{host}{port}"
 
 
@@ -168,8 +172,12 @@ def parse(alias: str, given: Mapping[str, Any]) -> Application:
 def _value(name: str, given: Mapping[str, Any]) -> Any:
     """The parsed value of one key. ``KeyError``: it is missing. ``ValueError``: it is invalid."""
     rule = RULES[name]
-    value = given[name] if rule.default is REQUIRED else given.get(name, rule.default)
-    return None if value is rule.default is None else rule.parse(value)
+    value = given.get(name, rule.default)
+    if value is REQUIRED:
+        raise KeyError(name)
+    if value is None and rule.default is None:
+        return None
+    return rule.parse(value)
 
 
 def alias_problems(alias: str, given: object) -> Iterator[Problem]:
@@ -203,8 +211,9 @@ def _key_problems(where: str, given: Mapping[str, Any]) -> Iterator[Problem]:
 def _value_problems(where: str, application: Application) -> Iterator[Problem]:
     yield from _address_problems(where, application)
     for name in ("CLIENT_SECRET", "WEBHOOK_SECRETS", "ENCRYPTION_KEYS"):
-        held = getattr(application, name.lower()) or ()
-        secrets = [held] if isinstance(held, Secret) else held
+        secrets = getattr(application, name.lower()) or ()
+        if isinstance(secrets, Secret):
+            secrets = [secrets]
         if any(len(secret.reveal()) < SHORTEST_SECRET for secret in secrets):
             hint = f"Use at least {SHORTEST_SECRET} random characters."
             yield Problem(

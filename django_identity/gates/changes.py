@@ -79,7 +79,8 @@ class _Map:
         same = self.by_url.get(address.url)
         if same is not None:
             yield [same]
-        if (same is None or same.view != address.view) and address.view in self.by_view:
+        is_new_there = same is None or same.view != address.view
+        if is_new_there and address.view in self.by_view:
             yield self.by_view[address.view]
 
     def is_below_unread(self, address: Address) -> bool:
@@ -105,9 +106,8 @@ def _change(address: Address, present: _Map, former: _Map) -> Change | None:
     for pair in pairs:
         for compared in (pair.now, *pair.before):
             if compared.error:
-                return Change(
-                    Verdict.NOT_READ, address, f"{compared.url}: {compared.error}"
-                )
+                detail = f"{compared.url}: {compared.error}"
+                return Change(Verdict.NOT_READ, address, detail)
 
     stricter = None
     for pair in pairs:
@@ -126,7 +126,8 @@ def _pairs(address: Address, present: _Map, former: _Map) -> Iterator[_Pair]:
     """The views themselves, and those that answer in their place."""
     for formers in former.formers(address):
         yield _Pair(address, formers)
-        yield _Pair(present.answering(address), list(map(former.answering, formers)))
+        answering = [former.answering(one) for one in formers]
+        yield _Pair(present.answering(address), answering)
 
 
 def _demand(reading: Reading, method: str) -> Demand:
@@ -159,45 +160,51 @@ def map_as_json(addresses: Iterable[Address]) -> dict[str, Any]:
 def map_from_json(stored: Any) -> list[Address]:
     """The addresses that ``map_as_json`` has written. Raises ``NotAMap``."""
     try:
-        if stored["version"] != VERSION:
-            raise NotAMap(
-                f"it has version {stored['version']}, and this is version {VERSION}"
-            )
-        if stored["urlconf"] != settings.ROOT_URLCONF:
-            raise NotAMap(f"it is of another site: {stored['urlconf']}")
+        version = stored["version"]
+        if version != VERSION:
+            raise NotAMap(f"it has version {version}, and this is version {VERSION}")
+        urlconf = stored["urlconf"]
+        if urlconf != settings.ROOT_URLCONF:
+            raise NotAMap(f"it is of another site: {urlconf}")
         return [_address_from_json(entry) for entry in stored["addresses"]]
     except (LookupError, TypeError, AttributeError, ImproperlyConfigured) as error:
-        raise NotAMap(
-            f"it is not what --json wrote ({type(error).__name__})"
-        ) from error
+        name = type(error).__name__
+        raise NotAMap(f"it is not what --json wrote ({name})") from error
 
 
 def _address_as_json(address: Address) -> dict[str, Any]:
-    guards = [
-        {
-            "demand": as_json(guard.demand),
-            "closed": guard.closed,
-            "method": guard.method,
-        }
-        for guard in address.reading.guards
-    ]
     return {
         "url": address.url,
         "view": address.view,
-        "guards": guards,
+        "guards": [_guard_as_json(guard) for guard in address.reading.guards],
         "methods": address.reading.methods,
         "error": address.error,
         "answered_by": address.answered_by,
     }
 
 
+def _guard_as_json(guard: Guard) -> dict[str, Any]:
+    return {
+        "demand": as_json(guard.demand),
+        "closed": guard.closed,
+        "method": guard.method,
+    }
+
+
 def _address_from_json(entry: dict[str, Any]) -> Address:
-    guards: list[Guard] = []
-    for guard in entry["guards"]:
-        guards.append(
-            Guard(from_json(guard["demand"]), guard["closed"], guard["method"])
-        )
-    reading = Reading(tuple(guards), tuple(entry["methods"]))
+    guards = map(_guard_from_json, entry["guards"])
     return Address(
-        entry["url"], entry["view"], reading, entry["error"], entry["answered_by"]
+        entry["url"],
+        view=entry["view"],
+        reading=Reading(tuple(guards), tuple(entry["methods"])),
+        error=entry["error"],
+        answered_by=entry["answered_by"],
+    )
+
+
+def _guard_from_json(entry: dict[str, Any]) -> Guard:
+    return Guard(
+        demand=from_json(entry["demand"]),
+        closed=entry["closed"],
+        method=entry["method"],
     )

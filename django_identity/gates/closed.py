@@ -233,7 +233,11 @@ def _page_to_come_back_to(request: HttpRequest, closed: Closed) -> str:
 
 
 def _explain(
-    request: HttpRequest, closed: Closed, *, way_in: str, next_url: str
+    request: HttpRequest,
+    closed: Closed,
+    *,
+    way_in: str,
+    next_url: str,
 ) -> HttpResponse:
     """The page that says which proof is missing, why, and how to get it (403)."""
     application = conf.application(closed.application)

@@ -75,8 +75,13 @@ def _combined(kind: type[Every | Some], demands: Iterable[Demand]) -> Demand:
 
 def implies(now: Demand, before: Demand) -> bool:
     """Whether everybody who passes ``now`` passes ``before`` too: ``now`` asks for no less."""
-    exception = (Assumption(now, passes=True), Assumption(before, passes=False))
-    return now == before or _contradict(exception)
+    if now == before:
+        return True
+    exception = (
+        Assumption(now, passes=True),
+        Assumption(before, passes=False),
+    )
+    return _contradict(exception)
 
 
 class Assumption(NamedTuple):
@@ -95,16 +100,16 @@ def _contradict(assumptions: tuple[Assumption, ...]) -> bool:
     passed: list[Requirement | Foreign] = []
     failed: list[Requirement | Foreign] = []
     for place, (demand, passes) in enumerate(assumptions):
-        rest = assumptions[:place] + assumptions[place + 1 :]
+        others = assumptions[:place] + assumptions[place + 1 :]
         match demand:
             case Not(part=part):
-                return _contradict((*rest, Assumption(part, not passes)))
+                return _contradict((*others, Assumption(part, not passes)))
             case Every(parts=parts) | Some(parts=parts):
                 of_parts = tuple(Assumption(part, passes) for part in parts)
                 # All of it is true of who passes every part, and of who passes not even some part.
                 if isinstance(demand, Every) == passes:
-                    return _contradict(rest + of_parts)
-                return all(_contradict((*rest, of_part)) for of_part in of_parts)
+                    return _contradict(others + of_parts)
+                return all(_contradict((*others, of_part)) for of_part in of_parts)
             case _ if passes:
                 passed.append(demand)
             case _:
@@ -118,9 +123,9 @@ def describe(demand: Demand) -> str:
         case Every(parts=()):
             return "open"
         case Every(parts=parts):
-            return f"({' & '.join(map(describe, parts))})"
+            return _joined(parts, " & ")
         case Some(parts=parts):
-            return f"({' | '.join(map(describe, parts))})"
+            return _joined(parts, " | ")
         case Not(part=part):
             return f"~{describe(part)}"
         case Foreign(name=name):
@@ -131,16 +136,22 @@ def describe(demand: Demand) -> str:
     return f"{text}@{demand.application}"
 
 
+def _joined(parts: Iterable[Demand], sign: str) -> str:
+    inner = sign.join(map(describe, parts))
+    return f"({inner})"
+
+
 def as_json(demand: Demand) -> dict[str, Any]:
     """For a file, from which ``from_json`` reads it again."""
-    kind = {"kind": type(demand).__name__}
+    members: dict[str, Any] = {"kind": type(demand).__name__}
     match demand:
         case Every(parts=parts) | Some(parts=parts):
-            return kind | {"parts": [as_json(part) for part in parts]}
+            members["parts"] = [as_json(part) for part in parts]
         case Not(part=part):
-            return kind | {"part": as_json(part)}
+            members["part"] = as_json(part)
         case _:
-            return kind | asdict(demand)
+            members |= asdict(demand)
+    return members
 
 
 def from_json(members: Mapping[str, Any]) -> Demand:

@@ -85,7 +85,10 @@ class Missing(NamedTuple):
 
 
 def closed_to(
-    gate: Gate, user: object, *, session: Session | None = None
+    gate: Gate,
+    user: object,
+    *,
+    session: Session | None = None,
 ) -> Closed | None:
     """Why ``gate`` is closed to ``user`` at this moment, or None if it is open.
 
@@ -95,9 +98,8 @@ def closed_to(
     for requirement in gate.requirements:
         if isinstance(requirement, RequiredScope):
             _require_listed(requirement)
-    missing = missing_to(
-        gate, standing_of(user, application=gate.application), session=session
-    )
+    standing = standing_of(user, application=gate.application)
+    missing = missing_to(gate, standing, session=session)
     if missing is None:
         return None
     if not getattr(user, "is_authenticated", False):
@@ -106,7 +108,10 @@ def closed_to(
 
 
 async def aclosed_to(
-    gate: Gate, user: object, *, session: Session | None = None
+    gate: Gate,
+    user: object,
+    *,
+    session: Session | None = None,
 ) -> Closed | None:
     """``closed_to`` for async code."""
     return await sync_to_async(closed_to)(gate, user, session=session)
@@ -142,7 +147,9 @@ async def aclaims_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> 
 
 
 def claims_of_all(
-    users: Iterable[object], *, application: str = conf.DEFAULT_ALIAS
+    users: Iterable[object],
+    *,
+    application: str = conf.DEFAULT_ALIAS,
 ) -> dict[Any, Claims]:
     """The key of each user -> ``claims_of``, in two queries for all of them.
 
@@ -171,9 +178,10 @@ def _requirements(
     arguments: dict[str, Any], application: str
 ) -> tuple[Requirement, ...]:
     """What the one argument that is not empty asks for."""
-    asked = {
-        name: value for name, value in arguments.items() if value not in ("", 0, ())
-    }
+    asked: dict[str, Any] = {}
+    for name, value in arguments.items():
+        if value not in ("", 0, ()):
+            asked[name] = value
     if not asked:
         raise ImproperlyConfigured(
             "A gate asks for claims, a KYC level, a scope or minutes."
@@ -195,10 +203,10 @@ def _require_kept(requirements: Iterable[Requirement], application: str) -> None
     kept = conf.kept_claims(application)
     if kept is None:
         return
-    claims = [
-        required for required in requirements if isinstance(required, RequiredClaim)
-    ]
-    dropped = {claim.claim_type for claim in claims}.difference(kept)
+    dropped: set[str] = set()
+    for required in requirements:
+        if isinstance(required, RequiredClaim) and required.claim_type not in kept:
+            dropped.add(required.claim_type)
     if dropped:
         names = ", ".join(sorted(dropped))
         raise ImproperlyConfigured(

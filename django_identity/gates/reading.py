@@ -65,6 +65,11 @@ class _AsView(NamedTuple):
     initkwargs: dict[str, Any]
     actions: dict[str, str]
 
+    def argument(self, name: str) -> Any:
+        """What the call or the class says, or nothing."""
+        of_class = getattr(self.view_class, name, ())
+        return self.initkwargs.get(name, of_class)
+
 
 def read(view: Callable[..., Any]) -> Reading:
     """What stands before ``view``, the outermost first. Raises what the site's own code raises."""
@@ -77,9 +82,8 @@ def read(view: Callable[..., Any]) -> Reading:
     guards += _permissions(as_view)
     handlers = dict(_handlers(as_view))
     for method, handler in handlers.items():
-        guards += [
-            _guard(gate, method=method) for gate in _gates_on(_layers_of(handler))
-        ]
+        for gate in _gates_on(_layers_of(handler)):
+            guards.append(_guard(gate, method=method))
     return Reading(tuple(guards), tuple(handlers))
 
 
@@ -89,7 +93,12 @@ def _guard(gate: Gate, *, method: str = "", unless: str = "") -> Guard:
     if callable(answer):
         # Never the ``repr`` of a function, which may have anything in it.
         answer = getattr(answer, "__qualname__", type(answer).__qualname__)
-    return Guard(_unless(every(gate.requirements), unless), answer, method, (gate,))
+    return Guard(
+        demand=_unless(every(gate.requirements), unless),
+        closed=answer,
+        method=method,
+        gates=(gate,),
+    )
 
 
 def _unless(demand: Demand, code: str) -> Demand:
@@ -108,23 +117,26 @@ def _as_view_of(layers: Iterable[Any]) -> _AsView | None:
         if isinstance(view_class, type):
             initkwargs = attributes.get("view_initkwargs", attributes.get("initkwargs"))
             return _AsView(
-                view_class, initkwargs or {}, attributes.get("actions") or {}
+                view_class,
+                initkwargs=initkwargs or {},
+                actions=attributes.get("actions") or {},
             )
     return None
 
 
 def _handlers(as_view: _AsView) -> Iterator[tuple[str, Any]]:
     """Each method, and the function of the class that answers it."""
-    names = getattr(as_view.view_class, "http_method_names", ())
-    for method in as_view.initkwargs.get("http_method_names", names):
+    for method in as_view.argument("http_method_names"):
         name = method
         if as_view.actions:
             name = as_view.actions.get(method, "")
         handler = getattr(as_view.view_class, name, None)
+        if handler is None:
+            continue
         # The frameworks' own answer to OPTIONS says which methods there are.
-        is_plain = method == "options" and _is_of_framework(handler)
-        if handler is not None and not is_plain:
-            yield method, handler
+        if method == "options" and _is_of_framework(handler):
+            continue
+        yield method, handler
 
 
 def _mixins(as_view: _AsView) -> Iterator[Guard]:
@@ -156,9 +168,10 @@ def _permissions(as_view: _AsView) -> Iterator[Guard]:
             yield Guard(Foreign(own_method), "forbid")
             return
 
-    before = _own(as_view.view_class, "dispatch") or _own(as_view.view_class, "initial")
-    classes = getattr(as_view.view_class, "permission_classes", ())
-    for permission in as_view.initkwargs.get("permission_classes", classes):
+    before = _own(as_view.view_class, "dispatch")
+    if not before:
+        before = _own(as_view.view_class, "initial")
+    for permission in as_view.argument("permission_classes"):
         gates: list[Gate] = []
         # As the framework does for each request: what is no class shows itself only so.
         demand = _demand_of(permission(), gates)
@@ -214,21 +227,26 @@ def _inside(layer: Any) -> Any:
     if wrapped is not None or isinstance(layer, type):
         return wrapped
     if isinstance(layer, FunctionType):
-        functions = list(_functions_in_closure(layer))
-        # Of several nobody can tell which one is called.
-        return functions[0] if len(functions) == 1 else None
+        return _only_function_in_closure(layer)
     call = type(layer).__call__
-    return call if isinstance(call, FunctionType) else None
+    if isinstance(call, FunctionType):
+        return call
+    return None
 
 
-def _functions_in_closure(function: FunctionType) -> Iterator[Any]:
+def _only_function_in_closure(function: FunctionType) -> Any:
+    """None if there are several: nobody can tell which one is called."""
+    functions: list[Any] = []
     for cell in function.__closure__ or ():
         try:
             variable = cell.cell_contents
         except ValueError:  # it is not set yet
             continue
         if callable(variable) and not isinstance(variable, type):
-            yield variable
+            functions.append(variable)
+    if len(functions) == 1:
+        return functions[0]
+    return None
 
 
 def _gates_on(layers: Iterable[Any]) -> Iterator[Gate]:

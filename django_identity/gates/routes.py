@@ -40,20 +40,28 @@ def answering_route(patterns: Iterable[Any]) -> str | None:
 
 def _sample_of(pattern: Any) -> str | None:
     """A text that the pattern matches."""
-    text = str(pattern)
     if isinstance(pattern, RegexPattern):
         return _sample_of_regex(pattern)
+    text = str(pattern)
     for name, converter in pattern.converters.items():
-        words = [word for word in WORDS if re.fullmatch(converter.regex, word)]
-        if not words:
+        word = _word_for(converter)
+        if word is None:
             return None
-        text = re.sub(rf"<(?:[^<>:]+:)?{name}>", words[0], text)
+        text = re.sub(rf"<(?:[^<>:]+:)?{name}>", word, text)
     return text
 
 
-def _sample_of_regex(pattern: RegexPattern) -> str | None:
+def _word_for(converter: Any) -> str | None:
     for word in WORDS:
-        text = GROUP.sub(word, str(pattern).removeprefix("^").removesuffix("$"))
+        if re.fullmatch(converter.regex, word):
+            return word
+    return None
+
+
+def _sample_of_regex(pattern: RegexPattern) -> str | None:
+    route = str(pattern).removeprefix("^").removesuffix("$")
+    for word in WORDS:
+        text = GROUP.sub(word, route)
         match = pattern.regex.search(text)
         if match is not None and match.end() == len(text):
             return text

@@ -134,7 +134,9 @@ def guarded() -> list[tuple[Gate, list[str]]]:
 
 
 def passed_by(
-    identities: QuerySet[LinkedIdentity], *, application: Application
+    identities: QuerySet[LinkedIdentity],
+    *,
+    application: Application,
 ) -> Iterator[tuple[Gate, int]]:
     """Each gate of the application, and how many of these granted identities pass it now.
 
@@ -163,18 +165,13 @@ def unused_scopes() -> list[tuple[str, str]]:
 
 def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
     """Address and scope of each gate for a scope that its application never asks for."""
-    listed = {
-        application.alias: scopes_of(application) for application in conf.applications()
-    }
-    for url, required in _required_scopes():
-        if required.scope not in listed.get(required.application, ()):
-            yield url, required
-
-
-def _required_scopes() -> Iterator[tuple[str, RequiredScope]]:
-    """Address and scope of each gate for a scope."""
+    listed: dict[str, set[str]] = {}
+    for application in conf.applications():
+        listed[application.alias] = scopes_of(application)
     for address in addresses():
         for gate in address.gates:
             for required in gate.requirements:
-                if isinstance(required, RequiredScope):
+                if not isinstance(required, RequiredScope):
+                    continue
+                if required.scope not in listed.get(required.application, ()):
                     yield address.url, required

@@ -26,6 +26,7 @@ from django_identity.service.answers import ClaimsAnswer, ListedClaim
 from django_identity.service.members import LONGEST_NAME, without_controls
 from django_identity.service.moments import NotAMoment, bounded, parse_moment
 
+# The specification's limit. Whatever the credential says, it counts no longer.
 CREDENTIAL_LIFETIME = timedelta(hours=24)
 #: The scope that covers claims.
 SCOPE = "claims:read"
@@ -318,7 +319,6 @@ def _issued_at(proof: VerifiedCredential | None) -> datetime | None:
 
 
 def _ends_at(proof: VerifiedCredential) -> datetime:
-    """Whatever the credential says, it counts for 24 hours at most."""
     return min(proof.expires_at, timezone.now() + CREDENTIAL_LIFETIME)
 
 

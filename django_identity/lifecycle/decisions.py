@@ -63,26 +63,26 @@ class Refuse:
 Decision = Allow | Refuse
 
 BY_SIGN_IN = Allow(LinkedVia.OAUTH)
-MAY_SIGN_UP = (Question.MAY_SIGN_UP, Question.MAY_SIGN_IN)
-MAY_SIGN_IN = (Question.MAY_SIGN_IN,)
-MAY_LINK = (Question.MAY_LINK,)
+TO_SIGN_UP = (Question.MAY_SIGN_UP, Question.MAY_SIGN_IN)
+TO_SIGN_IN = (Question.MAY_SIGN_IN,)
+TO_LINK = (Question.MAY_LINK,)
 
 #: The one place where linking is decided. ``docs/security.md`` has the same table.
 DECISIONS: Mapping[tuple[Arrival, Subject], Decision] = {
-    (Arrival.SIGN_IN, Subject.NONE): Allow(LinkedVia.OAUTH, asks=MAY_SIGN_UP),
+    (Arrival.SIGN_IN, Subject.NONE): Allow(LinkedVia.OAUTH, asks=TO_SIGN_UP),
     (Arrival.SIGN_IN, Subject.NEVER_GRANTED): Allow(
         LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN, Question.MAY_SIGN_IN)
     ),
     (Arrival.SIGN_IN, Subject.CONNECT): Refuse("linked_by_code"),
-    (Arrival.SIGN_IN, Subject.OAUTH): Allow(LinkedVia.OAUTH, asks=MAY_SIGN_IN),
-    (Arrival.SIGN_IN, Subject.REVOKED): Allow(LinkedVia.OAUTH, asks=MAY_SIGN_IN),
+    (Arrival.SIGN_IN, Subject.OAUTH): Allow(LinkedVia.OAUTH, asks=TO_SIGN_IN),
+    (Arrival.SIGN_IN, Subject.REVOKED): Allow(LinkedVia.OAUTH, asks=TO_SIGN_IN),
     (Arrival.SIGN_IN, Subject.BEING_ERASED): Refuse("erasure_pending"),
-    (Arrival.LINK, Subject.NONE): Allow(LinkedVia.OAUTH, asks=MAY_LINK),
+    (Arrival.LINK, Subject.NONE): Allow(LinkedVia.OAUTH, asks=TO_LINK),
     (Arrival.LINK, Subject.HOLDS_ANOTHER): Refuse("user_holds_another"),
     (Arrival.LINK, Subject.NEVER_GRANTED): Allow(
         LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN,)
     ),
-    (Arrival.LINK, Subject.CONNECT): Allow(LinkedVia.OAUTH, asks=MAY_LINK),
+    (Arrival.LINK, Subject.CONNECT): Allow(LinkedVia.OAUTH, asks=TO_LINK),
     (Arrival.LINK, Subject.OAUTH): BY_SIGN_IN,
     (Arrival.LINK, Subject.REVOKED): BY_SIGN_IN,
     (Arrival.LINK, Subject.CONNECT_ELSEWHERE): Refuse("linked_by_code"),
@@ -93,7 +93,7 @@ DECISIONS: Mapping[tuple[Arrival, Subject], Decision] = {
     (Arrival.RENEW, Subject.NEVER_GRANTED): Allow(
         LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN,)
     ),
-    (Arrival.RENEW, Subject.CONNECT): Allow(LinkedVia.OAUTH, asks=MAY_LINK),
+    (Arrival.RENEW, Subject.CONNECT): Allow(LinkedVia.OAUTH, asks=TO_LINK),
     (Arrival.RENEW, Subject.OAUTH): BY_SIGN_IN,
     (Arrival.RENEW, Subject.REVOKED): BY_SIGN_IN,
     (Arrival.RENEW, Subject.CONNECT_ELSEWHERE): Refuse("subject_changed"),
@@ -102,9 +102,9 @@ DECISIONS: Mapping[tuple[Arrival, Subject], Decision] = {
     # A code links only what was never linked here: it may be another person's, so it restores no
     # power to sign in. If it took over a revoked link instead, the end of its consent would delete
     # that link, with which the owner comes back, and orphan an account that the link had made.
-    (Arrival.CODE, Subject.NONE): Allow(LinkedVia.CONNECT, asks=MAY_LINK),
+    (Arrival.CODE, Subject.NONE): Allow(LinkedVia.CONNECT, asks=TO_LINK),
     (Arrival.CODE, Subject.HOLDS_ANOTHER): Refuse("user_holds_another"),
-    (Arrival.CODE, Subject.NEVER_GRANTED): Allow(LinkedVia.CONNECT, asks=MAY_LINK),
+    (Arrival.CODE, Subject.NEVER_GRANTED): Allow(LinkedVia.CONNECT, asks=TO_LINK),
     (Arrival.CODE, Subject.CONNECT): Allow(LinkedVia.CONNECT),
     (Arrival.CODE, Subject.OAUTH): BY_SIGN_IN,
     (Arrival.CODE, Subject.REVOKED): Refuse("linked_before"),

@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from django_identity import signals
-from django_identity.event_types import KINDS, Effect, kind_of
+from django_identity.event_types import ERASING, KINDS, Effect, kind_of
 from django_identity.lifecycle import clocks, kyc, withdrawal
 from django_identity.models import (
     Consent,
@@ -50,10 +50,10 @@ def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
 
     if not clocks.counts(row, identity):
         if clocks.may_bring_something(row, identity):
-            return refetch_due(identity, row)
+            return make_due(identity, row)
         return EventOutcome.SUPERSEDED
     if row.payload is None and not kind.takes_away:
-        return refetch_due(identity, row)
+        return make_due(identity, row)
     return effect(identity, row)
 
 
@@ -62,7 +62,7 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
 
     A deletion empties the subject's other events.
     """
-    if kind_of(row.event_type).effect is not Effect.ERASE:
+    if row.event_type not in ERASING:
         return EventOutcome.IGNORED
     receipt = withdrawal.erase_unlinked(
         row.application, row.subject_digest, requested_at=row.occurred_at
@@ -88,12 +88,13 @@ def kyc_stated(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     Status, level and provider are replaced as a whole: a member that the event lacks is emptied.
     """
     stated = kyc_in(event.payload or {}, event.event_type)
-    if kyc.state(identity, stated, event) or kyc.may_be_newer(identity, event):
-        return refetch_due(identity, event)
+    counts = kyc.state(identity, stated, event)
+    if counts or kyc.may_be_newer(identity, event):
+        return make_due(identity, event)
     return EventOutcome.SUPERSEDED
 
 
-def refetch_due(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+def make_due(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     """Save the level. If there is a grant, the re-fetch is due now."""
     if identity.consent == Consent.GRANTED and not identity.connect_only:
         now = timezone.now()
@@ -122,7 +123,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
     if kyc.is_about_level(event) and identity.allows(*kyc.SCOPES):
         kyc.state(identity, kyc.NOTHING_STATED, event)
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
-    return refetch_due(identity, event)
+    return make_due(identity, event)
 
 
 def recorded(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
@@ -131,7 +132,7 @@ def recorded(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
 
 
 def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
-    """End the consent at once."""
+    """End the consent at once: tokens, claims and sessions go (spec, "Receiver obligations")."""
     if identity.connect_only or identity.consent == Consent.GRANTED:
         is_deleted = withdrawal.revoke(
             identity, at=event.occurred_at, by=RevokedBy.PERSON
@@ -148,9 +149,10 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
 def data_deletion_requested(
     identity: LinkedIdentity, event: WebhookEvent
 ) -> EventOutcome:
-    """End the consent at once, and request the erasure, whatever happened since.
+    """End the consent at once, and request the erasure, whatever happened since (GDPR art. 17).
 
-    Only a request that is older than ``EVENT_DAYS`` and than the link may be a replay.
+    Only a request that is older than ``EVENT_DAYS`` and than the link may be a replay: its row,
+    which would show it as a repeat, may have been purged.
     """
     # An alias may be gone from the settings meanwhile.
     application = withdrawal.application_of(event.application)
@@ -165,7 +167,7 @@ def data_deletion_requested(
 
 EFFECTS: Mapping[Effect, Callable[[LinkedIdentity, WebhookEvent], EventOutcome]] = {
     Effect.STATE_LEVEL: kyc_stated,
-    Effect.REFETCH: refetch_due,
+    Effect.REFETCH: make_due,
     Effect.REVOKE_CLAIM: claim_revoked,
     Effect.RECORD: recorded,
     Effect.END_CONSENT: consent_revoked,

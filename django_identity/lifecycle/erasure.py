@@ -32,6 +32,7 @@ from django_identity.models import (
     RevokedBy,
     digest,
 )
+from django_identity.models.choices import ERROR_LENGTH
 from django_identity.policy import IdentityPolicy
 
 #: The columns of a receipt that is done.
@@ -236,7 +237,7 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
         kind = f"{kind}: {models}"
     due_at = attempts.next_attempt(receipt.attempts)
     pending = ErasureReceipt.objects.filter(pk=receipt.pk, erased_at=None)
-    pending.update(error=kind[:255], next_attempt_at=due_at)
+    pending.update(error=kind[:ERROR_LENGTH], next_attempt_at=due_at)
     log_trouble(
         LogEvent.ERASURE_FAILED,
         error,

@@ -19,17 +19,17 @@ from django.utils import timezone
 
 from django_identity import background, database, exceptions, signals
 from django_identity.conf import Application
-from django_identity.event_types import KINDS, Effect, kind_of
+from django_identity.event_types import ERASING, KINDS, Effect, kind_of
 from django_identity.handlers import handlers_of
 from django_identity.lifecycle import attempts, clocks, effects, kyc, withdrawal
 from django_identity.logs import LogEvent, log
 from django_identity.models import EventOutcome, LinkedIdentity, WebhookEvent
+from django_identity.models.choices import ERROR_LENGTH
 from django_identity.models.events import NAMES_NOBODY
 from django_identity.service.webhooks import Event, is_signed
 
 #: For so long the service is asked to deliver a withdrawal again that names nobody.
 AWAITS_ITS_PERSON = timedelta(hours=1)
-LONGEST_ERROR = 255
 #: The columns that applying an event, or adding its content, may change.
 CHANGED = (*withdrawal.EMPTIED, "outcome", "attempts", "next_attempt_at")
 
@@ -49,6 +49,8 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
     names nobody raises ``EventNamesNobody`` for an hour, so that a service that delivers again
     meets the mended setting.
     """
+    # Before anything is read or stored, because anybody can send to the address. The specification
+    # demands it, too ("Webhook signature").
     if not is_signed(body, signature=signature, secrets=application.webhook_secrets):
         raise exceptions.EventRefused(code="signature_invalid")
     event = Event.parse(body, subject_paths=application.event_subject_paths)
@@ -156,7 +158,7 @@ def _apply(
     """
     if row.event_type in KINDS and not row.subject_digest:
         row.outcome = EventOutcome.FAILED
-        row.error = f"{NAMES_NOBODY} {','.join(members)}".strip()[:LONGEST_ERROR]
+        row.error = f"{NAMES_NOBODY} {','.join(members)}".strip()[:ERROR_LENGTH]
     elif identity is None:
         row.outcome = effects.outcome_for_nobody(row)
     else:
@@ -195,7 +197,7 @@ def _set_due(row: WebhookEvent) -> None:
         return
     # Each failure so far was one to apply it.
     row.attempts = 0
-    is_erasure = kind_of(row.event_type).effect is Effect.ERASE and bool(row.subject)
+    is_erasure = row.event_type in ERASING and bool(row.subject)
     has_handlers = bool(row.subject and row.event_id and handlers_of(row.event_type))
     row.next_attempt_at = None
     if is_erasure or has_handlers:

@@ -13,16 +13,16 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import database
-from django_identity.event_types import KINDS, Effect, kind_of
+from django_identity.event_types import ERASING, KINDS
 from django_identity.handlers import Handler, handlers_of
 from django_identity.lifecycle import attempts, erasure, events
 from django_identity.lifecycle.attempts import Stop
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import EventOutcome, WebhookEvent
+from django_identity.models.choices import ERROR_LENGTH
 
 # The last attempt is 10 to 21 hours after the first.
 TRIES = 12
-LONGEST_ERROR = 255
 
 
 def run_handlers(event_id: int) -> bool:
@@ -89,7 +89,8 @@ def _attempt(event: WebhookEvent) -> bool:
         # Each attempt before this one was to apply it.
         event.attempts = 1
         event.save(update_fields=["attempts"])
-    if _erases(event):
+    if event.event_type in ERASING:
+        # Its handlers run when the erasure has emptied the event.
         erasure.retry_pending()
         event.refresh_from_db()
     elif not event.event_id:
@@ -105,11 +106,6 @@ def _attempt(event: WebhookEvent) -> bool:
             return False
         failure = _failure(event, name, handler) or failure
     return _conclude(event, failure)
-
-
-def _erases(event: WebhookEvent) -> bool:
-    """Whether the event asks for the erasure. Its handlers run when that has emptied the event."""
-    return kind_of(event.event_type).effect is Effect.ERASE
 
 
 def _remaining(event: WebhookEvent) -> Mapping[str, Handler]:
@@ -147,7 +143,7 @@ def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
 def _conclude(event: WebhookEvent, failure: str) -> bool:
     """Store how the attempt ended. Returns whether all handlers are done."""
     columns: dict[str, Any] = {
-        "error": failure[:LONGEST_ERROR],
+        "error": failure[:ERROR_LENGTH],
         "next_attempt_at": None,
     }
     if not failure:
@@ -172,6 +168,6 @@ def _as_read(event: WebhookEvent) -> QuerySet[WebhookEvent]:
     delivery that brings the content makes the row due. An erasure's own event loses its content.
     """
     row = WebhookEvent.objects.filter(pk=event.pk)
-    if _erases(event):
+    if event.event_type in ERASING:
         return row
     return row.filter(subject=event.subject, event_id=event.event_id)

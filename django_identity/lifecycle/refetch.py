@@ -2,7 +2,7 @@
 
 ``fetch`` is the whole of it, and the functions below it stand in its order. A claim needs a
 credential that proves it; a KYC level comes from the service's own answer. ``next_due`` says when
-the next one is due; after a failure ``upkeep`` does, and after an event ``effects.refetch_due``.
+the next one is due; after a failure ``upkeep`` does, and after an event ``effects.make_due``.
 """
 
 from collections.abc import Mapping

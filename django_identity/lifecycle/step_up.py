@@ -53,4 +53,6 @@ def shortfall(
 def _arrivals(session: Any) -> dict[str, Any]:
     """What is noted in the session. Another app may have written anything under the name."""
     noted = session.get(KEY)
-    return noted if isinstance(noted, dict) else {}
+    if not isinstance(noted, dict):
+        return {}
+    return noted

@@ -95,14 +95,17 @@ class Course:
         if outcome is Refetched.NOT_NOW:
             return True
 
-        self.outages = self.outages + 1 if outcome is Refetched.OUTAGE else 0
+        if outcome is Refetched.OUTAGE:
+            self.outages += 1
+            return self.outages == MOST_OUTAGES
+        self.outages = 0
         if outcome in OPENED:
             self.has_opened = True
             self.unreadable = 0
         if outcome is Refetched.UNREADABLE:
             self.unreadable += 1
             return not self.has_opened or self.unreadable == MOST_UNREADABLE
-        return self.outages == MOST_OUTAGES
+        return False
 
 
 # A minute

@@ -28,7 +28,9 @@ class ClaimValue:
         The policy is not called for a value that denies. A value affirms if it is exactly ``true``,
         or an object whose ``verified`` or ``value`` is, and no member contradicts another.
         """
-        members = row.value if isinstance(row.value, Mapping) else {"value": row.value}
+        members = row.value
+        if not isinstance(members, Mapping):
+            members = {"value": row.value}
         if _denies(row.claim_type, members):
             return cls(row, text="", affirms=False)
         is_yes = members.get("verified") is True or members.get("value") is True

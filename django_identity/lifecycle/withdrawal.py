@@ -108,15 +108,19 @@ def request_erasure(
     end of the consent the signal tells only if an event asked; else ``data_erased`` tells of all.
     """
     empty(identity, at=at, by=by)
-    return ErasureReceipt.objects.create(
+    receipt = ErasureReceipt(
         application=identity.application,
         identity=identity,
-        user_id=None if identity.connect_only else identity.user_id,
         account_made=identity.account_made,
-        account_kept=AccountKept.OLDER if identity.connect_only else "",
         requested_at=at,
         next_attempt_at=timezone.now(),
     )
+    if identity.connect_only:
+        receipt.account_kept = AccountKept.OLDER
+    else:
+        receipt.user_id = identity.user_id
+    receipt.save(force_insert=True)
+    return receipt
 
 
 def take_claims_back(identity: LinkedIdentity) -> None:

@@ -12,6 +12,7 @@ from django_identity import database
 
 DIGEST_LENGTH = 64
 SUBJECT_LENGTH = 255
+ERROR_LENGTH = 255
 # A date before every event. It means "not yet" in columns that queries compare.
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -15,6 +15,7 @@ from django_identity.event_types import KINDS
 from django_identity.handlers import handlers_of
 from django_identity.models.choices import (
     DIGEST_LENGTH,
+    ERROR_LENGTH,
     SUBJECT_LENGTH,
     AccountKept,
     EventOutcome,
@@ -64,7 +65,7 @@ class WebhookEvent(Record):
     next_attempt_at = models.DateTimeField(
         _("next attempt"), blank=True, null=True, db_index=True
     )
-    error = models.CharField(_("error"), max_length=255, blank=True)
+    error = models.CharField(_("error"), max_length=ERROR_LENGTH, blank=True)
 
     objects: ClassVar[WebhookEventManager[WebhookEvent]] = WebhookEventManager()
 
@@ -156,14 +157,18 @@ class WebhookEvent(Record):
             return None
         if self.event_type not in KINDS:
             return WhyIgnored.UNKNOWN_TYPE
-        # An event about nobody who is linked has no content.
-        return WhyIgnored.NOT_COVERED if self.subject else WhyIgnored.NOT_LINKED
+        if not self.subject:
+            # An event about nobody who is linked has no content.
+            return WhyIgnored.NOT_LINKED
+        return WhyIgnored.NOT_COVERED
 
     @property
     def outcome_in_words(self) -> str:
         """The outcome for operators: of an ignored event with its reason."""
         why = self.why_ignored
-        return str(why.label) if why else self.get_outcome_display()
+        if why is None:
+            return self.get_outcome_display()
+        return str(why.label)
 
 
 class ErasureReceipt(Record):
@@ -209,7 +214,7 @@ class ErasureReceipt(Record):
     next_attempt_at = models.DateTimeField(
         _("next attempt"), blank=True, null=True, db_index=True
     )
-    error = models.CharField(_("error"), max_length=255, blank=True)
+    error = models.CharField(_("error"), max_length=ERROR_LENGTH, blank=True)
 
     class Meta:
         verbose_name = _("erasure receipt")

@@ -154,7 +154,9 @@ class LinkedIdentity(Record):
 
         A code brings no claims, so what a sign-in brought is no younger after it.
         """
-        return (self.connect_only and self.connect_issued_at) or self.signed_in_at
+        if self.connect_only and self.connect_issued_at is not None:
+            return self.connect_issued_at
+        return self.signed_in_at
 
     @property
     def was_never_granted(self) -> bool:

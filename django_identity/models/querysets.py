@@ -39,10 +39,9 @@ def disabled_account(path: str = "user") -> models.Q:
     A user model without a column ``is_active`` has no disabled accounts.
     """
     fields = {field.name for field in get_user_model()._meta.concrete_fields}
-    disabled = (
-        {f"{path}__is_active": False} if "is_active" in fields else {"pk__in": ()}
-    )
-    return models.Q(**disabled)
+    if "is_active" not in fields:
+        return models.Q(pk__in=())
+    return models.Q(**{f"{path}__is_active": False})
 
 
 def under(applications: Iterable[Application]) -> models.Q:

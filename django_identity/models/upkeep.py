@@ -49,9 +49,9 @@ class UpkeepRun(Record):
     @property
     def seconds(self) -> float:
         """How long after its begin the newest re-fetches ended."""
-        return (
-            (self.served_at - self.begun_at).total_seconds() if self.has_served else 0.0
-        )
+        if not self.has_served:
+            return 0.0
+        return (self.served_at - self.begun_at).total_seconds()
 
     @property
     def served(self) -> int:

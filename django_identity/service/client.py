@@ -245,7 +245,9 @@ class ServiceClient:
             raise
 
         # Another person's data must never open this person's gates.
-        names = PROFILE_SUBJECT_MEMBERS if endpoint == "profile" else SUBJECT_MEMBERS
+        names: tuple[str, ...] = SUBJECT_MEMBERS
+        if endpoint == "profile":
+            names = PROFILE_SUBJECT_MEMBERS
         named = Members(body, endpoint).named_subject(names)
         if subject is not None and named not in (None, subject):
             raise exceptions.SubjectMismatch("about another subject", endpoint=endpoint)

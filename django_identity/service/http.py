@@ -29,9 +29,12 @@ LARGEST_ANSWER = 256 * 1024
 SHORTEST = 0.001
 HEADERS = {
     "Accept": "application/json",
+    # Nothing compressed, because a small body could inflate to a huge one.
     "Accept-Encoding": "identity",
     "User-Agent": "django-identity",
 }
+# One client makes the calls of all people. A cookie that came with one person's answer must not go
+# out with another person's call.
 NO_COOKIES = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 # A header that is not ASCII raises ``UnicodeError``.
 FAILURES = (httpx.TransportError, httpx.InvalidURL, OSError, UnicodeError)
@@ -59,8 +62,9 @@ class Call:
     ``endpoint``: its name in errors and logs.
 
     ``sent_once``: the request spends a code or a token, or changes something. It gets a new
-    connection: if a reused one breaks, nobody knows whether the service has read the request. Any
-    other call is a read, which is sent once more if its connection breaks.
+    connection: if a reused one breaks, nobody knows whether the service has read the request, and a
+    code that comes twice ends the grant (RFC 6749 §4.1.2). Any other call is a read, which is sent
+    once more if its connection breaks.
 
     ``seconds``: the longest time, if it is shorter than the application's ``TIMEOUT``.
     """
@@ -153,7 +157,6 @@ def _exchange(call: Call, *, ends_at: float, is_new: bool) -> Answer:
             raise exceptions.ServiceUnavailable(
                 "a redirect", endpoint=call.endpoint, code="unexpected_redirect"
             )
-        # A small body could inflate to a huge one.
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise exceptions.MalformedAnswer(
                 "an unasked encoding", endpoint=call.endpoint
@@ -221,7 +224,8 @@ def _is_not_ours(_record: logging.LogRecord) -> bool:
     return not _in_our_call.get()
 
 
-# Drop only the log lines of our own calls, because a site may use httpx too.
+# httpx logs full addresses, which name the person, and httpcore logs headers. Drop only the lines
+# of our own calls, because a site may use httpx too.
 for _part in ("connection", "http11", "proxy", "socks"):
     logging.getLogger(f"httpcore.{_part}").addFilter(_is_not_ours)
 logging.getLogger("httpx").addFilter(_is_not_ours)

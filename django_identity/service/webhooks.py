@@ -52,7 +52,9 @@ class NamedClaim:
         read = Members(content, ENDPOINT)
         claim_type = read.text("claim_type", longest=LONGEST_NAME)
         provider = read.text("provider", longest=LONGEST_NAME)
-        return cls(claim_type, provider if claim_type else "")
+        if not claim_type:
+            return cls()
+        return cls(claim_type, provider)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,9 @@ def kyc_in(content: Mapping[str, Any], event_type: str) -> KycStatus:
     A rejection that calls itself verified stays a rejection.
     """
     stated = KycStatus.parse({name: content.get(name) for name in OF_KYC})
-    status = VERIFIED if content.get("status") is None else stated.status
+    status = stated.status
+    if content.get("status") is None:
+        status = VERIFIED
     if status == VERIFIED and kind_of(event_type).takes_away:
         status = REJECTED
     return replace(stated, status=status)

@@ -38,4 +38,6 @@ def path_here(address: str) -> str:
     """``address`` as the test client takes it: without host, and without ``FORCE_SCRIPT_NAME``."""
     parts = urlsplit(address)
     path = "/" + parts.path.removeprefix(get_script_prefix()).removeprefix("/")
-    return f"{path}?{parts.query}" if parts.query else path
+    if parts.query:
+        return f"{path}?{parts.query}"
+    return path

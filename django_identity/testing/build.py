@@ -39,13 +39,16 @@ def build_identity(
         "signed_in_at": now,
         "linked_via": LinkedVia.OAUTH,
         "scopes": list(conf.application(application).scopes),
-        "kyc_level": kyc_level,
-        "kyc_status": "verified" if kyc_level else "",
-        "kyc_verified_at": now if kyc_level else None,
-        "kyc_said_at": now if kyc_level else None,
         "credential_expires_at": now + LIFETIME,
-        **fields,
     }
+    if kyc_level:
+        columns |= {
+            "kyc_level": kyc_level,
+            "kyc_status": "verified",
+            "kyc_verified_at": now,
+            "kyc_said_at": now,
+        }
+    columns |= fields
     identity = LinkedIdentity.objects.create(
         user_id=user.pk, application=application, **columns
     )

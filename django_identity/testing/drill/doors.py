@@ -94,8 +94,12 @@ def _doors_at(path: str, address: Address, report: Report) -> Iterator[Door]:
         if "~" in demand or ("|" in demand and not own_code):
             report.untried[path] = f"somebody else's permissions open it, too: {demand}"
         else:
-            asked = [guard for guard in guards if guard.method in ("", method)]
-            yield Door(path, method, asked, own_code)
+            yield Door(
+                path,
+                method,
+                guards=[guard for guard in guards if guard.method in ("", method)],
+                own_code=own_code,
+            )
 
 
 def outcome_of(response: Any) -> str:

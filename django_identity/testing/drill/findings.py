@@ -69,15 +69,19 @@ def trouble_in(response: Any) -> str:
 def described(error: BaseException) -> str:
     """An error of the site's code with its place."""
     trace = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in trace if "site-packages" not in frame.filename]
-    place = (own or trace)[-1]
+    place = trace[-1]
+    for frame in trace:
+        if "site-packages" not in frame.filename:
+            place = frame
     return f"{type(error).__name__} in {place.filename}, line {place.lineno}: {error}"
 
 
-def files_of_media() -> list[Path]:
+def files_of_media() -> Iterator[Path]:
     """All files under MEDIA, by their names there."""
     media = Path(settings.MEDIA_ROOT)
-    return [path.relative_to(media) for path in media.rglob("*") if path.is_file()]
+    for path in media.rglob("*"):
+        if path.is_file():
+            yield path.relative_to(media)
 
 
 def error_of_policy(user: Any) -> str:

@@ -34,7 +34,12 @@ from django_identity.testing.drill.doors import (
     new_browser,
     outcome_of,
 )
-from django_identity.testing.drill.report import NOBODY_CAN_TELL, RIGHT, WRONG, Report
+from django_identity.testing.drill.report import (
+    NOBODY_CAN_TELL,
+    RIGHT,
+    WRONG,
+    Report,
+)
 from django_identity.testing.erased import known_of
 from django_identity.testing.events import deliver_event
 from django_identity.testing.sandbox import RunningSandbox, SandboxError
@@ -81,8 +86,12 @@ class Scene:
     @property
     def claims(self) -> list[RequiredClaim]:
         """What the doors ask for, but for levels, scopes and sign-ins."""
-        asked = [required for door in self.doors for required in door.requirements]
-        return [required for required in asked if isinstance(required, RequiredClaim)]
+        claims: list[RequiredClaim] = []
+        for door in self.doors:
+            for required in door.requirements:
+                if isinstance(required, RequiredClaim):
+                    claims.append(required)
+        return claims
 
 
 class Visitor:
@@ -119,15 +128,24 @@ class Visitor:
             self.hear(EventType.CLAIM_REVOKED, claim_type=claim_type)
         yield Step("revoked", RequiredClaim)
         self.try_number(REJECTED)
-        self.hear(EventType.KYC_REJECTED, status="rejected", provider="-")
+        self.hear(
+            EventType.KYC_REJECTED,
+            status="rejected",
+            kyc_level="level_1",
+            provider="Drill",
+        )
         yield Step("revoked", PROOFS)
 
         hidden = links - self.links()
-        for link in hidden.difference(door.path for door in self.scene.doors):
+        for door in self.scene.doors:
+            hidden.discard(door.path)
+        for link in hidden:
             if outcome_of(self.browser.get(link, secure=True)) == OPEN:
                 self.report.find(
                     f"`{link}` is hidden by a template alone: its view has no gate"
                 )
+        # The site's handlers run now, before an erasure takes their events away.
+        upkeep.run()
         # A claim counts again by a credential of a later second.
         self.scene.sandbox.control("POST", "clock", advance=2)
         self.prove()
@@ -258,7 +276,12 @@ class Visitor:
         self.try_number(VERIFIED)
         self.sign_in()
         for event_type in GIVES:
-            self.hear(event_type, status="verified", kyc_level="level_2", provider="-")
+            self.hear(
+                event_type,
+                status="verified",
+                kyc_level="level_2",
+                provider="Drill",
+            )
 
     def links(self) -> set[str]:
         """The addresses to which the open pages link for this person."""
@@ -278,8 +301,6 @@ class Visitor:
         for step in steps:
             for door in self.scene.doors:
                 self.visit(door, step)
-            # The site's handlers run now, before an erasure takes their events away.
-            upkeep.run()
 
     def visit(self, door: Door, step: Step) -> None:
         response = door.open(self.browser)
@@ -336,6 +357,5 @@ class Visitor:
             return False
         user = self.user
         session = self.browser.session
-        return all(
-            closed_to(gate, user, session=session) is None for gate in door.gates
-        )
+        closed = [closed_to(gate, user, session=session) for gate in door.gates]
+        return not any(closed)

@@ -32,7 +32,10 @@ CACHE = "django.core.cache.backends.locmem.LocMemCache"
 FILES = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
 STATIC_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 # Without the names of queues it takes any.
-TASKS = {"BACKEND": "django.tasks.backends.immediate.ImmediateBackend", "QUEUES": []}
+TASKS = {
+    "BACKEND": "django.tasks.backends.immediate.ImmediateBackend",
+    "QUEUES": [],
+}
 # What is the site's own, beside the client's credentials.
 NOT_OURS: dict[str, Any] = {
     "API_ORIGIN": None,
