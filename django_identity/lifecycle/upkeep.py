@@ -2,9 +2,9 @@
 
 ``run`` does it here; ``run_with_workers`` hands the re-fetches to workers, and ``refetch_due`` does
 them. The database tells what is due, not the broker, so lost, late or repeated messages are safe. A
-row that is taken is due again in five minutes, if nothing has set its real date by then: a run that
-ends early, or a worker that dies, delays twenty rows by that time. The order is random, so that a
-row that kills its workers delays others only by chance. ``runs`` notes what a run did.
+row that is taken is due again in five minutes, if nothing has set its real date by then: a run or a
+worker that ends early delays twenty rows by that time. The order is random, so that a row that
+kills its workers delays others only by chance. ``runs`` notes what a run did.
 """
 
 import random
@@ -45,8 +45,7 @@ LONGEST_RUN = 60.0
 HIDDEN_FOR = timedelta(minutes=5)
 MOST_OUTAGES = 2
 MOST_UNREADABLE = 2
-# After a 429 that names no time.
-SHORTEST_PAUSE = 1.0
+SHORTEST_PAUSE = 1.0  # After a 429 that names no time.
 PURGED_AT_ONCE = 1000
 
 
@@ -70,7 +69,7 @@ class Refetched(StrEnum):
     REAUTHORIZATION_NEEDED = "needs reauthorization"
 
 
-#: After these results alone a run has done nothing.
+#: After these alone a run has done nothing.
 FAILURES = frozenset(
     {Refetched.FAILED, Refetched.OUTAGE, Refetched.UNREADABLE, Refetched.NOT_NOW}
 )

@@ -72,17 +72,20 @@ def drill(
             call_command("loaddata", name, verbosity=0)
         is_open = {address.url for address in found if not address.reading.guards}
         pages = [url for url in is_open if not PARAMETERS.search(url)]
-        scene = Scene(sandbox, doors, pages, report)
-        values = [value for claim in scene.claims for value in claim.values]
-        countries = cycle(values or ["NG"])
-        # First all walk: who parts is not erased, and has to stay.
-        turns = list(product((Visitor.walk, Visitor.part), PEOPLE))
-        for way, who in tqdm(turns, desc="people", disable=None):
-            visitor = Visitor(scene, **PEOPLE[who], country=next(countries))
-            try:
-                visitor.take(way(visitor))
-            except NotTried as impossible:
-                report.untried[who] = str(impossible)
-            except (StepFailed, AssertionError) as failure:
-                report.find(f"{who} cannot go on: {failure}")
+        _send_people(Scene(sandbox, doors, pages, report))
     return report
+
+
+def _send_people(scene: Scene) -> None:
+    """First all walk: who parts is not erased, and has to stay."""
+    values = [value for claim in scene.claims for value in claim.values]
+    countries = cycle(values or ["NG"])
+    turns = list(product((Visitor.walk, Visitor.part), PEOPLE))
+    for way, who in tqdm(turns, desc="people", disable=None):
+        visitor = Visitor(scene, **PEOPLE[who], country=next(countries))
+        try:
+            visitor.take(way(visitor))
+        except NotTried as impossible:
+            scene.report.untried[who] = str(impossible)
+        except (StepFailed, AssertionError) as failure:
+            scene.report.find(f"{who} cannot go on: {failure}")

@@ -136,14 +136,7 @@ class Visitor:
         )
         yield Step("revoked", PROOFS)
 
-        hidden = links - self.links()
-        for door in self.scene.doors:
-            hidden.discard(door.path)
-        for link in hidden:
-            if outcome_of(self.browser.get(link, secure=True)) == OPEN:
-                self.report.find(
-                    f"`{link}` is hidden by a template alone: its view has no gate"
-                )
+        self.try_hidden(links - self.links())
         # The site's handlers run now, before an erasure takes their events away.
         upkeep.run()
         # A claim counts again by a credential of a later second.
@@ -153,6 +146,14 @@ class Visitor:
         yield from self.end_consent()
         yield from self.run_out()
         yield from self.erase()
+
+    def try_hidden(self, links: set[str]) -> None:
+        """Ask for what no page shows any more."""
+        for link in links - {door.path for door in self.scene.doors}:
+            if outcome_of(self.browser.get(link, secure=True)) == OPEN:
+                self.report.find(
+                    f"`{link}` is hidden by a template alone: its view has no gate"
+                )
 
     def end_consent(self) -> Iterator[Step]:
         """The session ends with it, and stays ended when the person signs in elsewhere."""

@@ -68,24 +68,7 @@ def own_world() -> Iterator[RunningSandbox]:
         media = os.path.join(folder, "media")
         _replace_opened(media)
         with (
-            override_settings(
-                CACHES={
-                    alias: {"BACKEND": CACHE, "LOCATION": alias}
-                    for alias in settings.CACHES
-                },
-                STORAGES={
-                    **dict.fromkeys(settings.STORAGES, FILES),
-                    "staticfiles": STATIC_FILES,
-                },
-                MEDIA_ROOT=media,
-                SESSION_FILE_PATH=folder,
-                TASKS=dict.fromkeys(getattr(settings, "TASKS", ()), TASKS),
-                # For a Celery app that the site imports later.
-                **{
-                    f"CELERY_{name.upper()}": own
-                    for name, own in background.LOCAL.items()
-                },
-            ),
+            _own_settings(folder, media),
             _own_databases(),
             running_sandbox() as sandbox,
             override_settings(DJANGO_IDENTITY=_registered(sandbox)),
@@ -96,6 +79,25 @@ def own_world() -> Iterator[RunningSandbox]:
                         "The site keeps its own credentials, whatever its settings are."
                     )
             yield sandbox
+
+
+def _own_settings(folder: str, media: str) -> override_settings:
+    """Nothing in them leads out of the process, or out of ``folder``."""
+    caches = {alias: {"BACKEND": CACHE, "LOCATION": alias} for alias in settings.CACHES}
+    storages = dict.fromkeys(settings.STORAGES, FILES)
+    storages["staticfiles"] = STATIC_FILES
+    # For a Celery app that the site imports later.
+    celery = {
+        f"CELERY_{name.upper()}": value for name, value in background.LOCAL.items()
+    }
+    return override_settings(
+        CACHES=caches,
+        STORAGES=storages,
+        MEDIA_ROOT=media,
+        SESSION_FILE_PATH=folder,
+        TASKS=dict.fromkeys(getattr(settings, "TASKS", ()), TASKS),
+        **celery,
+    )
 
 
 def _replace_opened(media: str) -> None:
