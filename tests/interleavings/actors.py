@@ -5,8 +5,8 @@ Each actor is a process. It calls what a view, a task or a command calls.
 
 import hmac
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from django.contrib.auth.models import User
@@ -15,7 +15,6 @@ from django_identity import conf
 from django_identity.lifecycle import (
     connect,
     disconnecting,
-    erasure,
     events,
     sessions,
     sign_in,
@@ -25,18 +24,16 @@ from django_identity.lifecycle import (
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity, WebhookEvent
 from django_identity.service.webhooks import Event
-from tests.interleavings.processes import Run
-from tests.interleavings.world import MINUTE, Told, text_of
+from tests.interleavings.explorer import Run
+from tests.interleavings.world import MINUTE, Told
 
 BROWSER_KEY = "k" * 43
-HALF_A_YEAR = 181 * 24 * 60 * MINUTE
 
 
-@dataclass(frozen=True)
-class Arrived:
+class Arrived(NamedTuple):
     """A sign-in or a code that was completed. ``mark``: of the session that it began, if any."""
 
-    alias: str
+    application: str
     subject: str
     approved_at: str
     user_id: int
@@ -65,24 +62,24 @@ def signs_in(
 
     run.acts("allows it at the service")
     code = run.service.approve(alias, subject, application.scopes)
-    approved_at = text_of(run.clock.now())
+    approved_at = run.clock.text()
 
     callback = sign_in.Callback(state, code)
     done = sign_in.complete(application, callback, browser_key=BROWSER_KEY, user=user)
-    if done.linked is not None:
-        session = done.linked.session_identity
-        mark = sessions.mark_of(session) if session else ""
-        user_id = done.linked.user.pk
-        run.facts["arrived"].append(Arrived(alias, subject, approved_at, user_id, mark))
+    mark = ""
+    if done.linked.session_identity is not None:
+        mark = sessions.mark_of(done.linked.session_identity)
+    arrived = Arrived(alias, subject, approved_at, done.linked.user.pk, mark)
+    run.facts["arrived"].append(arrived)
     return "signed in"
 
 
 def enters_code(run: Run) -> str:
     """The user of the known account enters a Connect code of Ada's."""
     run.acts("enters a Connect code")
-    code = run.service.make_connect_code("default", "ada")
+    code = run.service.make_connect_code()
     connect.redeem(conf.application(), code, user=_user(run))
-    approved_at = run.service.redeemed[code]
+    approved_at = run.service.redeemed_at
     arrived = Arrived("default", "ada", approved_at, run.facts["user"], by_code=True)
     run.facts["arrived"].append(arrived)
     return "verified"
@@ -102,15 +99,20 @@ def signs_out_everywhere(run: Run) -> str:
     return "signed out"
 
 
-def erases_the_account(run: Run) -> str:
+def is_erased(run: Run, *, by: Callable[[User], object]) -> str:
+    """The account goes, with all its identities, at the wish of somebody here."""
     run.acts("erases the account")
-    erasure.erase_account(_user(run))
-    run.facts["erased"].append((run.facts["user"], text_of(run.clock.now())))
+    by(_user(run))
+    run.facts["erased here"].append(run.clock.text())
     return "erased"
 
 
 def _user(run: Run) -> User:
     return User(pk=run.facts["user"])
+
+
+def _identity(run: Run) -> LinkedIdentity:
+    return LinkedIdentity.objects.get(pk=run.facts["identity"])
 
 
 def _end_sessions(run: Run) -> None:
@@ -121,42 +123,29 @@ def _end_sessions(run: Run) -> None:
 # The service
 
 
-def deliver(run: Run, told: Told) -> None:
+def deliver(told: Told) -> None:
     application = conf.application(told.alias)
     secret = application.webhook_secrets[0].reveal().encode()
-    events.receive(
-        application,
-        told.body,
-        signature=hmac.new(secret, told.body, sha256).hexdigest(),
-    )
-    told.acknowledged += 1
+    signature = hmac.new(secret, told.body, sha256).hexdigest()
+    events.receive(application, told.body, signature=signature)
 
 
 def is_stored(told: Told) -> bool:
-    application = conf.application(told.alias)
     event = Event.parse(told.body)
+    application = conf.application(told.alias)
     stored = WebhookEvent.digest_of(application, event, subject=event.subject)
     return WebhookEvent.objects.filter(event_digest=stored).exists()
 
 
 def happens(run: Run, *, what: str, times: int = 1, **where: str) -> str:
-    """Something happens at the service. It delivers the event, perhaps again."""
-    told = _acts(run, what, **where)
-    for _ in range(times):
-        deliver(run, told)
+    """Something, or one thing after another, happens at the service. It delivers the last first."""
+    told = [_act(run, each, **where) for each in what.split()]
+    for each in told[::-1] * times:
+        deliver(each)
     return "acknowledged"
 
 
-def happen_reversed(run: Run, *, first: str, second: str) -> str:
-    """Two things happen at the service. The event of the second is delivered first."""
-    earlier = _acts(run, first)
-    later = _acts(run, second)
-    deliver(run, later)
-    deliver(run, earlier)
-    return "acknowledged"
-
-
-def _acts(run: Run, what: str, **where: str) -> Told:
+def _act(run: Run, what: str, **where: str) -> Told:
     run.acts(f"at the service: {what}")
     act: Callable[..., Told] = getattr(run.service, what)
     return act(**where)
@@ -172,8 +161,7 @@ def refetches(run: Run) -> str:
 
 def refreshes(run: Run) -> str:
     run.pause("needs a token")
-    identity = LinkedIdentity.objects.get(pk=run.facts["identity"])
-    return tokens.access_token_for(identity).reveal()
+    return tokens.access_token_for(_identity(run)).reveal()
 
 
 def tends(run: Run) -> str:
@@ -182,30 +170,12 @@ def tends(run: Run) -> str:
     return f"{upkeep.tend()} handled"
 
 
-def purges_and_replays(run: Run) -> str:
-    """Half a year later the service, or somebody who recorded it, delivers everything again."""
-    run.pause("half a year later")
-    run.wait_for_others()
-    run.clock.seconds += HALF_A_YEAR
-    upkeep.purge()
-    for told in list(run.service.events):
-        deliver(run, told)
-    return "replayed"
-
-
-def operator_erases(run: Run) -> str:
-    run.acts("an operator erases the person")
-    interventions.erase(LinkedIdentity.objects.get(pk=run.facts["identity"]))
-    run.facts["erased"].append((run.facts["user"], text_of(run.clock.now())))
-    return "erased"
-
-
-def deletes_the_user(run: Run) -> str:
-    """The site's own code, such as a "close my account" view."""
-    run.acts("the site deletes the user")
-    User.objects.get(pk=run.facts["user"]).delete()
-    run.facts["erased"].append((run.facts["user"], text_of(run.clock.now())))
-    return "deleted"
+def operator_revokes(run: Run) -> str:
+    run.acts("an operator revokes")
+    interventions.revoke([_identity(run)])
+    run.facts["revoked here"].append(run.clock.text())
+    _end_sessions(run)
+    return "revoked"
 
 
 # Before
@@ -249,6 +219,6 @@ def with_one_address(run: Run) -> None:
 def unapplied(run: Run, what: str) -> None:
     """Ada is known. A process has stored an event about her, and died before it applied it."""
     known(run)
-    told = _acts(run, what)
+    told = _act(run, what)
     WebhookEvent.objects.stored(conf.application(), Event.parse(told.body))
     run.clock.seconds += MINUTE

@@ -15,27 +15,26 @@ from typing import Any
 from unittest import mock
 
 from django.db import connection
-from django.utils import timezone
 from greenlet import GreenletExit, getcurrent
 
-from django_identity import vault
 from django_identity.conf import Application
-from django_identity.lifecycle import key_sets, refetch
 from django_identity.secrets import Secret
-from django_identity.service import client
 from django_identity.service.http import Answer, Call
-from tests.interleavings.processes import Run
-from tests.interleavings.states import compared
+from tests.interleavings.explorer import Run, compared
 from tests.interleavings.world import ISSUER
 
-#: Only the process that wrote such a row reads it, so no order of it and other steps makes a
-#: difference: these statements belong to the step before. (An erasure deletes these rows, and purge
-#: deletes those that have expired; their owner goes on in the same way.)
-OWN_ROWS = re.compile(r"django_identity_(authorizationrequest|connectredemption)")
+#: No switch stands before these statements: they end a transaction or stand inside one, or are
+#: about rows that only their own process reads, so no order of it and other steps makes a
+#: difference. (An erasure deletes such rows, and purge deletes those that have expired; their owner
+#: goes on in the same way.)
+UNSWITCHED = re.compile(
+    "SAVEPOINT|RELEASE|ROLLBACK|COMMIT|PRAGMA"
+    "|.*django_identity_(authorizationrequest|connectredemption)"
+)
+#: Each time it is another text that says the same.
+SIGNED = re.compile('"credential": "[^"]*"')
 #: The look for rows that are older than half a year: in these scenarios there are none.
 LOOKS_FOR_OLD_ROWS = "upkeep._delete"
-#: They end a transaction or stand inside one.
-INSIDE = ("SAVEPOINT", "RELEASE", "ROLLBACK", "COMMIT", "PRAGMA")
 
 
 @contextmanager
@@ -43,20 +42,15 @@ def controlled(run: Run) -> Iterator[None]:
     """Give the package the run's clock, service, chance and switches."""
 
     def execute(
-        work: Callable[..., Any],
-        sql: str,
-        params: Any,
-        many: bool,
-        context: dict[str, Any],
+        work: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
     ) -> Any:
         if run.running is None and getcurrent().parent is not None:
             raise GreenletExit  # A process that died tries to clean up.
         is_alone = not context["connection"].in_atomic_block
-        if is_alone and not sql.startswith(INSIDE) and not OWN_ROWS.search(sql):
+        if is_alone and not UNSWITCHED.match(sql):
             place = _place()
             if place != LOOKS_FOR_OLD_ROWS:
-                verb = "" if sql.startswith("BEGIN") else f": {sql.split()[0]}"
-                run.pause(f"{place}{verb}", params)
+                run.pause(f"{place}: {sql.split()[0]}")
         done = work(sql, params, many, context)
         if not sql.startswith("SELECT"):
             run.note(context["cursor"].rowcount)
@@ -68,12 +62,12 @@ def controlled(run: Run) -> Iterator[None]:
         return values
 
     def exchange(application: Application, call: Call) -> Answer:
-        if call.endpoint not in run.quiet_calls:
+        if call.endpoint not in run.quiet:
             run.pause(f"the service: {call.endpoint}")
         status, body = run.service.answer(application, call)
-        without_salt = {**body, "data": {**body.get("data", {}), "credential": ""}}
-        run.note(f"{status} {without_salt}")
-        return Answer(status, {}, json.dumps(body).encode())
+        text = json.dumps(body)
+        run.note(f"{status} {SIGNED.sub('', text)}")
+        return Answer(status, {}, text.encode())
 
     def sleep(_seconds: float) -> None:
         if run.running is not None:
@@ -83,42 +77,28 @@ def controlled(run: Run) -> Iterator[None]:
         """Different each time, and the same on every path of one process."""
         name = run.running.name if run.running else ""
         run.drawn[name] += 1
-        return blake2b(f"{name} {run.drawn[name]}".encode(), digest_size=64).digest()[
-            :size
-        ]
+        drawn = blake2b(f"{name} {run.drawn[name]}".encode(), digest_size=64)
+        return drawn.digest()[:size]
 
     connection.ensure_connection()
     connection.connection.row_factory = row
-    replaced: tuple[tuple[Any, str, Any], ...] = (
-        (timezone, "now", lambda: run.clock.now()),
-        (client, "exchange", exchange),
-        (key_sets, "current", lambda application: ISSUER.keys),
-        # Encryption draws bytes and reads a clock of its own.
-        (
-            vault,
-            "seal",
-            lambda secret, *, keys, context: f"{context}\n{secret.reveal()}",
-        ),
-        (
-            vault,
-            "unseal",
-            lambda sealed, *, keys, context: Secret(sealed.partition("\n")[2]),
-        ),
-        (refetch, "DUE_SPREAD", 0),
-    )
-    by_name = {
+    replaced = {
+        "django.utils.timezone.now": run.now,
+        "time.monotonic": lambda: run.now().timestamp(),
         "time.sleep": sleep,
-        "time.monotonic": lambda: float(run.clock.seconds),
         "os.urandom": random_bytes,
         "random._urandom": random_bytes,
         "random.shuffle": lambda rows: None,
         "random.uniform": lambda low, high: high,
+        "django_identity.service.client.exchange": exchange,
+        "django_identity.lifecycle.key_sets.current": lambda application: ISSUER.keys,
+        # Encryption draws bytes and reads a clock of its own.
+        "django_identity.vault.seal": lambda secret, **_how: secret.reveal(),
+        "django_identity.vault.unseal": lambda sealed, **_how: Secret(sealed),
     }
     with ExitStack() as stack:
         stack.enter_context(connection.execute_wrapper(execute))
-        for target, name, value in replaced:
-            stack.enter_context(mock.patch.object(target, name, value))
-        for path, value in by_name.items():
+        for path, value in replaced.items():
             stack.enter_context(mock.patch(path, value))
         yield
 

@@ -21,9 +21,10 @@ from django_identity.models import (
     WebhookEvent,
 )
 from tests.interleavings.actors import Arrived, deliver, is_stored
-from tests.interleavings.processes import Run
+from tests.interleavings.explorer import Run
 from tests.interleavings.world import MINUTE
 
+HALF_A_YEAR = 181 * 24 * 60 * MINUTE
 ADULT = gates.Gate("age_over_18")
 LEVEL = gates.Gate(kyc_level="level_2")
 
@@ -34,20 +35,11 @@ def consent_is_given(run: Run) -> Iterator[str]:
         truth = run.service.consent(identity.application, identity.subject)
         if truth.state != "granted":
             yield f"A consent is held that is {truth.state}."
-        arrivals = _arrivals(run, identity.application, identity.subject)
-        if not any(each.approved_at > truth.ended_at for each in arrivals):
+        if not _arrivals(run, identity, since=_ended_at(run, identity)):
             yield "A consent is held, and nobody has arrived since it ended."
         given = {*truth.scopes, *conf.application(identity.application).connect_scopes}
         if identity.linked_via == LinkedVia.OAUTH and not {*identity.scopes} <= given:
             yield "More scopes are held than were granted."
-
-
-def _arrivals(run: Run, alias: str, subject: str) -> list[Arrived]:
-    return [
-        each
-        for each in run.facts["arrived"]
-        if (each.alias, each.subject) == (alias, subject)
-    ]
 
 
 def sign_ins_confirm(run: Run) -> Iterator[str]:
@@ -56,10 +48,25 @@ def sign_ins_confirm(run: Run) -> Iterator[str]:
         consent=Consent.GRANTED, linked_via=LinkedVia.CONNECT
     )
     for identity in by_code:
-        truth = run.service.consent(identity.application, identity.subject)
-        for arrived in _arrivals(run, identity.application, identity.subject):
-            if not arrived.by_code and arrived.approved_at > truth.ended_at:
-                yield "A sign-in has confirmed the link, and it is one by code."
+        since = _arrivals(run, identity, since=_ended_at(run, identity))
+        if not all(arrived.by_code for arrived in since):
+            yield "A sign-in has confirmed the link, and it is one by code."
+
+
+def _ended_at(run: Run, place: LinkedIdentity | Arrived) -> str:
+    """When the consent ended last, at the service or by an operator here."""
+    truth = run.service.consent(place.application, place.subject)
+    return max([truth.ended_at, *run.facts["revoked here"]])
+
+
+def _arrivals(run: Run, identity: LinkedIdentity, *, since: str) -> list[Arrived]:
+    """The sign-ins and codes of the identity that were allowed after that."""
+    return [
+        each
+        for each in run.facts["arrived"]
+        if (each.application, each.subject) == (identity.application, identity.subject)
+        and each.approved_at > since
+    ]
 
 
 def tokens_go_with_the_consent(run: Run) -> Iterator[str]:
@@ -74,10 +81,7 @@ def sessions_end(run: Run) -> Iterator[str]:
         user = IdentityBackend().get_user(arrived.user_id)
         if user is None or arrived.mark != user.identity_stamp:
             continue
-        if (
-            arrived.approved_at
-            < run.service.consent(arrived.alias, arrived.subject).ended_at
-        ):
+        if arrived.approved_at < _ended_at(run, arrived):
             yield "A session lives on after the consent of its sign-in ended."
         if arrived.mark in run.facts["ended"]:
             yield "A session lives on after all were ended."
@@ -91,7 +95,7 @@ def gates_tell_the_truth(run: Run) -> Iterator[str]:
             continue
         if run.service.claim_is_revoked and gates.closed_to(ADULT, seen) is None:
             yield "A gate is open on a revoked claim."
-        if run.service.level[1] != "verified" and gates.closed_to(LEVEL, seen) is None:
+        if run.service.status != "verified" and gates.closed_to(LEVEL, seen) is None:
             yield "A gate is open on a rejected level."
 
 
@@ -105,7 +109,10 @@ def what_is_wrong_is_due(run: Run) -> Iterator[str]:
         truth = run.service.consent(identity.application, identity.subject)
         if truth.state != "granted" or identity.is_due:
             continue
-        if (identity.kyc_level, identity.kyc_status) != run.service.level:
+        if (identity.kyc_level, identity.kyc_status) != (
+            run.service.level,
+            run.service.status,
+        ):
             yield "The level is not the service's, and no re-fetch is due."
         proven = identity.claims.filter(revoked_at=None).exclude(valid_until=None)
         if not run.service.claim_is_revoked and not proven.exists():
@@ -121,22 +128,26 @@ def tokens_are_sent_once(run: Run) -> Iterator[str]:
 def deletions_erase(run: Run) -> Iterator[str]:
     """After a deletion nothing of the subject is left, but what a later arrival brought.
 
-    After an erasure by the person, an operator or the site the account is gone. Accepted, and said
-    in ``docs/security.md``: a sign-in that began before the person's own erasure, and comes back
-    after it, makes a new account.
+    After an erasure by the person, an operator or the site the account is gone, and its identities.
     """
-    for (alias, subject), truth in run.service.consents.items():
-        since = [
-            each
-            for each in _arrivals(run, alias, subject)
-            if each.approved_at > truth.deleted_at
-        ]
-        left = LinkedIdentity.objects.filter(application=alias, subject=subject)
-        if truth.deleted_at and not since and left.exists():
+    for identity in LinkedIdentity.objects.all():
+        truth = run.service.consent(identity.application, identity.subject)
+        if truth.deleted_at and not _arrivals(run, identity, since=truth.deleted_at):
             yield "The service asked for a deletion, and the identity is still there."
-    for user_id, _moment in run.facts["erased"]:
-        if User.objects.filter(pk=user_id, is_active=True).exists():
-            yield "An account was erased, and is still in use."
+        for erased_at in run.facts["erased here"]:
+            if _arrivals(run, identity, since=erased_at):
+                continue
+            if not sign_in_had_begun_before_the_erasure(run, identity):
+                yield "An account was erased here, and the identity is still there."
+    for _erased_at in run.facts["erased here"]:
+        if User.objects.filter(pk=run.facts["user"], is_active=True).exists():
+            yield "An account was erased here, and is still in use."
+
+
+def sign_in_had_begun_before_the_erasure(run: Run, identity: LinkedIdentity) -> bool:
+    """Accepted, and said in ``docs/security.md``: it comes back and makes a new account."""
+    arrived = _arrivals(run, identity, since="")
+    return any(each.user_id != run.facts["user"] for each in arrived)
 
 
 def nothing_is_kept_of_strangers(run: Run) -> Iterator[str]:
@@ -224,15 +235,14 @@ INVARIANTS: tuple[Invariant, ...] = (
 AT_ONCE = (consent_is_given, sessions_end, gates_tell_the_truth, refusals_leave_nothing)
 
 
-# The two ends
+# How it goes on after the last step of all
 
 
 def all_is_delivered_again(run: Run) -> Iterator[str]:
     """every event is delivered again"""
     for told in list(run.service.events):
-        deliver(run, told)
+        deliver(told)
     yield from _wrongs(run, AT_ONCE)
-    yield from _wrongs_after_upkeep(run)
 
 
 def upkeep_goes_on(run: Run) -> Iterator[str]:
@@ -240,11 +250,21 @@ def upkeep_goes_on(run: Run) -> Iterator[str]:
     for told in list(run.service.events):
         if not is_stored(told):
             # The service got no answer, so it delivers again, however long that takes.
-            deliver(run, told)
-    yield from _wrongs_after_upkeep(run)
+            deliver(told)
+    yield from ()
 
 
-def _wrongs_after_upkeep(run: Run) -> Iterator[str]:
+def all_is_replayed(run: Run) -> Iterator[str]:
+    """half a year later somebody delivers every event again"""
+    run.clock.seconds += HALF_A_YEAR
+    upkeep.purge()
+    for told in list(run.service.events):
+        deliver(told)
+    yield from _wrongs(run, AT_ONCE)
+
+
+def hours_later(run: Run) -> Iterator[str]:
+    """What is wrong after upkeep has run."""
     run.clock.to_next_minute()
     for minutes in (11, 120):
         run.clock.seconds += minutes * MINUTE
@@ -256,6 +276,3 @@ def _wrongs(run: Run, invariants: tuple[Invariant, ...]) -> Iterator[str]:
     for invariant in invariants:
         for wrong in invariant(run):
             yield f"{invariant.__name__}: {wrong}"
-
-
-ENDS = (all_is_delivered_again, upkeep_goes_on)

@@ -4,10 +4,9 @@ Moments are texts such as ``2026-11-01 12:00:07``, which compare as they follow 
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django_identity.conf import Application
 from django_identity.policy import IdentityPolicy
@@ -18,6 +17,7 @@ START = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 MINUTE = 60
 CLAIM = {"claim_type": "age_over_18", "provider": "KYC"}
 ISSUER = Issuer()
+Reply = tuple[int, dict[str, Any]]
 
 
 class SilentPolicy(IdentityPolicy):
@@ -25,10 +25,6 @@ class SilentPolicy(IdentityPolicy):
 
     def notice(self, *_arguments: Any, **_facts: Any) -> None:
         return None
-
-
-def text_of(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
 @dataclass
@@ -40,6 +36,9 @@ class Clock:
     def now(self) -> datetime:
         return START + timedelta(seconds=self.seconds)
 
+    def text(self) -> str:
+        return f"{self.now():%Y-%m-%d %H:%M:%S}"
+
     def to_next_minute(self) -> None:
         self.seconds += MINUTE - self.seconds % MINUTE
 
@@ -50,46 +49,39 @@ class Consent:
 
     state: str = ""
     scopes: tuple[str, ...] = ()
-    granted_at: str = ""
     #: The newest revocation or deletion.
     ended_at: str = ""
     deleted_at: str = ""
 
 
-@dataclass
-class Told:
+class Told(NamedTuple):
     """An event that the service has made. It is delivered until the site acknowledges it."""
 
     alias: str
     body: bytes
-    acknowledged: int = 0
 
 
-@dataclass(frozen=True)
-class Holder:
-    """Whose data a code or token gives, to whom."""
+class Holder(NamedTuple):
+    """Whose data a code or token gives, to whom. A Connect code: to anybody."""
 
     alias: str
     subject: str
-    scopes: tuple[str, ...]
+    scopes: tuple[str, ...] = ()
 
 
 @dataclass
 class Service:
     """The service. ``skew``: the seconds by which its clock is ahead of the site's."""
 
-    clock: Clock = field(repr=False, default_factory=Clock)
+    clock: Clock = field(repr=False)
     skew: int = 0
     consents: dict[tuple[str, str], Consent] = field(default_factory=dict)
-    level: tuple[str, str] = ("level_2", "verified")
+    level: str = "level_2"
     claim_is_revoked: bool = False
     address: str = ""
-    codes: dict[str, Holder] = field(default_factory=dict)
-    connect_codes: dict[str, Holder] = field(default_factory=dict)
-    #: Connect code -> when it was redeemed.
-    redeemed: dict[str, str] = field(default_factory=dict)
-    access_tokens: dict[str, Holder] = field(default_factory=dict)
-    refresh_tokens: dict[str, Holder] = field(default_factory=dict)
+    #: Of codes, tokens and Connect codes.
+    holders: dict[str, Holder] = field(default_factory=dict)
+    redeemed_at: str = ""
     #: Refresh tokens, as they were sent to it.
     sent: list[str] = field(default_factory=list)
     events: list[Told] = field(default_factory=list)
@@ -101,6 +93,11 @@ class Service:
     def consent(self, alias: str, subject: str) -> Consent:
         return self.consents.setdefault((alias, subject), Consent())
 
+    @property
+    def status(self) -> str:
+        """What it says of the level."""
+        return "verified" if self.level == "level_2" else "rejected"
+
     # What people do there
 
     def approve(self, alias: str, subject: str, scopes: tuple[str, ...]) -> str:
@@ -108,24 +105,20 @@ class Service:
         consent = self.consent(alias, subject)
         consent.state = "granted"
         consent.scopes = scopes
-        consent.granted_at = text_of(self.clock.now())
-        return self._issue(self.codes, "code", Holder(alias, subject, scopes))
+        return self._issue("code", Holder(alias, subject, scopes))
 
-    def make_connect_code(self, alias: str, subject: str) -> str:
-        """The person makes a Connect code, and gives it to somebody."""
-        self.issued += 1
-        code = f"CNX-CODE-{self.issued:04}"
-        self.connect_codes[code] = Holder(alias, subject, ())
-        return code
+    def make_connect_code(self) -> str:
+        """Ada makes a Connect code, and gives it to somebody."""
+        return self._issue("CNX-CODE", Holder("", "ada"))
 
-    def revoke(self, alias: str = "default", subject: str = "ada") -> Told:
-        self._end(alias, subject, state="revoked")
-        return self.tell("consent.revoked", alias=alias, subject=subject)
+    def revoke(self, alias: str = "default") -> Told:
+        self._end(alias, "revoked")
+        return self.tell("consent.revoked", alias)
 
-    def delete(self, alias: str = "default", subject: str = "ada") -> Told:
-        self._end(alias, subject, state="deleted")
-        self.consent(alias, subject).deleted_at = text_of(self.clock.now())
-        return self.tell("data.deletion_requested", alias=alias, subject=subject)
+    def delete(self, alias: str = "default") -> Told:
+        self._end(alias, "deleted")
+        self.consent(alias, "ada").deleted_at = self.clock.text()
+        return self.tell("data.deletion_requested", alias)
 
     def revoke_claim(self) -> Told:
         self.claim_is_revoked = True
@@ -136,128 +129,110 @@ class Service:
         return self.tell("claim.issued", **CLAIM)
 
     def reject(self) -> Told:
-        return self._state_level("level_0", "rejected")
+        self.level = "level_0"
+        return self.tell("kyc.rejected", **self._kyc())
 
     def verify(self) -> Told:
-        return self._state_level("level_2", "verified")
+        self.level = "level_2"
+        return self.tell("kyc.verified", **self._kyc())
 
     def grant(self) -> Told:
         """The event of a consent. The consent itself is a sign-in's."""
         return self.tell("consent.granted")
 
-    def tell(
-        self,
-        event_type: str,
-        *,
-        alias: str = "default",
-        subject: str = "ada",
-        **about: str,
-    ) -> Told:
-        event_id = f"event-{len(self.events) + 1}"
+    def tell(self, event_type: str, alias: str = "default", **about: str) -> Told:
         members = {
-            "event_id": event_id,
+            "event_id": f"event-{len(self.events) + 1}",
             "event_type": event_type,
-            "timestamp": f"{self.now():%Y-%m-%dT%H:%M:%SZ}",
-            "data": {"user_id": subject, **about},
+            "timestamp": f"{self.now()}",
+            "data": {"user_id": "ada", **about},
         }
         told = Told(alias, json.dumps(members).encode())
         self.events.append(told)
         return told
 
-    def _state_level(self, level: str, status: str) -> Told:
-        self.level = (level, status)
-        return self.tell(
-            f"kyc.{status}", kyc_level=level, status=status, provider="KYC"
-        )
-
-    def _end(self, alias: str, subject: str, *, state: str) -> None:
-        consent = self.consent(alias, subject)
+    def _end(self, alias: str, state: str) -> None:
+        consent = self.consent(alias, "ada")
         consent.state = state
-        consent.ended_at = text_of(self.clock.now())
-        for issued in (self.codes, self.access_tokens, self.refresh_tokens):
-            for secret, holder in list(issued.items()):
-                if (holder.alias, holder.subject) == (alias, subject):
-                    del issued[secret]
+        consent.ended_at = self.clock.text()
+        for secret, holder in list(self.holders.items()):
+            if holder[:2] == (alias, "ada"):
+                del self.holders[secret]
 
-    def _issue(self, issued: dict[str, Holder], kind: str, holder: Holder) -> str:
+    def _issue(self, kind: str, holder: Holder) -> str:
         self.issued += 1
-        secret = f"{kind}-{self.issued}"
-        issued[secret] = holder
+        secret = f"{kind}-{self.issued:04}"
+        self.holders[secret] = holder
         return secret
 
     # What applications ask it
 
-    def answer(
-        self, application: Application, call: Call
-    ) -> tuple[int, dict[str, Any]]:
+    def answer(self, application: Application, call: Call) -> Reply:
         """Status and body of the answer."""
-        if call.endpoint == "token":
-            return self._token(dict(call.form or {}))
-        if call.endpoint == "connect":
-            return self._connect(dict(call.json or {}))
+        if call.form is not None:
+            return self._token(dict(call.form))
+        if call.json is not None:
+            return self._connect(application.alias, call.json["connect_code"])
         bearer = call.headers["Authorization"].removeprefix("Bearer ")
-        holder = self.access_tokens.get(bearer)
-        if holder is None:
+        if bearer not in self.holders:
             return 401, {"success": False, "error": {"code": "UNAUTHORIZED"}}
-        data: Callable[[Holder], dict[str, Any]] = getattr(self, f"_{call.endpoint}")
-        return 200, {"success": True, "data": data(holder)}
+        holder = self.holders[bearer]
+        if call.endpoint == "claims":
+            return _good(self._claims(holder))
+        if call.endpoint == "kyc":
+            return _good(self._kyc())
+        return _good(self._profile(holder))
 
-    def _token(self, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
+    def _token(self, form: dict[str, str]) -> Reply:
+        secret = form.get("code", "")
         if form["grant_type"] == "refresh_token":
-            spent = form["refresh_token"]
-            self.sent.append(spent)
-            holder = self.refresh_tokens.pop(spent, None)
-        else:
-            holder = self.codes.pop(form["code"], None)
+            secret = form["refresh_token"]
+            self.sent.append(secret)
+        holder = self.holders.pop(secret, None)
         if holder is None:
             return 400, {"error": "invalid_grant"}
         return 200, {
-            "access_token": self._issue(self.access_tokens, "access", holder),
-            "refresh_token": self._issue(self.refresh_tokens, "refresh", holder),
+            "access_token": self._issue("access", holder),
+            "refresh_token": self._issue("refresh", holder),
             "expires_in": 3600,
             "scope": " ".join(holder.scopes),
             "user_id": holder.subject,
         }
 
     def _profile(self, holder: Holder) -> dict[str, Any]:
-        return {
-            "id": holder.subject,
-            "email": self.address or f"{holder.subject}@example.org",
-        }
+        address = self.address or f"{holder.subject}@example.org"
+        return {"id": holder.subject, "email": address}
 
-    def _kyc(self, _holder: Holder) -> dict[str, Any]:
-        level, status = self.level
-        return {"kyc_level": level, "status": status, "provider": "KYC"}
+    def _kyc(self) -> dict[str, str]:
+        return {"kyc_level": self.level, "status": self.status, "provider": "KYC"}
 
     def _claims(self, holder: Holder) -> dict[str, Any]:
         listed = {**CLAIM, "revoked": self.claim_is_revoked}
-        answer = {"user_id": holder.subject, "claims": [listed]}
+        answer: dict[str, Any] = {"user_id": holder.subject, "claims": [listed]}
         if not self.claim_is_revoked:
-            answer["issued_at"] = text_of(self.now())
-            issued_at = int(self.now().timestamp())
-            times = {"iat": issued_at, "exp": issued_at + 24 * 60 * MINUTE}
+            answer["issued_at"] = f"{self.now()}"
+            now = int(self.now().timestamp())
+            times = {"iat": now, "exp": now + 24 * 60 * MINUTE}
             answer["credential"] = ISSUER.credential(
                 holder.subject, application=holder.alias, **times
             )
         return answer
 
-    def _connect(self, sent: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        code = sent["connect_code"]
-        holder = self.connect_codes.pop(code, None)
-        if holder is None:
-            return 400, {"success": False, "error": {"code": "INVALID_CONNECT_CODE"}}
-        consent = self.consent(holder.alias, holder.subject)
-        consent.state = "granted"
-        consent.granted_at = text_of(self.clock.now())
-        self.redeemed[code] = consent.granted_at
-        return 200, {
-            "success": True,
-            "data": {
-                "request_id": "request-1",
-                "status": "approved",
-                "user_id": holder.subject,
-                "data": {"profile": self._profile(holder), "kyc": self._kyc(holder)},
-                "issued_at": f"{self.now():%Y-%m-%dT%H:%M:%SZ}",
-                "signature": "not checked",
-            },
+    def _connect(self, alias: str, code: str) -> Reply:
+        holder = self.holders.pop(code)
+        self.consent(alias, holder.subject).state = "granted"
+        self.redeemed_at = self.clock.text()
+        data = {"profile": self._profile(holder), "kyc": self._kyc()}
+        approved = {
+            "request_id": "request-1",
+            "status": "approved",
+            "user_id": holder.subject,
+            "data": data,
+            "issued_at": f"{self.now()}",
+            "signature": "not checked",
         }
+        return _good(approved)
+
+
+def _good(data: dict[str, Any]) -> Reply:
+    return 200, {"success": True, "data": data}
