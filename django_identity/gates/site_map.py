@@ -150,15 +150,29 @@ def passed_by(
             yield gate, shortfalls.count(None)
 
 
+def unused_scopes() -> Iterator[tuple[str, str]]:
+    """Application and scope of ``LATER_SCOPES`` for which no gate asks."""
+    required = {(scope.application, scope.scope) for _url, scope in _required_scopes()}
+    for application in conf.applications():
+        for scope in application.later_scopes:
+            if (application.alias, scope) not in required:
+                yield application.alias, scope
+
+
 def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
     """Address and scope of each gate for a scope that its application never asks for."""
     listed: dict[str, set[str]] = {}
     for application in conf.applications():
         listed[application.alias] = scopes_of(application)
+    for url, required in _required_scopes():
+        if required.scope not in listed.get(required.application, ()):
+            yield url, required
+
+
+def _required_scopes() -> Iterator[tuple[str, RequiredScope]]:
+    """Address and scope of each gate that asks for one."""
     for address in addresses():
         for gate in address.gates:
             for required in gate.requirements:
-                if not isinstance(required, RequiredScope):
-                    continue
-                if required.scope not in listed.get(required.application, ()):
+                if isinstance(required, RequiredScope):
                     yield address.url, required

@@ -20,7 +20,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, database, policy, signals
+from django_identity import conf, database, signals
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import attempts, audit, dossier, votes, withdrawal
 from django_identity.lifecycle.attempts import Stop
@@ -92,7 +92,7 @@ def forecast(user: AbstractBaseUser) -> Forecast:
     identities = list(_identities_of(user.pk))
     policies = votes.policies_of(votes.aliases_of(identities))
     is_made = any(identity.account_made for identity in identities)
-    kept = _why_policies_keep(policies, user, is_made=is_made)
+    kept = votes.why_kept(policies, user, is_made=is_made)
     chosen = Chosen(user, identities, policies, kept)
     return Forecast(
         account_kept=kept,
@@ -329,20 +329,7 @@ def _why_kept(
     """Why the account stays, or an empty text. It may be decided since the request."""
     if user is None or receipt.account_kept:
         return receipt.account_kept
-    return _why_policies_keep(policies, user, is_made=receipt.account_made)
-
-
-def _why_policies_keep(
-    policies: list[IdentityPolicy], user: AbstractBaseUser, *, is_made: bool
-) -> str:
-    """Why the policies keep the account, or an empty text."""
-    if not votes.keep_account(policies, user, is_made=is_made):
-        return ""
-    if policy.is_privileged(user):
-        return AccountKept.PRIVILEGED
-    if is_made:
-        return AccountKept.POLICY
-    return AccountKept.OLDER
+    return votes.why_kept(policies, user, is_made=receipt.account_made)
 
 
 def _aliases_for(receipt: ErasureReceipt, user_id: Any) -> list[str]:

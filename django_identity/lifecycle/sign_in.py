@@ -20,19 +20,11 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database, exceptions, vault
 from django_identity.conf import Application
-from django_identity.credentials import RejectionReason, VerifiedCredential
-from django_identity.lifecycle import claims, key_sets, kyc, linking, unfinished
-from django_identity.lifecycle.arrivals import Arrival, LinkRequest
+from django_identity.lifecycle import linking, unfinished
+from django_identity.lifecycle.identification import learn
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, digest
 from django_identity.models.flows import COMPLETED
 from django_identity.secrets import Secret
-from django_identity.service import ServiceClient
-from django_identity.service.answers import (
-    ClaimsAnswer,
-    KycStatus,
-    Profile,
-    TokenAnswer,
-)
 from django_identity.service.authorization import authorization_url, code_verifier
 
 # Seconds from the button to the callback. A first verification at the service takes long. The same
@@ -41,14 +33,6 @@ SIGN_IN_LIFETIME = int(unfinished.LONGEST_SIGN_IN.total_seconds())
 STATE = re.compile(r"[A-Za-z0-9_-]{16,128}")
 # RFC 6749 appendix A.11: visible ASCII and space. The limit of the length is our own.
 CODE = re.compile(r"[\x20-\x7e]{1,2048}")
-
-PROFILE_SCOPE = "profile:read"
-#: What cannot be read or proven leaves the person signed in, with gates closed.
-UNREAD = (exceptions.ServiceError, exceptions.CredentialRejected)
-#: A credential that is about somebody else ends the sign-in.
-ABOUT_ANOTHER = frozenset(
-    {RejectionReason.PAYLOAD_SUB, RejectionReason.PAYLOAD_ENVIRONMENT}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +182,7 @@ def complete(
                 raise exceptions.FlowError(code="user_changed")
         if callback.error is not None:
             raise callback.error
-        linked = linking.link(_learn(application, request, callback.code, user))
+        linked = linking.link(learn(application, request, callback.code, user))
     except exceptions.IdentityError as error:
         # The code verifier has no use any more.
         ended = {"outcome": error.code, "code_verifier": ""}
@@ -240,121 +224,3 @@ def _claim(request: AuthorizationRequest) -> QuerySet[AuthorizationRequest]:
     if not row.filter(consumed_at=None).update(consumed_at=now):
         raise exceptions.FlowError(code="request_used")
     return row
-
-
-def _learn(
-    application: Application,
-    request: AuthorizationRequest,
-    code: str,
-    user: AbstractBaseUser | None,
-) -> LinkRequest:
-    """Exchange the code once and read the person's data, which must be about one subject."""
-    client = ServiceClient(application)
-    answer = _exchange(application, request, code)
-    scopes = answer.scopes
-    if scopes is None:
-        # The service left the member out, so it granted what was asked for (RFC 6749 §5.1).
-        scopes = tuple(request.scopes)
-
-    subject = key_sets.subject_of(application, answer)
-    asked_at = timezone.now()
-    person = _identify(client, answer.access_token, scopes, subject)
-    _read_rest(application, answer.access_token, scopes, person)
-    return LinkRequest(
-        application=application,
-        arrival=Arrival(request.purpose),
-        user_id=user.pk if user else None,
-        began_at=request.created_at,
-        said_at=asked_at,
-        subject=person.subject,
-        scopes=scopes,
-        profile=person.profile,
-        kyc=person.kyc,
-        tokens=answer,
-        claims=person.claims,
-        proof=person.proof,
-        unread=person.unread,
-    )
-
-
-@dataclass(slots=True)
-class _Person:
-    """What the service has said so far of one subject. ``unread``: see ``LinkRequest``."""
-
-    subject: str
-    profile: Profile
-    kyc: KycStatus | None
-    claims: ClaimsAnswer | None
-    proof: VerifiedCredential | None = None
-    unread: str = ""
-
-
-def _identify(
-    client: ServiceClient, token: Secret, scopes: tuple[str, ...], subject: str | None
-) -> _Person:
-    """Read the profile, and who the person is. A failure ends the sign-in.
-
-    ``subject``: None if the token answer names nobody. Then the first of these answers decides.
-    """
-    profile = level = listed = None
-    if PROFILE_SCOPE in scopes:
-        profile = client.profile(subject, access_token=token)
-        subject = profile.id
-    if claims.SCOPE in scopes and subject is None:
-        listed = client.claims(None, access_token=token)
-        subject = listed.user_id
-    if kyc.SCOPE in scopes and subject is None:
-        level = client.kyc(None, access_token=token)
-        subject = level.subject
-    if subject is None:
-        raise exceptions.MalformedAnswer(
-            "nobody named", endpoint="token", code="subject_unknown"
-        )
-    return _Person(subject, profile or Profile(id=subject), level, listed)
-
-
-def _read_rest(
-    application: Application, token: Secret, scopes: tuple[str, ...], person: _Person
-) -> None:
-    """Read the level and the claims, if they are not there yet, and verify the claims.
-
-    A failure leaves the person signed in, with gates closed, unless it is about somebody else.
-    """
-    client = ServiceClient(application)
-    subject = person.subject
-    try:
-        if kyc.SCOPE in scopes and person.kyc is None:
-            person.kyc = client.kyc(subject, access_token=token)
-    except UNREAD as error:
-        _require_about_person(error)
-        person.unread = error.code
-    try:
-        if claims.SCOPE in scopes:
-            if person.claims is None:
-                person.claims = client.claims(subject, access_token=token)
-            person.proof = key_sets.verify_answer(
-                application, person.claims, subject=subject
-            )
-    except UNREAD as error:
-        _require_about_person(error)
-        person.claims = None
-        person.unread = error.code
-
-
-def _exchange(
-    application: Application, request: AuthorizationRequest, code: str
-) -> TokenAnswer:
-    """Exchange the code once, with the verifier that only this site knows (RFC 7636 §4.5)."""
-    keys = application.encryption_keys
-    context = request.sealing_context("code_verifier")
-    verifier = vault.unseal(request.code_verifier, keys=keys, context=context)
-    return ServiceClient(application).exchange_code(
-        code=code, code_verifier=verifier, redirect_uri=request.redirect_uri
-    )
-
-
-def _require_about_person(error: exceptions.IdentityError) -> None:
-    """Raise ``error`` again if it is about somebody else: another subject or environment."""
-    mismatches = (exceptions.SubjectMismatch, exceptions.EnvironmentMismatch)
-    if isinstance(error, mismatches) or getattr(error, "reason", None) in ABOUT_ANOTHER:
-        raise error

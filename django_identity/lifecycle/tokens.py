@@ -48,6 +48,7 @@ NOT_IN_A_TRANSACTION = (
     " ATOMIC_REQUESTS, mark the view with transaction.non_atomic_requests."
 )
 
+NEXT = F("generation") + 1
 T = TypeVar("T")
 
 
@@ -208,11 +209,7 @@ class Reader:
         return answer
 
     def _later_scopes_not_in(self, answer: TokenAnswer) -> set[str]:
-        """What only a gate asks for, and the new tokens lack (RFC 6749 §6).
-
-        Whether the person had allowed it is read from the locked row: this process may have read
-        the identity before a sign-in.
-        """
+        """What only a gate asks for, and the new tokens lack (RFC 6749 §6)."""
         if answer.scopes is None:
             return set()
         return {*self.application.later_scopes} - {*answer.scopes}
@@ -245,7 +242,7 @@ def store(identity: LinkedIdentity, answer: TokenAnswer) -> None:
         **sealing.columns_of(identity, answer, asked_at=timezone.now()),
     }
     grants = TokenGrant.objects.filter(identity_id=identity.pk)
-    if not grants.update(generation=F("generation") + 1, **columns):
+    if not grants.update(generation=NEXT, **columns):
         TokenGrant.objects.create(identity=identity, **columns)
 
 
@@ -276,11 +273,8 @@ def _replace(
     while True:
         try:
             if missing:
-                return _replace_with_less(
-                    grant, changed, identity=identity, missing=missing
-                )
-            generation = F("generation") + 1
-            return bool(_unchanged(grant).update(generation=generation, **changed))
+                return _replace_with_less(grant, changed, identity, missing)
+            return bool(_unchanged(grant).update(generation=NEXT, **changed))
         except (OperationalError, InterfaceError, InternalError):
             if time.monotonic() > give_up_at:
                 raise
@@ -291,7 +285,6 @@ def _replace(
 def _replace_with_less(
     grant: TokenGrant,
     changed: dict[str, Any],
-    *,
     identity: LinkedIdentity,
     missing: set[str],
 ) -> bool:
@@ -304,8 +297,7 @@ def _replace_with_less(
         # The identity before its grant, as every writer. A sign-in that took them the other way
         # round would deadlock with this.
         locked = LinkedIdentity.objects.locked(identity.subject_digest)
-        generation = F("generation") + 1
-        is_ours = _unchanged(grant).update(generation=generation, **changed)
+        is_ours = _unchanged(grant).update(generation=NEXT, **changed)
         if locked is None or not is_ours:
             return False
         kept = [scope for scope in locked.scopes if scope not in missing]
@@ -326,7 +318,7 @@ def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bo
         # The identity before its grant, as in ``_replace_with_less``.
         LinkedIdentity.objects.locked(identity.subject_digest)
         marked = _unchanged(grant).update(
-            generation=F("generation") + 1,
+            generation=NEXT,
             access_token="",
             refresh_token="",
             # Since when, for those who count how many were lost lately.

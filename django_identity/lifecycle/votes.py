@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 
 from django_identity import conf, database, policy
-from django_identity.models import LinkedIdentity, LinkedVia
+from django_identity.models import AccountKept, LinkedIdentity, LinkedVia
 from django_identity.policy import IdentityPolicy
 
 
@@ -53,11 +53,22 @@ def ask_for_audit(policies: Iterable[IdentityPolicy]) -> bool:
     return any(site.audit_erasures for site in policies)
 
 
-def keep_account(
+def why_kept(
     policies: Iterable[IdentityPolicy], user: AbstractBaseUser, *, is_made: bool
-) -> bool:
-    """Whether any keeps the account. ``is_made``: the account came with an identity."""
-    return any(site.keeps_account(user, made_for_identity=is_made) for site in policies)
+) -> str:
+    """Why the account stays, or an empty text: any may keep it.
+
+    ``is_made``: the account came with an identity.
+    """
+    if not any(
+        site.keeps_account(user, made_for_identity=is_made) for site in policies
+    ):
+        return ""
+    if policy.is_privileged(user):
+        return AccountKept.PRIVILEGED
+    if is_made:
+        return AccountKept.POLICY
+    return AccountKept.OLDER
 
 
 def delete_account(policies: Iterable[IdentityPolicy]) -> bool:

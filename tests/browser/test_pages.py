@@ -31,6 +31,9 @@ NAMES = {"Ajo", "Circle", "Connect", "Verify", "Ltd", "Identity", "KYC", "Ada", 
          "kofis-subject"}  # fmt: skip
 # 1280 by 1024 at 400 % (WCAG 1.4.10): as wide as a phone, and less high.
 HEADING_COLOUR = "getComputedStyle(document.querySelector('h1')).color"
+BUTTON_COLOUR = (
+    "getComputedStyle(document.querySelector('main .identity-button')).color"
+)
 ZOOM = {"width": 320, "height": 256}
 IN_SIGHT = """() => {
   const held = document.activeElement, top = held.getBoundingClientRect().top;
@@ -117,7 +120,7 @@ def test_the_account_page_works_with_the_keyboard_alone(
 def test_paper_gets_dark_text_in_the_dark_scheme_too(
     visit: Visit, example_site: Site, path: str
 ) -> None:
-    """A printer leaves the ground away, and pale text would stand on white."""
+    """A printer leaves the ground away: pale text, or a button's, would stand on white."""
     page = visit(example_site, "child")
     page.goto(path)
     page.emulate_media(media="screen", color_scheme="light")
@@ -126,6 +129,7 @@ def test_paper_gets_dark_text_in_the_dark_scheme_too(
     by_night = page.evaluate(HEADING_COLOUR)
     page.emulate_media(media="print", color_scheme="dark")
     printed = page.evaluate(HEADING_COLOUR)
+    assert page.evaluate(BUTTON_COLOUR) == printed
     page.emulate_media(media="screen", color_scheme="light")
     assert by_night != by_day
     assert printed == by_day

@@ -224,6 +224,16 @@ def test_no_probe_asks_nothing(site: Site) -> None:
     assert site.service.calls("token") == 0
 
 
+@pytest.mark.urls("tests.gates.scope_and_step_up_urls")
+def test_a_later_scope_for_which_no_gate_asks_is_a_warning(site: Site) -> None:
+    site.configure(
+        LATER_SCOPES=["documents:read", "documents:metadata"], DOCUMENT_KEYS=[]
+    )
+    out = run("identity_doctor").out
+    assert "no gate asks for documents:metadata" in out
+    assert "no gate asks for documents:read" not in out
+
+
 def test_the_number_of_queries_is_bounded(site: Site) -> None:
     """However much is stored and wrong."""
 

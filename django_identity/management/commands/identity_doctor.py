@@ -2,6 +2,7 @@
 
 import json
 from argparse import BooleanOptionalAction
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error
 
+from django_identity import conf
 from django_identity.exceptions import ConfigurationError
+from django_identity.gates import site_map
 from django_identity.lifecycle.operators.doctor import Finding, Level, diagnose, figures
 
 
@@ -35,7 +38,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        findings = list(diagnose(probe=options["probe"]))
+        findings = [*diagnose(probe=options["probe"]), *_unused_scopes()]
         problems = sum(finding.level is Level.PROBLEM for finding in findings)
         if options["json"]:
             report = {
@@ -54,6 +57,16 @@ class Command(BaseCommand):
             self.stdout.write(f"{finding.level:<8} {finding.check}: {finding.message}")
             if finding.remedy:
                 self.stdout.write(f"{'':8} -> {finding.remedy}")
+
+
+def _unused_scopes() -> Iterator[Finding]:
+    """The doctor lies below the gates, so it does not know their map."""
+    if not conf.is_usable():
+        return
+    for alias, scope in site_map.unused_scopes():
+        message = f"{alias}: no gate asks for {scope} of LATER_SCOPES"
+        remedy = "Leave it out, or use scope_required."
+        yield Finding("scopes", Level.WARNING, message, remedy)
 
 
 def _figures() -> dict[str, float]:
