@@ -26,6 +26,7 @@ from django_identity.requirements import (
     RequiredLevel,
     RequiredScope,
 )
+from tests.effort import effort
 
 ADULT = RequiredClaim("age_over_18")
 HUMAN = RequiredClaim("unique_human")
@@ -127,6 +128,7 @@ DEMANDS = st.recursive(
 )
 
 
+@effort(few=100, many=5_000)
 @given(now=DEMANDS, before=DEMANDS)
 def test_a_demand_leads_to_another_if_nobody_passes_it_alone(
     now: Demand, before: Demand
@@ -136,6 +138,7 @@ def test_a_demand_leads_to_another_if_nobody_passes_it_alone(
     assert implies(now, before) == (not alone)
 
 
+@effort(few=100, many=5_000)
 @given(demand=DEMANDS)
 def test_a_stored_demand_is_read_as_it_was(demand: Demand) -> None:
     """The file of ``--json`` loses nothing."""
