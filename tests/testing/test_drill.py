@@ -12,8 +12,9 @@ from django_identity.gates import site_map
 from django_identity.policy import IdentityPolicy
 from django_identity.testing.drill import findings
 from django_identity.testing.drill.doors import doors_of, outcome_of
+from django_identity.testing.drill.person import Scene
 from django_identity.testing.drill.report import Report
-from django_identity.testing.drill.walk import Scene, Visitor
+from django_identity.testing.drill.walk import Visitor
 from django_identity.testing.sandbox import RunningSandbox
 
 pytestmark = [

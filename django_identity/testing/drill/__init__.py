@@ -14,8 +14,9 @@ from tqdm import tqdm
 from django_identity.gates import site_map
 from django_identity.testing.drill import findings
 from django_identity.testing.drill.doors import PARAMETERS, doors_of
+from django_identity.testing.drill.person import NotTried, Scene, StepFailed
 from django_identity.testing.drill.report import Report
-from django_identity.testing.drill.walk import NotTried, Scene, StepFailed, Visitor
+from django_identity.testing.drill.walk import Visitor
 from django_identity.testing.drill.world import Refused, own_world
 
 __all__ = ["Refused", "Report", "drill"]

@@ -1,9 +1,7 @@
-"""The steps of a person: what happens before each, and what the person has lost by then."""
+"""The steps of a person: what happens before each, and what they have lost by then."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 from unittest.mock import Mock
@@ -20,7 +18,6 @@ from django_identity.gates import closed_to
 from django_identity.lifecycle import audit, upkeep
 from django_identity.models import (
     ErasureReceipt,
-    LinkedIdentity,
     StoredClaim,
     TokenGrant,
 )
@@ -34,37 +31,24 @@ from django_identity.testing.drill.doors import (
     new_browser,
     outcome_of,
 )
-from django_identity.testing.drill.report import (
-    NOBODY_CAN_TELL,
-    RIGHT,
-    WRONG,
-    Report,
+from django_identity.testing.drill.person import (
+    REJECTED,
+    NotTried,
+    Person,
+    StepFailed,
 )
+from django_identity.testing.drill.report import NOBODY_CAN_TELL, RIGHT, WRONG
 from django_identity.testing.erased import known_of
-from django_identity.testing.events import deliver_event
-from django_identity.testing.sandbox import RunningSandbox, SandboxError
+from django_identity.testing.sandbox import SandboxError
 from django_identity.views.pages import address_of
 
-NO_ACCOUNT = "user_fields_refused"
 LONG_AGO = timedelta(days=4000)
-# Test numbers of the service.
-VERIFIED = "22222222222"
-REJECTED = "11111111111"
-GIVES = (EventType.KYC_VERIFIED, EventType.CLAIM_ISSUED, EventType.CONSENT_GRANTED)
 #: Steps at which nobody is signed in.
 SIGNED_OUT = ("nobody", "ended", "erased")
 # The kinds of requirements that are not met at a step.
 PROOFS = (RequiredClaim, RequiredLevel)
 NOTHING = ()
 EVERYTHING = object
-
-
-class StepFailed(Exception):
-    """The site refused a sign-in, or could not complete it. The message says why."""
-
-
-class NotTried(Exception):
-    """The site has no such step for this person. The message says why."""
 
 
 class Step(NamedTuple):
@@ -74,41 +58,8 @@ class Step(NamedTuple):
     lost: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What all people share. ``open_pages``: paths of pages without a gate."""
-
-    sandbox: RunningSandbox
-    doors: Sequence[Door]
-    open_pages: Sequence[str]
-    report: Report
-
-    @property
-    def claims(self) -> list[RequiredClaim]:
-        """What the doors ask for, but for levels, scopes and sign-ins."""
-        claims: list[RequiredClaim] = []
-        for door in self.doors:
-            for required in door.requirements:
-                if isinstance(required, RequiredClaim):
-                    claims.append(required)
-        return claims
-
-
-class Visitor:
-    """Somebody with an account at the sandbox, and a browser. ``account``: of ``create_person``."""
-
-    def __init__(self, scene: Scene, **account: Any) -> None:
-        self.scene = scene
-        self.report = scene.report
-        self.account = account
-        self.person = scene.sandbox.create_person(verified=False, **account)
-        self.identities = LinkedIdentity.objects.filter(subject=self.person.user_id)
-        self.browser = new_browser()
-
-    @property
-    def user(self) -> Any:
-        """Their account, read anew."""
-        return database.all_users().get(pk=self.identities.latest("pk").user_id)
+class Visitor(Person):
+    """Goes through the steps, and tries all doors at each of them."""
 
     # The steps
 
@@ -241,59 +192,6 @@ class Visitor:
             self.report.find(
                 "an identity that was disconnected signs in to the account again"
             )
-
-    # What the person does
-
-    def sign_in(self) -> None:
-        """Sign in under every application."""
-        for application in conf.applications():
-            try:
-                leaving = pages.begin(self.browser, application)
-            except KeyError:
-                raise StepFailed(
-                    "the login page does not lead to the service"
-                ) from None
-            returning = self.scene.sandbox.approve(leaving, self.person)
-            arrived = pages.come_back(self.browser, returning)
-            if arrived.status_code != 302:
-                trouble = findings.trouble_in(arrived)
-                failure = f"the sign-in fails, {trouble}"
-                # Where addresses are the names of accounts, nobody signs up without one.
-                if trouble == NO_ACCOUNT and not self.account["shows_email"]:
-                    raise NotTried(failure)
-                raise StepFailed(failure)
-
-    def try_number(self, number: str) -> None:
-        path = f"users/{self.person.user_id}/verify"
-        self.scene.sandbox.control("POST", path, bvn=number)
-
-    def hear(self, event_type: EventType, **data: Any) -> None:
-        """Let the site get a signed event about the person."""
-        for application in conf.applications():
-            alias = application.alias
-            deliver_event(event_type, self.person, application=alias, **data)
-
-    def prove(self) -> None:
-        self.try_number(VERIFIED)
-        self.sign_in()
-        for event_type in GIVES:
-            self.hear(
-                event_type,
-                status="verified",
-                kyc_level="level_2",
-                provider="Drill",
-            )
-
-    def links(self) -> set[str]:
-        """The addresses to which the open pages link for this person."""
-        found: set[str] = set()
-        for page in self.scene.open_pages:
-            # A GET of another one may do something, such as sign out.
-            shown_to_all = new_browser().get(page, secure=True)
-            if shown_to_all.status_code == 200:
-                shown = self.browser.get(page, secure=True)
-                found.update(re.findall(r'href="(/[^"#?]*)', shown.content.decode()))
-        return found
 
     # At the doors
 
