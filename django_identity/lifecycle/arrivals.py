@@ -11,7 +11,7 @@ from django.utils import timezone
 from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
 from django_identity.exceptions import MalformedAnswer
-from django_identity.lifecycle import claims, kyc, notices, refetch, tokens, withdrawal
+from django_identity.lifecycle import claims, due, kyc, notices, tokens, withdrawal
 from django_identity.models import (
     Consent,
     LinkedIdentity,
@@ -103,7 +103,7 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
     identity.connect_person = notices.masked(request.profile)
     known_at = identity.kyc_said_at
     if request.kyc is not None and (known_at is None or known_at <= request.said_at):
-        identity.set_columns(kyc.columns_of(request.kyc, said_at=request.said_at))
+        identity.set_columns(kyc.level_columns(request.kyc, said_at=request.said_at))
 
 
 def _take_sign_in(
@@ -119,7 +119,7 @@ def _take_sign_in(
         "scopes": list(request.scopes),
     }
     if request.kyc is not None:
-        columns |= kyc.columns_of(request.kyc, said_at=request.said_at)
+        columns |= kyc.level_columns(request.kyc, said_at=request.said_at)
 
     taken = _take_claims(request, identity)
     columns |= taken.columns
@@ -127,7 +127,7 @@ def _take_sign_in(
     columns["last_error"] = unread or taken.problem
     identity.set_columns(columns)
 
-    identity.refetch_due_at = refetch.next_due(identity, claims_until=taken.until)
+    identity.refetch_due_at = due.after_answers(identity, claims_until=taken.until)
     if unread:
         identity.refetch_due_at = timezone.now()
     tokens.store(identity, answer)
@@ -165,7 +165,7 @@ def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
     rows = claims.write(identity, answer, proof)
     return _Taken(
         rows=rows,
-        columns=newest | claims.columns_of(proof),
+        columns=newest | claims.credential_columns(proof),
         until=claims.lasts_until(proof),
         problem=claims.problem_of(answer, proof, identity),
     )

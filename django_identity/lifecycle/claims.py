@@ -67,7 +67,7 @@ def problem_of(
     return ""
 
 
-def columns_of(proof: VerifiedCredential | None) -> dict[str, Any]:
+def credential_columns(proof: VerifiedCredential | None) -> dict[str, Any]:
     """The columns of the identity. Without a credential the newest one's date of issue stays.
 
     By it an older credential is refused, which could replay a revoked claim.
@@ -147,7 +147,9 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
         # The identity first, as every writer. Its new version also discards a running re-fetch,
         # whose older answer would prove the claims again.
         LinkedIdentity.objects.filter(pk=identity.pk).change()
-        revoked_at = clocks.revoked_now(identity.credential_issued_at)
+        revoked_at = clocks.after_credential(
+            timezone.now(), identity.credential_issued_at
+        )
         StoredClaim.objects.filter(pk__in=ended).update(revoked_at=revoked_at)
     identity.version += 1
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
@@ -165,7 +167,8 @@ def rows_of(
     """
     disclosed = _disclosed(proof, identity)
     mismatched = _mismatched(answer, disclosed)
-    revoked_at = clocks.revoked_now(_issued_at(proof) or identity.credential_issued_at)
+    newest_at = _issued_at(proof) or identity.credential_issued_at
+    revoked_at = clocks.after_credential(timezone.now(), newest_at)
     rows: dict[Key, StoredClaim] = {}
     for listed in (*answer.claims, *_unlisted(answer, disclosed)):
         if not _is_kept(listed.claim_type, identity):

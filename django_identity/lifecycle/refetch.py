@@ -1,35 +1,25 @@
 """One re-fetch: read the level and the claims of a person, verify them, store what is proven.
 
 ``fetch`` is the whole of it, and the functions below it stand in its order. A claim needs a
-credential that proves it; a KYC level comes from the service's own answer. ``next_due`` says when
-the next one is due; after a failure ``upkeep`` does, and after an event ``effects.make_due``.
+credential that proves it; a KYC level comes from the service's own answer. ``due`` says when the
+next one is due.
 """
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, database, exceptions, signals
+from django_identity import database, exceptions, signals
 from django_identity.credentials import VerifiedCredential
-from django_identity.event_types import ABOUT_LEVEL
-from django_identity.lifecycle import claims, key_sets, kyc
-from django_identity.lifecycle.sealing import REFRESH_TOKEN_LIFETIME
+from django_identity.lifecycle import claims, due, key_sets, kyc
 from django_identity.lifecycle.tokens import Reader
-from django_identity.models import LinkedIdentity, WebhookEvent
+from django_identity.models import LinkedIdentity
 from django_identity.service.answers import ClaimsAnswer
 
-LEVEL_CHECKED_EVERY = timedelta(hours=24)
 #: The service takes no calls of upkeep, or rejects the application itself.
 NOT_NOW = (exceptions.RateLimited, exceptions.ClientRejected)
-DUE_AT_SHARE = 0.75
-DUE_SPREAD = 0.10
-# Without claims a re-fetch is due for the level alone, and not before the level is.
-LONGEST_LEVEL_LIFE = LEVEL_CHECKED_EVERY / (DUE_AT_SHARE - DUE_SPREAD)
-# An answer from a cache may expire at once. It must not cause calls without a pause.
-SOONEST = timedelta(minutes=5)
 
 
 class Found(NamedTuple):
@@ -79,7 +69,7 @@ def fetch(identity: LinkedIdentity) -> Fetched:
 
     columns: dict[str, Any] = {}
     if found is not None:
-        columns |= claims.columns_of(found.proof)
+        columns |= claims.credential_columns(found.proof)
     # With a failure the caller notes when the next attempt is due.
     if level.failure is None:
         until = None
@@ -87,9 +77,8 @@ def fetch(identity: LinkedIdentity) -> Fetched:
         if found is not None:
             until = claims.lasts_until(found.proof)
             problem = claims.problem_of(*found, identity)
-        due_at = next_due(identity, claims_until=until)
         columns |= {
-            "refetch_due_at": due_at,
+            "refetch_due_at": due.after_answers(identity, claims_until=until),
             "refetch_failures": 0,
             "refetch_failed_at": None,
             "last_error": problem,
@@ -105,7 +94,7 @@ def _read_level(reader: Reader) -> Level:
     identity = reader.identity
     client = reader.client
     asked_at = timezone.now()
-    if not _is_level_due(reader):
+    if not due.is_level_due(identity):
         return Level({})
 
     try:
@@ -117,20 +106,7 @@ def _read_level(reader: Reader) -> Level:
         if error.endpoint != "kyc" or isinstance(error, NOT_NOW):
             raise
         return Level({}, error)
-    return Level(kyc.columns_of(answer, said_at=asked_at))
-
-
-def _is_level_due(reader: Reader) -> bool:
-    """Whether this re-fetch reads the level: once a day, and after an event that questioned it."""
-    identity = reader.identity
-    if not identity.allows(kyc.SCOPE):
-        return False
-    said_at = identity.kyc_said_at
-    every = min(LEVEL_CHECKED_EVERY, reader.application.kyc_holds / 2)
-    if said_at is None or said_at <= timezone.now() - every:
-        return True
-    since = WebhookEvent.objects.of_subject_since(identity.subject_digest, said_at)
-    return since.filter(event_type__in=ABOUT_LEVEL).exists()
+    return Level(kyc.level_columns(answer, said_at=asked_at))
 
 
 def _read_claims(reader: Reader) -> Found:
@@ -175,32 +151,3 @@ def _store(
     if (identity.kyc_level, identity.kyc_status) != before:
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     return True
-
-
-# When the next re-fetch is due
-
-
-def next_due(identity: LinkedIdentity, *, claims_until: datetime | None) -> datetime:
-    """After about three quarters of what ends first: the claims, the level or the grant.
-
-    ``claims_until``: None if no claims were read.
-    """
-    now = timezone.now()
-    dates = [_due_at(identity, begins=now, ends=now + REFRESH_TOKEN_LIFETIME)]
-    if claims_until is not None:
-        dates.append(_due_at(identity, begins=now, ends=claims_until))
-    if identity.allows(kyc.SCOPE):
-        # With claims, the level is read together with them, if it lasts until then.
-        life = conf.application(identity.application).kyc_holds
-        if claims_until is None:
-            life = min(life, LONGEST_LEVEL_LIFE)
-        said_at = identity.kyc_said_at or now
-        dates.append(_due_at(identity, begins=said_at, ends=said_at + life))
-    return max(min(dates), now + SOONEST)
-
-
-def _due_at(identity: LinkedIdentity, *, begins: datetime, ends: datetime) -> datetime:
-    """After about three quarters of that time, with a fixed offset for each identity."""
-    position = int(identity.subject_digest[:8], 16) / 0xFFFFFFFF
-    share = DUE_AT_SHARE + DUE_SPREAD * (2 * position - 1)
-    return begins + (ends - begins) * share

@@ -36,7 +36,7 @@ def unseal(identity: LinkedIdentity, grant: TokenGrant, column: str) -> Secret:
 
 
 @sensitive_variables()
-def columns_of(
+def token_columns(
     identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
 ) -> dict[str, Any]:
     """The columns that a token answer changes. Without a refresh token the stored one stays."""

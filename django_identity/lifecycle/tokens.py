@@ -191,7 +191,7 @@ class Reader:
             _unchanged(grant).update(lease_until=None, retry_at=retry_at)
             raise
 
-        changed = sealing.columns_of(self.identity, answer, asked_at=asked_at)
+        changed = sealing.token_columns(self.identity, answer, asked_at=asked_at)
         missing = self._later_scopes_not_in(answer)
         if not _replace(grant, changed, identity=self.identity, missing=missing):
             return None
@@ -239,7 +239,7 @@ def store(identity: LinkedIdentity, answer: TokenAnswer) -> None:
         "refresh_token": "",
         "refresh_expires_at": None,
         "scopes": list(identity.scopes),
-        **sealing.columns_of(identity, answer, asked_at=timezone.now()),
+        **sealing.token_columns(identity, answer, asked_at=timezone.now()),
     }
     grants = TokenGrant.objects.filter(identity_id=identity.pk)
     if not grants.update(generation=NEXT, **columns):

@@ -90,7 +90,7 @@ class Issuer:
         proof = key_sets.verify_credential(
             registered, credential, subject=subject, keys=self.keys
         )
-        identity.set_columns(proven.columns_of(proof))
+        identity.set_columns(proven.credential_columns(proof))
         with database.atomic():
             identity.save()
             proven.write(

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from django_identity import background, conf
 from django_identity.conf import Application
-from django_identity.lifecycle import runs
+from django_identity.lifecycle import due, runs
 from django_identity.lifecycle.operators.doctor.finding import (
     Finding,
     fine,
@@ -15,7 +15,7 @@ from django_identity.lifecycle.operators.doctor.finding import (
     warning,
 )
 from django_identity.lifecycle.operators.doctor.service_checks import Why
-from django_identity.lifecycle.upkeep import FAILURES, due
+from django_identity.lifecycle.upkeep import FAILURES
 from django_identity.models import LinkedIdentity, UpkeepRun, WebhookEvent
 from django_identity.models.querysets import number_of
 
@@ -132,7 +132,7 @@ def _late_events(site: Application) -> Iterator[Finding]:
 
 
 def _late_rows(site: Application) -> int:
-    return number_of(due(site).filter(refetch_due_at__lte=_late()))
+    return number_of(due.rows_of(site).filter(refetch_due_at__lte=_late()))
 
 
 def _late_event_count(site: Application) -> int:
