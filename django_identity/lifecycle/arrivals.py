@@ -11,7 +11,15 @@ from django.utils import timezone
 from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
 from django_identity.exceptions import MalformedAnswer
-from django_identity.lifecycle import claims, due, kyc, notices, tokens, withdrawal
+from django_identity.lifecycle import (
+    claims,
+    due,
+    kyc,
+    notices,
+    scopes,
+    tokens,
+    withdrawal,
+)
 from django_identity.models import (
     Consent,
     LinkedIdentity,
@@ -91,14 +99,10 @@ def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> 
 
 
 def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
-    """A code adds its scopes, and its level if it is the newest statement.
-
-    But no scope of ``LATER_SCOPES``: the code may be another person's, and the account's owner has
-    not allowed this site to read it.
-    """
-    later = request.application.later_scopes
-    brought = [scope for scope in request.scopes if scope not in later]
-    identity.scopes = list(dict.fromkeys([*identity.scopes, *brought]))
+    """A code adds its scopes, and its level if it is the newest statement."""
+    identity.scopes = scopes.with_code(
+        identity, request.scopes, application=request.application
+    )
     identity.connect_issued_at = request.said_at
     identity.connect_person = notices.masked(request.profile)
     known_at = identity.kyc_said_at

@@ -8,7 +8,7 @@ identity is linked to their account. So a code can do little, and this is all:
 - it links only what was never linked here (``decisions.DECISIONS``);
 - staff cannot use it, unless the policy says otherwise (``policy.may_link``);
 - it brings a level for 30 days (``kyc.HELD_BY_CODE``), and no claims;
-- it gives no scope of ``LATER_SCOPES`` (``arrivals.store``), and writes no field of the account
+- it gives no scope of ``LATER_SCOPES`` (``scopes.with_code``), and writes no field of the account
   (``linking``);
 - the end of its consent deletes the link (``withdrawal.revoke``);
 - it has no say about the account's erasure (``votes.aliases_of``, ``withdrawal.request_erasure``);

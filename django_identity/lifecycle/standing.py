@@ -81,7 +81,7 @@ class Standing:
             case RequiredLevel():
                 return self.level_shortfall(requirement.level)
             case RequiredScope():
-                if requirement.scope in self.identity.scopes:
+                if self.identity.allows(requirement.scope):
                     return None
                 return Shortfall(Reason.SCOPE_NOT_GIVEN)
             case RecentSignIn():

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
 from django_identity.conf import Application
-from django_identity.lifecycle import sealing, sessions
+from django_identity.lifecycle import scopes, sealing, sessions
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.withdrawal import NO_LEVEL
 from django_identity.logs import LogEvent, log
@@ -192,7 +192,7 @@ class Reader:
             raise
 
         changed = sealing.token_columns(self.identity, answer, asked_at=asked_at)
-        missing = self._later_scopes_not_in(answer)
+        missing = scopes.lost_by(answer, application=self.application)
         if not _replace(grant, changed, identity=self.identity, missing=missing):
             return None
         grant.generation += 1
@@ -207,12 +207,6 @@ class Reader:
                 "a token of another subject", endpoint="token"
             )
         return answer
-
-    def _later_scopes_not_in(self, answer: TokenAnswer) -> set[str]:
-        """What only a gate asks for, and the new tokens lack (RFC 6749 §6)."""
-        if answer.scopes is None:
-            return set()
-        return {*self.application.later_scopes} - {*answer.scopes}
 
 
 def access_token_for(
