@@ -156,23 +156,23 @@ class Application:
 
 
 RULES: Mapping[str, Rule] = {
-    each.name.upper(): each.metadata["rule"]
-    for each in fields(Application)
-    if each.metadata
+    attribute.name.upper(): attribute.metadata["rule"]
+    for attribute in fields(Application)
+    if attribute.metadata
 }
 
 
-def parse(alias: str, given: Mapping[str, Any]) -> Application:
+def parse(alias: str, settings: Mapping[str, Any]) -> Application:
     """The application of these settings. Raises ``KeyError`` or ``ValueError``."""
-    parsed = {name.lower(): _value(name, given) for name in RULES}
+    parsed = {name.lower(): _value(name, settings) for name in RULES}
     parsed["api_origin"] = parsed["api_origin"] or origin_of(parsed["base_url"])
     return Application(alias=alias, **parsed)
 
 
-def _value(name: str, given: Mapping[str, Any]) -> Any:
+def _value(name: str, settings: Mapping[str, Any]) -> Any:
     """The parsed value of one key. ``KeyError``: it is missing. ``ValueError``: it is invalid."""
     rule = RULES[name]
-    value = given.get(name, rule.default)
+    value = settings.get(name, rule.default)
     if value is REQUIRED:
         raise KeyError(name)
     if value is None and rule.default is None:
@@ -180,26 +180,26 @@ def _value(name: str, given: Mapping[str, Any]) -> Any:
     return rule.parse(value)
 
 
-def alias_problems(alias: str, given: object) -> Iterator[Problem]:
+def alias_problems(alias: str, settings: object) -> Iterator[Problem]:
     """All mistakes in the settings of one application: of its keys, else of their values."""
     where = f"{SETTING}[{alias!r}]"
-    if not isinstance(given, Mapping):
+    if not isinstance(settings, Mapping):
         yield Problem(
             "E001", f"{where} must be a dict.", "See the settings in the documentation."
         )
         return
-    for name in given.keys() - RULES.keys():
+    for name in settings.keys() - RULES.keys():
         yield Problem(
             "E002", f"{where} has an unknown key {name!r}.", "Check the spelling."
         )
-    wrong = tuple(_key_problems(where, given))
-    yield from wrong or _value_problems(where, parse(alias, given))
+    wrong = tuple(_key_problems(where, settings))
+    yield from wrong or _value_problems(where, parse(alias, settings))
 
 
-def _key_problems(where: str, given: Mapping[str, Any]) -> Iterator[Problem]:
+def _key_problems(where: str, settings: Mapping[str, Any]) -> Iterator[Problem]:
     for name, rule in RULES.items():
         try:
-            _value(name, given)
+            _value(name, settings)
         except KeyError:
             yield Problem("E003", f"{where} lacks {name}.", f"Set it to {rule.wanted}.")
         except ValueError:

@@ -108,8 +108,8 @@ def sign_up(
 def _created(fields: dict[str, Any]) -> AbstractBaseUser:
     """A user of the site's own ``create_user``, without a password."""
     create_user = _manager().create_user
-    given = {**dict.fromkeys(_demanded_by(create_user), ""), **_validated(fields)}
-    created: AbstractBaseUser = create_user(**given, password=None)
+    arguments = dict.fromkeys(_demanded_by(create_user), "") | _validated(fields)
+    created: AbstractBaseUser = create_user(**arguments, password=None)
     if created.has_usable_password():
         created.set_unusable_password()
         created.save()

@@ -243,7 +243,9 @@ def standings_of(
             of_application[key] = identity
 
     granted = [
-        each.pk for each in of_application.values() if each.consent == Consent.GRANTED
+        identity.pk
+        for identity in of_application.values()
+        if identity.consent == Consent.GRANTED
     ]
     claims: dict[int, list[StoredClaim]] = defaultdict(list)
     for row in StoredClaim.objects.filter(identity_id__in=granted):
