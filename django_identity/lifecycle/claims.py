@@ -98,26 +98,28 @@ def write(
     ignore case.
     """
     wanted = rows_of(identity, answer, proof)
-    stored = {
-        _key(row): row for row in StoredClaim.objects.filter(identity_id=identity.pk)
-    }
+    rows = list(wanted.values())
     issued_at = _issued_at(proof)
-    for key in stored.keys() & wanted.keys():
-        row = wanted[key]
-        row.pk = stored[key].pk
-        row.revoked_at = _revoked_at(stored[key], row, issued_at)
+    stored = list(StoredClaim.objects.filter(identity_id=identity.pk))
+    gone: list[int] = []
+    for before in stored:
+        row = wanted.get(_key(before))
+        if row is None:
+            gone.append(before.pk)
+            continue
+        row.pk = before.pk
+        row.revoked_at = _revoked_at(before, row, issued_at)
 
-    gone = [stored[key].pk for key in stored.keys() - wanted.keys()]
     if gone:
         StoredClaim.objects.filter(pk__in=gone).delete()
-    _update([row for row in wanted.values() if row.pk])
-    new = [row for row in wanted.values() if not row.pk]
+    _update([row for row in rows if row.pk])
+    new = [row for row in rows if not row.pk]
     # Nobody else writes beside the lock. What conflicts differs by a collation only.
     StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
 
-    if set(map(_content, stored.values())) != set(map(_content, wanted.values())):
+    if {*map(_content, stored)} != {*map(_content, rows)}:
         signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
-    return list(wanted.values())
+    return rows
 
 
 def _update(rows: list[StoredClaim]) -> None:
@@ -241,13 +243,13 @@ def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
 
 def _mismatched(answer: ClaimsAnswer, disclosed: Mapping[str, Any]) -> set[str]:
     """Disclosed claims that the answer lists as valid, but by none of the named provider."""
+    valid = {listed.claim_type for listed in answer.claims if not listed.revoked}
+    # A list: what the credential names as a provider may be anything, and not hashable.
+    listed_keys: list[tuple[str, object]] = [*map(_key, answer.claims)]
     found = set()
-    for name, value in disclosed.items():
-        named = _provider_in(value)
-        entries = [listed for listed in answer.claims if listed.claim_type == name]
-        is_valid = any(not listed.revoked for listed in entries)
-        is_named = any(listed.provider == named for listed in entries)
-        if named is not None and is_valid and not is_named:
+    for name in valid.intersection(disclosed):
+        named = _provider_in(disclosed[name])
+        if named is not None and (name, named) not in listed_keys:
             found.add(name)
     return found
 

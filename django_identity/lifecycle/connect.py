@@ -143,14 +143,20 @@ def _linked_before(
     entered: ConnectRedemption, user: AbstractBaseUser
 ) -> LinkedIdentity:
     """What the code linked, only for the same user: a code does not prove who has it."""
-    first = ConnectRedemption.objects.filter(code_digest=entered.code_digest).first()
-    if first is None or (first.user_id == user.pk and not first.outcome):
+    redemptions = ConnectRedemption.objects.filter(code_digest=entered.code_digest)
+    first = redemptions.first()
+    if first is None:
         raise exceptions.FlowError(code="connect_code_in_use")
-    identity = identity_of(user, application=conf.application(entered.application))
-    is_theirs = first.user_id == user.pk and first.outcome == COMPLETED
-    if not is_theirs or identity is None or identity.consent != Consent.GRANTED:
-        raise exceptions.FlowError(code="connect_code_used")
-    return identity
+    is_theirs = first.user_id == user.pk
+    if is_theirs and not first.outcome:
+        raise exceptions.FlowError(code="connect_code_in_use")
+
+    if is_theirs and first.outcome == COMPLETED:
+        application = conf.application(entered.application)
+        identity = identity_of(user, application=application)
+        if identity is not None and identity.consent == Consent.GRANTED:
+            return identity
+    raise exceptions.FlowError(code="connect_code_used")
 
 
 @sensitive_variables()

@@ -11,7 +11,6 @@ may have taken the token nevertheless.
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -20,7 +19,6 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
-from django_identity.conf import Application
 from django_identity.lifecycle import scopes, sealing, sessions
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.withdrawal import NO_LEVEL
@@ -52,25 +50,23 @@ NEXT = F("generation") + 1
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
 class Reader:
     """Reads from the service with the person's access token, refreshed once if it is refused.
 
     ``rejected``: a token that the service refused before its expiry, so it is not used again.
-    ``_refreshed_grant``: the grant, if this reader has refreshed its tokens.
     """
 
-    identity: LinkedIdentity
-    rejected: Secret | None = None
-    application: Application = field(init=False)
-    client: ServiceClient = field(init=False)
-    _token: Secret | None = field(default=None, init=False)
-    _refreshed_grant: TokenGrant | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        self.application = conf.application(self.identity.application)
+    def __init__(
+        self, identity: LinkedIdentity, rejected: Secret | None = None
+    ) -> None:
+        self.identity = identity
+        self.rejected = rejected
+        self.application = conf.application(identity.application)
         self.client = ServiceClient(self.application)
-        if self.application.environment != self.identity.environment:
+        self._token: Secret | None = None
+        # The grant, if this reader has refreshed its tokens.
+        self._refreshed_grant: TokenGrant | None = None
+        if self.application.environment != identity.environment:
             raise exceptions.ConfigurationError(
                 "The identity is of the other environment."
             )

@@ -289,19 +289,21 @@ def purge() -> None:
     alias that is not set up any more are kept as long as the default application's.
     """
     now = timezone.now()
-    sites = {site.alias: site for site in conf.applications()}
-    strays = WebhookEvent.objects.exclude(application__in=sites)
-    kept = [(WebhookEvent.objects.filter(application=alias), alias) for alias in sites]
-    for events, alias in (*kept, (strays, conf.DEFAULT_ALIAS)):
-        oldest = now - timedelta(days=sites[alias].event_days)
-        old = events.filter(received_at__lt=oldest)
-        _delete(old.order_by("received_at"))
-    for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
-        _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
-    for site in sites.values():
+    for site in conf.applications():
+        _purge_events(WebhookEvent.objects.filter(application=site.alias), site)
         if site.keep_claims is not None and runs.begin_dropping(site):
             stored = StoredClaim.objects.filter(identity__application=site.alias)
             _delete(stored.exclude(claim_type__in=site.keep_claims))
+    strays = WebhookEvent.objects.exclude(application__in=conf.aliases())
+    _purge_events(strays, conf.application())
+    for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
+        _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
+
+
+def _purge_events(events: QuerySet[WebhookEvent], site: Application) -> None:
+    oldest = timezone.now() - timedelta(days=site.event_days)
+    old = events.filter(received_at__lt=oldest)
+    _delete(old.order_by("received_at"))
 
 
 def _delete(rows: QuerySet[Any]) -> None:

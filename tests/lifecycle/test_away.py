@@ -62,7 +62,7 @@ def test_odd_persons_stop_nobody_else(
     """Three of sixty for whom the service fails, or one whose re-fetch kills the worker: all
     others are served within the hour (but for one run in two hundred).
     """
-    monkeypatch.setattr(upkeep, "random", random.Random(1))
+    monkeypatch.setattr(due, "random", random.Random(1))
     for number in range(60):
         make_due(number, ago=timedelta(hours=1, seconds=-number))
     odd_ones = range(3) if odd == "fails" else range(1)
