@@ -280,7 +280,7 @@ def corrupt(*identities: LinkedIdentity) -> None:
 
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are taken in the order of their due dates, and not by chance."""
-    monkeypatch.setattr(upkeep.random, "shuffle", lambda rows: None)
+    monkeypatch.setattr(due.random, "shuffle", lambda rows: None)
 
 
 def test_one_corrupt_row_stops_nobody_else(
@@ -298,7 +298,7 @@ def test_one_corrupt_row_stops_nobody_else(
     make_due(5, ago=timedelta(minutes=1))
     assert all_refetched() == [unreadable]
     identity_clock.advance(minutes=5)
-    monkeypatch.setattr(upkeep.random, "shuffle", list.reverse)
+    monkeypatch.setattr(due.random, "shuffle", list.reverse)
     assert all_refetched() == [stored, unreadable]
 
 
@@ -418,7 +418,7 @@ def test_messages_name_the_application_and_no_person(
 ) -> None:
     """One for each 20 due rows, so that the messages of a minute suffice for many threads."""
     assert due.ROWS_AT_ONCE == 20
-    monkeypatch.setattr(upkeep, "ROWS_AT_ONCE", 4)
+    monkeypatch.setattr(due, "ROWS_AT_ONCE", 4)
     for n in range(9):
         make_due(n)
     upkeep.run_with_workers()
