@@ -1,6 +1,5 @@
 """What a sign-in or a Connect code brought about a person, and how an identity takes it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -27,6 +26,7 @@ from django_identity.models import (
     Purpose,
     StoredClaim,
 )
+from django_identity.models.choices import Columns
 from django_identity.service.answers import (
     ClaimsAnswer,
     KycStatus,
@@ -146,7 +146,7 @@ class _Taken:
     """
 
     rows: list[StoredClaim] | None
-    columns: Mapping[str, Any] = field(default_factory=dict)
+    columns: Columns = field(default_factory=dict)
     until: datetime | None = None
     unread: str = ""
     problem: str = ""

@@ -10,7 +10,7 @@ revocation (``_revoked_at``), and of an answer that fails any check only revocat
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,6 +25,7 @@ from django_identity.models.choices import NEVER
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
 from django_identity.service.members import LONGEST_NAME, without_controls
 from django_identity.service.moments import NotAMoment, bounded, parse_moment
+from django_identity.strict_json import JSONObject
 
 # The specification's limit. Whatever the credential says, it counts no longer.
 CREDENTIAL_LIFETIME = timedelta(hours=24)
@@ -214,7 +215,7 @@ def _proves(value: object, listed: ListedClaim) -> bool:
 
 def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
     """Proven claims are valid until the credential's end at the latest."""
-    members: Mapping[str, Any] = {}
+    members: JSONObject = {}
     if isinstance(value, dict):
         members = value
     row.value = value
@@ -225,7 +226,7 @@ def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
 
 def _disclosed(
     proof: VerifiedCredential | None, identity: LinkedIdentity
-) -> dict[str, Any]:
+) -> JSONObject:
     """The claims of the credential that can be stored, and that ``KEEP_CLAIMS`` does not drop."""
     if proof is None:
         return {}
@@ -241,7 +242,7 @@ def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
     return kept is None or claim_type in kept
 
 
-def _mismatched(answer: ClaimsAnswer, disclosed: Mapping[str, Any]) -> set[str]:
+def _mismatched(answer: ClaimsAnswer, disclosed: JSONObject) -> set[str]:
     """Disclosed claims that the answer lists as valid, but by none of the named provider."""
     valid = {listed.claim_type for listed in answer.claims if not listed.revoked}
     # A list: what the credential names as a provider may be anything, and not hashable.
@@ -254,9 +255,7 @@ def _mismatched(answer: ClaimsAnswer, disclosed: Mapping[str, Any]) -> set[str]:
     return found
 
 
-def _unlisted(
-    answer: ClaimsAnswer, disclosed: Mapping[str, Any]
-) -> Iterator[ListedClaim]:
+def _unlisted(answer: ClaimsAnswer, disclosed: JSONObject) -> Iterator[ListedClaim]:
     """What the credential discloses beyond the list."""
     for name in disclosed.keys() - {listed.claim_type for listed in answer.claims}:
         named = str(_provider_in(disclosed[name]) or "")

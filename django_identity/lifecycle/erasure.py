@@ -32,11 +32,11 @@ from django_identity.models import (
     RevokedBy,
     digest,
 )
-from django_identity.models.choices import ERROR_LENGTH
+from django_identity.models.choices import ERROR_LENGTH, Columns
 from django_identity.policy import IdentityPolicy
 
 #: The columns of a receipt that is done.
-POINTS_AT_NOBODY: Mapping[str, Any] = {
+POINTS_AT_NOBODY: Columns = {
     "identity_id": None,
     "user_id": None,
     "next_attempt_at": None,

@@ -5,10 +5,10 @@ KYC claim (``effects``), of the grant (``tokens.end_grant``) or of the consent (
 """
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from django_identity import conf
 from django_identity.models import LinkedIdentity
+from django_identity.models.choices import Columns
 from django_identity.service.answers import KycStatus
 
 #: The scope of a sign-in, with which upkeep re-reads the level.
@@ -31,7 +31,7 @@ def holds_until(identity: LinkedIdentity) -> datetime | None:
     return identity.kyc_said_at + conf.application(identity.application).kyc_holds
 
 
-def level_columns(stated: KycStatus, *, said_at: datetime) -> dict[str, Any]:
+def level_columns(stated: KycStatus, *, said_at: datetime) -> Columns:
     """The columns that a level changes. ``said_at``: when the service stated it, or was asked."""
     return {
         "kyc_level": stated.kyc_level,

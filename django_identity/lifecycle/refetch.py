@@ -5,7 +5,6 @@ credential that proves it; a KYC level comes from the service's own answer. ``du
 next one is due.
 """
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from django.utils import timezone
@@ -16,6 +15,7 @@ from django_identity.credentials import VerifiedCredential
 from django_identity.lifecycle import claims, due, key_sets, kyc
 from django_identity.lifecycle.tokens import Reader
 from django_identity.models import LinkedIdentity
+from django_identity.models.choices import Columns
 from django_identity.service.answers import ClaimsAnswer
 
 #: The service takes no calls of upkeep, or rejects the application itself.
@@ -32,7 +32,7 @@ class Found(NamedTuple):
 class Level(NamedTuple):
     """The columns of the level, none if it was not due, and why it could not be read."""
 
-    columns: Mapping[str, Any]
+    columns: Columns
     failure: exceptions.ServiceError | None = None
 
 
@@ -135,9 +135,7 @@ def _read_claims(reader: Reader) -> Found:
 # Store: the row of the identity, then its claims
 
 
-def _store(
-    identity: LinkedIdentity, columns: Mapping[str, Any], found: Found | None
-) -> bool:
+def _store(identity: LinkedIdentity, columns: Columns, found: Found | None) -> bool:
     """Write all, or nothing if somebody has changed the row since it was read."""
     before = (identity.kyc_level, identity.kyc_status)
     with database.atomic():

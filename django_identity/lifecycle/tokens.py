@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db import InterfaceError, InternalError, OperationalError
 from django.db.models import F, Q, QuerySet
@@ -24,6 +24,7 @@ from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.withdrawal import NO_LEVEL
 from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models.choices import Columns
 from django_identity.models.querysets import disabled_account
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
@@ -247,7 +248,7 @@ def lease(grant: TokenGrant) -> bool:
 
 def _replace(
     grant: TokenGrant,
-    changed: dict[str, Any],
+    changed: Columns,
     *,
     identity: LinkedIdentity,
     missing: set[str],
@@ -274,7 +275,7 @@ def _replace(
 
 def _replace_with_less(
     grant: TokenGrant,
-    changed: dict[str, Any],
+    changed: Columns,
     identity: LinkedIdentity,
     missing: set[str],
 ) -> bool:

@@ -1,6 +1,6 @@
 """Whether upkeep runs, and why its work is late all the same."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.utils import timezone
@@ -9,6 +9,7 @@ from django_identity import background, conf
 from django_identity.conf import Application
 from django_identity.lifecycle import due, runs
 from django_identity.lifecycle.operators.doctor.finding import (
+    Diagnosis,
     Finding,
     fine,
     problem,
@@ -53,7 +54,7 @@ TOO_SLOW = (
 )
 
 
-def check_upkeep() -> Iterator[Finding]:
+def check_upkeep() -> Diagnosis:
     """Of each application: its newest run, and what is late."""
     newest = [(site, runs.run_of(site)) for site in conf.applications()]
     if not background.has_broker():
@@ -124,7 +125,7 @@ def _why_late(site: Application, run: UpkeepRun) -> Why:
     return Why(cause, remedy.format(site.refetches_per_minute))
 
 
-def _late_events(site: Application) -> Iterator[Finding]:
+def _late_events(site: Application) -> Diagnosis:
     events = _late_event_count(site)
     if events:
         message = f"{site.alias}: {events} event(s) wait for their handlers for over 15 minutes"
