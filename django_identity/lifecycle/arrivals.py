@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from django.utils import timezone
 
 from django_identity.conf import Application
-from django_identity.credentials import VerifiedCredential
 from django_identity.exceptions import MalformedAnswer
 from django_identity.lifecycle import (
     claims,
@@ -19,6 +18,7 @@ from django_identity.lifecycle import (
     tokens,
     withdrawal,
 )
+from django_identity.lifecycle.claims import VerifiedAnswer
 from django_identity.models import (
     Consent,
     LinkedIdentity,
@@ -28,7 +28,6 @@ from django_identity.models import (
 )
 from django_identity.models.choices import Columns
 from django_identity.service.answers import (
-    ClaimsAnswer,
     KycStatus,
     Profile,
     TokenAnswer,
@@ -64,8 +63,7 @@ class LinkRequest:
     profile: Profile
     kyc: KycStatus | None
     tokens: TokenAnswer | None = None
-    claims: ClaimsAnswer | None = None
-    proof: VerifiedCredential | None = None
+    claims: VerifiedAnswer | None = None
     unread: str = ""
 
 
@@ -153,23 +151,22 @@ class _Taken:
 
 
 def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
-    answer = request.claims
-    proof = request.proof
+    verified = request.claims
     newest = {"credential_issued_at": identity.credential_issued_at}
-    if answer is None:
+    if verified is None:
         withdrawal.take_claims_back(identity)
         return _Taken(rows=[])
 
-    if not claims.is_usable(answer, proof, identity):
+    if not claims.is_usable(verified, identity):
         # The person has just consented to the claims that are stored, and they are proven still.
-        claims.revoke_listed(identity, answer)
+        claims.revoke_listed(identity, verified.answer)
         stored = {"credential_expires_at": identity.credential_expires_at}
         return _Taken(rows=None, columns=newest | stored, unread=MalformedAnswer.code)
 
-    rows = claims.write(identity, answer, proof)
+    rows = claims.write(identity, verified)
     return _Taken(
         rows=rows,
-        columns=newest | claims.credential_columns(proof),
-        until=claims.lasts_until(proof),
-        problem=claims.problem_of(answer, proof, identity),
+        columns=newest | claims.credential_columns(verified.proof),
+        until=claims.lasts_until(verified.proof),
+        problem=claims.problem_of(verified, identity),
     )

@@ -12,7 +12,7 @@ revocation (``_revoked_at``), and of an answer that fails any check only revocat
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 
@@ -38,32 +38,37 @@ WRITTEN = (*NO_VALUE, "revoked_at")
 
 Key = tuple[str, str]
 
+
+class VerifiedAnswer(NamedTuple):
+    """A claims answer, and its verified credential: None if the answer has none."""
+
+    answer: ClaimsAnswer
+    proof: VerifiedCredential | None
+
+
 # What an answer may change
 
 
-def is_usable(
-    answer: ClaimsAnswer, proof: VerifiedCredential | None, identity: LinkedIdentity
-) -> bool:
+def is_usable(verified: VerifiedAnswer, identity: LinkedIdentity) -> bool:
     """Whether the answer may replace the stored claims.
 
     Without a credential it can list no valid claim, and a credential that is older than the stored
     one could replay a claim that was revoked since. An unusable answer may only revoke: see
     ``revoke_listed``.
     """
-    if proof is None:
-        return all(listed.revoked for listed in answer.claims)
-    issued_at = _issued_at(proof)
+    if verified.proof is None:
+        return all(listed.revoked for listed in verified.answer.claims)
+    issued_at = _issued_at(verified.proof)
     newest_at = identity.credential_issued_at
     if issued_at is None or newest_at is None:
         return True
     return issued_at >= newest_at
 
 
-def problem_of(
-    answer: ClaimsAnswer, proof: VerifiedCredential | None, identity: LinkedIdentity
-) -> str:
+def problem_of(verified: VerifiedAnswer, identity: LinkedIdentity) -> str:
     """The code of what keeps a disclosed claim from being proven, or an empty text."""
-    if _mismatched(answer, _disclosed(proof, identity)):
+    disclosed = _disclosed(verified.proof, identity)
+    if _mismatched(verified.answer, disclosed):
         return PROVIDER_MISMATCH
     return ""
 
@@ -89,18 +94,16 @@ def lasts_until(proof: VerifiedCredential | None) -> datetime:
     return _ends_at(proof)
 
 
-def write(
-    identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None
-) -> list[StoredClaim]:
+def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClaim]:
     """Replace the stored claims by the answer's, and announce it if their content has changed.
 
     Returns what is stored then. The caller has written or locked the row of the identity in this
     transaction, as every writer does first. Keys are compared in Python, because collations may
     ignore case.
     """
-    wanted = rows_of(identity, answer, proof)
+    wanted = rows_of(identity, verified)
     rows = list(wanted.values())
-    issued_at = _issued_at(proof)
+    issued_at = _issued_at(verified.proof)
     stored = list(StoredClaim.objects.filter(identity_id=identity.pk))
     gone: list[int] = []
     for before in stored:
@@ -162,12 +165,14 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
 
 
 def rows_of(
-    identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None
+    identity: LinkedIdentity, verified: VerifiedAnswer
 ) -> dict[Key, StoredClaim]:
     """One row for each listed claim, and one for each proven claim that is not listed.
 
     A claim that is listed twice is revoked if one of the two entries is revoked.
     """
+    answer = verified.answer
+    proof = verified.proof
     disclosed = _disclosed(proof, identity)
     mismatched = _mismatched(answer, disclosed)
     newest_at = _issued_at(proof) or identity.credential_issued_at

@@ -12,9 +12,10 @@ from django.utils import timezone
 
 from django_identity import exceptions, vault
 from django_identity.conf import Application
-from django_identity.credentials import RejectionReason, VerifiedCredential
+from django_identity.credentials import RejectionReason
 from django_identity.lifecycle import claims, key_sets, kyc, scopes
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
+from django_identity.lifecycle.claims import VerifiedAnswer
 from django_identity.models import AuthorizationRequest
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
@@ -60,7 +61,6 @@ def learn(
         kyc=person.kyc,
         tokens=answer,
         claims=person.claims,
-        proof=person.proof,
         unread=person.unread,
     )
 
@@ -72,8 +72,8 @@ class _Person:
     subject: str
     profile: Profile
     kyc: KycStatus | None
-    claims: ClaimsAnswer | None
-    proof: VerifiedCredential | None = None
+    listed: ClaimsAnswer | None
+    claims: VerifiedAnswer | None = None
     unread: str = ""
 
 
@@ -118,14 +118,13 @@ def _read_rest(
         person.unread = error.code
     try:
         if claims.SCOPE in allowed:
-            if person.claims is None:
-                person.claims = client.claims(subject, access_token=token)
-            person.proof = key_sets.verify_answer(
-                application, person.claims, subject=subject
-            )
+            listed = person.listed
+            if listed is None:
+                listed = client.claims(subject, access_token=token)
+            proof = key_sets.verify_answer(application, listed, subject=subject)
+            person.claims = VerifiedAnswer(listed, proof)
     except UNREAD as error:
         _require_about_person(error)
-        person.claims = None
         person.unread = error.code
 
 

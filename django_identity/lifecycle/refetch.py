@@ -11,22 +11,14 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database, exceptions, signals
-from django_identity.credentials import VerifiedCredential
 from django_identity.lifecycle import claims, due, key_sets, kyc
+from django_identity.lifecycle.claims import VerifiedAnswer
 from django_identity.lifecycle.tokens import Reader
 from django_identity.models import LinkedIdentity
 from django_identity.models.choices import Columns
-from django_identity.service.answers import ClaimsAnswer
 
 #: The service takes no calls of upkeep, or rejects the application itself.
 NOT_NOW = (exceptions.RateLimited, exceptions.ClientRejected)
-
-
-class Found(NamedTuple):
-    """A claims answer, and its verified credential."""
-
-    answer: ClaimsAnswer
-    proof: VerifiedCredential | None
 
 
 class Level(NamedTuple):
@@ -76,7 +68,7 @@ def fetch(identity: LinkedIdentity) -> Fetched:
         problem = ""
         if found is not None:
             until = claims.lasts_until(found.proof)
-            problem = claims.problem_of(*found, identity)
+            problem = claims.problem_of(found, identity)
         columns |= {
             "refetch_due_at": due.after_answers(identity, claims_until=until),
             "refetch_failures": 0,
@@ -109,7 +101,7 @@ def _read_level(reader: Reader) -> Level:
     return Level(kyc.level_columns(answer, said_at=asked_at))
 
 
-def _read_claims(reader: Reader) -> Found:
+def _read_claims(reader: Reader) -> VerifiedAnswer:
     """The answer and its verified credential. An answer that fails a check may only revoke."""
     application = reader.application
     identity = reader.identity
@@ -122,26 +114,29 @@ def _read_claims(reader: Reader) -> Found:
     )
     try:
         proof = key_sets.verify_answer(application, answer, subject=identity.subject)
-        if not claims.is_usable(answer, proof, identity):
+        verified = VerifiedAnswer(answer, proof)
+        if not claims.is_usable(verified, identity):
             raise exceptions.MalformedAnswer(
                 "no credential, or an older one", endpoint="claims"
             )
     except (exceptions.CredentialRejected, exceptions.MalformedAnswer):
         claims.revoke_listed(identity, answer)
         raise
-    return Found(answer, proof)
+    return verified
 
 
 # Store: the row of the identity, then its claims
 
 
-def _store(identity: LinkedIdentity, columns: Columns, found: Found | None) -> bool:
+def _store(
+    identity: LinkedIdentity, columns: Columns, found: VerifiedAnswer | None
+) -> bool:
     """Write all, or nothing if somebody has changed the row since it was read."""
     before = (identity.kyc_level, identity.kyc_status)
     with database.atomic():
         written = LinkedIdentity.objects.unchanged(identity).change(**columns)
         if written and found is not None:
-            claims.write(identity, *found)
+            claims.write(identity, found)
     if not written:
         return False
     identity.set_columns(columns)
