@@ -32,11 +32,11 @@ from django_identity.models import (
     RevokedBy,
     digest,
 )
-from django_identity.models.choices import ERROR_LENGTH
+from django_identity.models.choices import ERROR_LENGTH, Columns
 from django_identity.policy import IdentityPolicy
 
 #: The columns of a receipt that is done.
-POINTS_AT_NOBODY: Mapping[str, Any] = {
+POINTS_AT_NOBODY: Columns = {
     "identity_id": None,
     "user_id": None,
     "next_attempt_at": None,
@@ -293,10 +293,11 @@ def _fulfilled(receipt: ErasureReceipt, chosen: Chosen) -> list[int]:
 
     Tried later, they would find an account that is gone, as if the site had deleted it.
     """
-    same = Q(identity_id__in=[identity.pk for identity in chosen.identities])
+    same = Q(identity__in=chosen.identities)
     if chosen.user is not None and not chosen.kept:
-        same |= Q(user_id=chosen.user.pk)
-    others = ErasureReceipt.objects.filter(same, erased_at=None).exclude(pk=receipt.pk)
+        same |= Q(user=chosen.user)
+    pending = ErasureReceipt.objects.filter(same, erased_at=None)
+    others = pending.exclude(pk=receipt.pk)
     return list(others.values_list("pk", flat=True))
 
 

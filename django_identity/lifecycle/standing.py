@@ -81,7 +81,7 @@ class Standing:
             case RequiredLevel():
                 return self.level_shortfall(requirement.level)
             case RequiredScope():
-                if requirement.scope in self.identity.scopes:
+                if self.identity.allows(requirement.scope):
                     return None
                 return Shortfall(Reason.SCOPE_NOT_GIVEN)
             case RecentSignIn():
@@ -244,7 +244,9 @@ def standings_of(
             of_application[key] = identity
 
     granted = [
-        each.pk for each in of_application.values() if each.consent == Consent.GRANTED
+        identity.pk
+        for identity in of_application.values()
+        if identity.consent == Consent.GRANTED
     ]
     claims: dict[int, list[StoredClaim]] = defaultdict(list)
     for row in StoredClaim.objects.filter(identity_id__in=granted):
