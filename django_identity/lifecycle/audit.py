@@ -217,9 +217,8 @@ def _unescaped(text: str) -> str:
 def _is_shared(word: str) -> bool:
     """Whether half of the other accounts have it in their names."""
     users = database.all_users()
-    columns = {column.name for column in users.model._meta.concrete_fields}
     named = Q()
-    for name in columns.intersection(NAMES):
+    for name in database.field_names(users.model).intersection(NAMES):
         named |= Q(**{f"{name}__icontains": word})
     if not named:
         return False
