@@ -1,7 +1,6 @@
 """When a row is due that is attempted until it succeeds: events with their handlers, and erasures.
 
-Re-fetches of identities are another kind, because most of them succeed and come again: see
-``refetch.next_due`` and ``upkeep.take_due``.
+Re-fetches of identities are another kind, because most of them succeed and come again: see ``due``.
 
 A row is due from ``next_attempt_at`` on; without one it is done, or given up. Whoever attempts it
 takes it first. That counts the attempt and hides the row for a while, so that a worker that dies

@@ -28,7 +28,9 @@ from django_identity.texts import labels
 
 MOST_SHOWN = 100
 #: What only a machine reads: the download has it, the page has not.
-FOR_MACHINES = frozenset({"application", "payload", "proof_hash", "request_id"})
+FOR_MACHINES = frozenset(
+    {"application", "made_account", "payload", "proof_hash", "request_id"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ PLACES: tuple[Place, ...] = (
             "revoked_at",
             "revoked_by",
             "linked_via",
-            "account_made",
+            "made_account",
             "scopes",
             "kyc_level",
             "kyc_status",

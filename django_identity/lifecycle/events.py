@@ -5,8 +5,8 @@ of an event and a sign-in at the same moment at least one sees the other: the ev
 or the sign-in finds the event (``apply_since``). A process that dies between the two transactions
 leaves an event without an outcome: the service delivers it again, and upkeep applies what has none.
 
-``effects`` has what each type does, and what a late event does; ``clocks`` which of two times
-counts. The result does not depend on the order and the number of deliveries.
+``effects`` has what each type does, and what a late event does. The result does not depend on the
+order and the number of deliveries.
 """
 
 import logging

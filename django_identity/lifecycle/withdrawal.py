@@ -4,7 +4,6 @@ Every function works on an identity whose row the caller has locked, and runs in
 transaction. ``is_being_erased`` says who may not sign in or link because an erasure is pending.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -27,9 +26,10 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
+from django_identity.models.choices import Columns
 
 #: Nothing is known of the person's KYC.
-NO_LEVEL: Mapping[str, Any] = {
+NO_LEVEL: Columns = {
     "kyc_level": "",
     "kyc_status": "",
     "kyc_provider": "",
@@ -37,7 +37,7 @@ NO_LEVEL: Mapping[str, Any] = {
     "kyc_said_at": None,
 }
 #: What a sign-in or a code brings, and the end of the consent empties.
-NOTHING_BROUGHT: Mapping[str, Any] = {
+NOTHING_BROUGHT: Columns = {
     **NO_LEVEL,
     "credential_issued_at": None,
     "credential_expires_at": None,
@@ -50,7 +50,7 @@ NOTHING_BROUGHT: Mapping[str, Any] = {
     "last_error": "",
 }
 #: The columns of a claim without a value. What is revoked stays revoked.
-NO_VALUE: Mapping[str, Any] = {
+NO_VALUE: Columns = {
     "value": None,
     "proof_hash": "",
     "issued_at": None,
@@ -58,7 +58,7 @@ NO_VALUE: Mapping[str, Any] = {
     "valid_until": None,
 }
 #: What an event keeps when its subject is forgotten: application, type, times and digests.
-EMPTIED: Mapping[str, Any] = {
+EMPTIED: Columns = {
     "payload": None,
     "subject": "",
     "event_id": "",

@@ -140,8 +140,8 @@ class WebhookEvent(Record):
         if handlers_of(event.event_type):
             self.payload = event.content
         elif event.event_type in KINDS:
-            held = event.content
-            self.payload = {name: held[name] for name in KEPT_MEMBERS if name in held}
+            sent = event.content
+            self.payload = {name: sent[name] for name in KEPT_MEMBERS if name in sent}
 
     @property
     def names_nobody(self) -> bool:

@@ -47,8 +47,9 @@ class LinkedIdentity(Record):
         _("revoked by"), max_length=6, choices=RevokedBy, blank=True
     )
     linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
-    # The account came with this link, which may therefore be its only way in.
-    account_made = models.BooleanField(_("account made for it"), default=False)
+    # The key of the account that came with this link. A site that merges accounts moves the row to
+    # an older one, which did not.
+    made_account = models.CharField(max_length=255, blank=True)
     # The scopes that the person has allowed: what the consent covers.
     scopes = models.JSONField(_("scopes"), blank=True, default=list)
     kyc_level = ServiceText(_("KYC level"), max_length=64, blank=True)
@@ -99,7 +100,7 @@ class LinkedIdentity(Record):
             # Withdrawing a link by code deletes it. If it had made the account, the only way in
             # would go with it.
             models.CheckConstraint(
-                condition=models.Q(account_made=False)
+                condition=models.Q(made_account="")
                 | models.Q(linked_via=LinkedVia.OAUTH),
                 name="identity_made_by_sign_in",
             ),
@@ -162,6 +163,15 @@ class LinkedIdentity(Record):
     def was_never_granted(self) -> bool:
         """Whether only the first step of a sign-in or a code has written the row."""
         return self.consent == Consent.REVOKED and self.revoked_at is None
+
+    @property
+    def account_made(self) -> bool:
+        """Whether the account came with this link, which may therefore be its only way in."""
+        return self.made_account == str(self.user_id)
+
+    @account_made.setter
+    def account_made(self, is_made: bool) -> None:
+        self.made_account = str(self.user_id) if is_made else ""
 
     @property
     def is_due(self) -> bool:

@@ -47,8 +47,8 @@ def disabled_account(path: str = "user") -> models.Q:
 def under(applications: Iterable[Application]) -> models.Q:
     """The condition that a row is of one of ``applications``."""
     condition = models.Q(pk__in=())
-    for each in applications:
-        condition |= models.Q(application=each.alias, environment=each.environment)
+    for site in applications:
+        condition |= models.Q(application=site.alias, environment=site.environment)
     return condition
 
 

@@ -14,6 +14,7 @@ from django_identity.service import answers, refusals
 from django_identity.service.connect import ConnectAnswer
 from django_identity.service.http import Answer, Call, exchange
 from django_identity.service.members import SUBJECT_MEMBERS, Members
+from django_identity.strict_json import JSONObject
 
 LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0
@@ -183,14 +184,14 @@ class ServiceClient:
         )
         return f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"
 
-    def _send(self, call: Call) -> dict[str, Any]:
+    def _send(self, call: Call) -> JSONObject:
         """Send ``call``. The JSON object of a success response; others raise an error."""
         answer = exchange(self._application, call)
         return refusals.members_of(self._application, call.endpoint, answer)
 
     def _fetch(
         self, endpoint: str, path: str, token: Secret | None = None, **more: Any
-    ) -> dict[str, Any]:
+    ) -> JSONObject:
         """The ``data`` of the success envelope, from ``path`` below the base address.
 
         The request has ``token``, or the client's credentials if there is none. ``more``: further
@@ -209,7 +210,7 @@ class ServiceClient:
             )
         return data
 
-    def _token(self, grant_type: str, **form: str) -> dict[str, Any]:
+    def _token(self, grant_type: str, **form: str) -> JSONObject:
         form |= {
             "grant_type": grant_type,
             "client_id": self._application.client_id,
@@ -225,7 +226,7 @@ class ServiceClient:
         token: Secret,
         path: str = USER_PATH,
         **more: Any,
-    ) -> dict[str, Any]:
+    ) -> JSONObject:
         """The ``data`` of a user endpoint, unless it names another subject than the requested one.
 
         ``subject``: None for the access token's user. Raises ``ServiceRefusal`` with the code

@@ -165,6 +165,34 @@ def test_what_is_remembered_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not has(user)
 
 
+def copied(user: User) -> None:
+    """Django's way to copy a row."""
+    user.pk = None
+    user.username = "copy"
+    user._state.adding = True
+    user.save()
+
+
+def reloaded_as_another(user: User) -> None:
+    user.pk = make_user("another").pk
+    user.refresh_from_db()
+
+
+def not_saved(user: User) -> None:
+    user.pk = None
+
+
+@pytest.mark.parametrize("become", [copied, reloaded_as_another, not_saved])
+def test_an_instance_that_becomes_another_account_has_its_standing(
+    become: Callable[[User], None],
+) -> None:
+    user = adult()
+    assert has(user)
+    become(user)
+    assert not has(user)
+    assert claims_of(user) == {}
+
+
 def sign_in_elsewhere(user: User) -> None:
     assert sign_in(browser_of(user)).status_code == 302
 
