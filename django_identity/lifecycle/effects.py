@@ -19,7 +19,7 @@ from django_identity.event_types import (
     Effect,
     kind_of,
 )
-from django_identity.lifecycle import clocks, due, kyc, withdrawal
+from django_identity.lifecycle import clocks, due, kyc, retention, withdrawal
 from django_identity.models import (
     Consent,
     ErasureReceipt,
@@ -183,7 +183,7 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
         )
         if is_deleted:
             # The event is about nobody who is linked.
-            event.set_columns(withdrawal.EMPTIED)
+            event.set_columns(retention.EMPTIED)
     elif identity.revoked_at is not None and identity.revoked_at < event.occurred_at:
         identity.revoked_at = event.occurred_at
         identity.save()

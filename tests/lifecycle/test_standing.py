@@ -222,7 +222,19 @@ FORGETTING: list[tuple[str | None, Callable[[User], object], bool]] = [
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("before", "change", "opens"), FORGETTING)
+@pytest.mark.parametrize(
+    ("before", "change", "opens"),
+    FORGETTING,
+    ids=[
+        "a first sign-in",
+        "a sign-in",
+        "a re-fetch",
+        "a revoked claim",
+        "a revoked consent",
+        "an operator",
+        "a disconnection",
+    ],
+)
 def test_what_this_process_changes_is_seen_at_once(
     service: FakeService, settings: Any, before: str | None,
     change: Callable[[User], object], opens: bool,
