@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity.admin.listing import RecordAdmin
 from django_identity.error_table import hint_of
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle import due, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 
@@ -53,8 +53,10 @@ class IdentityActions(RecordAdmin):
         chosen = list(queryset.order_by("-pk")[:MOST_REFETCHED])
         self.note(request, chosen, CHANGE, gettext("Re-fetched."))
         if len(chosen) != 1:
-            due = interventions.make_due(chosen)
-            messages.success(request, gettext("Re-fetches that are due now: %d") % due)
+            number = due.make_all_due(chosen)
+            messages.success(
+                request, gettext("Re-fetches that are due now: %d") % number
+            )
             return None
         [identity] = chosen
         if code := interventions.refetch(identity):

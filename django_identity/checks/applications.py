@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
 from inspect import Parameter, Signature, iscoroutinefunction, signature
 from urllib.parse import urlsplit
@@ -13,13 +13,13 @@ from django.contrib.auth import get_user_model
 from django_identity import anonymisation, policy
 from django_identity.checks import histories, sign_ups
 from django_identity.conf import Application
-from django_identity.conf.rules import ADDRESSES, Problem, is_loopback
+from django_identity.conf.rules import ADDRESSES, Problem, Problems, is_loopback
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
 from django_identity.requirements import CLAIMS
 
 
-def problems_of(application: Application) -> Iterator[Problem]:
+def problems_of(application: Application) -> Problems:
     yield from _secrets(application)
     yield from _addresses(application)
     if application.keep_claims and not {*application.keep_claims} & {*CLAIMS}:
@@ -43,7 +43,7 @@ def problems_of(application: Application) -> Iterator[Problem]:
         yield from _left(site, where)
 
 
-def _secrets(application: Application) -> Iterator[Problem]:
+def _secrets(application: Application) -> Problems:
     alias = application.alias
     is_live = application.environment == "live"
     if application.document_keys and find_spec("joserfc") is None:
@@ -78,7 +78,7 @@ def _secrets(application: Application) -> Iterator[Problem]:
         )
 
 
-def _addresses(application: Application) -> Iterator[Problem]:
+def _addresses(application: Application) -> Problems:
     alias = application.alias
     if urlsplit(application.auth_url).path.rstrip("/").endswith("/oauth2"):
         yield Problem(
@@ -111,7 +111,7 @@ def _addresses(application: Application) -> Iterator[Problem]:
         )
 
 
-def _signatures(site: IdentityPolicy, application: Application) -> Iterator[Problem]:
+def _signatures(site: IdentityPolicy, application: Application) -> Problems:
     """Methods that cannot be called as this version of the package calls them."""
     for name, method in vars(IdentityPolicy).items():
         if name.startswith("_") or not callable(method):
@@ -154,7 +154,7 @@ def _takes(own: Callable[..., object], wanted: Signature) -> bool:
     return True
 
 
-def _left(site: IdentityPolicy, where: str) -> Iterator[Problem]:
+def _left(site: IdentityPolicy, where: str) -> Problems:
     """What an erasure leaves: fields of the user, and former versions."""
     model = get_user_model()
     names: list[str] = []

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.urls import NoReverseMatch, reverse
 
 from django_identity.conf import Application
-from django_identity.conf.rules import Problem
+from django_identity.conf.rules import Problem, Problems
 
 OF_DJANGO = "django.middleware.csp.ContentSecurityPolicyMiddleware"
 OF_DJANGO_CSP = "csp.middleware.CSPMiddleware"
@@ -27,7 +27,7 @@ SOURCE = re.compile(
 )
 
 
-def problems_of(application: Application) -> Iterator[Problem]:
+def problems_of(application: Application) -> Problems:
     service = urlsplit(application.auth_url)
     for setting, sources in _form_actions():
         if not any(_allows(source.lower(), service) for source in sources):

@@ -1,14 +1,12 @@
 """What the gates of the site ask for."""
 
-from collections.abc import Iterator
-
 from django.conf import settings
 
-from django_identity.conf.rules import Problem
+from django_identity.conf.rules import Problem, Problems
 from django_identity.gates import site_map
 
 
-def problems() -> Iterator[Problem]:
+def problems() -> Problems:
     """Scopes for which no person is ever asked, so that nobody could open the gate."""
     if getattr(settings, "ROOT_URLCONF", None) is None:
         return

@@ -13,7 +13,7 @@ from django.db.models import Field
 
 from django_identity import policy, uniqueness
 from django_identity.conf import Application
-from django_identity.conf.rules import Problem
+from django_identity.conf.rules import Problem, Problems
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
 
@@ -28,7 +28,7 @@ FULL_PROFILE = Profile(
 BARE_PROFILE = Profile(id="somebody")
 
 
-def problems_of(site: IdentityPolicy, application: Application) -> Iterator[Problem]:
+def problems_of(site: IdentityPolicy, application: Application) -> Problems:
     """What a new user must have, and the policy's own default does not give."""
     where = f"in the policy of the application {application.alias!r}."
     profile = FULL_PROFILE if "profile:read" in application.scopes else BARE_PROFILE

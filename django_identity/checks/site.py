@@ -1,7 +1,5 @@
 """What all applications need of the site: addresses, sessions, cookies, databases and caches."""
 
-from collections.abc import Iterator
-
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -12,7 +10,7 @@ from django.utils import translation
 
 from django_identity import charset, conf, database
 from django_identity.backends import BACKEND_PATH
-from django_identity.conf.rules import Problem
+from django_identity.conf.rules import Problem, Problems
 from django_identity.secrets import Secret
 from django_identity.service.http import environment_problem
 
@@ -21,7 +19,7 @@ NOT_FOR_SITES = ("django_identity.sandbox.", "django_identity.testing.")
 SANDBOX_VALUES = "sandbox-local-site"
 
 
-def development_problems() -> Iterator[Problem]:
+def development_problems() -> Problems:
     """The sandbox and the fixtures are for development and tests alone."""
     installed = [config.name for config in apps.get_app_configs()]
     for setting, paths in (
@@ -38,7 +36,7 @@ def development_problems() -> Iterator[Problem]:
                 )
 
 
-def sandbox_problems() -> Iterator[Problem]:
+def sandbox_problems() -> Problems:
     """The public credentials of the sandbox, for a deployed or a live site."""
     for application in conf.applications():
         secrets = (application.client_secret, *application.webhook_secrets)
@@ -53,7 +51,7 @@ def sandbox_problems() -> Iterator[Problem]:
             )
 
 
-def environment_problems() -> Iterator[Problem]:
+def environment_problems() -> Problems:
     """Test people beside real ones. Anybody can make a test person with any address at all."""
     environments = {application.environment for application in conf.applications()}
     if len(environments) > 1:
@@ -65,7 +63,7 @@ def environment_problems() -> Iterator[Problem]:
         )
 
 
-def problems() -> Iterator[Problem]:
+def problems() -> Problems:
     yield from _pages()
     yield from _tenants()
     yield from _databases()
@@ -92,7 +90,7 @@ def problems() -> Iterator[Problem]:
         )
 
 
-def database_problems() -> Iterator[Problem]:
+def database_problems() -> Problems:
     """What only the database itself can tell."""
     lacking = charset.lacking(database.alias())
     if lacking:
@@ -105,7 +103,7 @@ def database_problems() -> Iterator[Problem]:
         )
 
 
-def _cookies() -> Iterator[Problem]:
+def _cookies() -> Problems:
     """Without ``Secure`` a browser also sends the cookie over plain http."""
     for setting in ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE"):
         if not getattr(settings, setting):
@@ -115,7 +113,7 @@ def _cookies() -> Iterator[Problem]:
             )
 
 
-def _webhook_secrets() -> Iterator[Problem]:
+def _webhook_secrets() -> Problems:
     secrets: dict[str, set[Secret]] = {"live": set(), "test": set()}
     for application in conf.applications():
         secrets[application.environment].update(application.webhook_secrets)
@@ -128,7 +126,7 @@ def _webhook_secrets() -> Iterator[Problem]:
         )
 
 
-def _pages() -> Iterator[Problem]:
+def _pages() -> Problems:
     if BACKEND_PATH not in settings.AUTHENTICATION_BACKENDS:
         yield Problem(
             "E009",
@@ -156,7 +154,7 @@ def _pages() -> Iterator[Problem]:
         )
 
 
-def _languages() -> Iterator[Problem]:
+def _languages() -> Problems:
     """The service stores one callback and one webhook address, without a language."""
     for page in ("callback", "webhook"):
         addresses = _addresses(page)
@@ -183,7 +181,7 @@ def _addresses(page: str) -> set[str]:
     return found
 
 
-def _tenants() -> Iterator[Problem]:
+def _tenants() -> Problems:
     """With django-tenants, which has a schema for each tenant."""
     config = apps.get_app_config("django_identity")
     names = {config.name, f"{type(config).__module__}.{type(config).__name__}"}
@@ -204,7 +202,7 @@ def _tenants() -> Iterator[Problem]:
         )
 
 
-def _databases() -> Iterator[Problem]:
+def _databases() -> Problems:
     """One database has all tables. With SQLite a transaction begins with its lock."""
     for model in (
         get_user_model(),

@@ -28,7 +28,7 @@ def application(alias: str = DEFAULT_ALIAS) -> Application:
     """
     if not is_usable():
         raise ConfigurationError(
-            " ".join(each.message for each in problems() if each.fatal)
+            " ".join(problem.message for problem in problems() if problem.fatal)
         )
     if alias not in aliases():
         raise ConfigurationError(f"{SETTING} has no application {alias!r}.")
@@ -67,17 +67,17 @@ def problems() -> tuple[Problem, ...]:
         )
     return tuple(
         problem
-        for alias, given in raw.items()
-        for problem in rules.alias_problems(alias, given)
+        for alias, entry in raw.items()
+        for problem in rules.alias_problems(alias, entry)
     )
 
 
 def _setting() -> Mapping[str, Any]:
     """The setting, or an empty one if it is no dict."""
-    given = getattr(settings, SETTING, None)
-    if not isinstance(given, Mapping):
+    setting = getattr(settings, SETTING, None)
+    if not isinstance(setting, Mapping):
         return {}
-    return given
+    return setting
 
 
 @cache

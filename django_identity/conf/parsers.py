@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django_identity.secrets import Secret
+from django_identity.strict_json import JSONObject
 
 Parser = Callable[[Any], Any]
 MEMBER_PATH = r"[^.\s]+(?:\.[^.\s]+)*"
@@ -57,7 +58,7 @@ def base(value: object) -> str:
     return address(value).rstrip("/")
 
 
-def is_document_key(key: Mapping[str, Any]) -> bool:
+def is_document_key(key: JSONObject) -> bool:
     """Whether this is a private JWK with a ``kid``, for one algorithm (RFC 8725 §3.1)."""
     texts = [key.get(name) for name in ("kid", "alg", "kty", "d")]
     is_strong = {

@@ -9,9 +9,12 @@ from urllib.parse import urlsplit
 
 from django_identity.conf import parsers
 from django_identity.secrets import Secret
+from django_identity.strict_json import JSONObject
 
 SETTING = "DJANGO_IDENTITY"
 SHORTEST_SECRET = 16
+#: What the site has written for one application.
+Settings = Mapping[str, Any]
 REQUIRED: Any = object()
 
 
@@ -23,6 +26,10 @@ class Problem:
     message: str
     hint: str
     fatal: bool = True
+
+
+#: What one check finds.
+Problems = Iterator[Problem]
 
 
 def is_loopback(host: str | None) -> bool:
@@ -124,7 +131,7 @@ class Application:
     encryption_keys: tuple[Secret, ...] = _key(
         parsers.list_of(parsers.secret), "a list of texts, or None", None
     )
-    document_keys: tuple[Mapping[str, Any], ...] = _key(
+    document_keys: tuple[JSONObject, ...] = _key(
         parsers.list_of(parsers.document_key), parsers.PRIVATE_JWKS, (), repr=False
     )
     document_paths: Mapping[str, str] = _key(parsers.document_paths, parsers.PATHS, {})
@@ -156,23 +163,23 @@ class Application:
 
 
 RULES: Mapping[str, Rule] = {
-    each.name.upper(): each.metadata["rule"]
-    for each in fields(Application)
-    if each.metadata
+    attribute.name.upper(): attribute.metadata["rule"]
+    for attribute in fields(Application)
+    if attribute.metadata
 }
 
 
-def parse(alias: str, given: Mapping[str, Any]) -> Application:
+def parse(alias: str, settings: Settings) -> Application:
     """The application of these settings. Raises ``KeyError`` or ``ValueError``."""
-    parsed = {name.lower(): _value(name, given) for name in RULES}
+    parsed = {name.lower(): _value(name, settings) for name in RULES}
     parsed["api_origin"] = parsed["api_origin"] or origin_of(parsed["base_url"])
     return Application(alias=alias, **parsed)
 
 
-def _value(name: str, given: Mapping[str, Any]) -> Any:
+def _value(name: str, settings: Settings) -> Any:
     """The parsed value of one key. ``KeyError``: it is missing. ``ValueError``: it is invalid."""
     rule = RULES[name]
-    value = given.get(name, rule.default)
+    value = settings.get(name, rule.default)
     if value is REQUIRED:
         raise KeyError(name)
     if value is None and rule.default is None:
@@ -180,26 +187,26 @@ def _value(name: str, given: Mapping[str, Any]) -> Any:
     return rule.parse(value)
 
 
-def alias_problems(alias: str, given: object) -> Iterator[Problem]:
+def alias_problems(alias: str, settings: object) -> Problems:
     """All mistakes in the settings of one application: of its keys, else of their values."""
     where = f"{SETTING}[{alias!r}]"
-    if not isinstance(given, Mapping):
+    if not isinstance(settings, Mapping):
         yield Problem(
             "E001", f"{where} must be a dict.", "See the settings in the documentation."
         )
         return
-    for name in given.keys() - RULES.keys():
+    for name in settings.keys() - RULES.keys():
         yield Problem(
             "E002", f"{where} has an unknown key {name!r}.", "Check the spelling."
         )
-    wrong = tuple(_key_problems(where, given))
-    yield from wrong or _value_problems(where, parse(alias, given))
+    wrong = tuple(_key_problems(where, settings))
+    yield from wrong or _value_problems(where, parse(alias, settings))
 
 
-def _key_problems(where: str, given: Mapping[str, Any]) -> Iterator[Problem]:
+def _key_problems(where: str, settings: Settings) -> Problems:
     for name, rule in RULES.items():
         try:
-            _value(name, given)
+            _value(name, settings)
         except KeyError:
             yield Problem("E003", f"{where} lacks {name}.", f"Set it to {rule.wanted}.")
         except ValueError:
@@ -208,7 +215,7 @@ def _key_problems(where: str, given: Mapping[str, Any]) -> Iterator[Problem]:
             )
 
 
-def _value_problems(where: str, application: Application) -> Iterator[Problem]:
+def _value_problems(where: str, application: Application) -> Problems:
     yield from _address_problems(where, application)
     for name in ("CLIENT_SECRET", "WEBHOOK_SECRETS", "ENCRYPTION_KEYS"):
         secrets = getattr(application, name.lower()) or ()
@@ -223,7 +230,7 @@ def _value_problems(where: str, application: Application) -> Iterator[Problem]:
     yield from _document_problems(where, application)
 
 
-def _naming_problems(where: str, application: Application) -> Iterator[Problem]:
+def _naming_problems(where: str, application: Application) -> Problems:
     """A sign-in must learn who the person is.
 
     The spec shows the subject in the answers for profile and claims. It shows none in the token
@@ -245,7 +252,7 @@ def _naming_problems(where: str, application: Application) -> Iterator[Problem]:
     yield Problem("E019", problem, hint, fatal=False)
 
 
-def _address_problems(where: str, application: Application) -> Iterator[Problem]:
+def _address_problems(where: str, application: Application) -> Problems:
     for name in ADDRESSES:
         is_plain = (getattr(application, name.lower()) or "").startswith("http:")
         if is_plain and application.environment == "live":
@@ -259,7 +266,7 @@ def _address_problems(where: str, application: Application) -> Iterator[Problem]
         yield Problem("E007", f"{where}: API_ORIGIN is not a plain origin.", hint)
 
 
-def _document_problems(where: str, application: Application) -> Iterator[Problem]:
+def _document_problems(where: str, application: Application) -> Problems:
     """A person must not consent to what the site then cannot read."""
     lists = {"LATER_SCOPES": application.later_scopes, "SCOPES": application.scopes}
     asked_in = {scope: name for name, scopes in lists.items() for scope in scopes}

@@ -10,6 +10,7 @@ from django_identity import strict_json
 from django_identity.credentials import base64url
 from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
+from django_identity.strict_json import JSONObject
 
 DIGEST_MEMBERS: Final = frozenset({"_sd", "_sd_alg", "..."})
 """Member names that mean something to SD-JWT (RFC 9901 §4), so that no claim may have them."""
@@ -37,7 +38,7 @@ def require_listed(disclosures: list[bytes], listed: frozenset[str]) -> None:
         raise CredentialRejected(RejectionReason.DISCLOSURE_UNLISTED)
 
 
-def read_claims(disclosures: list[bytes], payload: dict[str, Any]) -> Mapping[str, Any]:
+def read_claims(disclosures: list[bytes], payload: JSONObject) -> JSONObject:
     """Claim name -> value of the listed disclosures, read-only."""
     claims = dict(map(_read, disclosures))
     # A disclosure must not replace a signed member, or another disclosure (RFC 9901 §7.1, §9.7).

@@ -5,7 +5,7 @@ It needs the extra ``django-identity[trusted]``. No other module imports it at s
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from django.views.decorators.debug import sensitive_variables
 from joserfc import jwe, jwk
@@ -14,6 +14,7 @@ from django_identity import strict_json
 from django_identity.conf import parsers
 from django_identity.credentials import base64url
 from django_identity.exceptions import DocumentUnreadable
+from django_identity.strict_json import JSONObject
 
 LARGEST: Final = 10 * 1024 * 1024
 MAX_CHARACTERS: Final = LARGEST * 4 // 3 + 8 * 1024
@@ -42,7 +43,7 @@ class Registry(jwe.JWERegistry):
 
 @sensitive_variables()
 def open_document(
-    document: str, *, keys: Sequence[Mapping[str, Any]], content_type: str
+    document: str, *, keys: Sequence[JSONObject], content_type: str
 ) -> bytes:
     """Decrypt ``document``, a compact JWE, and check that its content is of ``content_type``.
 
@@ -70,9 +71,7 @@ def media_type(text: str) -> str:
     return text.partition(";")[0].strip().lower().removeprefix("application/")
 
 
-def _opened(
-    document: str, keys: Sequence[Mapping[str, Any]], kind: str
-) -> bytes | None:
+def _opened(document: str, keys: Sequence[JSONObject], kind: str) -> bytes | None:
     try:
         header = _header_of(document)
     except ValueError:
@@ -98,7 +97,7 @@ def _opened(
     return None
 
 
-def _header_of(document: str) -> dict[str, Any]:
+def _header_of(document: str) -> JSONObject:
     """The header. Raises ``ValueError`` for what is no compact JWE of a bearable size."""
     header = document.partition(".")[0].encode("ascii")
     is_bearable = len(document) <= MAX_CHARACTERS and 0 < len(header) <= LONGEST_HEADER
@@ -107,7 +106,7 @@ def _header_of(document: str) -> dict[str, Any]:
     return strict_json.read_object(base64url.decode(header))
 
 
-def _is_allowed(header: Mapping[str, Any], kind: str) -> bool:
+def _is_allowed(header: JSONObject, kind: str) -> bool:
     """Whether every member is known, and says nothing but what we open."""
     texts = [value for name, value in header.items() if name != "epk"]
     return (
@@ -120,7 +119,7 @@ def _is_allowed(header: Mapping[str, Any], kind: str) -> bool:
     )
 
 
-def _fits(header: Mapping[str, Any], key: Mapping[str, Any]) -> bool:
+def _fits(header: JSONObject, key: JSONObject) -> bool:
     """Whether the header names ``key`` or none, and its algorithm (RFC 8725 §3.1)."""
     return all(header.get(name, key[name]) == key[name] for name in ("alg", "kid"))
 

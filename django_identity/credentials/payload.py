@@ -7,6 +7,7 @@ from django_identity import strict_json
 from django_identity.credentials.disclosures import freeze
 from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
+from django_identity.strict_json import JSONObject
 
 _STRING: Final = frozenset({str})
 _NUMBERS: Final = frozenset({int, float})  # not bool
@@ -14,7 +15,7 @@ _FIRST_DATE: Final = -62_135_596_800  # 0001-01-01T00:00:00Z
 _LAST_DATE: Final = 253_402_300_799  # 9999-12-31T23:59:59Z
 
 
-def read_payload(octets: bytes) -> dict[str, Any]:
+def read_payload(octets: bytes) -> JSONObject:
     """The members of the payload, which must be one strict JSON object (RFC 7519 §7.2).
 
     Only the top level may have digests, because this profile is flat.
@@ -35,7 +36,7 @@ def read_payload(octets: bytes) -> dict[str, Any]:
 
 
 def require_parties(
-    payload: dict[str, Any], expected: Mapping[str, str], subject: str | None
+    payload: JSONObject, expected: Mapping[str, str], subject: str | None
 ) -> None:
     """Check issuer, audience, environment and subject. All must match exactly.
 
@@ -55,7 +56,7 @@ def require_parties(
         raise CredentialRejected(RejectionReason.PAYLOAD_SUB)
 
 
-def require_times(payload: dict[str, Any], *, now: float, leeway: float) -> None:
+def require_times(payload: JSONObject, *, now: float, leeway: float) -> None:
     """Check that the payload is not expired, and that ``nbf`` and ``iat`` are not in the future.
 
     ``now`` is in seconds since the epoch. ``leeway``, in seconds, allows for different clocks; an
@@ -73,7 +74,7 @@ def require_times(payload: dict[str, Any], *, now: float, leeway: float) -> None
             raise CredentialRejected(RejectionReason[f"PAYLOAD_{name.upper()}"])
 
 
-def listed_digests(payload: dict[str, Any]) -> frozenset[str]:
+def listed_digests(payload: JSONObject) -> frozenset[str]:
     """The listed digests of disclosures and decoys, if any (RFC 9901 §4.2.4.1, §7.1)."""
     digests = payload.get("_sd", [])
     if type(digests) is not list or not _STRING.issuperset(map(type, digests)):

@@ -19,6 +19,7 @@ from django_identity.gates.demands import (
 )
 from django_identity.gates.reading import Guard, Reading
 from django_identity.gates.site_map import Address, never_seen
+from django_identity.strict_json import JSONObject
 
 #: The version of the stored file. A file of another one cannot be compared.
 VERSION = 1
@@ -147,7 +148,7 @@ def _demand(reading: Reading, method: str) -> Demand:
 # The stored file
 
 
-def map_as_json(addresses: Iterable[Address]) -> dict[str, Any]:
+def map_as_json(addresses: Iterable[Address]) -> JSONObject:
     """For a file, from which ``map_from_json`` reads the addresses again."""
     return {
         "version": VERSION,
@@ -172,7 +173,7 @@ def map_from_json(stored: Any) -> list[Address]:
         raise NotAMap(f"it is not what --json wrote ({name})") from error
 
 
-def _address_as_json(address: Address) -> dict[str, Any]:
+def _address_as_json(address: Address) -> JSONObject:
     return {
         "url": address.url,
         "view": address.view,
@@ -183,7 +184,7 @@ def _address_as_json(address: Address) -> dict[str, Any]:
     }
 
 
-def _guard_as_json(guard: Guard) -> dict[str, Any]:
+def _guard_as_json(guard: Guard) -> JSONObject:
     return {
         "demand": as_json(guard.demand),
         "closed": guard.closed,
@@ -191,7 +192,7 @@ def _guard_as_json(guard: Guard) -> dict[str, Any]:
     }
 
 
-def _address_from_json(entry: dict[str, Any]) -> Address:
+def _address_from_json(entry: JSONObject) -> Address:
     guards = map(_guard_from_json, entry["guards"])
     return Address(
         entry["url"],
@@ -202,7 +203,7 @@ def _address_from_json(entry: dict[str, Any]) -> Address:
     )
 
 
-def _guard_from_json(entry: dict[str, Any]) -> Guard:
+def _guard_from_json(entry: JSONObject) -> Guard:
     return Guard(
         demand=from_json(entry["demand"]),
         closed=entry["closed"],

@@ -6,13 +6,14 @@ REST framework's ``&``, ``|`` and ``~`` make them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, get_args
 
 from django_identity.conf import DEFAULT_ALIAS
 from django_identity.gates.gate import describe_requirement
 from django_identity.requirements import RequiredClaim, Requirement
+from django_identity.strict_json import JSONObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Not:
 
 
 Demand = Requirement | Foreign | Every | Some | Not
-KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Demand)}
+KINDS: JSONObject = {kind.__name__: kind for kind in get_args(Demand)}
 OPEN = Every()
 
 
@@ -141,7 +142,7 @@ def _joined(parts: Iterable[Demand], sign: str) -> str:
     return f"({inner})"
 
 
-def as_json(demand: Demand) -> dict[str, Any]:
+def as_json(demand: Demand) -> JSONObject:
     """For a file, from which ``from_json`` reads it again."""
     members: dict[str, Any] = {"kind": type(demand).__name__}
     match demand:
@@ -154,7 +155,7 @@ def as_json(demand: Demand) -> dict[str, Any]:
     return members
 
 
-def from_json(members: Mapping[str, Any]) -> Demand:
+def from_json(members: JSONObject) -> Demand:
     """The demand that ``as_json`` has written. Anything else raises some error."""
     arguments = dict(members)
     kind = KINDS[arguments.pop("kind")]

@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_identity import conf
 from django_identity.gates.closed import Closed, OnClosed, require_answer
-from django_identity.lifecycle import step_up
+from django_identity.lifecycle import scopes, step_up
 from django_identity.lifecycle.shortfalls import Shortfall
 from django_identity.lifecycle.standing import Standing, standing_of, standings_of
 from django_identity.requirements import (
@@ -169,11 +169,6 @@ def describe_requirement(requirement: Requirement) -> str:
     return str(requirement)
 
 
-def scopes_of(application: conf.Application) -> set[str]:
-    """All scopes that a person may have allowed to the application."""
-    return {*application.scopes, *application.later_scopes, *application.connect_scopes}
-
-
 def _requirements(
     arguments: dict[str, Any], application: str
 ) -> tuple[Requirement, ...]:
@@ -216,7 +211,8 @@ def _require_kept(requirements: Iterable[Requirement], application: str) -> None
 
 def _require_listed(required: RequiredScope) -> None:
     """Nobody could allow another scope: gate and service would send the person in a circle."""
-    if required.scope not in scopes_of(conf.application(required.application)):
+    application = conf.application(required.application)
+    if required.scope not in scopes.of_application(application):
         raise ImproperlyConfigured(
             f"A gate asks for the scope {required.scope!r}, and the application"
             f" {required.application!r} never does. Add it to LATER_SCOPES, or correct the gate."

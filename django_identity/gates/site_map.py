@@ -10,9 +10,10 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from django_identity import conf
 from django_identity.conf import Application
-from django_identity.gates.gate import Gate, missing_to, scopes_of
+from django_identity.gates.gate import Gate, missing_to
 from django_identity.gates.reading import Reading, read
 from django_identity.gates.routes import answering_route, route_of
+from django_identity.lifecycle import scopes
 from django_identity.lifecycle.standing import standing_with
 from django_identity.models import LinkedIdentity
 from django_identity.requirements import RequiredScope
@@ -163,7 +164,7 @@ def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
     """Address and scope of each gate for a scope that its application never asks for."""
     listed: dict[str, set[str]] = {}
     for application in conf.applications():
-        listed[application.alias] = scopes_of(application)
+        listed[application.alias] = scopes.of_application(application)
     for url, required in _required_scopes():
         if required.scope not in listed.get(required.application, ()):
             yield url, required

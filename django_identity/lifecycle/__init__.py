@@ -12,21 +12,23 @@ How a person comes:
 What opens a gate:
 
 - ``standing``: which gates are open; ``shortfalls``: why the others are closed
-- ``values``: what a claim says; ``kyc``: when a level counts, and when it runs out
+- ``values``: what a claim says; ``kyc``: when a level runs out
+- ``scopes``: how a gate with a scope opens
 - ``step_up``: how a recent sign-in is proven; ``documents``: those of the trusted tier
 - ``sessions``: on which identity a session rests, and what ends it
 
 What is read from the service:
 
 - ``upkeep``: what is done each minute; ``runs``: what is known of that
-- ``refetch``: one re-fetch, and when the next is due; ``claims``: what an answer changes
+- ``due``: when an identity is due; ``refetch``: one re-fetch; ``claims``: what an answer changes
 - ``tokens``: who may refresh; ``sealing``: how tokens are encrypted
 - ``key_sets``: which keys are believed
 
 What the service says:
 
 - ``events``: one delivery; ``effects``: what it does, and what a late one does
-- ``clocks``: which of two times counts; ``follow_up``: the site's handlers
+- ``retention``: what is kept of an event
+- ``clocks``: by how much two clocks may differ; ``follow_up``: the site's handlers
 - ``attempts``: when an event or an erasure is due
 
 How a person leaves:

@@ -28,6 +28,8 @@ from django_identity.service.members import REPLACEMENT
 
 #: ``linking`` tries again after those of the database.
 NOT_OF_THE_SITE = (DatabaseError, exceptions.IdentityError)
+#: Fields of the user model, and what the policy wants in them.
+Fields = dict[str, Any]
 
 
 def address_of(text: str) -> str:
@@ -105,11 +107,11 @@ def sign_up(
     return created
 
 
-def _created(fields: dict[str, Any]) -> AbstractBaseUser:
+def _created(fields: Fields) -> AbstractBaseUser:
     """A user of the site's own ``create_user``, without a password."""
     create_user = _manager().create_user
-    given = {**dict.fromkeys(_demanded_by(create_user), ""), **_validated(fields)}
-    created: AbstractBaseUser = create_user(**given, password=None)
+    arguments = dict.fromkeys(_demanded_by(create_user), "") | _validated(fields)
+    created: AbstractBaseUser = create_user(**arguments, password=None)
     if created.has_usable_password():
         created.set_unusable_password()
         created.save()
@@ -144,7 +146,7 @@ def _empty_as_null(user: AbstractBaseUser) -> list[str]:
     return names
 
 
-def _validated(fields: dict[str, Any]) -> dict[str, Any]:
+def _validated(fields: Fields) -> Fields:
     """The values of ``fields`` as the user model's ``clean`` leaves them.
 
     What the service said and the model refuses is left out. Raises ``LinkingRefused``.
@@ -204,7 +206,7 @@ def _overwrite(
     application: Application,
     site: policy.IdentityPolicy,
     user: AbstractBaseUser,
-    changed: dict[str, Any],
+    changed: Fields,
 ) -> bool:
     """Write these fields. Returns False if they are refused; the log says why."""
     for name, value in changed.items():
@@ -236,7 +238,7 @@ def _overwrite(
 
 
 def _refused_of_changed(
-    site: policy.IdentityPolicy, user: AbstractBaseUser, changed: dict[str, Any]
+    site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Fields
 ) -> set[str]:
     """The names of the changed fields for which the user cannot be saved."""
     texts = {name: value for name, value in changed.items() if isinstance(value, str)}

@@ -1,6 +1,5 @@
 """What a sign-in or a Connect code brought about a person, and how an identity takes it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -9,9 +8,17 @@ from typing import Any, NamedTuple
 from django.utils import timezone
 
 from django_identity.conf import Application
-from django_identity.credentials import VerifiedCredential
 from django_identity.exceptions import MalformedAnswer
-from django_identity.lifecycle import claims, kyc, notices, refetch, tokens, withdrawal
+from django_identity.lifecycle import (
+    claims,
+    due,
+    kyc,
+    notices,
+    scopes,
+    tokens,
+    withdrawal,
+)
+from django_identity.lifecycle.claims import VerifiedAnswer
 from django_identity.models import (
     Consent,
     LinkedIdentity,
@@ -19,8 +26,8 @@ from django_identity.models import (
     Purpose,
     StoredClaim,
 )
+from django_identity.models.choices import Columns
 from django_identity.service.answers import (
-    ClaimsAnswer,
     KycStatus,
     Profile,
     TokenAnswer,
@@ -56,8 +63,7 @@ class LinkRequest:
     profile: Profile
     kyc: KycStatus | None
     tokens: TokenAnswer | None = None
-    claims: ClaimsAnswer | None = None
-    proof: VerifiedCredential | None = None
+    claims: VerifiedAnswer | None = None
     unread: str = ""
 
 
@@ -91,19 +97,15 @@ def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> 
 
 
 def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
-    """A code adds its scopes, and its level if it is the newest statement.
-
-    But no scope of ``LATER_SCOPES``: the code may be another person's, and the account's owner has
-    not allowed this site to read it.
-    """
-    later = request.application.later_scopes
-    brought = [scope for scope in request.scopes if scope not in later]
-    identity.scopes = list(dict.fromkeys([*identity.scopes, *brought]))
+    """A code adds its scopes, and its level if it is the newest statement."""
+    identity.scopes = scopes.with_code(
+        identity, request.scopes, application=request.application
+    )
     identity.connect_issued_at = request.said_at
     identity.connect_person = notices.masked(request.profile)
     known_at = identity.kyc_said_at
     if request.kyc is not None and (known_at is None or known_at <= request.said_at):
-        identity.set_columns(kyc.columns_of(request.kyc, said_at=request.said_at))
+        identity.set_columns(kyc.level_columns(request.kyc, said_at=request.said_at))
 
 
 def _take_sign_in(
@@ -119,7 +121,7 @@ def _take_sign_in(
         "scopes": list(request.scopes),
     }
     if request.kyc is not None:
-        columns |= kyc.columns_of(request.kyc, said_at=request.said_at)
+        columns |= kyc.level_columns(request.kyc, said_at=request.said_at)
 
     taken = _take_claims(request, identity)
     columns |= taken.columns
@@ -127,7 +129,7 @@ def _take_sign_in(
     columns["last_error"] = unread or taken.problem
     identity.set_columns(columns)
 
-    identity.refetch_due_at = refetch.next_due(identity, claims_until=taken.until)
+    identity.refetch_due_at = due.after_answers(identity, claims_until=taken.until)
     if unread:
         identity.refetch_due_at = timezone.now()
     tokens.store(identity, answer)
@@ -142,30 +144,29 @@ class _Taken:
     """
 
     rows: list[StoredClaim] | None
-    columns: Mapping[str, Any] = field(default_factory=dict)
+    columns: Columns = field(default_factory=dict)
     until: datetime | None = None
     unread: str = ""
     problem: str = ""
 
 
 def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
-    answer = request.claims
-    proof = request.proof
+    verified = request.claims
     newest = {"credential_issued_at": identity.credential_issued_at}
-    if answer is None:
+    if verified is None:
         withdrawal.take_claims_back(identity)
         return _Taken(rows=[])
 
-    if not claims.is_usable(answer, proof, identity):
+    if not claims.is_usable(verified, identity):
         # The person has just consented to the claims that are stored, and they are proven still.
-        claims.revoke_listed(identity, answer)
+        claims.revoke_listed(identity, verified.answer)
         stored = {"credential_expires_at": identity.credential_expires_at}
         return _Taken(rows=None, columns=newest | stored, unread=MalformedAnswer.code)
 
-    rows = claims.write(identity, answer, proof)
+    rows = claims.write(identity, verified)
     return _Taken(
         rows=rows,
-        columns=newest | claims.columns_of(proof),
-        until=claims.lasts_until(proof),
-        problem=claims.problem_of(answer, proof, identity),
+        columns=newest | claims.credential_columns(verified.proof),
+        until=claims.lasts_until(verified.proof),
+        problem=claims.problem_of(verified, identity),
     )

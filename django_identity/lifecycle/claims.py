@@ -10,9 +10,9 @@ revocation (``_revoked_at``), and of an answer that fails any check only revocat
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 
@@ -25,6 +25,7 @@ from django_identity.models.choices import NEVER
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
 from django_identity.service.members import LONGEST_NAME, without_controls
 from django_identity.service.moments import NotAMoment, bounded, parse_moment
+from django_identity.strict_json import JSONObject
 
 # The specification's limit. Whatever the credential says, it counts no longer.
 CREDENTIAL_LIFETIME = timedelta(hours=24)
@@ -37,37 +38,42 @@ WRITTEN = (*NO_VALUE, "revoked_at")
 
 Key = tuple[str, str]
 
+
+class VerifiedAnswer(NamedTuple):
+    """A claims answer, and its verified credential: None if the answer has none."""
+
+    answer: ClaimsAnswer
+    proof: VerifiedCredential | None
+
+
 # What an answer may change
 
 
-def is_usable(
-    answer: ClaimsAnswer, proof: VerifiedCredential | None, identity: LinkedIdentity
-) -> bool:
+def is_usable(verified: VerifiedAnswer, identity: LinkedIdentity) -> bool:
     """Whether the answer may replace the stored claims.
 
     Without a credential it can list no valid claim, and a credential that is older than the stored
     one could replay a claim that was revoked since. An unusable answer may only revoke: see
     ``revoke_listed``.
     """
-    if proof is None:
-        return all(listed.revoked for listed in answer.claims)
-    issued_at = _issued_at(proof)
+    if verified.proof is None:
+        return all(listed.revoked for listed in verified.answer.claims)
+    issued_at = _issued_at(verified.proof)
     newest_at = identity.credential_issued_at
     if issued_at is None or newest_at is None:
         return True
     return issued_at >= newest_at
 
 
-def problem_of(
-    answer: ClaimsAnswer, proof: VerifiedCredential | None, identity: LinkedIdentity
-) -> str:
+def problem_of(verified: VerifiedAnswer, identity: LinkedIdentity) -> str:
     """The code of what keeps a disclosed claim from being proven, or an empty text."""
-    if _mismatched(answer, _disclosed(proof, identity)):
+    disclosed = _disclosed(verified.proof, identity)
+    if _mismatched(verified.answer, disclosed):
         return PROVIDER_MISMATCH
     return ""
 
 
-def columns_of(proof: VerifiedCredential | None) -> dict[str, Any]:
+def credential_columns(proof: VerifiedCredential | None) -> dict[str, Any]:
     """The columns of the identity. Without a credential the newest one's date of issue stays.
 
     By it an older credential is refused, which could replay a revoked claim.
@@ -88,36 +94,36 @@ def lasts_until(proof: VerifiedCredential | None) -> datetime:
     return _ends_at(proof)
 
 
-def write(
-    identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None
-) -> list[StoredClaim]:
+def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClaim]:
     """Replace the stored claims by the answer's, and announce it if their content has changed.
 
     Returns what is stored then. The caller has written or locked the row of the identity in this
     transaction, as every writer does first. Keys are compared in Python, because collations may
     ignore case.
     """
-    wanted = rows_of(identity, answer, proof)
-    stored = {
-        _key(row): row for row in StoredClaim.objects.filter(identity_id=identity.pk)
-    }
-    issued_at = _issued_at(proof)
-    for key in stored.keys() & wanted.keys():
-        row = wanted[key]
-        row.pk = stored[key].pk
-        row.revoked_at = _revoked_at(stored[key], row, issued_at)
+    wanted = rows_of(identity, verified)
+    rows = list(wanted.values())
+    issued_at = _issued_at(verified.proof)
+    stored = list(StoredClaim.objects.filter(identity_id=identity.pk))
+    gone: list[int] = []
+    for before in stored:
+        row = wanted.get(_key(before))
+        if row is None:
+            gone.append(before.pk)
+            continue
+        row.pk = before.pk
+        row.revoked_at = _revoked_at(before, row, issued_at)
 
-    gone = [stored[key].pk for key in stored.keys() - wanted.keys()]
     if gone:
         StoredClaim.objects.filter(pk__in=gone).delete()
-    _update([row for row in wanted.values() if row.pk])
-    new = [row for row in wanted.values() if not row.pk]
+    _update([row for row in rows if row.pk])
+    new = [row for row in rows if not row.pk]
     # Nobody else writes beside the lock. What conflicts differs by a collation only.
     StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
 
-    if set(map(_content, stored.values())) != set(map(_content, wanted.values())):
+    if {*map(_content, stored)} != {*map(_content, rows)}:
         signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
-    return list(wanted.values())
+    return rows
 
 
 def _update(rows: list[StoredClaim]) -> None:
@@ -147,7 +153,9 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
         # The identity first, as every writer. Its new version also discards a running re-fetch,
         # whose older answer would prove the claims again.
         LinkedIdentity.objects.filter(pk=identity.pk).change()
-        revoked_at = clocks.revoked_now(identity.credential_issued_at)
+        revoked_at = clocks.after_credential(
+            timezone.now(), identity.credential_issued_at
+        )
         StoredClaim.objects.filter(pk__in=ended).update(revoked_at=revoked_at)
     identity.version += 1
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
@@ -157,15 +165,18 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
 
 
 def rows_of(
-    identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None
+    identity: LinkedIdentity, verified: VerifiedAnswer
 ) -> dict[Key, StoredClaim]:
     """One row for each listed claim, and one for each proven claim that is not listed.
 
     A claim that is listed twice is revoked if one of the two entries is revoked.
     """
+    answer = verified.answer
+    proof = verified.proof
     disclosed = _disclosed(proof, identity)
     mismatched = _mismatched(answer, disclosed)
-    revoked_at = clocks.revoked_now(_issued_at(proof) or identity.credential_issued_at)
+    newest_at = _issued_at(proof) or identity.credential_issued_at
+    revoked_at = clocks.after_credential(timezone.now(), newest_at)
     rows: dict[Key, StoredClaim] = {}
     for listed in (*answer.claims, *_unlisted(answer, disclosed)):
         if not _is_kept(listed.claim_type, identity):
@@ -209,7 +220,7 @@ def _proves(value: object, listed: ListedClaim) -> bool:
 
 def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
     """Proven claims are valid until the credential's end at the latest."""
-    members: Mapping[str, Any] = {}
+    members: JSONObject = {}
     if isinstance(value, dict):
         members = value
     row.value = value
@@ -220,7 +231,7 @@ def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
 
 def _disclosed(
     proof: VerifiedCredential | None, identity: LinkedIdentity
-) -> dict[str, Any]:
+) -> JSONObject:
     """The claims of the credential that can be stored, and that ``KEEP_CLAIMS`` does not drop."""
     if proof is None:
         return {}
@@ -236,22 +247,20 @@ def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
     return kept is None or claim_type in kept
 
 
-def _mismatched(answer: ClaimsAnswer, disclosed: Mapping[str, Any]) -> set[str]:
+def _mismatched(answer: ClaimsAnswer, disclosed: JSONObject) -> set[str]:
     """Disclosed claims that the answer lists as valid, but by none of the named provider."""
+    valid = {listed.claim_type for listed in answer.claims if not listed.revoked}
+    # A list: what the credential names as a provider may be anything, and not hashable.
+    listed_keys: list[tuple[str, object]] = [*map(_key, answer.claims)]
     found = set()
-    for name, value in disclosed.items():
-        named = _provider_in(value)
-        entries = [listed for listed in answer.claims if listed.claim_type == name]
-        is_valid = any(not listed.revoked for listed in entries)
-        is_named = any(listed.provider == named for listed in entries)
-        if named is not None and is_valid and not is_named:
+    for name in valid.intersection(disclosed):
+        named = _provider_in(disclosed[name])
+        if named is not None and (name, named) not in listed_keys:
             found.add(name)
     return found
 
 
-def _unlisted(
-    answer: ClaimsAnswer, disclosed: Mapping[str, Any]
-) -> Iterator[ListedClaim]:
+def _unlisted(answer: ClaimsAnswer, disclosed: JSONObject) -> Iterator[ListedClaim]:
     """What the credential discloses beyond the list."""
     for name in disclosed.keys() - {listed.claim_type for listed in answer.claims}:
         named = str(_provider_in(disclosed[name]) or "")

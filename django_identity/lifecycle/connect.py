@@ -8,7 +8,7 @@ identity is linked to their account. So a code can do little, and this is all:
 - it links only what was never linked here (``decisions.DECISIONS``);
 - staff cannot use it, unless the policy says otherwise (``policy.may_link``);
 - it brings a level for 30 days (``kyc.HELD_BY_CODE``), and no claims;
-- it gives no scope of ``LATER_SCOPES`` (``arrivals.store``), and writes no field of the account
+- it gives no scope of ``LATER_SCOPES`` (``scopes.with_code``), and writes no field of the account
   (``linking``);
 - the end of its consent deletes the link (``withdrawal.revoke``);
 - it has no say about the account's erasure (``votes.aliases_of``, ``withdrawal.request_erasure``);
@@ -143,14 +143,20 @@ def _linked_before(
     entered: ConnectRedemption, user: AbstractBaseUser
 ) -> LinkedIdentity:
     """What the code linked, only for the same user: a code does not prove who has it."""
-    first = ConnectRedemption.objects.filter(code_digest=entered.code_digest).first()
-    if first is None or (first.user_id == user.pk and not first.outcome):
+    redemptions = ConnectRedemption.objects.filter(code_digest=entered.code_digest)
+    first = redemptions.first()
+    if first is None:
         raise exceptions.FlowError(code="connect_code_in_use")
-    identity = identity_of(user, application=conf.application(entered.application))
-    is_theirs = first.user_id == user.pk and first.outcome == COMPLETED
-    if not is_theirs or identity is None or identity.consent != Consent.GRANTED:
-        raise exceptions.FlowError(code="connect_code_used")
-    return identity
+    is_theirs = first.user_id == user.pk
+    if is_theirs and not first.outcome:
+        raise exceptions.FlowError(code="connect_code_in_use")
+
+    if is_theirs and first.outcome == COMPLETED:
+        application = conf.application(entered.application)
+        identity = identity_of(user, application=application)
+        if identity is not None and identity.consent == Consent.GRANTED:
+            return identity
+    raise exceptions.FlowError(code="connect_code_used")
 
 
 @sensitive_variables()

@@ -63,54 +63,63 @@ class Refuse:
 Decision = Allow | Refuse
 
 BY_SIGN_IN = Allow(LinkedVia.OAUTH)
-TO_SIGN_UP = (Question.MAY_SIGN_UP, Question.MAY_SIGN_IN)
-TO_SIGN_IN = (Question.MAY_SIGN_IN,)
-TO_LINK = (Question.MAY_LINK,)
+SIGNS_IN = Allow(LinkedVia.OAUTH, asks=(Question.MAY_SIGN_IN,))
+LINKS = Allow(LinkedVia.OAUTH, asks=(Question.MAY_LINK,))
+LINKS_BY_CODE = Allow(LinkedVia.CONNECT, asks=(Question.MAY_LINK,))
+GOES_ON = Allow(LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN,))
+ERASURE_PENDING = Refuse("erasure_pending")
+SUBJECT_CHANGED = Refuse("subject_changed")
 
 #: The one place where linking is decided. ``docs/security.md`` has the same table.
-DECISIONS: Mapping[tuple[Arrival, Subject], Decision] = {
-    (Arrival.SIGN_IN, Subject.NONE): Allow(LinkedVia.OAUTH, asks=TO_SIGN_UP),
-    (Arrival.SIGN_IN, Subject.NEVER_GRANTED): Allow(
-        LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN, Question.MAY_SIGN_IN)
-    ),
-    (Arrival.SIGN_IN, Subject.CONNECT): Refuse("linked_by_code"),
-    (Arrival.SIGN_IN, Subject.OAUTH): Allow(LinkedVia.OAUTH, asks=TO_SIGN_IN),
-    (Arrival.SIGN_IN, Subject.REVOKED): Allow(LinkedVia.OAUTH, asks=TO_SIGN_IN),
-    (Arrival.SIGN_IN, Subject.BEING_ERASED): Refuse("erasure_pending"),
-    (Arrival.LINK, Subject.NONE): Allow(LinkedVia.OAUTH, asks=TO_LINK),
-    (Arrival.LINK, Subject.HOLDS_ANOTHER): Refuse("user_holds_another"),
-    (Arrival.LINK, Subject.NEVER_GRANTED): Allow(
-        LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN,)
-    ),
-    (Arrival.LINK, Subject.CONNECT): Allow(LinkedVia.OAUTH, asks=TO_LINK),
-    (Arrival.LINK, Subject.OAUTH): BY_SIGN_IN,
-    (Arrival.LINK, Subject.REVOKED): BY_SIGN_IN,
-    (Arrival.LINK, Subject.CONNECT_ELSEWHERE): Refuse("linked_by_code"),
-    (Arrival.LINK, Subject.OAUTH_ELSEWHERE): Refuse("subject_taken"),
-    (Arrival.LINK, Subject.BEING_ERASED): Refuse("erasure_pending"),
-    (Arrival.RENEW, Subject.NONE): Refuse("subject_changed"),
-    (Arrival.RENEW, Subject.HOLDS_ANOTHER): Refuse("subject_changed"),
-    (Arrival.RENEW, Subject.NEVER_GRANTED): Allow(
-        LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN,)
-    ),
-    (Arrival.RENEW, Subject.CONNECT): Allow(LinkedVia.OAUTH, asks=TO_LINK),
-    (Arrival.RENEW, Subject.OAUTH): BY_SIGN_IN,
-    (Arrival.RENEW, Subject.REVOKED): BY_SIGN_IN,
-    (Arrival.RENEW, Subject.CONNECT_ELSEWHERE): Refuse("subject_changed"),
-    (Arrival.RENEW, Subject.OAUTH_ELSEWHERE): Refuse("subject_changed"),
-    (Arrival.RENEW, Subject.BEING_ERASED): Refuse("erasure_pending"),
+DECISIONS: Mapping[Arrival, Mapping[Subject, Decision]] = {
+    Arrival.SIGN_IN: {
+        Subject.NONE: Allow(
+            LinkedVia.OAUTH, asks=(Question.MAY_SIGN_UP, Question.MAY_SIGN_IN)
+        ),
+        Subject.NEVER_GRANTED: Allow(
+            LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN, Question.MAY_SIGN_IN)
+        ),
+        Subject.CONNECT: Refuse("linked_by_code"),
+        Subject.OAUTH: SIGNS_IN,
+        Subject.REVOKED: SIGNS_IN,
+        Subject.BEING_ERASED: ERASURE_PENDING,
+    },
+    Arrival.LINK: {
+        Subject.NONE: LINKS,
+        Subject.HOLDS_ANOTHER: Refuse("user_holds_another"),
+        Subject.NEVER_GRANTED: GOES_ON,
+        Subject.CONNECT: LINKS,
+        Subject.OAUTH: BY_SIGN_IN,
+        Subject.REVOKED: BY_SIGN_IN,
+        Subject.CONNECT_ELSEWHERE: Refuse("linked_by_code"),
+        Subject.OAUTH_ELSEWHERE: Refuse("subject_taken"),
+        Subject.BEING_ERASED: ERASURE_PENDING,
+    },
+    Arrival.RENEW: {
+        Subject.NONE: SUBJECT_CHANGED,
+        Subject.HOLDS_ANOTHER: SUBJECT_CHANGED,
+        Subject.NEVER_GRANTED: GOES_ON,
+        Subject.CONNECT: LINKS,
+        Subject.OAUTH: BY_SIGN_IN,
+        Subject.REVOKED: BY_SIGN_IN,
+        Subject.CONNECT_ELSEWHERE: SUBJECT_CHANGED,
+        Subject.OAUTH_ELSEWHERE: SUBJECT_CHANGED,
+        Subject.BEING_ERASED: ERASURE_PENDING,
+    },
     # A code links only what was never linked here: it may be another person's, so it restores no
     # power to sign in. If it took over a revoked link instead, the end of its consent would delete
     # that link, with which the owner comes back, and orphan an account that the link had made.
-    (Arrival.CODE, Subject.NONE): Allow(LinkedVia.CONNECT, asks=TO_LINK),
-    (Arrival.CODE, Subject.HOLDS_ANOTHER): Refuse("user_holds_another"),
-    (Arrival.CODE, Subject.NEVER_GRANTED): Allow(LinkedVia.CONNECT, asks=TO_LINK),
-    (Arrival.CODE, Subject.CONNECT): Allow(LinkedVia.CONNECT),
-    (Arrival.CODE, Subject.OAUTH): BY_SIGN_IN,
-    (Arrival.CODE, Subject.REVOKED): Refuse("linked_before"),
-    (Arrival.CODE, Subject.CONNECT_ELSEWHERE): Refuse("subject_taken"),
-    (Arrival.CODE, Subject.OAUTH_ELSEWHERE): Refuse("subject_taken"),
-    (Arrival.CODE, Subject.BEING_ERASED): Refuse("erasure_pending"),
+    Arrival.CODE: {
+        Subject.NONE: LINKS_BY_CODE,
+        Subject.HOLDS_ANOTHER: Refuse("user_holds_another"),
+        Subject.NEVER_GRANTED: LINKS_BY_CODE,
+        Subject.CONNECT: Allow(LinkedVia.CONNECT),
+        Subject.OAUTH: BY_SIGN_IN,
+        Subject.REVOKED: Refuse("linked_before"),
+        Subject.CONNECT_ELSEWHERE: Refuse("subject_taken"),
+        Subject.OAUTH_ELSEWHERE: Refuse("subject_taken"),
+        Subject.BEING_ERASED: ERASURE_PENDING,
+    },
 }
 
 
@@ -121,7 +130,8 @@ def decide(request: LinkRequest, known: LinkedIdentity | None) -> Allow:
         # Somebody else signed in here meanwhile, or the person in another tab.
         raise exceptions.FlowError(code="user_changed")
 
-    decision = DECISIONS[request.arrival, _subject(request, known)]
+    of_arrival = DECISIONS[request.arrival]
+    decision = of_arrival[_subject(request, known)]
     if isinstance(decision, Refuse):
         raise exceptions.LinkingRefused(code=decision.code)
     return decision

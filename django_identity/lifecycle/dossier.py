@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from django_identity import conf
 from django_identity.conf import Application
-from django_identity.lifecycle import withdrawal
+from django_identity.lifecycle import retention
 from django_identity.lifecycle.values import ClaimValue
 from django_identity.models import (
     AuthorizationRequest,
@@ -192,7 +192,7 @@ def erase(person: Person) -> dict[str, int]:
     for place in reversed(PLACES):
         rows = place.rows(person)
         if place.model is WebhookEvent:
-            counts[place.table] = withdrawal.empty_events(rows)
+            counts[place.table] = retention.empty(rows)
         else:
             counts[place.table] = rows.delete()[1].get(place.model._meta.label, 0)
     return counts

@@ -1,18 +1,25 @@
-"""What an event does to the identity of its subject: one function for each ``Effect``.
+"""What an event does to the identity of its subject, and what it does if it is late.
 
-``EFFECTS`` is the table of ``docs/webhooks.md``. Every function works on rows that the caller has
-locked, and saves the identity; the caller saves the event.
+``EFFECTS`` has one function for each ``Effect``; it is the table of ``docs/webhooks.md``. Every
+function works on rows that the caller has locked, and saves the identity; the caller saves the
+event.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from django.db.models import Q
-from django.utils import timezone
 
 from django_identity import signals
-from django_identity.event_types import ERASING, KINDS, Effect, kind_of
-from django_identity.lifecycle import clocks, kyc, withdrawal
+from django_identity.event_types import (
+    ABOUT_LEVEL,
+    ERASING,
+    KINDS,
+    Effect,
+    kind_of,
+)
+from django_identity.lifecycle import clocks, due, kyc, retention, withdrawal
 from django_identity.models import (
     Consent,
     ErasureReceipt,
@@ -22,21 +29,27 @@ from django_identity.models import (
     StoredClaim,
     WebhookEvent,
 )
-from django_identity.service.webhooks import NamedClaim, kyc_in
+from django_identity.service.answers import KycStatus
+from django_identity.service.webhooks import VERIFIED, NamedClaim, kyc_in
+
+KYC_CLAIM = "kyc_verified"
+#: What the end of the KYC claim says about the level.
+NOTHING_STATED = KycStatus(kyc_level="", status="", provider="", verified_at=None)
 
 
 def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
     """Apply the event to the identity, and save the identity.
 
-    A late event, from before the newest sign-in or code, is superseded, in this order:
+    A late event is from before the newest sign-in or code. Of late events:
 
     - a deletion always counts, unless ``data_deletion_requested`` takes it for a replay;
-    - a withdrawal counts if it seems late by the skew of two clocks at most (``clocks.counts``);
+    - a withdrawal counts if it seems late by the skew of two clocks at most;
     - what may bring something, and seems late by no more than that, makes the re-fetch due;
-    - of two statements about the level ``kyc.state`` takes the newer one.
+    - any other one is superseded.
 
-    What was late for a sign-in that was still running comes here by ``events.apply_since``. Without
-    its payload a withdrawal acts as usual; any other event only makes the re-fetch due.
+    An event that is not late, and says something about the level, may still be older than what is
+    known of the level: see ``_state_level``. Without its payload a withdrawal acts as usual; any
+    other event only makes the re-fetch due.
     """
     if row.event_type not in KINDS:
         return EventOutcome.IGNORED
@@ -48,8 +61,8 @@ def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
         row.payload = None
         return EventOutcome.IGNORED
 
-    if not clocks.counts(row, identity):
-        if clocks.may_bring_something(row, identity):
+    if not _counts(row, identity):
+        if _may_bring_something(row, identity):
             return make_due(identity, row)
         return EventOutcome.SUPERSEDED
     if row.payload is None and not kind.takes_away:
@@ -79,6 +92,39 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
     return EventOutcome.APPLIED
 
 
+# Late events
+
+
+def _counts(event: WebhookEvent, identity: LinkedIdentity) -> bool:
+    """Whether the newest sign-in or code leaves the event standing.
+
+    One that takes something away counts for the skew longer.
+    """
+    if kind_of(event.event_type).takes_away:
+        return clocks.may_be_newer(event.occurred_at, than=identity.arrived_at)
+    return event.occurred_at >= identity.arrived_at
+
+
+def _may_bring_something(event: WebhookEvent, identity: LinkedIdentity) -> bool:
+    """Whether the event seems older than what it would change, but by the skew at most.
+
+    Its own statement does not count then. But the service may know something newer than the site
+    does, and is asked: else a verified person would wait for the next day.
+    """
+    if identity.connect_only or not kind_of(event.event_type).makes_due:
+        return False
+    return clocks.may_be_newer(event.occurred_at, than=identity.arrived_at)
+
+
+def _revoked_since(event: WebhookEvent, identity: LinkedIdentity) -> datetime | None:
+    """When a revocation counts from. None if the stored credential is certainly younger."""
+    occurred_at = event.occurred_at
+    issued_at = identity.credential_issued_at
+    if issued_at is not None and not clocks.may_be_newer(occurred_at, than=issued_at):
+        return None
+    return clocks.after_credential(occurred_at, issued_at)
+
+
 # The effects
 
 
@@ -88,17 +134,15 @@ def kyc_stated(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     Status, level and provider are replaced as a whole: a member that the event lacks is emptied.
     """
     stated = kyc_in(event.payload or {}, event.event_type)
-    counts = kyc.state(identity, stated, event)
-    if counts or kyc.may_be_newer(identity, event):
+    counts = _state_level(identity, stated, event)
+    if counts or _may_have_newer_level(identity, event):
         return make_due(identity, event)
     return EventOutcome.SUPERSEDED
 
 
 def make_due(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     """Save the level. If there is a grant, the re-fetch is due now."""
-    if identity.consent == Consent.GRANTED and not identity.connect_only:
-        now = timezone.now()
-        identity.refetch_due_at = min(identity.refetch_due_at or now, now)
+    due.make_due(identity)
     identity.save(update_fields=[*withdrawal.NO_LEVEL, "refetch_due_at"])
     return EventOutcome.APPLIED
 
@@ -109,7 +153,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
     The KYC claim may be revoked because the verification is invalid, so its level no longer counts.
     """
     named = NamedClaim.parse(event.payload or {})
-    since = clocks.revokes_since(event, identity)
+    since = _revoked_since(event, identity)
     if since is not None:
         claims = StoredClaim.objects.filter(identity_id=identity.pk)
         if named.claim_type:
@@ -120,8 +164,8 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
             claims = of_provider
         older = Q(revoked_at=None) | Q(revoked_at__lt=since)
         claims.filter(older).update(revoked_at=since)
-    if kyc.is_about_level(event) and identity.allows(*kyc.SCOPES):
-        kyc.state(identity, kyc.NOTHING_STATED, event)
+    if _is_about_level(event) and identity.allows(*kyc.SCOPES):
+        _state_level(identity, NOTHING_STATED, event)
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
     return make_due(identity, event)
 
@@ -139,7 +183,7 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
         )
         if is_deleted:
             # The event is about nobody who is linked.
-            event.set_columns(withdrawal.EMPTIED)
+            event.set_columns(retention.EMPTIED)
     elif identity.revoked_at is not None and identity.revoked_at < event.occurred_at:
         identity.revoked_at = event.occurred_at
         identity.save()
@@ -173,3 +217,92 @@ EFFECTS: Mapping[Effect, Callable[[LinkedIdentity, WebhookEvent], EventOutcome]]
     Effect.END_CONSENT: consent_revoked,
     Effect.ERASE: data_deletion_requested,
 }
+
+
+# Which of two statements about the level counts
+
+
+def _state_level(
+    identity: LinkedIdentity, stated: KycStatus, event: WebhookEvent
+) -> bool:
+    """Set the level to what ``event`` stated, unless a newer statement is known.
+
+    Between two events the newer one counts, and a rejection wins at equal times, so the result is
+    the same in every order. Against the site's own answer a withdrawal counts that is hardly older.
+    """
+    if not _is_newest(identity, stated, event):
+        return False
+    at = event.occurred_at
+    verified_at = None
+    if stated.status == VERIFIED:
+        verified_at = at
+    dated = replace(stated, verified_at=verified_at)
+    identity.set_columns(kyc.level_columns(dated, said_at=at))
+    signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
+    return True
+
+
+def _is_newest(
+    identity: LinkedIdentity, stated: KycStatus, event: WebhookEvent
+) -> bool:
+    """Whether the statement of ``event`` is the newest, and counts."""
+    at = event.occurred_at
+    known_at = identity.kyc_said_at
+    if known_at is None:
+        return not _is_followed(event, identity)
+    if at > known_at:
+        return True
+    if at == known_at:
+        known = KycStatus(
+            identity.kyc_level, identity.kyc_status, identity.kyc_provider, None
+        )
+        return _rank(stated) > _rank(known)
+    # What is known may be the site's own answer, by another clock: then a withdrawal wins.
+    if stated.status == VERIFIED or not clocks.may_be_newer(at, than=known_at):
+        return False
+    return not _is_followed(event, identity)
+
+
+def _may_have_newer_level(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+    """Whether a statement that did not count may be newer than the site's own answer.
+
+    Then the service is asked again. A withdrawal that lost has lost to a newer event.
+    """
+    known_at = identity.kyc_said_at
+    if identity.connect_only or known_at is None:
+        return False
+    if kind_of(event.event_type).takes_away:
+        return False
+    if not clocks.may_be_newer(event.occurred_at, than=known_at):
+        return False
+    return not _is_followed(event, identity)
+
+
+def _is_about_level(event: WebhookEvent) -> bool:
+    """Whether the event says something about the level.
+
+    A KYC event does, and the revocation of the KYC claim or of all claims.
+    """
+    kind = kind_of(event.event_type)
+    if kind.says_level and kind.names_claim:
+        return NamedClaim.parse(event.payload or {}).claim_type in ("", KYC_CLAIM)
+    return kind.says_level
+
+
+def _is_followed(event: WebhookEvent, identity: LinkedIdentity) -> bool:
+    """Whether a newer event made a statement about the subject's level.
+
+    One that the newest sign-in has superseded made none: else the end would depend on which of the
+    two was delivered first.
+    """
+    newer = WebhookEvent.objects.filter(
+        subject_digest=event.subject_digest,
+        event_type__in=ABOUT_LEVEL,
+        occurred_at__gt=event.occurred_at,
+    )
+    return any(_is_about_level(later) and _counts(later, identity) for later in newer)
+
+
+def _rank(stated: KycStatus) -> tuple[bool, str, str, str]:
+    """Of two statements of one moment the greater one counts: a rejection, else any fixed rule."""
+    return (stated.status != VERIFIED, stated.status, stated.kyc_level, stated.provider)

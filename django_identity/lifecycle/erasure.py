@@ -32,11 +32,11 @@ from django_identity.models import (
     RevokedBy,
     digest,
 )
-from django_identity.models.choices import ERROR_LENGTH
+from django_identity.models.choices import ERROR_LENGTH, Columns
 from django_identity.policy import IdentityPolicy
 
 #: The columns of a receipt that is done.
-POINTS_AT_NOBODY: Mapping[str, Any] = {
+POINTS_AT_NOBODY: Columns = {
     "identity_id": None,
     "user_id": None,
     "next_attempt_at": None,
@@ -293,10 +293,11 @@ def _fulfilled(receipt: ErasureReceipt, chosen: Chosen) -> list[int]:
 
     Tried later, they would find an account that is gone, as if the site had deleted it.
     """
-    same = Q(identity_id__in=[identity.pk for identity in chosen.identities])
+    same = Q(identity__in=chosen.identities)
     if chosen.user is not None and not chosen.kept:
-        same |= Q(user_id=chosen.user.pk)
-    others = ErasureReceipt.objects.filter(same, erased_at=None).exclude(pk=receipt.pk)
+        same |= Q(user=chosen.user)
+    pending = ErasureReceipt.objects.filter(same, erased_at=None)
+    others = pending.exclude(pk=receipt.pk)
     return list(others.values_list("pk", flat=True))
 
 
@@ -306,15 +307,20 @@ def _choose(receipt: ErasureReceipt) -> Chosen:
     After that nobody links another identity to the account until the erasure has committed. One
     that was linked while this waited for the account is in the second look.
     """
-    user_id = receipt.user_id
+    user_id: Any = receipt.user_id
+    is_made = receipt.account_made
     if user_id is None and receipt.identity is not None:
         user_id = receipt.identity.user_id
+        is_made = receipt.identity.account_made
     LinkedIdentity.objects.lock_those_of(user_id)
     user = database.all_users().select_for_update().filter(pk=user_id).first()
     identities = LinkedIdentity.objects.lock_those_of(user_id)
+    # The site may have moved what was asked for to another account, which stays.
+    named = LinkedIdentity.objects.filter(pk__in=[receipt.identity_id])
+    identities += named.exclude(user_id=user_id).select_for_update()
 
     policies = votes.policies_of(_aliases_for(receipt, user_id))
-    kept = _why_kept(receipt, user, policies)
+    kept = _why_kept(receipt, user, policies, is_made=is_made)
     if kept and not receipt.of_account:
         # The account's other identities go only with the account.
         identities = [row for row in identities if row.pk == receipt.identity_id]
@@ -325,11 +331,13 @@ def _why_kept(
     receipt: ErasureReceipt,
     user: AbstractBaseUser | None,
     policies: list[IdentityPolicy],
+    *,
+    is_made: bool,
 ) -> str:
     """Why the account stays, or an empty text. It may be decided since the request."""
     if user is None or receipt.account_kept:
         return receipt.account_kept
-    return votes.why_kept(policies, user, is_made=receipt.account_made)
+    return votes.why_kept(policies, user, is_made=is_made)
 
 
 def _aliases_for(receipt: ErasureReceipt, user_id: Any) -> list[str]:

@@ -5,6 +5,7 @@ If the person is erased meanwhile, or a delivery adds the content, the run ends 
 the row has its date from whoever changed it.
 """
 
+from collections import deque
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -113,10 +114,12 @@ def _remaining(event: WebhookEvent) -> Mapping[str, Handler]:
 
     So a handler that crashes its worker does not starve those behind it.
     """
-    handlers = handlers_of(event.event_type)
-    names = [name for name in handlers if name not in event.handled_by]
-    first = (event.attempts - 1) % max(len(names), 1)
-    return {name: handlers[name] for name in names[first:] + names[:first]}
+    remaining = dict(handlers_of(event.event_type))
+    for name in event.handled_by:
+        remaining.pop(name, None)
+    names = deque(remaining)
+    names.rotate(1 - event.attempts)
+    return {name: remaining[name] for name in names}
 
 
 def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:

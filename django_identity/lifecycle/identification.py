@@ -12,9 +12,10 @@ from django.utils import timezone
 
 from django_identity import exceptions, vault
 from django_identity.conf import Application
-from django_identity.credentials import RejectionReason, VerifiedCredential
-from django_identity.lifecycle import claims, key_sets, kyc
+from django_identity.credentials import RejectionReason
+from django_identity.lifecycle import claims, key_sets, kyc, scopes
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
+from django_identity.lifecycle.claims import VerifiedAnswer
 from django_identity.models import AuthorizationRequest
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
@@ -43,15 +44,11 @@ def learn(
     """Exchange the code once and read the person's data, which must be about one subject."""
     client = ServiceClient(application)
     answer = _exchange(application, request, code)
-    scopes = answer.scopes
-    if scopes is None:
-        # The service left the member out, so it granted what was asked for (RFC 6749 §5.1).
-        scopes = tuple(request.scopes)
-
+    allowed = scopes.allowed_by(answer, asked=request.scopes)
     subject = key_sets.subject_of(application, answer)
     asked_at = timezone.now()
-    person = _identify(client, answer.access_token, scopes, subject)
-    _read_rest(application, answer.access_token, scopes, person)
+    person = _identify(client, answer.access_token, allowed, subject)
+    _read_rest(application, answer.access_token, allowed, person)
     return LinkRequest(
         application=application,
         arrival=Arrival(request.purpose),
@@ -59,12 +56,11 @@ def learn(
         began_at=request.created_at,
         said_at=asked_at,
         subject=person.subject,
-        scopes=scopes,
+        scopes=allowed,
         profile=person.profile,
         kyc=person.kyc,
         tokens=answer,
         claims=person.claims,
-        proof=person.proof,
         unread=person.unread,
     )
 
@@ -76,26 +72,26 @@ class _Person:
     subject: str
     profile: Profile
     kyc: KycStatus | None
-    claims: ClaimsAnswer | None
-    proof: VerifiedCredential | None = None
+    listed: ClaimsAnswer | None
+    claims: VerifiedAnswer | None = None
     unread: str = ""
 
 
 def _identify(
-    client: ServiceClient, token: Secret, scopes: tuple[str, ...], subject: str | None
+    client: ServiceClient, token: Secret, allowed: tuple[str, ...], subject: str | None
 ) -> _Person:
     """Read the profile, and who the person is. A failure ends the sign-in.
 
     ``subject``: None if the token answer names nobody. Then the first of these answers decides.
     """
     profile = level = listed = None
-    if PROFILE_SCOPE in scopes:
+    if PROFILE_SCOPE in allowed:
         profile = client.profile(subject, access_token=token)
         subject = profile.id
-    if claims.SCOPE in scopes and subject is None:
+    if claims.SCOPE in allowed and subject is None:
         listed = client.claims(None, access_token=token)
         subject = listed.user_id
-    if kyc.SCOPE in scopes and subject is None:
+    if kyc.SCOPE in allowed and subject is None:
         level = client.kyc(None, access_token=token)
         subject = level.subject
     if subject is None:
@@ -106,7 +102,7 @@ def _identify(
 
 
 def _read_rest(
-    application: Application, token: Secret, scopes: tuple[str, ...], person: _Person
+    application: Application, token: Secret, allowed: tuple[str, ...], person: _Person
 ) -> None:
     """Read the level and the claims, if they are not there yet, and verify the claims.
 
@@ -115,21 +111,20 @@ def _read_rest(
     client = ServiceClient(application)
     subject = person.subject
     try:
-        if kyc.SCOPE in scopes and person.kyc is None:
+        if kyc.SCOPE in allowed and person.kyc is None:
             person.kyc = client.kyc(subject, access_token=token)
     except UNREAD as error:
         _require_about_person(error)
         person.unread = error.code
     try:
-        if claims.SCOPE in scopes:
-            if person.claims is None:
-                person.claims = client.claims(subject, access_token=token)
-            person.proof = key_sets.verify_answer(
-                application, person.claims, subject=subject
-            )
+        if claims.SCOPE in allowed:
+            listed = person.listed
+            if listed is None:
+                listed = client.claims(subject, access_token=token)
+            proof = key_sets.verify_answer(application, listed, subject=subject)
+            person.claims = VerifiedAnswer(listed, proof)
     except UNREAD as error:
         _require_about_person(error)
-        person.claims = None
         person.unread = error.code
 
 

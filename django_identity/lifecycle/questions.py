@@ -41,9 +41,9 @@ def proven_by_credential(request: LinkRequest) -> Proven:
         return Proven(request.kyc, {}, request.unread)
     unsaved = LinkedIdentity(application=request.application.alias)
     unread = request.unread
-    if not claims.is_usable(request.claims, request.proof, unsaved):
+    if not claims.is_usable(request.claims, unsaved):
         unread = unread or exceptions.MalformedAnswer.code
-    rows = claims.rows_of(unsaved, request.claims, request.proof).values()
+    rows = claims.rows_of(unsaved, request.claims).values()
     return Proven(
         request.kyc, standing.standing_with(unsaved, rows).proven_claims(), unread
     )

@@ -1,48 +1,30 @@
 """One re-fetch: read the level and the claims of a person, verify them, store what is proven.
 
 ``fetch`` is the whole of it, and the functions below it stand in its order. A claim needs a
-credential that proves it; a KYC level comes from the service's own answer. ``next_due`` says when
-the next one is due; after a failure ``upkeep`` does, and after an event ``effects.make_due``.
+credential that proves it; a KYC level comes from the service's own answer. ``due`` says when the
+next one is due.
 """
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, database, exceptions, signals
-from django_identity.credentials import VerifiedCredential
-from django_identity.event_types import ABOUT_LEVEL
-from django_identity.lifecycle import claims, key_sets, kyc
-from django_identity.lifecycle.sealing import REFRESH_TOKEN_LIFETIME
+from django_identity import database, exceptions, signals
+from django_identity.lifecycle import claims, due, key_sets, kyc
+from django_identity.lifecycle.claims import VerifiedAnswer
 from django_identity.lifecycle.tokens import Reader
-from django_identity.models import LinkedIdentity, WebhookEvent
-from django_identity.service.answers import ClaimsAnswer
+from django_identity.models import LinkedIdentity
+from django_identity.models.choices import Columns
 
-LEVEL_CHECKED_EVERY = timedelta(hours=24)
 #: The service takes no calls of upkeep, or rejects the application itself.
 NOT_NOW = (exceptions.RateLimited, exceptions.ClientRejected)
-DUE_AT_SHARE = 0.75
-DUE_SPREAD = 0.10
-# Without claims a re-fetch is due for the level alone, and not before the level is.
-LONGEST_LEVEL_LIFE = LEVEL_CHECKED_EVERY / (DUE_AT_SHARE - DUE_SPREAD)
-# An answer from a cache may expire at once. It must not cause calls without a pause.
-SOONEST = timedelta(minutes=5)
-
-
-class Found(NamedTuple):
-    """A claims answer, and its verified credential."""
-
-    answer: ClaimsAnswer
-    proof: VerifiedCredential | None
 
 
 class Level(NamedTuple):
     """The columns of the level, none if it was not due, and why it could not be read."""
 
-    columns: Mapping[str, Any]
+    columns: Columns
     failure: exceptions.ServiceError | None = None
 
 
@@ -79,17 +61,16 @@ def fetch(identity: LinkedIdentity) -> Fetched:
 
     columns: dict[str, Any] = {}
     if found is not None:
-        columns |= claims.columns_of(found.proof)
+        columns |= claims.credential_columns(found.proof)
     # With a failure the caller notes when the next attempt is due.
     if level.failure is None:
         until = None
         problem = ""
         if found is not None:
             until = claims.lasts_until(found.proof)
-            problem = claims.problem_of(*found, identity)
-        due_at = next_due(identity, claims_until=until)
+            problem = claims.problem_of(found, identity)
         columns |= {
-            "refetch_due_at": due_at,
+            "refetch_due_at": due.after_answers(identity, claims_until=until),
             "refetch_failures": 0,
             "refetch_failed_at": None,
             "last_error": problem,
@@ -105,7 +86,7 @@ def _read_level(reader: Reader) -> Level:
     identity = reader.identity
     client = reader.client
     asked_at = timezone.now()
-    if not _is_level_due(reader):
+    if not due.is_level_due(identity):
         return Level({})
 
     try:
@@ -117,23 +98,10 @@ def _read_level(reader: Reader) -> Level:
         if error.endpoint != "kyc" or isinstance(error, NOT_NOW):
             raise
         return Level({}, error)
-    return Level(kyc.columns_of(answer, said_at=asked_at))
+    return Level(kyc.level_columns(answer, said_at=asked_at))
 
 
-def _is_level_due(reader: Reader) -> bool:
-    """Whether this re-fetch reads the level: once a day, and after an event that questioned it."""
-    identity = reader.identity
-    if not identity.allows(kyc.SCOPE):
-        return False
-    said_at = identity.kyc_said_at
-    every = min(LEVEL_CHECKED_EVERY, reader.application.kyc_holds / 2)
-    if said_at is None or said_at <= timezone.now() - every:
-        return True
-    since = WebhookEvent.objects.of_subject_since(identity.subject_digest, said_at)
-    return since.filter(event_type__in=ABOUT_LEVEL).exists()
-
-
-def _read_claims(reader: Reader) -> Found:
+def _read_claims(reader: Reader) -> VerifiedAnswer:
     """The answer and its verified credential. An answer that fails a check may only revoke."""
     application = reader.application
     identity = reader.identity
@@ -146,28 +114,29 @@ def _read_claims(reader: Reader) -> Found:
     )
     try:
         proof = key_sets.verify_answer(application, answer, subject=identity.subject)
-        if not claims.is_usable(answer, proof, identity):
+        verified = VerifiedAnswer(answer, proof)
+        if not claims.is_usable(verified, identity):
             raise exceptions.MalformedAnswer(
                 "no credential, or an older one", endpoint="claims"
             )
     except (exceptions.CredentialRejected, exceptions.MalformedAnswer):
         claims.revoke_listed(identity, answer)
         raise
-    return Found(answer, proof)
+    return verified
 
 
 # Store: the row of the identity, then its claims
 
 
 def _store(
-    identity: LinkedIdentity, columns: Mapping[str, Any], found: Found | None
+    identity: LinkedIdentity, columns: Columns, found: VerifiedAnswer | None
 ) -> bool:
     """Write all, or nothing if somebody has changed the row since it was read."""
     before = (identity.kyc_level, identity.kyc_status)
     with database.atomic():
         written = LinkedIdentity.objects.unchanged(identity).change(**columns)
         if written and found is not None:
-            claims.write(identity, *found)
+            claims.write(identity, found)
     if not written:
         return False
     identity.set_columns(columns)
@@ -175,32 +144,3 @@ def _store(
     if (identity.kyc_level, identity.kyc_status) != before:
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     return True
-
-
-# When the next re-fetch is due
-
-
-def next_due(identity: LinkedIdentity, *, claims_until: datetime | None) -> datetime:
-    """After about three quarters of what ends first: the claims, the level or the grant.
-
-    ``claims_until``: None if no claims were read.
-    """
-    now = timezone.now()
-    dates = [_due_at(identity, begins=now, ends=now + REFRESH_TOKEN_LIFETIME)]
-    if claims_until is not None:
-        dates.append(_due_at(identity, begins=now, ends=claims_until))
-    if identity.allows(kyc.SCOPE):
-        # With claims, the level is read together with them, if it lasts until then.
-        life = conf.application(identity.application).kyc_holds
-        if claims_until is None:
-            life = min(life, LONGEST_LEVEL_LIFE)
-        said_at = identity.kyc_said_at or now
-        dates.append(_due_at(identity, begins=said_at, ends=said_at + life))
-    return max(min(dates), now + SOONEST)
-
-
-def _due_at(identity: LinkedIdentity, *, begins: datetime, ends: datetime) -> datetime:
-    """After about three quarters of that time, with a fixed offset for each identity."""
-    position = int(identity.subject_digest[:8], 16) / 0xFFFFFFFF
-    share = DUE_AT_SHARE + DUE_SPREAD * (2 * position - 1)
-    return begins + (ends - begins) * share

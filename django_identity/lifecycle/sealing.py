@@ -7,6 +7,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, vault
 from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models.choices import Columns
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
 
@@ -36,9 +37,9 @@ def unseal(identity: LinkedIdentity, grant: TokenGrant, column: str) -> Secret:
 
 
 @sensitive_variables()
-def columns_of(
+def token_columns(
     identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
-) -> dict[str, Any]:
+) -> Columns:
     """The columns that a token answer changes. Without a refresh token the stored one stays."""
     margin = min(LONGEST_MARGIN, answer.expires_in * MARGIN_SHARE)
     changed: dict[str, Any] = {

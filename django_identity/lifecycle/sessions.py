@@ -16,6 +16,7 @@ either after one of these:
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -35,7 +36,7 @@ def identities_of(user_id: Any) -> list[LinkedIdentity]:
     found = LinkedIdentity.objects.filter(user_id=user_id).select_related("user")
     if hides_users():
         found = found.filter(user__in=database.users().filter(pk=user_id))
-    return sorted(found, key=lambda identity: identity.pk)
+    return sorted(found, key=attrgetter("pk"))
 
 
 def identities_of_all(user_ids: Collection[Any]) -> Mapping[Any, list[LinkedIdentity]]:
@@ -44,7 +45,7 @@ def identities_of_all(user_ids: Collection[Any]) -> Mapping[Any, list[LinkedIden
     if hides_users():
         found = found.filter(user__in=database.users().filter(pk__in=user_ids))
     by_user: dict[Any, list[LinkedIdentity]] = defaultdict(list)
-    for identity in sorted(found, key=lambda identity: identity.pk):
+    for identity in sorted(found, key=attrgetter("pk")):
         by_user[identity.user_id].append(identity)
     return by_user
 

@@ -20,7 +20,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database, exceptions, vault
 from django_identity.conf import Application
-from django_identity.lifecycle import linking, unfinished
+from django_identity.lifecycle import linking, scopes, unfinished
 from django_identity.lifecycle.identification import learn
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, digest
 from django_identity.models.flows import COMPLETED
@@ -83,11 +83,7 @@ class Plan(NamedTuple):
 def plan_for(
     user: AbstractBaseUser | None, *, application: Application, more: str = ""
 ) -> Plan:
-    """What a press of the button means for ``user``, who is signed in.
-
-    The scopes are ``SCOPES``, and some of ``LATER_SCOPES``: the one for which a gate has asked, and
-    those that the person has allowed already.
-    """
+    """What a press of the button means for ``user``, who is signed in. ``more``: see ``scopes``."""
     purpose = Purpose.SIGN_IN
     allowed: list[str] = []
     if user is not None:
@@ -99,9 +95,8 @@ def plan_for(
             purpose = Purpose.RENEW
             allowed = linked.scopes
 
-    wanted = {more, *allowed}
-    later = [scope for scope in application.later_scopes if scope in wanted]
-    return Plan(purpose, (*application.scopes, *later))
+    asked = scopes.asked_for(application, more=more, allowed=allowed)
+    return Plan(purpose, asked)
 
 
 def begin(

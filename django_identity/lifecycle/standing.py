@@ -81,7 +81,7 @@ class Standing:
             case RequiredLevel():
                 return self.level_shortfall(requirement.level)
             case RequiredScope():
-                if requirement.scope in self.identity.scopes:
+                if self.identity.allows(requirement.scope):
                     return None
                 return Shortfall(Reason.SCOPE_NOT_GIVEN)
             case RecentSignIn():
@@ -194,14 +194,15 @@ class _Memory:
     signals, and the page that it leads to, have to see what it has just stored.
     """
 
+    user_id: Any
     identities: list[LinkedIdentity]
     read_at: float = field(default_factory=time.monotonic)
     newest_change: object = field(default_factory=lambda: Changes.newest)
     standings: dict[str, Standing] = field(default_factory=dict)
 
-    @property
-    def is_fresh(self) -> bool:
-        if self.newest_change is not Changes.newest:
+    def is_fresh(self, user: AbstractBaseUser) -> bool:
+        # An instance becomes another account by ``user.pk = None``, Django's way to copy a row.
+        if self.user_id != user.pk or self.newest_change is not Changes.newest:
             return False
         return self.read_at > time.monotonic() - REMEMBERED_FOR
 
@@ -218,7 +219,7 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
     if not may_have_standing(user):
         return _nobody()
     memory: _Memory | None = getattr(user, MEMORY, None)
-    if memory is None or not memory.is_fresh:
+    if memory is None or not memory.is_fresh(user):
         memory = remember(user, sessions.identities_of(user.pk))
     if application not in memory.standings:
         identity = _identity_under(memory.identities, conf.application(application))
@@ -243,7 +244,9 @@ def standings_of(
             of_application[key] = identity
 
     granted = [
-        each.pk for each in of_application.values() if each.consent == Consent.GRANTED
+        identity.pk
+        for identity in of_application.values()
+        if identity.consent == Consent.GRANTED
     ]
     claims: dict[int, list[StoredClaim]] = defaultdict(list)
     for row in StoredClaim.objects.filter(identity_id__in=granted):
@@ -267,7 +270,7 @@ def may_have_standing(user: object) -> TypeGuard[AbstractBaseUser]:
 
 def remember(user: AbstractBaseUser, identities: Iterable[LinkedIdentity]) -> _Memory:
     """Keep the identities on the user instance, so that gates start from them."""
-    memory = _Memory(list(identities))
+    memory = _Memory(user.pk, list(identities))
     setattr(user, MEMORY, memory)
     return memory
 

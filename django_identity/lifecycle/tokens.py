@@ -11,21 +11,20 @@ may have taken the token nevertheless.
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db import InterfaceError, InternalError, OperationalError
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
-from django_identity.conf import Application
-from django_identity.lifecycle import sealing, sessions
+from django_identity.lifecycle import scopes, sealing, sessions
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.withdrawal import NO_LEVEL
 from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models.choices import Columns
 from django_identity.models.querysets import disabled_account
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
@@ -52,25 +51,23 @@ NEXT = F("generation") + 1
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
 class Reader:
     """Reads from the service with the person's access token, refreshed once if it is refused.
 
     ``rejected``: a token that the service refused before its expiry, so it is not used again.
-    ``_refreshed_grant``: the grant, if this reader has refreshed its tokens.
     """
 
-    identity: LinkedIdentity
-    rejected: Secret | None = None
-    application: Application = field(init=False)
-    client: ServiceClient = field(init=False)
-    _token: Secret | None = field(default=None, init=False)
-    _refreshed_grant: TokenGrant | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        self.application = conf.application(self.identity.application)
+    def __init__(
+        self, identity: LinkedIdentity, rejected: Secret | None = None
+    ) -> None:
+        self.identity = identity
+        self.rejected = rejected
+        self.application = conf.application(identity.application)
         self.client = ServiceClient(self.application)
-        if self.application.environment != self.identity.environment:
+        self._token: Secret | None = None
+        # The grant, if this reader has refreshed its tokens.
+        self._refreshed_grant: TokenGrant | None = None
+        if self.application.environment != identity.environment:
             raise exceptions.ConfigurationError(
                 "The identity is of the other environment."
             )
@@ -191,8 +188,8 @@ class Reader:
             _unchanged(grant).update(lease_until=None, retry_at=retry_at)
             raise
 
-        changed = sealing.columns_of(self.identity, answer, asked_at=asked_at)
-        missing = self._later_scopes_not_in(answer)
+        changed = sealing.token_columns(self.identity, answer, asked_at=asked_at)
+        missing = scopes.lost_by(answer, application=self.application)
         if not _replace(grant, changed, identity=self.identity, missing=missing):
             return None
         grant.generation += 1
@@ -207,12 +204,6 @@ class Reader:
                 "a token of another subject", endpoint="token"
             )
         return answer
-
-    def _later_scopes_not_in(self, answer: TokenAnswer) -> set[str]:
-        """What only a gate asks for, and the new tokens lack (RFC 6749 §6)."""
-        if answer.scopes is None:
-            return set()
-        return {*self.application.later_scopes} - {*answer.scopes}
 
 
 def access_token_for(
@@ -239,7 +230,7 @@ def store(identity: LinkedIdentity, answer: TokenAnswer) -> None:
         "refresh_token": "",
         "refresh_expires_at": None,
         "scopes": list(identity.scopes),
-        **sealing.columns_of(identity, answer, asked_at=timezone.now()),
+        **sealing.token_columns(identity, answer, asked_at=timezone.now()),
     }
     grants = TokenGrant.objects.filter(identity_id=identity.pk)
     if not grants.update(generation=NEXT, **columns):
@@ -257,7 +248,7 @@ def lease(grant: TokenGrant) -> bool:
 
 def _replace(
     grant: TokenGrant,
-    changed: dict[str, Any],
+    changed: Columns,
     *,
     identity: LinkedIdentity,
     missing: set[str],
@@ -284,7 +275,7 @@ def _replace(
 
 def _replace_with_less(
     grant: TokenGrant,
-    changed: dict[str, Any],
+    changed: Columns,
     identity: LinkedIdentity,
     missing: set[str],
 ) -> bool:

@@ -45,12 +45,12 @@ def take_back(empty: LinkedIdentity) -> None:
     """
     try:
         with database.atomic():
-            held = LinkedIdentity.objects.locked_beside(empty)
-            if held is None or not held.was_never_granted:
+            locked = LinkedIdentity.objects.locked_beside(empty)
+            if locked is None or not locked.was_never_granted:
                 return
-            withdrawal.delete(held)
+            withdrawal.delete(locked)
             if empty.account_made:
-                _remove(withdrawal.user_of(held))
+                _remove(withdrawal.user_of(locked))
     except Exception as error:  # noqa: BLE001  an emptied link opens nothing
         _log_trouble(error, empty)
 

@@ -1,13 +1,10 @@
 """What is done each minute, by workers or by cron: urgent work, old data, and re-fetches.
 
 ``run`` does it here; ``run_with_workers`` hands the re-fetches to workers, and ``refetch_due`` does
-them. The database tells what is due, not the broker, so lost, late or repeated messages are safe. A
-row that is taken is due again in five minutes, if nothing has set its real date by then: a run or a
-worker that ends early delays twenty rows by that time. The order is random, so that a row that
-kills its workers delays others only by chance. ``runs`` notes what a run did.
+them. The database tells what is due, not the broker, so lost, late or repeated messages are safe:
+see ``due``. ``runs`` notes what a run did.
 """
 
-import random
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable
@@ -20,9 +17,17 @@ from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from django_identity import background, conf, database, exceptions
+from django_identity import background, conf, exceptions
 from django_identity.conf import Application
-from django_identity.lifecycle import erasure, follow_up, refetch, runs, unfinished
+from django_identity.lifecycle import (
+    due,
+    erasure,
+    follow_up,
+    refetch,
+    retention,
+    runs,
+    unfinished,
+)
 from django_identity.lifecycle.attempts import Stop
 from django_identity.logs import LogEvent, log_failure, log_trouble
 from django_identity.models import (
@@ -32,17 +37,10 @@ from django_identity.models import (
     LinkedIdentity,
     LinkedVia,
     StoredClaim,
-    WebhookEvent,
 )
-from django_identity.models.querysets import number_of, under
-from django_identity.service import backoff
+from django_identity.models.querysets import under
 
-# A message's rows, too. With few rows each, the messages of a minute suffice for many threads.
-ROWS_AT_ONCE = 20
 LONGEST_RUN = 60.0
-# Longer than a message, with all waits of its last re-fetch. Short, because a row that kills its
-# worker delays the others of its twenty by half of it on average.
-HIDDEN_FOR = timedelta(minutes=5)
 MOST_OUTAGES = 2
 MOST_UNREADABLE = 2
 SHORTEST_PAUSE = 1.0  # After a 429 that names no time.
@@ -146,10 +144,10 @@ def _hand_out(site: Application) -> bool:
     """Publish a minute's re-fetches. Returns False if the broker did not take them."""
     left = 0
     if not runs.is_paused(site):
-        left = due(site)[: site.refetches_per_minute].count()
+        left = due.rows_of(site)[: site.refetches_per_minute].count()
 
-    starts = range(0, left, ROWS_AT_ONCE)
-    messages = [(site.alias, min(left - start, ROWS_AT_ONCE)) for start in starts]
+    starts = range(0, left, due.ROWS_AT_ONCE)
+    messages = [(site.alias, min(left - start, due.ROWS_AT_ONCE)) for start in starts]
     is_taken = background.publish(background.TaskName.REFETCH_DUE, messages)
     if not is_taken:
         left = 0
@@ -200,7 +198,7 @@ def refetch_due(application: Application, *, most: int) -> Generator[Refetched]:
     """
     course = Course()
     while most > 0 and not runs.is_paused(application):
-        rows = take_due(application, min(most, ROWS_AT_ONCE))
+        rows = due.take(application, min(most, due.ROWS_AT_ONCE))
         if not rows:
             return
         most -= len(rows)
@@ -221,42 +219,16 @@ def refetch_these(ids: Iterable[int]) -> Generator[Refetched]:
             yield _refetch(identity)
 
 
-# What is due
-
-
-def count_due() -> int:
-    """How many identities are due, as far as they are counted."""
-    return sum(number_of(due(site)) for site in conf.applications())
-
-
 def is_held_up() -> bool:
     """Whether an application has due identities, and its re-fetches pause."""
     return any(
-        due(site).exists() for site in conf.applications() if runs.is_paused(site)
+        due.rows_of(site).exists()
+        for site in conf.applications()
+        if runs.is_paused(site)
     )
 
 
-def due(application: Application) -> QuerySet[LinkedIdentity]:
-    rows = LinkedIdentity.objects.under(application)
-    return rows.filter(refetch_due_at__lte=timezone.now())
-
-
-def take_due(
-    application: Application, most: int = ROWS_AT_ONCE
-) -> list[LinkedIdentity]:
-    """Identities whose re-fetch is due, in random order. They are due again in five minutes."""
-    now = timezone.now()  # Not ``Now()``: MariaDB's session may have another time zone.
-    found = due(application)
-    with database.atomic():
-        free = found.select_for_update(skip_locked=True)
-        rows = list(free.order_by("refetch_due_at", "pk")[:most])
-        keys = [row.pk for row in rows]
-        found.filter(pk__in=keys).update(refetch_due_at=now + HIDDEN_FOR)
-    random.shuffle(rows)
-    return rows
-
-
-# One row, and its back-off
+# One row
 
 
 def _refetch(identity: LinkedIdentity) -> Refetched:
@@ -267,36 +239,23 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
     except (OperationalError, InterfaceError):
         raise  # Nothing can be written now.
     except exceptions.ReauthorizationNeeded as error:
-        _note(identity, error.code, refetch_due_at=None, refetch_failures=0)
+        due.give_up(identity, error.code)
         return Refetched.REAUTHORIZATION_NEEDED
     except exceptions.IdentityError as error:
-        _note(identity, error.code)
+        due.retry(identity, error.code)
         return _outcome_of(identity, error)
     except Exception as error:  # noqa: BLE001  one identity must not stop the others
         log_trouble(LogEvent.REFETCH_FAILED, error, application=alias, row=identity.pk)
-        _note(identity, "unexpected_error")
+        due.retry(identity, "unexpected_error")
         return Refetched.FAILED
 
     if not fetched.is_stored:
         return Refetched.OVERTAKEN
     if fetched.failure is None:
         return Refetched.STORED
-    _note(identity, fetched.failure.code)
+    due.retry(identity, fetched.failure.code)
     log_failure(LogEvent.REFETCH_FAILED, fetched.failure, application=alias)
     return Refetched.LEVEL_UNREAD
-
-
-def _note(identity: LinkedIdentity, code: str, **columns: Any) -> None:
-    """Store the failure and the next attempt, unless the row has changed since it was read."""
-    now = timezone.now()
-    failures = identity.refetch_failures + 1
-    noted = {
-        "refetch_failures": failures,
-        "refetch_failed_at": now,
-        "refetch_due_at": now + timedelta(seconds=backoff.pause(failures)),
-        **columns,
-    }
-    LinkedIdentity.objects.unchanged(identity).change(last_error=code, **noted)
 
 
 def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Refetched:
@@ -326,20 +285,14 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
 def purge() -> None:
     """Delete old events, sign-ins and redemptions that are over, and claims that are not kept.
 
-    The claims once an hour: a shorter list of them is rare, and every claim is read. Events of an
-    alias that is not set up any more are kept as long as the default application's.
+    The claims once an hour: a shorter list of them is rare, and every claim is read.
     """
     now = timezone.now()
-    sites = {site.alias: site for site in conf.applications()}
-    strays = WebhookEvent.objects.exclude(application__in=sites)
-    kept = [(WebhookEvent.objects.filter(application=alias), alias) for alias in sites]
-    for events, alias in (*kept, (strays, conf.DEFAULT_ALIAS)):
-        oldest = now - timedelta(days=sites[alias].event_days)
-        old = events.filter(received_at__lt=oldest)
-        _delete(old.order_by("received_at"))
+    for events in retention.old():
+        _delete(events)
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
-    for site in sites.values():
+    for site in conf.applications():
         if site.keep_claims is not None and runs.begin_dropping(site):
             stored = StoredClaim.objects.filter(identity__application=site.alias)
             _delete(stored.exclude(claim_type__in=site.keep_claims))

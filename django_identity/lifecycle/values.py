@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Self
 
 from django_identity import conf, policy
 from django_identity.models import StoredClaim
 from django_identity.requirements import RequiredClaim
+from django_identity.strict_json import JSONObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class ClaimValue:
         return self.affirms
 
 
-def _denies(claim_type: str, members: Mapping[str, Any]) -> bool:
+def _denies(claim_type: str, members: JSONObject) -> bool:
     """Whether the object denies the claim: not verified, or verified with the answer no."""
     if members.get("verified", True) is not True:
         return True

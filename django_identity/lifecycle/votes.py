@@ -39,7 +39,9 @@ def aliases_of(identities: Iterable[LinkedIdentity]) -> list[str]:
     A code may be another person's, so it gives no say about the account.
     """
     return [
-        each.application for each in identities if each.linked_via == LinkedVia.OAUTH
+        identity.application
+        for identity in identities
+        if identity.linked_via == LinkedVia.OAUTH
     ]
 
 

@@ -16,12 +16,12 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle import due, upkeep
 from django_identity.secrets import Secret
 
 INTERRUPTED = 130
 STOPPED = (
-    f"Stopped. What was not begun stays due; up to {upkeep.ROWS_AT_ONCE - 1} identities that were "
+    f"Stopped. What was not begun stays due; up to {due.ROWS_AT_ONCE - 1} identities that were "
     "taken already are due again in five minutes."
 )
 PAUSED = "Re-fetches pause: identity_doctor says until when. The rest stays due."

@@ -16,6 +16,9 @@ ERROR_LENGTH = 255
 # A date before every event. It means "not yet" in columns that queries compare.
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
+#: The name of each column that changes, and its new value.
+Columns = Mapping[str, Any]
+
 
 class Environment(models.TextChoices):
     LIVE = "live", _("live")
@@ -85,7 +88,7 @@ class Record(models.Model):
         abstract = True
         base_manager_name = "objects"
 
-    def set_columns(self, columns: Mapping[str, Any]) -> None:
+    def set_columns(self, columns: Columns) -> None:
         """Set the attributes of these columns. Raises ``FieldDoesNotExist`` for any other name."""
         known = {field.attname for field in self._meta.concrete_fields}
         for name, value in columns.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django.conf import settings
 from django.db import models
@@ -86,6 +86,8 @@ class LinkedIdentity(Record):
     version = models.PositiveIntegerField(default=0)
 
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
+    # Whose it was when it was read or saved.
+    former_user_id: Any = None
 
     class Meta:
         verbose_name = _("linked identity")
@@ -137,15 +139,28 @@ class LinkedIdentity(Record):
     def __str__(self) -> str:
         return f"{self.application}/{self.environment} #{self.pk}"
 
+    @classmethod
+    def from_db(cls, *args: Any, **kwargs: Any) -> Self:
+        """Read a row, and remember whose it is."""
+        identity = super().from_db(*args, **kwargs)
+        identity.former_user_id = vars(identity).get("user_id")
+        return identity
+
     def save(
         self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any
     ) -> None:
-        """Save, and raise ``version``. The caller has locked the row, or has just made it."""
+        """Save, and raise ``version``. The caller has locked the row, or has just made it.
+
+        An identity that moves to another user did not make that account.
+        """
         self.subject_digest = digest(self.application, self.environment, self.subject)
         self.version += 1
+        if self.former_user_id not in (None, self.user_id):
+            self.account_made = False
         if update_fields is not None:
-            update_fields = {*update_fields, "version"}
+            update_fields = {*update_fields, "account_made", "version"}
         super().save(*args, update_fields=update_fields, **kwargs)
+        self.former_user_id = self.user_id
         Changes.note()
 
     @property

@@ -6,10 +6,9 @@ the members of documents nor those of ``/claims/verify``: these are the sandbox'
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NoReturn, Self
+from typing import NoReturn, Self
 
 from django_identity.secrets import Secret
 from django_identity.service.members import (
@@ -21,6 +20,7 @@ from django_identity.service.members import (
     is_subject,
     safe_url,
 )
+from django_identity.strict_json import JSONObject
 
 LONGEST_LIFETIME = 86_400.0
 USUAL_LIFETIME = 3600.0
@@ -46,7 +46,7 @@ class TokenAnswer:
     id_token: Secret | None = None
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> Self:
+    def parse(cls, body: JSONObject) -> Self:
         """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
         members = Members(body, "token")
         kind = body.get("token_type")
@@ -79,7 +79,7 @@ class TokenAnswer:
         )
 
     @classmethod
-    def parse_refreshed(cls, body: Mapping[str, Any]) -> Self:
+    def parse_refreshed(cls, body: JSONObject) -> Self:
         """Like ``parse``, for the answer to a refresh: a usable pair of tokens is enough.
 
         The refresh token that was sent is spent by now, so a new pair that was refused for another
@@ -136,7 +136,7 @@ class Profile:
     by_code: bool = False
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any], *, environment: str = "live") -> Self:
+    def parse(cls, body: JSONObject, *, environment: str = "live") -> Self:
         members = Members(body, "profile")
         country = members.text("country", longest=LONGEST_CODE)
         if not COUNTRY.fullmatch(country):
@@ -164,7 +164,7 @@ class KycStatus:
     subject: str | None = field(default=None, repr=False)
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> Self:
+    def parse(cls, body: JSONObject) -> Self:
         """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
         members = Members(body, "kyc")
         return cls(
@@ -208,7 +208,7 @@ class ClaimsAnswer:
     credential: str | None
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> Self:
+    def parse(cls, body: JSONObject) -> Self:
         members = Members(body, "claims")
         is_known = body.get("credential_format") in (None, "dc+sd-jwt")
         members.require(is_known, "an unknown credential_format")
@@ -239,7 +239,7 @@ class Document:
     content: bytes = b""
 
     @classmethod
-    def parse_all(cls, body: Mapping[str, Any]) -> tuple[Self, ...]:
+    def parse_all(cls, body: JSONObject) -> tuple[Self, ...]:
         listed = Members(body, "documents").listed("documents", most=MOST_DOCUMENTS)
         return tuple(map(cls.parse, listed))
 
@@ -267,7 +267,7 @@ class RotatedSecret:
     client_secret: Secret
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> Self:
+    def parse(cls, body: JSONObject) -> Self:
         members = Members(body, "rotate_secret")
         secret = Secret(members.required("clientSecret"))
         return cls(members.required("mode"), members.required("clientId"), secret)
@@ -282,7 +282,7 @@ class NewTestUser:
     password: Secret
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> Self:
+    def parse(cls, body: JSONObject) -> Self:
         members = Members(body, "test_users")
         password = Secret(members.required("password"))
         return cls(members.required("userId"), members.required("email"), password)

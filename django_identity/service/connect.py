@@ -15,6 +15,7 @@ from typing import Any, Self
 from django_identity.exceptions import FlowError, SubjectMismatch
 from django_identity.service.answers import KycStatus, Profile
 from django_identity.service.members import LONGEST_SUBJECT, Members
+from django_identity.strict_json import JSONObject
 
 LONGEST_PASTE = 1000
 LONGEST_SIGNATURE = 8192
@@ -64,10 +65,10 @@ class ConnectAnswer:
     kyc: KycStatus | None
     issued_at: datetime
     signature: str
-    received: Mapping[str, Any]
+    received: JSONObject
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any], *, asked: Collection[str]) -> Self:
+    def parse(cls, body: JSONObject, *, asked: Collection[str]) -> Self:
         """Parse the ``data`` of the answer. Raises ``MalformedAnswer``; ``SubjectMismatch``."""
         members = Members(body, "connect")
         members.require(body.get("status") == "approved", "status is not approved")

@@ -15,7 +15,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any
 
 import httpx
 from django.views.decorators.debug import sensitive_variables
@@ -23,6 +22,7 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import exceptions
 from django_identity.conf import Application
 from django_identity.logs import LogEvent, log
+from django_identity.strict_json import JSONObject
 
 LARGEST_ANSWER = 256 * 1024
 # Seconds. A socket takes no negative time-out.
@@ -73,7 +73,7 @@ class Call:
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     form: Mapping[str, str] | None = field(default=None, repr=False)
-    json: Mapping[str, Any] | None = field(default=None, repr=False)
+    json: JSONObject | None = field(default=None, repr=False)
     seconds: float = math.inf
     largest: int = LARGEST_ANSWER
     sent_once: bool = False

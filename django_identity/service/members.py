@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from django_identity.exceptions import MalformedAnswer, SubjectMismatch
 from django_identity.secrets import Secret
 from django_identity.service.moments import NotAMoment, parse_moment
+from django_identity.strict_json import JSONObject
 
 LONGEST_TEXT = 1000
 LONGEST_SUBJECT = 255
@@ -65,7 +66,7 @@ def safe_url(address: object, *, environment: str) -> str:
 class Members:
     """Reads the members of an answer of ``endpoint``. Each method raises ``MalformedAnswer``."""
 
-    body: Mapping[str, Any]
+    body: JSONObject
     endpoint: str
 
     def wrong(self, detail: str) -> MalformedAnswer:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 from django.utils.http import parse_http_date_safe
 
@@ -11,7 +10,7 @@ from django_identity import exceptions
 from django_identity.conf import Application
 from django_identity.service.http import Answer
 from django_identity.service.members import safe_url
-from django_identity.strict_json import NotStrictJSON, read_object
+from django_identity.strict_json import JSONObject, NotStrictJSON, read_object
 
 LONGEST_PAUSE = 3600.0
 # The code of a missing proof of address.
@@ -36,9 +35,7 @@ BY_CODE: Mapping[str, Callable[..., exceptions.ServiceRefusal]] = {
 OF_APPLICATION = ("connect", "verify_claims")
 
 
-def members_of(
-    application: Application, endpoint: str, answer: Answer
-) -> dict[str, Any]:
+def members_of(application: Application, endpoint: str, answer: Answer) -> JSONObject:
     """The JSON object of a success response. Raises the ``ServiceError`` of any other answer.
 
     Only a well-formed error answer of the service is a refusal. A proxy's page, a framework's 404
@@ -77,7 +74,7 @@ def members_of(
 
 
 def _kind_of(
-    endpoint: str, status: int, members: Mapping[str, Any]
+    endpoint: str, status: int, members: JSONObject
 ) -> Callable[..., exceptions.ServiceRefusal] | None:
     """The refusal by the service's code, else by its status. None: unknown."""
     kind = BY_CODE.get(code_of(members).lower())
@@ -98,7 +95,7 @@ def _kind_of(
     return exceptions.AccessTokenRejected
 
 
-def _asks_for_verification(members: Mapping[str, Any]) -> bool:
+def _asks_for_verification(members: JSONObject) -> bool:
     """Whether the person must be verified first.
 
     The service publishes no list of the codes of its verification policy. What such a refusal has
@@ -110,7 +107,7 @@ def _asks_for_verification(members: Mapping[str, Any]) -> bool:
     return isinstance(kyc_url, str) and kyc_url != ""
 
 
-def code_of(body: Mapping[str, Any]) -> str:
+def code_of(body: JSONObject) -> str:
     """The service's code in an error answer, or an empty text."""
     code = body.get("error")
     if isinstance(code, dict):

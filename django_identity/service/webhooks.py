@@ -21,7 +21,7 @@ from django_identity.service.members import (
     is_subject,
 )
 from django_identity.service.moments import NotAMoment, parse_moment
-from django_identity.strict_json import NotStrictJSON, read_object
+from django_identity.strict_json import JSONObject, NotStrictJSON, read_object
 
 ENDPOINT = "webhook"
 LARGEST_BODY = 256 * 1024
@@ -47,7 +47,7 @@ class NamedClaim:
     provider: str = ""
 
     @classmethod
-    def parse(cls, content: Mapping[str, Any]) -> Self:
+    def parse(cls, content: JSONObject) -> Self:
         """A provider without a type names nothing. Raises ``MalformedAnswer``."""
         read = Members(content, ENDPOINT)
         claim_type = read.text("claim_type", longest=LONGEST_NAME)
@@ -69,7 +69,7 @@ class Event:
     event_type: str
     occurred_at: datetime
     subject: str = field(repr=False)
-    content: Mapping[str, Any] = field(repr=False)
+    content: JSONObject = field(repr=False)
     members: tuple[str, ...] = ()
 
     @classmethod
@@ -92,19 +92,16 @@ def is_signed(body: bytes, *, signature: str, secrets: Iterable[Secret]) -> bool
 
     All secrets are tried in any case, so that the time does not disclose which one fits.
     """
-    given = signature.encode("utf-8", "surrogatepass")
+    sent = signature.encode("utf-8", "surrogatepass")
     fits = False
     for secret in secrets:
-        expected = (
-            hmac.new(secret.reveal().encode(), body, hashlib.sha256)
-            .hexdigest()
-            .encode()
-        )
-        fits |= hmac.compare_digest(expected, given)
+        key = secret.reveal().encode()
+        expected = hmac.new(key, body, hashlib.sha256).hexdigest()
+        fits |= hmac.compare_digest(expected.encode(), sent)
     return fits
 
 
-def kyc_in(content: Mapping[str, Any], event_type: str) -> KycStatus:
+def kyc_in(content: JSONObject, event_type: str) -> KycStatus:
     """The level in the data of a KYC event. Missing members are empty. Raises ``MalformedAnswer``.
 
     A rejection that calls itself verified stays a rejection.
@@ -118,7 +115,7 @@ def kyc_in(content: Mapping[str, Any], event_type: str) -> KycStatus:
     return replace(stated, status=status)
 
 
-def _event(members: dict[str, Any], subject_paths: Iterable[str]) -> Event:
+def _event(members: JSONObject, subject_paths: Iterable[str]) -> Event:
     read = Members(members, ENDPOINT)
     event_type = canonical(read.required("event_type", longest=LONGEST_CODE))
     occurred_at = parse_moment(read.required("timestamp", longest=LONGEST_CODE))
@@ -142,9 +139,7 @@ def _event(members: dict[str, Any], subject_paths: Iterable[str]) -> Event:
     )
 
 
-def _subject(
-    members: Mapping[str, Any], paths: Iterable[str], *, is_known_type: bool
-) -> str:
+def _subject(members: JSONObject, paths: Iterable[str], *, is_known_type: bool) -> str:
     """The subject, from the members of ``SUBJECTS`` in the data, which must agree.
 
     Only if none of them is there it is at the first of ``paths`` that leads to a usable text.
@@ -167,7 +162,7 @@ def _subject(
     return ""
 
 
-def _value_at(path: str, members: Mapping[str, Any]) -> object:
+def _value_at(path: str, members: JSONObject) -> object:
     """What is at the end of ``path``, such as ``data.user.id``. None if nothing is there."""
     value: Any = members
     for name in path.split("."):
@@ -177,14 +172,14 @@ def _value_at(path: str, members: Mapping[str, Any]) -> object:
     return value
 
 
-def _paths_of(members: Mapping[str, Any]) -> tuple[str, ...]:
+def _paths_of(members: JSONObject) -> tuple[str, ...]:
     """The paths of the event's own members, without their values, for the operator."""
     own = {name: value for name, value in members.items() if name not in ENVELOPE}
     paths = dict.fromkeys(_walk(own))
     return tuple(islice(paths, MOST_NAMED))
 
 
-def _walk(members: Mapping[str, Any]) -> Iterator[str]:
+def _walk(members: JSONObject) -> Iterator[str]:
     for name, value in members.items():
         shown = name if SHOWN_NAME.fullmatch(name) else "?"
         if not isinstance(value, Mapping):

@@ -90,12 +90,11 @@ class Issuer:
         proof = key_sets.verify_credential(
             registered, credential, subject=subject, keys=self.keys
         )
-        identity.set_columns(proven.columns_of(proof))
+        answer = ClaimsAnswer(subject, claims=(), credential=credential)
+        identity.set_columns(proven.credential_columns(proof))
         with database.atomic():
             identity.save()
-            proven.write(
-                identity, ClaimsAnswer(subject, claims=(), credential=credential), proof
-            )
+            proven.write(identity, proven.VerifiedAnswer(answer, proof))
 
 
 def _disclosure(name: str, value: Any) -> str:

@@ -6,12 +6,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import ImproperlyConfigured
 from django.test import Client, override_settings
 from rest_framework.settings import api_settings
 
 from django_identity.models import AuthorizationRequest, LinkedIdentity
 from tests.api.token_urls import new_token
-from tests.factories import make_identity, make_user
+from tests.factories import make_claim, make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import come_back, is_signed_in, sign_in, signed_in_as
 
@@ -169,3 +170,28 @@ def test_a_session_that_an_api_does_not_know_stays_whole(
     assert client.get(f"/tokens-alone/{path}").status_code == status
     assert client.session["basket"] == "full"
     assert is_signed_in(client)
+
+
+@pytest.mark.parametrize("way", ["function", "class", "mixin", "dispatch"])
+def test_a_gate_around_an_endpoint_raises(
+    client: Client, ada: User, grace: User, way: str
+) -> None:
+    """It would ask about the session, and the endpoint would serve the person of the token."""
+    make_claim(make_identity(ada))
+    client.force_login(ada)
+    for headers in (token_of(grace), {}):
+        with pytest.raises(ImproperlyConfigured, match="permission_classes"):
+            client.get(f"/around/{way}/", headers=headers)
+
+
+@pytest.mark.parametrize("way", ["function", "handler"])
+def test_a_gate_within_an_endpoint_asks_about_whom_it_serves(
+    client: Client, ada: User, grace: User, way: str
+) -> None:
+    make_claim(make_identity(ada))
+    client.force_login(grace)
+    served = client.get(f"/within/{way}/", headers=token_of(ada))
+    assert served.json() == "ada"
+    client.force_login(ada)
+    refused = client.get(f"/within/{way}/", headers=token_of(grace))
+    assert (refused.status_code, refused.json()["code"]) == (403, "claim_missing")

@@ -26,7 +26,7 @@ from django.test import Client, override_settings
 
 from django_identity import conf
 from django_identity.gates import claims_of
-from django_identity.lifecycle import erasure, tokens, upkeep
+from django_identity.lifecycle import due, erasure, tokens, upkeep
 from django_identity.lifecycle.operators import overview
 from django_identity.lifecycle.operators.doctor import diagnose, figures
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant, WebhookEvent
@@ -205,8 +205,8 @@ def measured(service: FakeService, rows: int) -> Figures:
     for _ in range(WARM_UP):
         pages_read()  # The first ones read the database's own catalogue, too.
     costs = {
-        "tick": cost_of(lambda: upkeep.due(site)[: site.refetches_per_minute].count()),
-        "take_twenty": cost_of(lambda: upkeep.take_due(site)),
+        "tick": cost_of(lambda: due.rows_of(site)[: site.refetches_per_minute].count()),
+        "take_twenty": cost_of(lambda: due.take(site)),
         "tend": cost_of(upkeep.tend),
     }
     for name, work in {

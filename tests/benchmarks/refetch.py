@@ -27,7 +27,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle import due, upkeep
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.testing.clock import moved_clock
 from tests.benchmarks.harness import Figures, fill, fresh_database, statements_of
@@ -120,17 +120,17 @@ def taking(rows: int) -> tuple[float, int]:
         taken = []
         while True:
             started = time.perf_counter()
-            found = upkeep.take_due(conf.application())
+            found = due.take(conf.application())
             if not found:
                 return median(taken), buffers
             taken.append((time.perf_counter() - started) / len(found))
 
 
 def pages_read() -> int:
-    """By the statement of ``take_due`` that finds and locks rows."""
-    due = upkeep.due(conf.application()).order_by("refetch_due_at", "pk")
+    """By the statement of ``due.take`` that finds and locks rows."""
+    rows = due.rows_of(conf.application()).order_by("refetch_due_at", "pk")
     with transaction.atomic(), CaptureQueriesContext(connection) as captured:
-        list(due.select_for_update(skip_locked=True)[:20])
+        list(rows.select_for_update(skip_locked=True)[:20])
         with connection.cursor() as cursor:
             cursor.execute(
                 f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {captured[0]['sql']}"

@@ -22,7 +22,7 @@ from django.db.models import Model
 from django.test import override_settings
 from django.utils import timezone
 
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle import due, upkeep
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant, WebhookEvent
 from tests.benchmarks import erasure, refetch
 from tests.benchmarks.harness import Figures, fill, fresh_database, statements_of
@@ -35,7 +35,7 @@ PEOPLE = 1_000
 ROUNDS = 20
 LOOKED_AT = (1, 10, 20)
 OLD_EVENTS = 1_000_000
-MESSAGE = upkeep.ROWS_AT_ONCE
+MESSAGE = due.ROWS_AT_ONCE
 
 
 def run() -> Figures:

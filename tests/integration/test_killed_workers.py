@@ -11,7 +11,7 @@ import pytest
 from django.db.models import F, Q
 from django.utils import timezone
 
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle import due, upkeep
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.integration.backlog import make_backlog
 from tests.integration.counting_service import CountingService, Seen
@@ -84,7 +84,7 @@ def ten_minutes_pass() -> None:
 def kill_while_they_work(story: Story) -> None:
     """All kills, spread by chance over the time in which there is work."""
     workers, calls = story.workers, story.service.seen
-    while len(workers.killed) < KILLS and upkeep.count_due():
+    while len(workers.killed) < KILLS and due.count():
         before = len(calls)
         time.sleep(random.uniform(0.2, 0.6))
         if len(calls) == before:
@@ -101,7 +101,7 @@ def wait_until_quiet(story: Story) -> None:
     """Until nothing is due and nobody calls; a busy machine makes workers slow."""
     calls = -1
     since = began = time.monotonic()
-    while upkeep.count_due() or time.monotonic() < since + QUIET:
+    while due.count() or time.monotonic() < since + QUIET:
         # Celery ends a worker whose process was killed while it started: another takes its place.
         story.workers.start()
         assert time.monotonic() < began + PATIENCE, story.evidence()

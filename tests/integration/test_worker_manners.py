@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from django_identity import background, conf
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle import due, upkeep
 from django_identity.models import ErasureReceipt, LinkedIdentity
 from tests.deliveries import SECRET, event_body, post
 from tests.integration.backlog import make_backlog
@@ -51,7 +51,7 @@ def test_a_clean_stop_leaves_nothing_half_done(
     finished = LinkedIdentity.objects.exclude(credential_issued_at=None).count()
     # Four messages, two seconds a row: who does not hear of the end finishes all of them.
     assert 0 < finished < 20
-    soon = timezone.now() + upkeep.HIDDEN_FOR
+    soon = timezone.now() + due.TAKEN_FOR
     assert (
         LinkedIdentity.objects.filter(refetch_due_at__lte=soon).count() == 80 - finished
     )
@@ -71,7 +71,7 @@ def test_an_erasure_does_not_wait_for_a_backlog(
     LinkedIdentity.objects.filter(pk=person.pk).update(refetch_due_at=None)
     workers.start()
     background.nudge(background.TaskName.UPKEEP)
-    wait_until(lambda: upkeep.count_due() < BACKLOG, workers)
+    wait_until(lambda: due.count() < BACKLOG, workers)
     assert (
         post(event_body("data.deletion_requested", subject=person.subject)).status_code
         == 200

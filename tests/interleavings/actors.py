@@ -3,222 +3,168 @@
 Each actor is a process. It calls what a view, a task or a command calls.
 """
 
-import hmac
 from collections.abc import Callable
-from hashlib import sha256
-from typing import NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from contextlib import suppress
+from datetime import datetime
+from unittest import mock
 
+import httpx
 from django.contrib.auth.models import User
 
 from django_identity import conf
 from django_identity.lifecycle import (
     connect,
-    disconnecting,
     events,
     sessions,
     sign_in,
     tokens,
     upkeep,
 )
-from django_identity.lifecycle.operators import interventions
-from django_identity.models import LinkedIdentity, WebhookEvent
-from django_identity.service.webhooks import Event
-from tests.interleavings.explorer import Run
-from tests.interleavings.world import MINUTE, Told
+from django_identity.models import LinkedIdentity
+from django_identity.testing.events import deliver_event
+from tests.interleavings.explorer import pause
+from tests.interleavings.world import Arrived, Holder, Told, World
 
 BROWSER_KEY = "k" * 43
+#: The account that was there before, and its identity: the first rows of their tables.
+FIRST = 1
 
 
-class Arrived(NamedTuple):
-    """A sign-in or a code that was completed. ``mark``: of the session that it began, if any."""
-
-    application: str
-    subject: str
-    approved_at: str
-    user_id: int
-    mark: str = ""
-    by_code: bool = False
+def acts(world: World, label: str) -> None:
+    """Pause before something that a person or the service does: it has a time of its own."""
+    pause(label)
+    world.advance(seconds=1)
 
 
 # People
 
 
 def signs_in(
-    run: Run, *, alias: str = "default", subject: str = "ada", inside: bool = False
+    world: World,
+    *,
+    application: str = "default",
+    subject: str = "ada",
+    inside: bool = False,
 ) -> str:
-    """The button, the consent, the callback, the session. ``inside``: from the known account."""
-    application = conf.application(alias)
-    user = _user(run) if inside else None
-    run.acts("presses the button")
+    """The button, the consent, the callback, the session. ``inside``: from the first account."""
+    site = conf.application(application)
+    user = User(pk=FIRST) if inside else None
+    acts(world, "presses the button")
     address = sign_in.begin(
-        application,
-        user=user,
-        next_url="/",
-        redirect_uri="http://x/",
-        browser_key=BROWSER_KEY,
+        site, user=user, next_url="/", redirect_uri="http://x/", browser_key=BROWSER_KEY
     )
-    state = parse_qs(urlsplit(address).query)["state"][0]
+    state = httpx.URL(address).params["state"]
 
-    run.acts("allows it at the service")
-    code = run.service.approve(alias, subject, application.scopes)
-    approved_at = run.clock.text()
+    acts(world, "allows it at the service")
+    code = world.approve(Holder(application, subject))
+    approved_at = str(world.now)
 
     callback = sign_in.Callback(state, code)
-    done = sign_in.complete(application, callback, browser_key=BROWSER_KEY, user=user)
+    done = sign_in.complete(site, callback, browser_key=BROWSER_KEY, user=user)
     mark = ""
     if done.linked.session_identity is not None:
         mark = sessions.mark_of(done.linked.session_identity)
-    arrived = Arrived(alias, subject, approved_at, done.linked.user.pk, mark)
-    run.facts["arrived"].append(arrived)
+    arrived = Arrived(application, subject, approved_at, done.linked.user.pk, mark)
+    world.arrived.append(arrived)
     return "signed in"
 
 
-def enters_code(run: Run) -> str:
-    """The user of the known account enters a Connect code of Ada's."""
-    run.acts("enters a Connect code")
-    code = run.service.make_connect_code()
-    connect.redeem(conf.application(), code, user=_user(run))
-    approved_at = run.service.redeemed_at
-    arrived = Arrived("default", "ada", approved_at, run.facts["user"], by_code=True)
-    run.facts["arrived"].append(arrived)
+def enters_code(world: World) -> str:
+    """The user of the first account enters a Connect code of Ada's."""
+    acts(world, "enters a Connect code")
+    connect.redeem(conf.application(), "CNX-ADAS-CODE", user=User(pk=FIRST))
+    arrived = Arrived("default", "ada", world.redeemed_at, FIRST, by_code=True)
+    world.arrived.append(arrived)
     return "verified"
 
 
-def disconnects(run: Run) -> str:
-    run.acts("disconnects")
-    if disconnecting.leave(_user(run), application=conf.application()):
-        _end_sessions(run)
-    return "disconnected"
+def ends(world: World, *, what: str, by: Callable[[User], object]) -> str:
+    """Somebody here ends the first account, its link or its sessions.
 
-
-def signs_out_everywhere(run: Run) -> str:
-    run.acts("signs out everywhere")
-    sessions.end_all(_user(run), application="default")
-    _end_sessions(run)
-    return "signed out"
-
-
-def is_erased(run: Run, *, by: Callable[[User], object]) -> str:
-    """The account goes, with all its identities, at the wish of somebody here."""
-    run.acts("erases the account")
-    by(_user(run))
-    run.facts["erased here"].append(run.clock.text())
-    return "erased"
-
-
-def _user(run: Run) -> User:
-    return User(pk=run.facts["user"])
-
-
-def _identity(run: Run) -> LinkedIdentity:
-    return LinkedIdentity.objects.get(pk=run.facts["identity"])
-
-
-def _end_sessions(run: Run) -> None:
-    """All sessions that began until now have to be over."""
-    run.facts["ended"].extend(arrived.mark for arrived in run.facts["arrived"])
+    All sessions that began until then are over.
+    """
+    acts(world, f"is {what}")
+    by(User(pk=FIRST))
+    world.here[what] = str(world.now)
+    world.ended += [arrived.mark for arrived in world.arrived]
+    return what
 
 
 # The service
 
 
 def deliver(told: Told) -> None:
-    application = conf.application(told.alias)
-    secret = application.webhook_secrets[0].reveal().encode()
-    signature = hmac.new(secret, told.body, sha256).hexdigest()
-    events.receive(application, told.body, signature=signature)
+    deliver_event(
+        told.event_type,
+        "ada",
+        application=told.application,
+        event_id=told.event_id,
+        at=datetime.fromisoformat(told.at),
+        **told.about,
+    )
 
 
-def is_stored(told: Told) -> bool:
-    event = Event.parse(told.body)
-    application = conf.application(told.alias)
-    stored = WebhookEvent.digest_of(application, event, subject=event.subject)
-    return WebhookEvent.objects.filter(event_digest=stored).exists()
-
-
-def happens(run: Run, *, what: str, times: int = 1, **where: str) -> str:
-    """Something, or one thing after another, happens at the service. It delivers the last first."""
-    told = [_act(run, each, **where) for each in what.split()]
+def happens(
+    world: World, *, what: str, times: int = 1, application: str = "default"
+) -> str:
+    """One thing, or several, happen at the service. It delivers the last one first."""
+    told = []
+    for event_type in what.split(", "):
+        acts(world, f"at the service: {event_type}")
+        told.append(world.happens(event_type, application))
     for each in told[::-1] * times:
         deliver(each)
     return "acknowledged"
 
 
-def _act(run: Run, what: str, **where: str) -> Told:
-    run.acts(f"at the service: {what}")
-    act: Callable[..., Told] = getattr(run.service, what)
-    return act(**where)
-
-
 # The site
 
 
-def refetches(run: Run) -> str:
-    run.pause("is re-fetched")
-    return str([*upkeep.refetch_these([run.facts["identity"]])])
+def refetches(world: World) -> str:
+    pause("is re-fetched")
+    return str([*upkeep.refetch_these([FIRST])])
 
 
-def refreshes(run: Run) -> str:
-    run.pause("needs a token")
-    return tokens.access_token_for(_identity(run)).reveal()
+def refreshes(world: World) -> str:
+    pause("needs a token")
+    identity = LinkedIdentity.objects.get(pk=FIRST)
+    return tokens.access_token_for(identity).reveal()
 
 
-def tends(run: Run) -> str:
-    run.pause("upkeep, a minute later")
-    run.clock.seconds += MINUTE
+def tends(world: World) -> str:
+    pause("upkeep, a minute later")
+    world.advance(minutes=1)
     return f"{upkeep.tend()} handled"
-
-
-def operator_revokes(run: Run) -> str:
-    run.acts("an operator revokes")
-    interventions.revoke([_identity(run)])
-    run.facts["revoked here"].append(run.clock.text())
-    _end_sessions(run)
-    return "revoked"
 
 
 # Before
 
 
-def nobody(run: Run) -> None:
-    """Nobody is linked yet."""
-
-
-def known(run: Run, *, password: bool = False, minutes: int = 10) -> None:
-    """Ada has an account, which her sign-in made some ``minutes`` ago."""
-    signs_in(run)
-    identity = LinkedIdentity.objects.get()
-    run.facts["identity"] = identity.pk
-    run.facts["user"] = identity.user_id
+def known(world: World, *, password: str | None = None, **ago: float) -> None:
+    """Ada has an account, which her sign-in made some time ago."""
+    signs_in(world)
     if password:
-        identity.user.set_password("x")
-        identity.user.save()
-    run.clock.seconds += minutes * MINUTE
+        User.objects.update(password=password)
+    world.advance(minutes=10, **ago)
 
 
-def older(run: Run) -> None:
+def older(world: World) -> None:
     """Somebody has an account with a password, which is older than any link."""
-    user = User.objects.create_user("older", password="x")
-    run.facts["user"] = user.pk
-    run.clock.seconds += 10 * MINUTE
+    User.objects.create_user("older", password="x")
+    world.advance(minutes=10)
 
 
-def known_twice(run: Run) -> None:
+def known_twice(world: World) -> None:
     """Ada's account has an identity of each of two applications."""
-    known(run)
-    signs_in(run, alias="second", inside=True)
-    run.clock.seconds += 10 * MINUTE
+    known(world)
+    signs_in(world, application="second", inside=True)
+    world.advance(minutes=10)
 
 
-def with_one_address(run: Run) -> None:
-    """All people have one e-mail address."""
-    run.service.address = "family@example.org"
-
-
-def unapplied(run: Run, what: str) -> None:
+def unapplied(world: World, *, what: str) -> None:
     """Ada is known. A process has stored an event about her, and died before it applied it."""
-    known(run)
-    told = _act(run, what)
-    WebhookEvent.objects.stored(conf.application(), Event.parse(told.body))
-    run.clock.seconds += MINUTE
+    known(world)
+    dies = mock.patch.object(events, "apply", side_effect=SystemExit)
+    with suppress(SystemExit), dies:
+        deliver(world.happens(what))
+    world.advance(minutes=1)

@@ -5,86 +5,83 @@ call of the service.
 """
 
 import json
+import random
 import re
 import sqlite3
-import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from hashlib import blake2b
+from datetime import datetime
 from typing import Any
 from unittest import mock
 
 from django.db import connection
-from greenlet import GreenletExit, getcurrent
+from greenlet import getcurrent
 
 from django_identity.conf import Application
 from django_identity.secrets import Secret
 from django_identity.service.http import Answer, Call
-from tests.interleavings.explorer import Run, compared
+from tests.interleavings.explorer import Explorer, compared, learn, pause
 from tests.interleavings.world import ISSUER
 
-#: No switch stands before these statements: they end a transaction or stand inside one, or are
-#: about rows that only their own process reads, so no order of it and other steps makes a
-#: difference. (An erasure deletes such rows, and purge deletes those that have expired; their owner
-#: goes on in the same way.)
+#: No switch stands before these statements: they are about rows that only their own process reads,
+#: so no order of it and other steps makes a difference. (An erasure deletes such rows, and purge
+#: deletes those that have expired; their owner goes on in the same way.) In these scenarios no row
+#: is older than half a year, so the looks for old rows find none.
 UNSWITCHED = re.compile(
-    "SAVEPOINT|RELEASE|ROLLBACK|COMMIT|PRAGMA"
-    "|.*django_identity_(authorizationrequest|connectredemption)"
+    "upkeep._delete|.*django_identity_(authorizationrequest|connectredemption)"
 )
 #: Each time it is another text that says the same.
 SIGNED = re.compile('"credential": "[^"]*"')
-#: The look for rows that are older than half a year: in these scenarios there are none.
-LOOKS_FOR_OLD_ROWS = "upkeep._delete"
 
 
 @contextmanager
-def controlled(run: Run) -> Iterator[None]:
-    """Give the package the run's clock, service, chance and switches."""
+def controlled(explorer: Explorer) -> Iterator[None]:
+    """Give the package the explorer's world, chance and switches."""
 
     def execute(
         work: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
     ) -> Any:
-        if run.running is None and getcurrent().parent is not None:
-            raise GreenletExit  # A process that died tries to clean up.
-        is_alone = not context["connection"].in_atomic_block
-        if is_alone and not UNSWITCHED.match(sql):
-            place = _place()
-            if place != LOOKS_FOR_OLD_ROWS:
-                run.pause(f"{place}: {sql.split()[0]}")
+        if not connection.in_atomic_block:
+            statement = f"{_place()}: {sql}"
+            if not UNSWITCHED.match(statement):
+                pause(statement[:72])
         done = work(sql, params, many, context)
         if not sql.startswith("SELECT"):
-            run.note(context["cursor"].rowcount)
+            learn(context["cursor"].rowcount)
         return done
 
     def row(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        if run.running is not None:
-            run.note(compared(cursor, values))
+        learn(compared(cursor, values))
         return values
 
     def exchange(application: Application, call: Call) -> Answer:
-        if call.endpoint not in run.quiet:
-            run.pause(f"the service: {call.endpoint}")
-        status, body = run.service.answer(application, call)
+        if call.endpoint not in explorer.world.quiet:
+            pause(f"the service: {call.endpoint}")
+        status, body = explorer.world.answer(application, call)
         text = json.dumps(body)
-        run.note(f"{status} {SIGNED.sub('', text)}")
+        learn(f"{status} {SIGNED.sub('', text)}")
         return Answer(status, {}, text.encode())
 
+    def now() -> datetime:
+        learn(explorer.world.now)
+        return explorer.world.now
+
     def sleep(_seconds: float) -> None:
-        if run.running is not None:
-            run.running.wait()
+        pause("looks again, a minute later")
+        explorer.world.advance(minutes=1)
+
+    chance = random.Random("before")
 
     def random_bytes(size: int) -> bytes:
-        """Different each time, and the same on every path of one process."""
-        name = run.running.name if run.running else ""
-        run.drawn[name] += 1
-        drawn = blake2b(f"{name} {run.drawn[name]}".encode(), digest_size=64)
-        return drawn.digest()[:size]
+        own: random.Random = getattr(getcurrent(), "chance", chance)
+        return own.randbytes(size)
 
     connection.ensure_connection()
     connection.connection.row_factory = row
     replaced = {
-        "django.utils.timezone.now": run.now,
-        "time.monotonic": lambda: run.now().timestamp(),
+        "django.utils.timezone.now": now,
+        "time.monotonic": lambda: now().timestamp(),
         "time.sleep": sleep,
         "os.urandom": random_bytes,
         "random._urandom": random_bytes,
@@ -93,8 +90,8 @@ def controlled(run: Run) -> Iterator[None]:
         "django_identity.service.client.exchange": exchange,
         "django_identity.lifecycle.key_sets.current": lambda application: ISSUER.keys,
         # Encryption draws bytes and reads a clock of its own.
-        "django_identity.vault.seal": lambda secret, **_how: secret.reveal(),
-        "django_identity.vault.unseal": lambda sealed, **_how: Secret(sealed),
+        "django_identity.vault.seal": lambda secret, **how: secret.reveal(),
+        "django_identity.vault.unseal": lambda sealed, **how: Secret(sealed),
     }
     with ExitStack() as stack:
         stack.enter_context(connection.execute_wrapper(execute))
@@ -105,13 +102,8 @@ def controlled(run: Run) -> Iterator[None]:
 
 def _place() -> str:
     """The function of the package that runs, such as ``linking._grant``."""
-    frame = sys._getframe(2)
-    while frame is not None:
+    for frame, _line in traceback.walk_stack(None):
         room, _, module = frame.f_globals["__name__"].rpartition(".")
-        if room.startswith("django_identity") and module not in (
-            "database",
-            "querysets",
-        ):
+        if "django_identity" in room and module not in ("database", "querysets"):
             return f"{module}.{frame.f_code.co_name}"
-        frame = frame.f_back
     return "the site"

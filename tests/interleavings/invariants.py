@@ -1,15 +1,16 @@
-"""What holds at every end, each in one function, which yields what is wrong in words.
+"""What holds at every end. Each function has its sentence, and returns what breaks it, if anything.
 
 The ends: all deliveries have come again; or upkeep alone went on. ``docs/security.md`` has what is
 accepted.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 
-from django_identity import conf, gates
+from django_identity import gates
 from django_identity.backends import IdentityBackend
 from django_identity.lifecycle import upkeep
 from django_identity.models import (
@@ -20,259 +21,279 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
-from tests.interleavings.actors import Arrived, deliver, is_stored
-from tests.interleavings.explorer import Run
-from tests.interleavings.world import MINUTE
+from tests.interleavings.actors import FIRST, deliver
+from tests.interleavings.world import Arrived, World
 
-HALF_A_YEAR = 181 * 24 * 60 * MINUTE
 ADULT = gates.Gate("age_over_18")
 LEVEL = gates.Gate(kyc_level="level_2")
 
 
-def consent_is_given(run: Run) -> Iterator[str]:
+def consents_are_granted(world: World) -> object:
     """A consent is held only if it is granted in truth, by an arrival since its last end."""
-    for identity in LinkedIdentity.objects.filter(consent=Consent.GRANTED):
-        truth = run.service.consent(identity.application, identity.subject)
-        if truth.state != "granted":
-            yield f"A consent is held that is {truth.state}."
-        if not _arrivals(run, identity, since=_ended_at(run, identity)):
-            yield "A consent is held, and nobody has arrived since it ended."
-        given = {*truth.scopes, *conf.application(identity.application).connect_scopes}
-        if identity.linked_via == LinkedVia.OAUTH and not {*identity.scopes} <= given:
-            yield "More scopes are held than were granted."
-
-
-def sign_ins_confirm(run: Run) -> Iterator[str]:
-    """A link that a full sign-in made or confirmed is no link by code."""
-    by_code = LinkedIdentity.objects.filter(
-        consent=Consent.GRANTED, linked_via=LinkedVia.CONNECT
-    )
-    for identity in by_code:
-        since = _arrivals(run, identity, since=_ended_at(run, identity))
-        if not all(arrived.by_code for arrived in since):
-            yield "A sign-in has confirmed the link, and it is one by code."
-
-
-def _ended_at(run: Run, place: LinkedIdentity | Arrived) -> str:
-    """When the consent ended last, at the service or by an operator here."""
-    truth = run.service.consent(place.application, place.subject)
-    return max([truth.ended_at, *run.facts["revoked here"]])
-
-
-def _arrivals(run: Run, identity: LinkedIdentity, *, since: str) -> list[Arrived]:
-    """The sign-ins and codes of the identity that were allowed after that."""
     return [
-        each
-        for each in run.facts["arrived"]
-        if (each.application, each.subject) == (identity.application, identity.subject)
-        and each.approved_at > since
+        identity
+        for identity in _granted()
+        if not world.truths[identity.application].is_granted
+        or not _arrivals(world, identity, since=_ended_at(world, identity.application))
     ]
 
 
-def tokens_go_with_the_consent(run: Run) -> Iterator[str]:
+def sign_ins_confirm(world: World) -> object:
+    """A link that a full sign-in made or confirmed is no link by code."""
+    return [
+        identity
+        for identity in _granted(linked_via=LinkedVia.CONNECT)
+        for arrived in _arrivals(
+            world, identity, since=_ended_at(world, identity.application)
+        )
+        if not arrived.by_code
+    ]
+
+
+def tokens_go_with_the_consent(world: World) -> object:
     """No tokens are held without a consent."""
-    if TokenGrant.objects.exclude(identity__consent=Consent.GRANTED).exists():
-        yield "Tokens are held without a consent."
+    return TokenGrant.objects.exclude(identity__consent=Consent.GRANTED)
 
 
-def sessions_end(run: Run) -> Iterator[str]:
+def sessions_end(world: World) -> object:
     """No session lives that began with a consent that ended, or before all sessions were ended."""
-    for arrived in run.facts["arrived"]:
-        user = IdentityBackend().get_user(arrived.user_id)
-        if user is None or arrived.mark != user.identity_stamp:
-            continue
-        if arrived.approved_at < _ended_at(run, arrived):
-            yield "A session lives on after the consent of its sign-in ended."
-        if arrived.mark in run.facts["ended"]:
-            yield "A session lives on after all were ended."
+    living = [user.identity_stamp for user in _users()]
+    return [
+        arrived
+        for arrived in world.arrived
+        if arrived.mark in living
+        and (
+            arrived.mark in world.ended
+            or arrived.approved_at < _ended_at(world, arrived.application)
+        )
+    ]
 
 
-def gates_tell_the_truth(run: Run) -> Iterator[str]:
-    """No gate is open on what is revoked or rejected in truth."""
-    for user in User.objects.all():
-        seen = IdentityBackend().get_user(user.pk)
-        if seen is None:
-            continue
-        if run.service.claim_is_revoked and gates.closed_to(ADULT, seen) is None:
-            yield "A gate is open on a revoked claim."
-        if run.service.status != "verified" and gates.closed_to(LEVEL, seen) is None:
-            yield "A gate is open on a rejected level."
+def no_revoked_claim_opens_a_gate(world: World) -> object:
+    """No gate is open on a claim that is revoked in truth."""
+    return world.claim_is_revoked and _let_in(ADULT)
 
 
-def what_is_wrong_is_due(run: Run) -> Iterator[str]:
-    """A closed gate that would be open in truth, or a wrong level, is at least re-fetched soon."""
-    for identity in LinkedIdentity.objects.filter(
-        consent=Consent.GRANTED,
-        linked_via=LinkedVia.OAUTH,
-        grant__needs_reauthorization=False,
-    ):
-        truth = run.service.consent(identity.application, identity.subject)
-        if truth.state != "granted" or identity.is_due:
-            continue
-        if (identity.kyc_level, identity.kyc_status) != (
-            run.service.level,
-            run.service.status,
-        ):
-            yield "The level is not the service's, and no re-fetch is due."
-        proven = identity.claims.filter(revoked_at=None).exclude(valid_until=None)
-        if not run.service.claim_is_revoked and not proven.exists():
-            yield "A claim counts in truth and not here, and no re-fetch is due."
+def no_rejected_level_opens_a_gate(world: World) -> object:
+    """No gate is open on a level that is rejected in truth."""
+    return world.kyc["status"] == "rejected" and _let_in(LEVEL)
 
 
-def tokens_are_sent_once(run: Run) -> Iterator[str]:
-    """No refresh token is sent twice, but after a crash between sending and storing."""
-    if not run.died and max(Counter(run.service.sent).values(), default=0) > 1:
-        yield "A refresh token was sent twice."
+def wrong_levels_are_due(world: World) -> object:
+    """If the level is not the service's, a re-fetch is due."""
+    return [
+        identity
+        for identity in _not_due(world)
+        if identity.kyc_level != world.kyc["kyc_level"]
+        or identity.kyc_status != world.kyc["status"]
+    ]
 
 
-def deletions_erase(run: Run) -> Iterator[str]:
-    """After a deletion nothing of the subject is left, but what a later arrival brought.
+def missing_claims_are_due(world: World) -> object:
+    """If a claim counts in truth and not here, a re-fetch is due."""
+    if world.claim_is_revoked:
+        return None
+    return [
+        identity
+        for identity in _not_due(world)
+        if not identity.claims.exclude(valid_until=None).filter(revoked_at=None)
+    ]
 
-    After an erasure by the person, an operator or the site the account is gone, and its identities.
-    """
+
+def nothing_is_sent_twice(world: World) -> object:
+    """No code or token is sent twice, but after a crash between sending and storing."""
+    sent = world.sent
+    return not world.died and len(set(sent)) < len(sent)
+
+
+def deletions_erase(world: World) -> object:
+    """After a deletion no identity of the subject is left, but what a later arrival brought."""
     for identity in LinkedIdentity.objects.all():
-        truth = run.service.consent(identity.application, identity.subject)
-        if truth.deleted_at and not _arrivals(run, identity, since=truth.deleted_at):
-            yield "The service asked for a deletion, and the identity is still there."
-        for erased_at in run.facts["erased here"]:
-            if _arrivals(run, identity, since=erased_at):
-                continue
-            if not sign_in_had_begun_before_the_erasure(run, identity):
-                yield "An account was erased here, and the identity is still there."
-    for _erased_at in run.facts["erased here"]:
-        if User.objects.filter(pk=run.facts["user"], is_active=True).exists():
-            yield "An account was erased here, and is still in use."
+        deleted_at = world.truths[identity.application].deleted_at
+        if deleted_at and not _arrivals(world, identity, since=deleted_at):
+            return identity
+    return None
 
 
-def sign_in_had_begun_before_the_erasure(run: Run, identity: LinkedIdentity) -> bool:
+def erased_accounts_are_gone(world: World) -> object:
+    """After an erasure by the person, an operator or the site the account is not in use."""
+    return world.here["erased"] and User.objects.filter(pk=FIRST, is_active=True)
+
+
+def erased_identities_are_gone(world: World) -> object:
+    """After such an erasure no identity is left, but what a later arrival brought."""
+    return world.here["erased"] and [
+        identity
+        for identity in LinkedIdentity.objects.all()
+        if not _arrivals(world, identity, since=world.here["erased"])
+        and not sign_in_had_begun_before_the_erasure(world, identity)
+    ]
+
+
+def sign_in_had_begun_before_the_erasure(
+    world: World, identity: LinkedIdentity
+) -> bool:
     """Accepted, and said in ``docs/security.md``: it comes back and makes a new account."""
-    arrived = _arrivals(run, identity, since="")
-    return any(each.user_id != run.facts["user"] for each in arrived)
+    arrived = _arrivals(world, identity, since="")
+    return any(each.user_id != FIRST for each in arrived)
 
 
-def nothing_is_kept_of_strangers(run: Run) -> Iterator[str]:
+def nothing_is_kept_of_strangers(world: World) -> object:
     """Of a subject who is not linked, no event keeps the subject or the payload."""
     linked = LinkedIdentity.objects.values("subject_digest")
-    if (
-        WebhookEvent.objects.exclude(subject="")
-        .exclude(subject_digest__in=linked)
-        .exists()
-    ):
-        yield "An event keeps the subject of somebody who is not linked."
+    return WebhookEvent.objects.exclude(subject="").exclude(subject_digest__in=linked)
 
 
-def accounts_have_a_way_in(run: Run) -> Iterator[str]:
+def accounts_have_a_way_in(world: World) -> object:
     """No account is left that an identity made, and that nobody can get into."""
-    for user in User.objects.filter(is_active=True):
-        if user.has_usable_password():
-            continue
-        if not LinkedIdentity.objects.filter(
-            user=user, linked_via=LinkedVia.OAUTH
-        ).exists():
-            yield "An account has no way in."
+    locked_out = User.objects.filter(is_active=True, password__startswith="!")
+    return locked_out.exclude(linked_identities__linked_via=LinkedVia.OAUTH)
 
 
-def all_is_settled(run: Run) -> Iterator[str]:
-    """Every event has an outcome, and every erasure is done."""
-    for event in WebhookEvent.objects.filter(outcome=""):
-        yield f"{event.event_type} has no outcome."
-    if ErasureReceipt.objects.filter(erased_at=None).exists():
-        yield "An erasure is pending."
+def events_have_outcomes(world: World) -> object:
+    """Every event has an outcome."""
+    return WebhookEvent.objects.filter(outcome="")
 
 
-def handlers_run_once(run: Run) -> Iterator[str]:
-    """No handler succeeds twice for an event, and none gets one without its content."""
-    handled = run.facts["handled"]
-    if len({event for event, _subject in handled}) < len(handled):
-        yield "A handler ran twice for an event."
-    if not all(subject for _event, subject in handled):
-        yield "A handler got an event without its subject."
+def erasures_are_done(world: World) -> object:
+    """Every erasure is done."""
+    return ErasureReceipt.objects.filter(erased_at=None)
 
 
-def grants_live(run: Run) -> Iterator[str]:
-    """No grant is marked as dead while the service would take its tokens."""
-    dead = TokenGrant.objects.filter(needs_reauthorization=True)
-    for grant in dead.select_related("identity"):
-        truth = run.service.consent(grant.identity.application, grant.identity.subject)
-        if truth.state == "granted":
-            yield "A grant is dead, and its consent is granted in truth."
+def handlers_run_once(world: World) -> object:
+    """No handler succeeds twice for an event."""
+    return len(set(world.handled)) < len(world.handled)
 
 
-def refusals_leave_nothing(run: Run) -> Iterator[str]:
+def grants_live(world: World) -> object:
+    """No grant is marked as dead while its consent is granted in truth."""
+    dead = LinkedIdentity.objects.filter(grant__needs_reauthorization=True)
+    return [
+        identity for identity in dead if world.truths[identity.application].is_granted
+    ]
+
+
+def refusals_leave_nothing(world: World) -> object:
     """A refused sign-up leaves neither link nor account; only what died may leave an empty link."""
     never_granted = LinkedIdentity.objects.filter(
         consent=Consent.REVOKED, revoked_at=None
     )
-    if not run.died and never_granted.exists():
-        yield "A refused sign-up has left an empty link."
+    return not world.died and never_granted
 
 
-def nobody_fails(run: Run) -> Iterator[str]:
+def nobody_fails(world: World) -> object:
     """No process ends with an error that is none of the package's own."""
-    for process in run.processes:
-        if process.fault:
-            yield f"{process.name} {process.outcome}."
+    return world.failed
 
 
-Invariant = Callable[[Run], Iterator[str]]
-INVARIANTS: tuple[Invariant, ...] = (
-    consent_is_given,
+# What they ask
+
+
+def _granted(**columns: object) -> QuerySet[LinkedIdentity]:
+    return LinkedIdentity.objects.filter(consent=Consent.GRANTED, **columns)
+
+
+def _ended_at(world: World, application: str) -> str:
+    """When the consent ended last, at the service or by an operator here."""
+    return max(world.truths[application].ended_at, world.here["revoked"])
+
+
+def _arrivals(world: World, identity: LinkedIdentity, *, since: str) -> list[Arrived]:
+    """The sign-ins and codes of the identity that were allowed after that."""
+    whose = (identity.application, identity.subject)
+    return [
+        each
+        for each in world.arrived
+        if (each.application, each.subject) == whose and each.approved_at > since
+    ]
+
+
+def _users() -> list[Any]:
+    """The users as a request gets them, whose session by an identity can live."""
+    keys = User.objects.values_list("pk", flat=True)
+    return [user for user in map(IdentityBackend().get_user, keys) if user is not None]
+
+
+def _let_in(gate: gates.Gate) -> list[User]:
+    return [user for user in _users() if gates.closed_to(gate, user) is None]
+
+
+def _not_due(world: World) -> list[LinkedIdentity]:
+    """Of those who can be re-fetched, whose re-fetch is not due."""
+    held = _granted(linked_via=LinkedVia.OAUTH, grant__needs_reauthorization=False)
+    return [
+        identity
+        for identity in held
+        if world.truths[identity.application].is_granted and not identity.is_due
+    ]
+
+
+Invariant = Callable[[World], object]
+#: These hold already when the last delivery is answered, before any upkeep.
+AT_ONCE = (
+    consents_are_granted,
+    sessions_end,
+    no_revoked_claim_opens_a_gate,
+    no_rejected_level_opens_a_gate,
+    refusals_leave_nothing,
+)
+IN_THE_END = (
+    *AT_ONCE,
     sign_ins_confirm,
     tokens_go_with_the_consent,
-    sessions_end,
-    gates_tell_the_truth,
-    what_is_wrong_is_due,
-    tokens_are_sent_once,
+    wrong_levels_are_due,
+    missing_claims_are_due,
+    nothing_is_sent_twice,
     deletions_erase,
+    erased_accounts_are_gone,
+    erased_identities_are_gone,
     nothing_is_kept_of_strangers,
     accounts_have_a_way_in,
-    all_is_settled,
+    events_have_outcomes,
+    erasures_are_done,
     handlers_run_once,
     grants_live,
     nobody_fails,
 )
-#: These hold already when the last delivery is answered, before any upkeep.
-AT_ONCE = (consent_is_given, sessions_end, gates_tell_the_truth, refusals_leave_nothing)
 
 
-# How it goes on after the last step of all
+# How it goes on after the last step of all. What is yielded does not hold then.
 
 
-def all_is_delivered_again(run: Run) -> Iterator[str]:
+def all_is_delivered_again(world: World) -> Iterator[str]:
     """every event is delivered again"""
-    for told in list(run.service.events):
+    for told in world.told:
         deliver(told)
-    yield from _wrongs(run, AT_ONCE)
+    yield from _broken(world, AT_ONCE)
+    yield from _hours_later(world)
 
 
-def upkeep_goes_on(run: Run) -> Iterator[str]:
+def upkeep_goes_on(world: World) -> Iterator[str]:
     """upkeep alone goes on"""
-    for told in list(run.service.events):
-        if not is_stored(told):
+    for told in world.told:
+        if not WebhookEvent.objects.filter(
+            application=told.application, event_type=told.event_type
+        ):
             # The service got no answer, so it delivers again, however long that takes.
             deliver(told)
-    yield from ()
+    yield from _hours_later(world)
 
 
-def all_is_replayed(run: Run) -> Iterator[str]:
+def all_is_replayed(world: World) -> Iterator[str]:
     """half a year later somebody delivers every event again"""
-    run.clock.seconds += HALF_A_YEAR
+    world.advance(days=181)
     upkeep.purge()
-    for told in list(run.service.events):
-        deliver(told)
-    yield from _wrongs(run, AT_ONCE)
+    yield from all_is_delivered_again(world)
 
 
-def hours_later(run: Run) -> Iterator[str]:
-    """What is wrong after upkeep has run."""
-    run.clock.to_next_minute()
+def _hours_later(world: World) -> Iterator[str]:
     for minutes in (11, 120):
-        run.clock.seconds += minutes * MINUTE
+        world.advance(minutes=minutes)
         upkeep.tend()
-    yield from _wrongs(run, INVARIANTS)
+    yield from _broken(world, IN_THE_END)
 
 
-def _wrongs(run: Run, invariants: tuple[Invariant, ...]) -> Iterator[str]:
+def _broken(world: World, invariants: Iterable[Invariant]) -> Iterator[str]:
     for invariant in invariants:
-        for wrong in invariant(run):
-            yield f"{invariant.__name__}: {wrong}"
+        if invariant(world):
+            yield str(invariant.__doc__)

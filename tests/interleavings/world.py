@@ -1,9 +1,10 @@
-"""The world around the package: one clock, and a service with a truth and a clock of its own.
+"""The world around the package: the site's clock, the service, and what people have done.
 
-Moments are texts such as ``2026-11-01 12:00:07``, which compare as they follow each other.
+Moments are noted as texts such as ``2026-11-01 12:00:07+00:00``: they compare as they follow each
+other.
 """
 
-import json
+from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -13,9 +14,12 @@ from django_identity.policy import IdentityPolicy
 from django_identity.service.http import Call
 from django_identity.testing.issuer import Issuer
 
-START = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
-MINUTE = 60
+START = datetime(2026, 11, 1, 12, tzinfo=UTC)
 CLAIM = {"claim_type": "age_over_18", "provider": "KYC"}
+LEVELS = {
+    "kyc.verified": {"kyc_level": "level_2", "status": "verified", "provider": "KYC"},
+    "kyc.rejected": {"kyc_level": "level_0", "status": "rejected", "provider": "KYC"},
+}
 ISSUER = Issuer()
 Reply = tuple[int, dict[str, Any]]
 
@@ -27,167 +31,147 @@ class SilentPolicy(IdentityPolicy):
         return None
 
 
-@dataclass
-class Clock:
-    """The site's clock. It moves only when it is moved."""
+class Arrived(NamedTuple):
+    """A sign-in or a code that was completed. ``mark``: of the session that it began, if any."""
 
-    seconds: int = 0
-
-    def now(self) -> datetime:
-        return START + timedelta(seconds=self.seconds)
-
-    def text(self) -> str:
-        return f"{self.now():%Y-%m-%d %H:%M:%S}"
-
-    def to_next_minute(self) -> None:
-        self.seconds += MINUTE - self.seconds % MINUTE
+    application: str
+    subject: str
+    approved_at: str
+    user_id: int
+    mark: str = ""
+    by_code: bool = False
 
 
-@dataclass
-class Consent:
-    """What a person allowed an application, in truth."""
+class Holder(NamedTuple):
+    """Whose data a code or a token gives, to whom."""
 
-    state: str = ""
-    scopes: tuple[str, ...] = ()
-    #: The newest revocation or deletion.
-    ended_at: str = ""
-    deleted_at: str = ""
+    application: str
+    subject: str
 
 
 class Told(NamedTuple):
     """An event that the service has made. It is delivered until the site acknowledges it."""
 
-    alias: str
-    body: bytes
-
-
-class Holder(NamedTuple):
-    """Whose data a code or token gives, to whom. A Connect code: to anybody."""
-
-    alias: str
-    subject: str
-    scopes: tuple[str, ...] = ()
+    event_type: str
+    application: str
+    event_id: str
+    at: str
+    about: dict[str, str]
 
 
 @dataclass
-class Service:
-    """The service. ``skew``: the seconds by which its clock is ahead of the site's."""
+class Truth:
+    """What Ada allowed an application, in truth. ``ended_at``: by the newest event."""
 
-    clock: Clock = field(repr=False)
-    skew: int = 0
-    consents: dict[tuple[str, str], Consent] = field(default_factory=dict)
-    level: str = "level_2"
+    is_granted: bool = False
+    ended_at: str = ""
+    deleted_at: str = ""
+
+
+@dataclass
+class World:
+    """``now``: the site's clock, which moves only when it is moved.
+
+    ``skew``: how far the service's is ahead. ``quiet``: calls of the service of which nothing in
+    the scenario changes the answer, so nobody is switched there.
+    """
+
+    skew: timedelta
+    quiet: tuple[str, ...]
+    now: datetime = field(default=START, repr=False)
+
+    # The service
+
+    #: Of each application.
+    truths: dict[str, Truth] = field(default_factory=lambda: defaultdict(Truth))
     claim_is_revoked: bool = False
-    address: str = ""
-    #: Of codes, tokens and Connect codes.
+    kyc: dict[str, str] = field(default_factory=lambda: LEVELS["kyc.verified"])
+    #: Of codes and tokens.
     holders: dict[str, Holder] = field(default_factory=dict)
-    redeemed_at: str = ""
-    #: Refresh tokens, as they were sent to it.
-    sent: list[str] = field(default_factory=list)
-    events: list[Told] = field(default_factory=list)
     issued: int = 0
+    #: Codes and refresh tokens, as they were sent to it.
+    sent: list[str] = field(default_factory=list)
+    redeemed_at: str = ""
+    told: list[Told] = field(default_factory=list)
 
-    def now(self) -> datetime:
-        return self.clock.now() + timedelta(seconds=self.skew)
+    # What the actors note for the invariants
 
-    def consent(self, alias: str, subject: str) -> Consent:
-        return self.consents.setdefault((alias, subject), Consent())
+    arrived: list[Arrived] = field(default_factory=list)
+    #: Marks of sessions.
+    ended: list[str] = field(default_factory=list)
+    #: Keys of events.
+    handled: list[int] = field(default_factory=list)
+    #: Processes.
+    failed: list[str] = field(default_factory=list)
+    died: list[str] = field(default_factory=list, repr=False)
+    #: What somebody here, and not at the service, did to the first account, and when.
+    here: dict[str, str] = field(default_factory=lambda: defaultdict(str))
 
-    @property
-    def status(self) -> str:
-        """What it says of the level."""
-        return "verified" if self.level == "level_2" else "rejected"
+    def advance(self, **span: float) -> None:
+        self.now += timedelta(**span)
 
-    # What people do there
+    # What people do at the service
 
-    def approve(self, alias: str, subject: str, scopes: tuple[str, ...]) -> str:
-        """The person allows the application these scopes. Returns the code."""
-        consent = self.consent(alias, subject)
-        consent.state = "granted"
-        consent.scopes = scopes
-        return self._issue("code", Holder(alias, subject, scopes))
+    def approve(self, holder: Holder) -> str:
+        """The person allows the application what it asks for. Returns the code."""
+        self.truths[holder.application].is_granted = True
+        return self._issue("code", holder)
 
-    def make_connect_code(self) -> str:
-        """Ada makes a Connect code, and gives it to somebody."""
-        return self._issue("CNX-CODE", Holder("", "ada"))
-
-    def revoke(self, alias: str = "default") -> Told:
-        self._end(alias, "revoked")
-        return self.tell("consent.revoked", alias)
-
-    def delete(self, alias: str = "default") -> Told:
-        self._end(alias, "deleted")
-        self.consent(alias, "ada").deleted_at = self.clock.text()
-        return self.tell("data.deletion_requested", alias)
-
-    def revoke_claim(self) -> Told:
-        self.claim_is_revoked = True
-        return self.tell("claim.revoked", **CLAIM)
-
-    def issue_claim(self) -> Told:
-        self.claim_is_revoked = False
-        return self.tell("claim.issued", **CLAIM)
-
-    def reject(self) -> Told:
-        self.level = "level_0"
-        return self.tell("kyc.rejected", **self._kyc())
-
-    def verify(self) -> Told:
-        self.level = "level_2"
-        return self.tell("kyc.verified", **self._kyc())
-
-    def grant(self) -> Told:
-        """The event of a consent. The consent itself is a sign-in's."""
-        return self.tell("consent.granted")
-
-    def tell(self, event_type: str, alias: str = "default", **about: str) -> Told:
-        members = {
-            "event_id": f"event-{len(self.events) + 1}",
-            "event_type": event_type,
-            "timestamp": f"{self.now()}",
-            "data": {"user_id": "ada", **about},
-        }
-        told = Told(alias, json.dumps(members).encode())
-        self.events.append(told)
+    def happens(self, event_type: str, application: str = "default") -> Told:
+        """Something happens to Ada there, and becomes an event."""
+        about = {}
+        if event_type in LEVELS:
+            about = self.kyc = LEVELS[event_type]
+        if event_type.startswith("claim."):
+            about = CLAIM
+            self.claim_is_revoked = event_type == "claim.revoked"
+        if event_type in ("consent.revoked", "data.deletion_requested"):
+            self._end(application, event_type)
+        event_id = f"event-{len(self.told)}"
+        at = str(self.now + self.skew)
+        told = Told(event_type, application, event_id, at, about)
+        self.told.append(told)
         return told
 
-    def _end(self, alias: str, state: str) -> None:
-        consent = self.consent(alias, "ada")
-        consent.state = state
-        consent.ended_at = self.clock.text()
-        for secret, holder in list(self.holders.items()):
-            if holder[:2] == (alias, "ada"):
-                del self.holders[secret]
+    def _end(self, application: str, event_type: str) -> None:
+        """The consent ends, and its codes and tokens with it."""
+        truth = self.truths[application]
+        truth.is_granted = False
+        truth.ended_at = str(self.now)
+        if event_type == "data.deletion_requested":
+            truth.deleted_at = str(self.now)
+        self.holders = {
+            secret: holder
+            for secret, holder in self.holders.items()
+            if holder.application != application
+        }
 
     def _issue(self, kind: str, holder: Holder) -> str:
         self.issued += 1
-        secret = f"{kind}-{self.issued:04}"
+        secret = f"{kind}-{self.issued:03}"
         self.holders[secret] = holder
         return secret
 
-    # What applications ask it
+    # What applications ask the service
 
     def answer(self, application: Application, call: Call) -> Reply:
         """Status and body of the answer."""
         if call.form is not None:
-            return self._token(dict(call.form))
+            return self._tokens(call.form.get("refresh_token") or call.form["code"])
         if call.json is not None:
-            return self._connect(application.alias, call.json["connect_code"])
-        bearer = call.headers["Authorization"].removeprefix("Bearer ")
-        if bearer not in self.holders:
-            return 401, {"success": False, "error": {"code": "UNAUTHORIZED"}}
-        holder = self.holders[bearer]
+            return _good(self._connected(application.alias))
+        holder = self.holders.get(call.headers["Authorization"].removeprefix("Bearer "))
+        if holder is None:
+            return 401, {}
         if call.endpoint == "claims":
             return _good(self._claims(holder))
         if call.endpoint == "kyc":
-            return _good(self._kyc())
-        return _good(self._profile(holder))
+            return _good(self.kyc)
+        return _good(_profile(holder.subject))
 
-    def _token(self, form: dict[str, str]) -> Reply:
-        secret = form.get("code", "")
-        if form["grant_type"] == "refresh_token":
-            secret = form["refresh_token"]
-            self.sent.append(secret)
+    def _tokens(self, secret: str) -> Reply:
+        """New ones, for a code or a refresh token, which is good for once."""
+        self.sent.append(secret)
         holder = self.holders.pop(secret, None)
         if holder is None:
             return 400, {"error": "invalid_grant"}
@@ -195,43 +179,36 @@ class Service:
             "access_token": self._issue("access", holder),
             "refresh_token": self._issue("refresh", holder),
             "expires_in": 3600,
-            "scope": " ".join(holder.scopes),
             "user_id": holder.subject,
         }
-
-    def _profile(self, holder: Holder) -> dict[str, Any]:
-        address = self.address or f"{holder.subject}@example.org"
-        return {"id": holder.subject, "email": address}
-
-    def _kyc(self) -> dict[str, str]:
-        return {"kyc_level": self.level, "status": self.status, "provider": "KYC"}
 
     def _claims(self, holder: Holder) -> dict[str, Any]:
         listed = {**CLAIM, "revoked": self.claim_is_revoked}
         answer: dict[str, Any] = {"user_id": holder.subject, "claims": [listed]}
         if not self.claim_is_revoked:
-            answer["issued_at"] = f"{self.now()}"
-            now = int(self.now().timestamp())
-            times = {"iat": now, "exp": now + 24 * 60 * MINUTE}
+            issued_at = int((self.now + self.skew).timestamp())
             answer["credential"] = ISSUER.credential(
-                holder.subject, application=holder.alias, **times
+                holder.subject, application=holder.application, iat=issued_at
             )
         return answer
 
-    def _connect(self, alias: str, code: str) -> Reply:
-        holder = self.holders.pop(code)
-        self.consent(alias, holder.subject).state = "granted"
-        self.redeemed_at = self.clock.text()
-        data = {"profile": self._profile(holder), "kyc": self._kyc()}
-        approved = {
+    def _connected(self, application: str) -> dict[str, Any]:
+        """Every Connect code is one that Ada has just made."""
+        self.truths[application].is_granted = True
+        self.redeemed_at = str(self.now)
+        return {
             "request_id": "request-1",
             "status": "approved",
-            "user_id": holder.subject,
-            "data": data,
-            "issued_at": f"{self.now()}",
+            "user_id": "ada",
+            "data": {"profile": _profile("ada"), "kyc": self.kyc},
+            "issued_at": str(self.now + self.skew),
             "signature": "not checked",
         }
-        return _good(approved)
+
+
+def _profile(subject: str) -> dict[str, str]:
+    """All people have one e-mail address."""
+    return {"id": subject, "email": "family@example.org"}
 
 
 def _good(data: dict[str, Any]) -> Reply:

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle import due, upkeep
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import LinkedIdentity
 from django_identity.testing.clock import Clock
@@ -47,7 +47,7 @@ def test_ten_minutes_cost_few_calls_and_nobody_a_turn(
     answer_everybody(service)
     assert a_minute(identity_clock)[Refetched.STORED] >= people // 3
     ended = sum((a_minute(identity_clock) for _ in range(30)), Counter[Refetched]())
-    assert upkeep.count_due() == 0
+    assert due.count() == 0
     assert LinkedIdentity.objects.filter(last_error="").count() == people
     assert ended[Refetched.OUTAGE] == 0
 
@@ -62,7 +62,7 @@ def test_odd_persons_stop_nobody_else(
     """Three of sixty for whom the service fails, or one whose re-fetch kills the worker: all
     others are served within the hour (but for one run in two hundred).
     """
-    monkeypatch.setattr(upkeep, "random", random.Random(1))
+    monkeypatch.setattr(due, "random", random.Random(1))
     for number in range(60):
         make_due(number, ago=timedelta(hours=1, seconds=-number))
     odd_ones = range(3) if odd == "fails" else range(1)
@@ -81,7 +81,7 @@ def test_odd_persons_stop_nobody_else(
             if outcome is Refetched.OUTAGE and odd == "kills its worker":
                 # As a killed worker leaves it: nothing of the failure is written.
                 hidden = {
-                    "refetch_due_at": timezone.now() + upkeep.HIDDEN_FOR,
+                    "refetch_due_at": timezone.now() + due.TAKEN_FOR,
                     "last_error": "",
                 }
                 failed = LinkedIdentity.objects.filter(refetch_failures__gt=0)

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import signals
-from django_identity.lifecycle import refetch
+from django_identity.lifecycle import due
 from django_identity.lifecycle.shortfalls import Reason
 from django_identity.lifecycle.standing import standing_of
 from django_identity.lifecycle.upkeep import Refetched
@@ -35,8 +35,8 @@ LEVEL_TOO = {"scopes": ["kyc:read", "claims:read"], "kyc_said_at": None}
 @pytest.fixture(autouse=True)
 def _linked(service: FakeService) -> None:
     """One person who is due, with a live token."""
-    due = timezone.now() - timedelta(seconds=1)
-    make_grant(make_identity(make_user(), refetch_due_at=due, scopes=["claims:read"]))
+    past = timezone.now() - timedelta(seconds=1)
+    make_grant(make_identity(make_user(), refetch_due_at=past, scopes=["claims:read"]))
 
 
 def row() -> LinkedIdentity:
@@ -654,5 +654,5 @@ def test_due_at_three_quarters_give_or_take_a_tenth(digest: str, share: float) -
     """The place in the spread is the identity's own, so that it stays when the day is over."""
     now = timezone.now()
     identity = LinkedIdentity(subject_digest=digest + "0" * 56, scopes=["claims:read"])
-    due_at = refetch.next_due(identity, claims_until=now + 24 * HOUR)
+    due_at = due.after_answers(identity, claims_until=now + 24 * HOUR)
     assert (due_at - now) / (24 * HOUR) == pytest.approx(share, abs=0.001)

@@ -264,6 +264,7 @@ def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
 @pytest.mark.parametrize(
     "way",
     [sign_in, hand_in, lambda browser: browser.post(reverse("identity:disconnect"))],
+    ids=["by a sign-in", "by a code", "by disconnecting"],
 )
 def test_nobody_comes_back_or_leaves_while_it_is_pending(
     service: FakeService, settings: Any, way: Any
@@ -473,6 +474,36 @@ def test_an_account_stays_if_it_is_older_privileged_or_kept_by_policy(
     assert (found is None) == (policy is Deleting)
     assert found is None or found.is_active == bool(kept)
     assert not LinkedIdentity.objects.exists()
+
+
+def by_update(identity: LinkedIdentity, survivor: User) -> None:
+    LinkedIdentity.objects.filter(pk=identity.pk).update(user=survivor)
+
+
+def by_save(identity: LinkedIdentity, survivor: User) -> None:
+    """As packages that merge accounts do."""
+    identity.user = survivor
+    identity.save()
+
+
+def by_bulk_update(identity: LinkedIdentity, survivor: User) -> None:
+    identity.user = survivor
+    LinkedIdentity.objects.bulk_update([identity], ["user"])
+
+
+@pytest.mark.parametrize("move", [by_update, by_save, by_bulk_update])
+def test_an_account_that_took_over_an_identity_is_not_made_for_it(move: Any) -> None:
+    """The site has merged two accounts. The service's request takes no older account."""
+    survivor = make_user("survivor")
+    duplicate = make_user("duplicate")
+    move(make_identity(duplicate, account_made=True), survivor)
+    duplicate.delete()
+    deliver("data.deletion_requested")
+    erasure.retry_pending()
+    assert ErasureReceipt.objects.get().account_kept == "older"
+    assert not LinkedIdentity.objects.exists()
+    survivor.refresh_from_db()
+    assert (survivor.username, survivor.is_active) == ("survivor", True)
 
 
 def test_two_workers_erase_once() -> None:

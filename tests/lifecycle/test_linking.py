@@ -89,6 +89,14 @@ def site(service: FakeService, settings: Any) -> FakeService:
     return service
 
 
+#: Each case of the table: how the person came, and how the subject is linked.
+CASES = {
+    (arrival, subject): decision
+    for arrival, row in DECISIONS.items()
+    for subject, decision in row.items()
+}
+
+
 def write_rows(
     ada: User, bob: User, subject: Subject, *, account_made: bool = False
 ) -> None:
@@ -106,7 +114,7 @@ def write_rows(
         )
 
 
-@pytest.mark.parametrize("case", DECISIONS, ids=" / ".join)
+@pytest.mark.parametrize("case", CASES, ids=" / ".join)
 def test_each_row_of_the_table_decides_who_may_link(
     site: FakeService, case: tuple[Arrival, Subject]
 ) -> None:
@@ -125,7 +133,7 @@ def test_each_row_of_the_table_decides_who_may_link(
         write_rows(ada, bob, subject)
         response = come_back(browser, state)
     asked = [name for name in Asked.names() if name in ALL_ASKED]
-    decision = DECISIONS[case]
+    decision = CASES[case]
     if isinstance(decision, Refuse):
         assert f"<code>{decision.code}</code>" in response.content.decode()
         assert asked == []
@@ -168,14 +176,14 @@ def test_every_case_is_in_the_table() -> None:
     }
     cases = {(Arrival.SIGN_IN, each) for each in {*Subject} - of_accounts}
     others = (Arrival.LINK, Arrival.RENEW, Arrival.CODE)
-    assert DECISIONS.keys() == cases | {
+    assert CASES.keys() == cases | {
         (arrival, each) for arrival in others for each in Subject
     }
 
 
 def test_a_code_never_makes_and_never_restores_a_way_in() -> None:
     """No row of the table lets a code link by sign-in what was not granted by one."""
-    for (arrival, subject), decision in DECISIONS.items():
+    for (arrival, subject), decision in CASES.items():
         if arrival is Arrival.CODE and isinstance(decision, Allow):
             assert (decision.via == LinkedVia.OAUTH) is (subject is Subject.OAUTH)
 
@@ -185,7 +193,7 @@ def test_the_documentation_has_the_same_table() -> None:
     rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \| (.*?) ?\|$", text, re.MULTILINE)
     told = {row[:2]: row[2:] for row in rows if row[0] in [*Arrival]}
     expected = {}
-    for case, decision in DECISIONS.items():
+    for case, decision in CASES.items():
         if isinstance(decision, Refuse):
             expected[tuple(case)] = (f"`{decision.code}`", "")
         else:
@@ -306,6 +314,13 @@ REVOKED, DELETED = (
         (DELETED, False),
         (DELETED, True),
         (revoke_here, True),
+    ],
+    ids=[
+        "a stranger revokes",
+        "a known person revokes",
+        "a stranger asks to be deleted",
+        "a known person asks to be deleted",
+        "an operator revokes",
     ],
 )
 def test_a_withdrawal_on_the_way_is_heard(

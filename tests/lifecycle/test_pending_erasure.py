@@ -340,3 +340,27 @@ def test_the_admin_shows_it(admin_client: Client) -> None:
     name = "admin:django_identity_erasurereceipt_change"
     page = admin_client.get(reverse(name, args=[receipt.pk])).content.decode()
     assert "Account deleted before" in page
+
+
+# The site moves the identity
+
+
+@pytest.mark.parametrize(("is_gone", "kept"), [(False, ""), (True, "older")])
+def test_an_identity_that_the_site_has_moved_is_erased(
+    is_gone: bool, kept: str
+) -> None:
+    """The account that it came with goes, and the one that took it over stays."""
+    former = make_user("former")
+    survivor = make_user("survivor")
+    identity = make_identity(former, account_made=True)
+    make_event(identity, "kyc.verified")
+    asked_by_the_service(identity)
+    LinkedIdentity.objects.update(user=survivor)
+    if is_gone:
+        former.delete()
+    receipt = done()
+    assert (receipt.counts["linkedidentity"], receipt.account_kept) == (1, kept)
+    assert not LinkedIdentity.objects.exists()
+    assert not WebhookEvent.objects.exclude(subject="").exists()
+    assert not User.objects.filter(username="former").exists()
+    assert User.objects.get(username="survivor").is_active

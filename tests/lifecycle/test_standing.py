@@ -165,6 +165,34 @@ def test_what_is_remembered_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not has(user)
 
 
+def copied(user: User) -> None:
+    """Django's way to copy a row."""
+    user.pk = None
+    user.username = "copy"
+    user._state.adding = True
+    user.save()
+
+
+def reloaded_as_another(user: User) -> None:
+    user.pk = make_user("another").pk
+    user.refresh_from_db()
+
+
+def not_saved(user: User) -> None:
+    user.pk = None
+
+
+@pytest.mark.parametrize("become", [copied, reloaded_as_another, not_saved])
+def test_an_instance_that_becomes_another_account_has_its_standing(
+    become: Callable[[User], None],
+) -> None:
+    user = adult()
+    assert has(user)
+    become(user)
+    assert not has(user)
+    assert claims_of(user) == {}
+
+
 def sign_in_elsewhere(user: User) -> None:
     assert sign_in(browser_of(user)).status_code == 302
 
@@ -194,7 +222,19 @@ FORGETTING: list[tuple[str | None, Callable[[User], object], bool]] = [
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("before", "change", "opens"), FORGETTING)
+@pytest.mark.parametrize(
+    ("before", "change", "opens"),
+    FORGETTING,
+    ids=[
+        "a first sign-in",
+        "a sign-in",
+        "a re-fetch",
+        "a revoked claim",
+        "a revoked consent",
+        "an operator",
+        "a disconnection",
+    ],
+)
 def test_what_this_process_changes_is_seen_at_once(
     service: FakeService, settings: Any, before: str | None,
     change: Callable[[User], object], opens: bool,

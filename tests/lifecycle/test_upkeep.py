@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.handlers import forget, on_event
-from django_identity.lifecycle import runs, upkeep
+from django_identity.lifecycle import due, runs, upkeep
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import (
     AuthorizationRequest,
@@ -48,7 +48,7 @@ def row(identity: LinkedIdentity) -> LinkedIdentity:
 
 
 def taken(most: int = 20) -> list[int]:
-    return sorted(each.pk for each in upkeep.take_due(conf.application(), most))
+    return sorted(each.pk for each in due.take(conf.application(), most))
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_the_order_is_random(identity_clock: Clock) -> None:
         make_due(number)
     orders = set()
     for _ in range(3):
-        orders.add(tuple(each.pk for each in upkeep.take_due(conf.application())))
+        orders.add(tuple(each.pk for each in due.take(conf.application())))
         identity_clock.advance(minutes=11)
     assert len(orders) > 1
 
@@ -131,7 +131,7 @@ def test_due_rows_are_found_by_an_index() -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET enable_seqscan = off")
             cursor.execute("ANALYZE django_identity_linkedidentity")
-    rows = upkeep.due(conf.application()).order_by("refetch_due_at", "pk")[:20]
+    rows = due.rows_of(conf.application()).order_by("refetch_due_at", "pk")[:20]
     assert "identity_refetch_due" in rows.explain()
 
 
@@ -167,9 +167,9 @@ def test_an_outage_ends_a_run_at_the_second_in_a_row(
     service.answers["claims"] = html("500 Oops")
     assert all_refetched() == [Refetched.OUTAGE, Refetched.OUTAGE]
     assert service.calls("claims") == 2
-    assert upkeep.count_due() == 2
+    assert due.count() == 2
     identity_clock.advance(minutes=5)
-    assert upkeep.count_due() >= 20
+    assert due.count() >= 20
 
 
 def test_outages_between_answers_end_nothing(everybody: FakeService) -> None:
@@ -217,7 +217,7 @@ def test_429_pauses_upkeep_of_the_application(
     upkeep.run_with_workers()
     assert published() == []
     assert service.calls("claims") == 1
-    assert upkeep.count_due() == 3
+    assert due.count() == 3
     assert LinkedIdentity.objects.filter(last_error="rate_limited").count() == 1
 
 
@@ -280,7 +280,7 @@ def corrupt(*identities: LinkedIdentity) -> None:
 
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are taken in the order of their due dates, and not by chance."""
-    monkeypatch.setattr(upkeep.random, "shuffle", lambda rows: None)
+    monkeypatch.setattr(due.random, "shuffle", lambda rows: None)
 
 
 def test_one_corrupt_row_stops_nobody_else(
@@ -298,7 +298,7 @@ def test_one_corrupt_row_stops_nobody_else(
     make_due(5, ago=timedelta(minutes=1))
     assert all_refetched() == [unreadable]
     identity_clock.advance(minutes=5)
-    monkeypatch.setattr(upkeep.random, "shuffle", list.reverse)
+    monkeypatch.setattr(due.random, "shuffle", list.reverse)
     assert all_refetched() == [stored, unreadable]
 
 
@@ -336,7 +336,7 @@ def test_a_database_that_does_not_answer_ends_a_run(
         all_refetched()
     assert not LinkedIdentity.objects.exclude(last_error="").exists()
     identity_clock.advance(minutes=5)
-    assert upkeep.count_due() == 3
+    assert due.count() == 3
 
 
 # One row's trouble
@@ -417,13 +417,13 @@ def test_messages_name_the_application_and_no_person(
     published: Published, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One for each 20 due rows, so that the messages of a minute suffice for many threads."""
-    assert upkeep.ROWS_AT_ONCE == 20
-    monkeypatch.setattr(upkeep, "ROWS_AT_ONCE", 4)
+    assert due.ROWS_AT_ONCE == 20
+    monkeypatch.setattr(due, "ROWS_AT_ONCE", 4)
     for n in range(9):
         make_due(n)
     upkeep.run_with_workers()
     assert published() == [["default", 4], ["default", 4], ["default", 1]]
-    assert upkeep.count_due() == 9
+    assert due.count() == 9
 
 
 def test_no_more_than_the_rate_is_handed_out(
@@ -444,7 +444,7 @@ def test_a_dead_broker_loses_nothing(dead_broker: None) -> None:
     """What it does not take stays due."""
     make_due()
     upkeep.run_with_workers()
-    assert upkeep.count_due() == 1
+    assert due.count() == 1
 
 
 @pytest.mark.parametrize("ends", ["after a minute", "at a shutdown"])
@@ -464,7 +464,7 @@ def test_a_message_ends_early(
     tally = upkeep.refetch_for_a_minute("default", stop=lambda: is_stopping)
     assert tally == {Refetched.STORED: 1}
     identity_clock.advance(minutes=5)
-    assert upkeep.count_due() == 4
+    assert due.count() == 4
 
 
 # What is known of a run
@@ -562,7 +562,7 @@ def test_one_command_does_everything(everybody: FakeService) -> None:
         call_command("identity_upkeep")
     finally:
         forget("upkeep")
-    assert upkeep.count_due() == 0
+    assert due.count() == 0
     assert not AuthorizationRequest.objects.exists()
     assert (handled, everybody.calls("claims")) == ([event.pk], 1)
     assert not ErasureReceipt.objects.filter(erased_at=None).exists()

@@ -183,6 +183,15 @@ def test_the_page_shows_the_newest_and_counts_all(
         ({"value": False}, "does not apply to you"),
         ({"value": {"verified": True, "value": False}}, "does not apply to you"),
     ],
+    ids=[
+        "valid",
+        "a country",
+        "ran out",
+        "revoked",
+        "not confirmed",
+        "a no",
+        "a verified no",
+    ],
 )
 def test_a_proof_says_whether_it_holds(
     client: Client, ada: User, claim: dict[str, Any], words: str

@@ -338,7 +338,11 @@ def test_a_strict_session_cookie_gets_its_hop(
     assert sign_in(Client()).status_code == 302
 
 
-@pytest.mark.parametrize("same_site", ["Lax", "None", None, False])
+@pytest.mark.parametrize(
+    "same_site",
+    ["Lax", "None", None, False],
+    ids=["lax", "none", "not said", "not sent"],
+)
 def test_another_session_cookie_needs_no_hop(
     client: Client, service: FakeService, settings: Any, same_site: Any
 ) -> None:

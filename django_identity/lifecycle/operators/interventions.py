@@ -15,7 +15,7 @@ from django_identity.lifecycle import (
     withdrawal,
 )
 from django_identity.lifecycle.upkeep import Refetched
-from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, RevokedBy
+from django_identity.models import ErasureReceipt, LinkedIdentity, RevokedBy
 
 
 def refetch(identity: LinkedIdentity) -> str:
@@ -31,13 +31,6 @@ def refetch(identity: LinkedIdentity) -> str:
     stored = LinkedIdentity.objects.filter(pk=identity.pk)
     code = stored.values_list("last_error", flat=True).first()
     return code or outcome
-
-
-def make_due(identities: Iterable[LinkedIdentity]) -> int:
-    """Make ``identities`` due, except revoked ones. Upkeep finds them within a minute."""
-    keys = [identity.pk for identity in identities]
-    granted = LinkedIdentity.objects.filter(pk__in=keys, consent=Consent.GRANTED)
-    return granted.change(refetch_due_at=timezone.now())
 
 
 def revoke(identities: Iterable[LinkedIdentity]) -> int:

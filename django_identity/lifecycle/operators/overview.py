@@ -14,7 +14,7 @@ from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from django_identity.conf import Application
-from django_identity.lifecycle import runs, upkeep, withdrawal
+from django_identity.lifecycle import due, runs, withdrawal
 from django_identity.models import (
     ErasureReceipt,
     EventOutcome,
@@ -80,7 +80,7 @@ def overview_of(application: Application) -> Overview:
     return Overview(
         figures=kept(key, partial(_count, application)),
         run=runs.run_of(application),
-        is_late=upkeep.due(application).filter(refetch_due_at__lte=late).exists(),
+        is_late=due.rows_of(application).filter(refetch_due_at__lte=late).exists(),
         erasures=pending.order_by("requested_at")[:LISTED],
         failed_events=failed.defer("payload").order_by("-received_at")[:LISTED],
     )

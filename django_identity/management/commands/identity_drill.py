@@ -31,8 +31,8 @@ class Command(IdentityCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        for name, said in LISTS.items():
-            parser.add_argument(name, action="append", default=[], help=said)
+        for name, purpose in LISTS.items():
+            parser.add_argument(name, action="append", default=[], help=purpose)
         parser.add_argument(
             "--json", type=Path, metavar="FILE", help="Write the evidence."
         )
@@ -71,7 +71,7 @@ class Command(IdentityCommand):
             self.stdout.write(f"found: {sentence}")
         for place, why in report.untried.items():
             self.stdout.write(f"not tried: {place}: {why}")
-        said = f"{len(report.findings)} found, {len(report.untried)} not tried."
+        summary = f"{len(report.findings)} found, {len(report.untried)} not tried."
         if report.findings or (options["fail_on_untried"] and report.untried):
-            raise CommandError(said)
-        self.stdout.write(said)
+            raise CommandError(summary)
+        self.stdout.write(summary)

@@ -9,7 +9,7 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from django_identity import conf
-from django_identity.lifecycle import runs, upkeep
+from django_identity.lifecycle import due, runs, upkeep
 from django_identity.management.command import IdentityCommand, asked_to_stop
 
 A_DAY = timedelta(days=1)
@@ -66,7 +66,7 @@ class Command(IdentityCommand):
             self.stdout.write("No pause.")
 
     def _refetch(self, ids: list[int], limit: int | None) -> None:
-        most = len(ids) if ids else upkeep.count_due()
+        most = len(ids) if ids else due.count()
         if limit is not None:
             most = min(most, limit)
         outcomes = upkeep.refetch_all(most=most)

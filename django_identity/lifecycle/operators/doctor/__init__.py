@@ -5,8 +5,6 @@ parts · ``service_checks`` the service · ``upkeep_checks`` what is late, and w
 the stored tokens · ``record_checks`` the other rows · ``probe_checks`` what only a try tells
 """
 
-from collections.abc import Iterator
-
 from django.db import Error
 
 from django_identity import conf
@@ -18,13 +16,18 @@ from django_identity.lifecycle.operators.doctor import (
     site_checks,
     upkeep_checks,
 )
-from django_identity.lifecycle.operators.doctor.finding import Finding, Level, problem
+from django_identity.lifecycle.operators.doctor.finding import (
+    Diagnosis,
+    Finding,
+    Level,
+    problem,
+)
 from django_identity.lifecycle.operators.doctor.record_checks import figures
 
 __all__ = ["Finding", "Level", "diagnose", "figures"]
 
 
-def diagnose(*, probe: bool | None = None) -> Iterator[Finding]:
+def diagnose(*, probe: bool | None = None) -> Diagnosis:
     """Yield all findings, causes before their effects. ``probe``: ask with credentials of nobody.
 
     None: only where no application is live. Fatal mistakes in the settings end the diagnosis.
@@ -50,7 +53,7 @@ def diagnose(*, probe: bool | None = None) -> Iterator[Finding]:
         )
 
 
-def _of_the_rows(probe: bool | None) -> Iterator[Finding]:
+def _of_the_rows(probe: bool | None) -> Diagnosis:
     yield from grant_checks.check_keys()
     yield from probe_checks.check_credential(probe)
     if probe:

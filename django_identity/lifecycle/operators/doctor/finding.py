@@ -28,6 +28,10 @@ class Finding:
     remedy: str = ""
 
 
+#: What one check finds.
+Diagnosis = Iterator[Finding]
+
+
 def fine(check: str, message: str) -> Finding:
     return Finding(check, Level.FINE, message)
 
@@ -47,7 +51,7 @@ def counted(
     remedy: str,
     *,
     level: Level = Level.PROBLEM,
-) -> Iterator[Finding]:
+) -> Diagnosis:
     """A finding if there are ``rows``. The message begins with their number."""
     number = number_of(rows)
     if number:

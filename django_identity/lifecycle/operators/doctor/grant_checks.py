@@ -1,6 +1,5 @@
 """Whether the stored tokens can be used: by the keys of the settings, and at the service."""
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
@@ -11,7 +10,7 @@ from django_identity.conf import Application
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle import sealing
 from django_identity.lifecycle.operators.doctor.finding import (
-    Finding,
+    Diagnosis,
     Level,
     counted,
     problem,
@@ -37,7 +36,7 @@ MANY_LOST = (
 )
 
 
-def check_keys() -> Iterator[Finding]:
+def check_keys() -> Diagnosis:
     """Open the newest tokens of each application."""
     for site in conf.applications():
         newest = newest_grants(site)
@@ -70,7 +69,7 @@ def _opens(grant: TokenGrant) -> bool:
     return True
 
 
-def check_grants() -> Iterator[Finding]:
+def check_grants() -> Diagnosis:
     """Grants that wait for their person. Many that were lost at once have one cause."""
     lost = number_of(lost_lately(timezone.now()))
     if lost >= FEWEST_LOST and _is_large_share(lost):

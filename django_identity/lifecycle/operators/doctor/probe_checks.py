@@ -1,6 +1,5 @@
 """What only a try can tell: whether credentials pass, and whether the webhook can be reached."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from urllib.parse import urlsplit
 
@@ -21,6 +20,7 @@ from django_identity.exceptions import (
 )
 from django_identity.lifecycle import claims, key_sets, sealing
 from django_identity.lifecycle.operators.doctor.finding import (
+    Diagnosis,
     Finding,
     fine,
     problem,
@@ -53,7 +53,7 @@ IN_BETWEEN = (
 # A credential of the newest person
 
 
-def check_credential(probe: bool | None) -> Iterator[Finding]:
+def check_credential(probe: bool | None) -> Diagnosis:
     """Read the claims of the newest person whose access token is alive, and verify them."""
     for site in probed(probe):
         grant = _with_live_token(site)
@@ -71,7 +71,7 @@ def _with_live_token(site: Application) -> TokenGrant | None:
 
 
 @sensitive_variables()
-def _try_credential(site: Application, grant: TokenGrant) -> Iterator[Finding]:
+def _try_credential(site: Application, grant: TokenGrant) -> Diagnosis:
     """What cannot be read or opened is the matter of other checks."""
     identity = grant.identity
     message = f"{site.alias}: the newest person's credential is"
@@ -103,7 +103,7 @@ def _issuer_of(answer: ClaimsAnswer) -> str:
 # The webhook's own address
 
 
-def check_webhook_address() -> Iterator[Finding]:
+def check_webhook_address() -> Diagnosis:
     """Deliver an event without a signature. Only this site's webhook refuses it in this way."""
     for site in conf.applications():
         if address := _webhook_address(site):

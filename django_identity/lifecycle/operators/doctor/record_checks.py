@@ -4,7 +4,6 @@ Nor does its time, but for the rows that fail.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +16,7 @@ from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle import runs
 from django_identity.lifecycle.claims import PROVIDER_MISMATCH
 from django_identity.lifecycle.operators.doctor.finding import (
+    Diagnosis,
     Finding,
     Level,
     counted,
@@ -65,7 +65,7 @@ STRAY = (
 )
 
 
-def check_records() -> Iterator[Finding]:
+def check_records() -> Diagnosis:
     """Each group of rows that needs somebody, with its number."""
     yield from _webhooks()
     yield from _failing()
@@ -80,7 +80,7 @@ def check_records() -> Iterator[Finding]:
     yield from _pending_erasures()
 
 
-def _webhooks() -> Iterator[Finding]:
+def _webhooks() -> Diagnosis:
     """No event, though a sign-in causes one. The system checks tell of a missing secret."""
     since = timezone.now() - timedelta(days=SILENT_DAYS)
     for site in conf.applications():
@@ -91,7 +91,7 @@ def _webhooks() -> Iterator[Finding]:
             yield problem("webhook", message, REGISTER_IT)
 
 
-def _failing() -> Iterator[Finding]:
+def _failing() -> Diagnosis:
     """Failing re-fetches by their reason, the most frequent first. An index has both columns."""
     failing = LinkedIdentity.objects.filter(refetch_failures__gt=0)
     rows = list(failing.values_list("last_error", "refetch_failures")[:MOST_COUNTED])
@@ -110,7 +110,7 @@ def _failing() -> Iterator[Finding]:
         yield Finding("refetches", level, message, hint_of(code))
 
 
-def _provider_names() -> Iterator[Finding]:
+def _provider_names() -> Diagnosis:
     """People with a claim that opens no gate because the service names two providers for it."""
     # All else is well with them. So the index of failing re-fetches finds them.
     yield from counted(
@@ -121,7 +121,7 @@ def _provider_names() -> Iterator[Finding]:
     )
 
 
-def _strays() -> Iterator[Finding]:
+def _strays() -> Diagnosis:
     """Identities of an alias or environment that the settings do not have.
 
     Each place is looked for by the index, because all others are read in no other way.
@@ -142,7 +142,7 @@ def _strays() -> Iterator[Finding]:
         alias = aliases.filter(application__gt=alias).first()
 
 
-def _sign_ins() -> Iterator[Finding]:
+def _sign_ins() -> Diagnosis:
     """Failed sign-ins by their reason, the most frequent first."""
     failed = AuthorizationRequest.objects.filter(outcome__in=OF_SETTINGS)
     groups = failed.values_list("application", "outcome").annotate(count=Count("pk"))
@@ -151,7 +151,7 @@ def _sign_ins() -> Iterator[Finding]:
         yield problem("sign_ins", message, hint_of(code))
 
 
-def _failed_events() -> Iterator[Finding]:
+def _failed_events() -> Diagnosis:
     failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED)
     # Without its content an event cannot be replayed, so nobody can do anything about it.
     yield from counted(
@@ -162,7 +162,7 @@ def _failed_events() -> Iterator[Finding]:
     )
 
 
-def _nameless_events() -> Iterator[Finding]:
+def _nameless_events() -> Diagnosis:
     """Events that name nobody, by their type and the members that were there."""
     nameless = WebhookEvent.objects.filter(
         outcome=EventOutcome.FAILED,
@@ -179,7 +179,7 @@ def _nameless_events() -> Iterator[Finding]:
         yield problem("events", message, NAME_THE_MEMBER)
 
 
-def _left_events() -> Iterator[Finding]:
+def _left_events() -> Diagnosis:
     """Content of events that went without their identity. Only SQL beside Django leaves it."""
     newest = WebhookEvent.objects.aggregate(pk=Max("pk"))["pk"] or 0
     events = WebhookEvent.objects.filter(pk__gt=newest - MOST_EVENTS)
@@ -192,7 +192,7 @@ def _left_events() -> Iterator[Finding]:
     )
 
 
-def _audits() -> Iterator[Finding]:
+def _audits() -> Diagnosis:
     audited = ErasureReceipt.objects.filter(audit__isnull=False).exclude(audit__hits={})
     yield from counted(
         "audits",
@@ -203,7 +203,7 @@ def _audits() -> Iterator[Finding]:
     )
 
 
-def _gone_accounts() -> Iterator[Finding]:
+def _gone_accounts() -> Diagnosis:
     gone = ErasureReceipt.objects.filter(account_was_gone=True)
     yield from counted(
         "erasures",
@@ -214,7 +214,7 @@ def _gone_accounts() -> Iterator[Finding]:
     )
 
 
-def _pending_erasures() -> Iterator[Finding]:
+def _pending_erasures() -> Diagnosis:
     pending = ErasureReceipt.objects.filter(erased_at=None)
     yield from counted(
         "erasures",

@@ -1,7 +1,7 @@
 """Whether the service can be reached and accepts this site, for each application."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from http.client import INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS
@@ -14,6 +14,7 @@ from django_identity.conf import Application
 from django_identity.credentials import KeySet
 from django_identity.lifecycle.clocks import CLOCK_SKEW
 from django_identity.lifecycle.operators.doctor.finding import (
+    Diagnosis,
     Finding,
     Level,
     fine,
@@ -52,7 +53,7 @@ SYNCHRONISE = (
 )
 
 
-def check_key_sets() -> Iterator[Finding]:
+def check_key_sets() -> Diagnosis:
     """Fetch each key set, and compare it and the service's clock with what the site has."""
     for origin, site in {site.api_origin: site for site in conf.applications()}.items():
         try:
@@ -71,7 +72,7 @@ def check_key_sets() -> Iterator[Finding]:
         yield from _compare_clocks(parse_http_date_safe(answer.headers.get("date", "")))
 
 
-def _compare_clocks(their_now: int | None) -> Iterator[Finding]:
+def _compare_clocks(their_now: int | None) -> Diagnosis:
     """A finding if the service's clock, if it was sent, differs from this machine's."""
     ahead = 0.0 if their_now is None else their_now - time.time()
     if abs(ahead) <= SMALL_SKEW_SECONDS:
@@ -92,7 +93,7 @@ def probed(probe: bool | None) -> list[Application]:
     return list(sites) if probe else []
 
 
-def check_credentials(probe: bool | None) -> Iterator[Finding]:
+def check_credentials(probe: bool | None) -> Diagnosis:
     """Ask both endpoints with values that do not exist."""
     token = Secret(NOBODY)
     read = partial(ServiceClient.profile, subject=NOBODY, access_token=token)
@@ -103,7 +104,7 @@ def check_credentials(probe: bool | None) -> Iterator[Finding]:
 
 def _probe(
     site: Application, setting: str, ask: Callable[[ServiceClient], object]
-) -> Iterator[Finding]:
+) -> Diagnosis:
     """The check's name is ``credentials`` for a refusal, ``address`` for no usable answer."""
     try:
         with suppress(exceptions.SubjectMismatch):

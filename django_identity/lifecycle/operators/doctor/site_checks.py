@@ -1,6 +1,6 @@
 """Whether the site's own parts work: settings, database, migrations, broker and cache."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from django.apps import apps
 from django.core.cache import cache
@@ -10,6 +10,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from django_identity import background, conf, database
 from django_identity.lifecycle.operators.doctor.finding import (
+    Diagnosis,
     Finding,
     Level,
     fine,
@@ -21,7 +22,7 @@ from django_identity.models import LinkedIdentity
 LABEL = "django_identity"
 
 
-def check_settings() -> Iterator[Finding]:
+def check_settings() -> Diagnosis:
     """The package's system checks."""
     found = list(_system_checks("settings", Tags.security))
     yield from found
@@ -29,7 +30,7 @@ def check_settings() -> Iterator[Finding]:
         yield fine("settings", f"{len(conf.aliases())} application(s) set up")
 
 
-def _system_checks(check: str, tag: str) -> Iterator[Finding]:
+def _system_checks(check: str, tag: str) -> Diagnosis:
     """What the package's system checks with this tag report."""
     for message in run_checks(tags=[tag], databases=[database.alias()]):
         if f"{LABEL}." in str(message.id):
@@ -38,7 +39,7 @@ def _system_checks(check: str, tag: str) -> Iterator[Finding]:
             yield Finding(check, level, text, message.hint or "")
 
 
-def check_broker() -> Iterator[Finding]:
+def check_broker() -> Diagnosis:
     """Whether the broker answers. ``upkeep_checks`` says what it means if there is none."""
     if background.is_eager():
         yield warning(
@@ -57,7 +58,7 @@ def check_broker() -> Iterator[Finding]:
         yield _try("broker", background.ask_broker, remedy)
 
 
-def check_cache() -> Iterator[Finding]:
+def check_cache() -> Diagnosis:
     remedy = "Start it or correct CACHES. Until then the overview in the admin does not open."
     yield _try("cache", _use_cache, remedy)
 
@@ -80,7 +81,7 @@ def _use_cache() -> None:
     cache.delete(name)
 
 
-def check_database() -> Iterator[Finding]:
+def check_database() -> Diagnosis:
     """Migrations, tables and writes. Raises ``Error`` if it does not answer."""
     missing = _missing_migrations()
     if missing:

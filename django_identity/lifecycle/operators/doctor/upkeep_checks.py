@@ -1,21 +1,22 @@
 """Whether upkeep runs, and why its work is late all the same."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.utils import timezone
 
 from django_identity import background, conf
 from django_identity.conf import Application
-from django_identity.lifecycle import runs
+from django_identity.lifecycle import due, runs
 from django_identity.lifecycle.operators.doctor.finding import (
+    Diagnosis,
     Finding,
     fine,
     problem,
     warning,
 )
 from django_identity.lifecycle.operators.doctor.service_checks import Why
-from django_identity.lifecycle.upkeep import FAILURES, due
+from django_identity.lifecycle.upkeep import FAILURES
 from django_identity.models import LinkedIdentity, UpkeepRun, WebhookEvent
 from django_identity.models.querysets import number_of
 
@@ -53,7 +54,7 @@ TOO_SLOW = (
 )
 
 
-def check_upkeep() -> Iterator[Finding]:
+def check_upkeep() -> Diagnosis:
     """Of each application: its newest run, and what is late."""
     newest = [(site, runs.run_of(site)) for site in conf.applications()]
     if not background.has_broker():
@@ -124,7 +125,7 @@ def _why_late(site: Application, run: UpkeepRun) -> Why:
     return Why(cause, remedy.format(site.refetches_per_minute))
 
 
-def _late_events(site: Application) -> Iterator[Finding]:
+def _late_events(site: Application) -> Diagnosis:
     events = _late_event_count(site)
     if events:
         message = f"{site.alias}: {events} event(s) wait for their handlers for over 15 minutes"
@@ -132,7 +133,7 @@ def _late_events(site: Application) -> Iterator[Finding]:
 
 
 def _late_rows(site: Application) -> int:
-    return number_of(due(site).filter(refetch_due_at__lte=_late()))
+    return number_of(due.rows_of(site).filter(refetch_due_at__lte=_late()))
 
 
 def _late_event_count(site: Application) -> int:

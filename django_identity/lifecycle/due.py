@@ -1,0 +1,149 @@
+"""When the re-fetch of an identity is due: all that sets ``refetch_due_at`` to a date.
+
+- After answers that could be used: about three quarters of what ends first (``after_answers``).
+- After a failure: a pause that grows with each one (``retry``).
+- At once: after an event that may bring something (``make_due``), after a sign-in of which
+  something could not be read, and when an operator asks (``make_all_due``).
+- A row that a worker has taken (``take``): in five minutes, if nothing has set its real date by
+  then. So a run or a worker that ends early delays twenty rows by that time. The order is random,
+  so that a row that kills its workers delays others only by chance.
+
+It is empty, so the re-fetch is never due, of a link by code, without consent
+(``withdrawal.NOTHING_BROUGHT``), and without a grant (``tokens.end_grant``, ``give_up``).
+"""
+
+import random
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from django_identity import conf, database
+from django_identity.conf import Application
+from django_identity.event_types import ABOUT_LEVEL
+from django_identity.lifecycle import kyc
+from django_identity.lifecycle.sealing import REFRESH_TOKEN_LIFETIME
+from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from django_identity.models.querysets import number_of
+from django_identity.service import backoff
+
+LEVEL_CHECKED_EVERY = timedelta(hours=24)
+DUE_AT_SHARE = 0.75
+DUE_SPREAD = 0.10
+# Without claims a re-fetch is due for the level alone, and not before the level is.
+LONGEST_LEVEL_LIFE = LEVEL_CHECKED_EVERY / (DUE_AT_SHARE - DUE_SPREAD)
+# An answer from a cache may expire at once. It must not cause calls without a pause.
+SOONEST = timedelta(minutes=5)
+# A message's rows, too. With few rows each, the messages of a minute suffice for many threads.
+ROWS_AT_ONCE = 20
+# Longer than a message, with all waits of its last re-fetch. Short, because a row that kills its
+# worker delays the others of its twenty by half of it on average.
+TAKEN_FOR = timedelta(minutes=5)
+
+
+def rows_of(application: Application) -> QuerySet[LinkedIdentity]:
+    """The identities of the application whose re-fetch is due."""
+    rows = LinkedIdentity.objects.under(application)
+    return rows.filter(refetch_due_at__lte=timezone.now())
+
+
+def count() -> int:
+    """How many identities are due, as far as they are counted."""
+    return sum(number_of(rows_of(site)) for site in conf.applications())
+
+
+def take(application: Application, most: int = ROWS_AT_ONCE) -> list[LinkedIdentity]:
+    """Identities whose re-fetch is due, in random order. They are due again in five minutes."""
+    now = timezone.now()  # Not ``Now()``: MariaDB's session may have another time zone.
+    found = rows_of(application)
+    with database.atomic():
+        free = found.select_for_update(skip_locked=True)
+        rows = list(free.order_by("refetch_due_at", "pk")[:most])
+        keys = [row.pk for row in rows]
+        found.filter(pk__in=keys).update(refetch_due_at=now + TAKEN_FOR)
+    random.shuffle(rows)
+    return rows
+
+
+# After a re-fetch, or a sign-in
+
+
+def after_answers(
+    identity: LinkedIdentity, *, claims_until: datetime | None
+) -> datetime:
+    """After about three quarters of what ends first: the claims, the level or the grant.
+
+    ``claims_until``: None if no claims were read.
+    """
+    now = timezone.now()
+    dates = [_due_at(identity, begins=now, ends=now + REFRESH_TOKEN_LIFETIME)]
+    if claims_until is not None:
+        dates.append(_due_at(identity, begins=now, ends=claims_until))
+    if identity.allows(kyc.SCOPE):
+        # With claims, the level is read together with them, if it lasts until then.
+        life = conf.application(identity.application).kyc_holds
+        if claims_until is None:
+            life = min(life, LONGEST_LEVEL_LIFE)
+        said_at = identity.kyc_said_at or now
+        dates.append(_due_at(identity, begins=said_at, ends=said_at + life))
+    return max(min(dates), now + SOONEST)
+
+
+def _due_at(identity: LinkedIdentity, *, begins: datetime, ends: datetime) -> datetime:
+    """After about three quarters of that time, with a fixed offset for each identity."""
+    position = int(identity.subject_digest[:8], 16) / 0xFFFFFFFF
+    share = DUE_AT_SHARE + DUE_SPREAD * (2 * position - 1)
+    return begins + (ends - begins) * share
+
+
+def retry(identity: LinkedIdentity, code: str) -> None:
+    """Store a failure and the next attempt, unless the row has changed since it was read."""
+    now = timezone.now()
+    failures = identity.refetch_failures + 1
+    LinkedIdentity.objects.unchanged(identity).change(
+        last_error=code,
+        refetch_failures=failures,
+        refetch_failed_at=now,
+        refetch_due_at=now + timedelta(seconds=backoff.pause(failures)),
+    )
+
+
+def give_up(identity: LinkedIdentity, code: str) -> None:
+    """The grant is gone, or the account is disabled. A sign-in makes the identity due again."""
+    LinkedIdentity.objects.unchanged(identity).change(
+        last_error=code,
+        refetch_failures=0,
+        refetch_failed_at=timezone.now(),
+        refetch_due_at=None,
+    )
+
+
+def is_level_due(identity: LinkedIdentity) -> bool:
+    """Whether a re-fetch reads the level too: once a day, and after an event that questioned it."""
+    if not identity.allows(kyc.SCOPE):
+        return False
+    said_at = identity.kyc_said_at
+    life = conf.application(identity.application).kyc_holds
+    every = min(LEVEL_CHECKED_EVERY, life / 2)
+    if said_at is None or said_at <= timezone.now() - every:
+        return True
+    since = WebhookEvent.objects.of_subject_since(identity.subject_digest, said_at)
+    return since.filter(event_type__in=ABOUT_LEVEL).exists()
+
+
+# At once
+
+
+def make_due(identity: LinkedIdentity) -> None:
+    """The re-fetch is due now, if there is a grant. The caller saves the identity."""
+    if identity.consent == Consent.GRANTED and not identity.connect_only:
+        now = timezone.now()
+        identity.refetch_due_at = min(identity.refetch_due_at or now, now)
+
+
+def make_all_due(identities: Iterable[LinkedIdentity]) -> int:
+    """Make ``identities`` due, except revoked ones. Upkeep finds them within a minute."""
+    keys = [identity.pk for identity in identities]
+    granted = LinkedIdentity.objects.filter(pk__in=keys, consent=Consent.GRANTED)
+    return granted.change(refetch_due_at=timezone.now())

@@ -1,0 +1,63 @@
+"""How a gate with a scope opens: how a scope gets to an identity, and when it goes again.
+
+The gate is open if the person's consent is granted and covers the scope
+(``LinkedIdentity.allows``). For a scope that the application never asks for, a gate cannot be made
+to open: see ``of_application``.
+
+- A sign-in asks for ``SCOPES``, and for some of ``LATER_SCOPES`` (``asked_for``). What the person
+  allows then takes the place of what they allowed before (``allowed_by``).
+- A Connect code adds ``CONNECT_SCOPES``, and nothing of ``LATER_SCOPES`` (``with_code``).
+- A refresh may bring less than the person has allowed (``lost_by``).
+- The end of the consent takes them all (``withdrawal.NOTHING_BROUGHT``).
+"""
+
+from collections.abc import Iterable
+
+from django_identity.conf import Application
+from django_identity.models import LinkedIdentity
+from django_identity.service.answers import TokenAnswer
+
+
+def of_application(application: Application) -> set[str]:
+    """All scopes that a person may have allowed to the application."""
+    return {*application.scopes, *application.later_scopes, *application.connect_scopes}
+
+
+def asked_for(
+    application: Application, *, more: str, allowed: Iterable[str]
+) -> tuple[str, ...]:
+    """What a sign-in asks for: ``SCOPES``, and some of ``LATER_SCOPES``.
+
+    ``more``: the scope for which a gate has asked; any other text asks for nothing more.
+    ``allowed``: what the person has allowed already, which the sign-in would else take away.
+    """
+    wanted = {more, *allowed}
+    later = [scope for scope in application.later_scopes if scope in wanted]
+    return (*application.scopes, *later)
+
+
+def allowed_by(answer: TokenAnswer, *, asked: Iterable[str]) -> tuple[str, ...]:
+    """What the person has allowed in a sign-in that asked for ``asked``."""
+    if answer.scopes is None:
+        # The service left the member out, so it granted what was asked for (RFC 6749 §5.1).
+        return tuple(asked)
+    return answer.scopes
+
+
+def with_code(
+    identity: LinkedIdentity, brought: Iterable[str], *, application: Application
+) -> list[str]:
+    """The identity's scopes, and those that a code brought.
+
+    But no scope of ``LATER_SCOPES``: the code may be another person's, and the account's owner has
+    not allowed this site to read it.
+    """
+    added = [scope for scope in brought if scope not in application.later_scopes]
+    return list(dict.fromkeys([*identity.scopes, *added]))
+
+
+def lost_by(answer: TokenAnswer, *, application: Application) -> set[str]:
+    """What only a gate asks for, and tokens of a refresh lack (RFC 6749 §6)."""
+    if answer.scopes is None:
+        return set()
+    return {*application.later_scopes} - {*answer.scopes}
