@@ -28,9 +28,7 @@ from django_identity.texts import labels
 
 MOST_SHOWN = 100
 #: What only a machine reads: the download has it, the page has not.
-FOR_MACHINES = frozenset(
-    {"application", "made_account", "payload", "proof_hash", "request_id"}
-)
+FOR_MACHINES = frozenset({"application", "payload", "proof_hash", "request_id"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ PLACES: tuple[Place, ...] = (
             "revoked_at",
             "revoked_by",
             "linked_via",
-            "made_account",
+            "account_made",
             "scopes",
             "kyc_level",
             "kyc_status",

@@ -142,7 +142,7 @@ def test_sign_out_everywhere_is_a_button(site: FakeService) -> None:
     ("model", "changed"),
     [
         (LinkedIdentity, {"consent": Consent.REVOKED}),
-        (LinkedIdentity, {"linked_via": "connect", "made_account": ""}),
+        (LinkedIdentity, {"linked_via": "connect", "account_made": False}),
         (LinkedIdentity, {"application": "gone"}),
         (LinkedIdentity, {"environment": "live"}),
         (User, {"is_active": False}),

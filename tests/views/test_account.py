@@ -372,7 +372,7 @@ def test_people_erase_themselves_and_get_a_receipt(
 ) -> None:
     """The page says what becomes of accounts; then there is a receipt, and an older account."""
     hold_everything(ada)
-    LinkedIdentity.objects.update(made_account=ada.pk if made else "")
+    LinkedIdentity.objects.update(account_made=made)
     question = client.get(reverse("identity:erase")).content.decode()
     closes = "Your account here will be emptied and closed, too.</strong>"
     stays = "Your account here stays.</strong>"
