@@ -1,7 +1,7 @@
 """Check the signed payload."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from django_identity import strict_json
 from django_identity.credentials.disclosures import freeze
@@ -9,10 +9,10 @@ from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
 from django_identity.strict_json import JSONObject
 
-_STRING: Final = frozenset({str})
-_NUMBERS: Final = frozenset({int, float})  # not bool
-_FIRST_DATE: Final = -62_135_596_800  # 0001-01-01T00:00:00Z
-_LAST_DATE: Final = 253_402_300_799  # 9999-12-31T23:59:59Z
+_STRING = frozenset({str})
+_NUMBERS = frozenset({int, float})  # not bool
+_FIRST_DATE = -62_135_596_800  # 0001-01-01T00:00:00Z
+_LAST_DATE = 253_402_300_799  # 9999-12-31T23:59:59Z
 
 
 def read_payload(octets: bytes) -> JSONObject:

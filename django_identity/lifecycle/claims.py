@@ -278,11 +278,9 @@ def _is_storable(name: str, value: object) -> bool:
 
     A claim that cannot be stored opens no gate.
     """
-    return (
-        len(name) <= LONGEST_NAME
-        and name.isprintable()
-        and "\\u0000" not in json.dumps(value)
-    )
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        return False
+    return "\\u0000" not in json.dumps(value)
 
 
 def _key(claim: StoredClaim | ListedClaim) -> Key:

@@ -164,7 +164,9 @@ class Standing:
 
     def _level_counts(self) -> bool:
         ends_at = self.kyc_holds_until
-        return ends_at is not None and timezone.now() < ends_at
+        if ends_at is None:
+            return False
+        return timezone.now() < ends_at
 
     def proven_claims(self) -> dict[str, bool | str]:
         """Claim name -> ``True``, or a text that a gate may require, such as a country.

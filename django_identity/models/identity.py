@@ -181,7 +181,9 @@ class LinkedIdentity(Record):
     @property
     def is_due(self) -> bool:
         """Whether the re-fetch is due now."""
-        return self.refetch_due_at is not None and self.refetch_due_at <= timezone.now()
+        if self.refetch_due_at is None:
+            return False
+        return self.refetch_due_at <= timezone.now()
 
     @property
     def connect_only(self) -> bool:
@@ -283,4 +285,6 @@ class StoredClaim(Record):
 
         Then the value names that provider.
         """
-        return self.value is not None and self.valid_until is None and not self.revoked
+        if self.valid_until is not None or self.revoked:
+            return False
+        return self.value is not None
