@@ -63,15 +63,21 @@ def require_times(payload: JSONObject, *, now: float, leeway: float) -> None:
     expiry has no leeway (RFC 7519 §4.1.4 to §4.1.6).
     """
     exp: Any = payload.get("exp")
-    if type(exp) not in _NUMBERS or not _FIRST_DATE <= exp <= _LAST_DATE:
+    if not _is_date(exp, latest=_LAST_DATE):
         raise CredentialRejected(RejectionReason.PAYLOAD_EXP)
     if now >= exp:
         raise CredentialRejected(RejectionReason.PAYLOAD_EXPIRED)
     latest = min(now + leeway, _LAST_DATE)
     for name in ("nbf", "iat"):
         moment = payload.get(name, now)
-        if type(moment) not in _NUMBERS or not _FIRST_DATE <= moment <= latest:
+        if not _is_date(moment, latest=latest):
             raise CredentialRejected(RejectionReason[f"PAYLOAD_{name.upper()}"])
+
+
+def _is_date(value: Any, *, latest: float) -> bool:
+    if type(value) not in _NUMBERS:
+        return False
+    return bool(_FIRST_DATE <= value <= latest)
 
 
 def listed_digests(payload: JSONObject) -> frozenset[str]:

@@ -11,6 +11,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_identity.conf import Application
 from django_identity.models.choices import (
     DIGEST_LENGTH,
     NEVER,
@@ -189,6 +190,12 @@ class LinkedIdentity(Record):
     def connect_only(self) -> bool:
         """Whether only a Connect code verified this identity, so that it has no claims."""
         return self.linked_via == LinkedVia.CONNECT
+
+    def is_under(self, application: Application) -> bool:
+        """Whether it is an identity of ``application``, in its present environment."""
+        if self.application != application.alias:
+            return False
+        return self.environment == application.environment
 
     def allows(self, *scopes: str) -> bool:
         """Whether the person's consent is granted and covers one of ``scopes``.

@@ -87,7 +87,7 @@ def _is_of_settings(identity: LinkedIdentity) -> bool:
     alias = identity.application
     if alias not in conf.aliases():
         return False
-    return conf.application(alias).environment == identity.environment
+    return identity.is_under(conf.application(alias))
 
 
 def _forgotten(grant: TokenGrant) -> Rotated:
