@@ -105,6 +105,11 @@ def all_users() -> models.QuerySet[Any]:
     return models.QuerySet(get_user_model(), using=alias())
 
 
+def field_names(model: models.Model | type[models.Model]) -> set[str]:
+    """The names of its columns. The site's user model may lack some that Django's own has."""
+    return {field.name for field in model._meta.concrete_fields}
+
+
 def non_atomic(view: View) -> View:
     """Run ``view`` outside ``ATOMIC_REQUESTS`` of every database."""
     for name in connections:

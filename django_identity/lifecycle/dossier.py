@@ -10,7 +10,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 
-from django_identity import conf
+from django_identity import conf, database
 from django_identity.conf import Application
 from django_identity.lifecycle import retention
 from django_identity.lifecycle.values import ClaimValue
@@ -299,6 +299,10 @@ def _value_of(claim: StoredClaim) -> bool | str | None:
 
 def _names_of(user: AbstractBaseUser) -> dict[str, str]:
     """The fields of the account that a profile fills, as far as the user model has them."""
-    known = {field.name for field in user._meta.get_fields()}
-    names = {name: getattr(user, name) for name in PROFILE_FIELDS if name in known}
-    return {name: text for name, text in names.items() if text}
+    known = database.field_names(user)
+    names: dict[str, str] = {}
+    for name in PROFILE_FIELDS:
+        text = getattr(user, name) if name in known else ""
+        if text:
+            names[name] = text
+    return names

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from django_identity import conf, database, signals
 from django_identity.conf import Application
-from django_identity.lifecycle import retention, sessions
+from django_identity.lifecycle import kyc, retention, sessions
 from django_identity.models import (
     AccountKept,
     Consent,
@@ -27,17 +27,9 @@ from django_identity.models import (
 )
 from django_identity.models.choices import Columns
 
-#: Nothing is known of the person's KYC.
-NO_LEVEL: Columns = {
-    "kyc_level": "",
-    "kyc_status": "",
-    "kyc_provider": "",
-    "kyc_verified_at": None,
-    "kyc_said_at": None,
-}
 #: What a sign-in or a code brings, and the end of the consent empties.
 NOTHING_BROUGHT: Columns = {
-    **NO_LEVEL,
+    **kyc.NO_LEVEL,
     "credential_issued_at": None,
     "credential_expires_at": None,
     "scopes": [],
@@ -186,6 +178,16 @@ def erase_unlinked(
         requested_at=requested_at,
         erased_at=timezone.now(),
         counts={WebhookEvent._meta.model_name: count},
+    )
+
+
+def announce_erased(receipt: ErasureReceipt) -> None:
+    """Tell receivers, after the commit, that a person is erased."""
+    signals.announce(
+        signals.data_erased,
+        ErasureReceipt,
+        application=receipt.application,
+        receipt=receipt,
     )
 
 
