@@ -202,8 +202,9 @@ class LinkedIdentity(Record):
 
         No scopes cover nothing: a service may answer a code with ``"scope": ""`` (RFC 6749 §3.3).
         """
-        is_granted = self.consent == Consent.GRANTED
-        return is_granted and not set(scopes).isdisjoint(self.scopes)
+        if self.consent != Consent.GRANTED:
+            return False
+        return not set(scopes).isdisjoint(self.scopes)
 
     def sealing_context(self, column: str) -> Context:
         """The context that binds a sealed column of its grant to this row."""
