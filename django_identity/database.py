@@ -100,8 +100,14 @@ def users() -> models.QuerySet[Any]:
 
 
 def all_users() -> models.QuerySet[Any]:
-    """The site's users, including those whom its default manager hides."""
-    return get_user_model()._base_manager.using(alias())
+    """The site's users, including those whom its managers hide."""
+    # By no manager: a site may have made its own the base manager, too.
+    return models.QuerySet(get_user_model(), using=alias())
+
+
+def field_names(model: models.Model | type[models.Model]) -> set[str]:
+    """The names of its columns. The site's user model may lack some that Django's own has."""
+    return {field.name for field in model._meta.concrete_fields}
 
 
 def non_atomic(view: View) -> View:

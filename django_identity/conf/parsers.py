@@ -77,7 +77,7 @@ def document_key(value: object) -> Any:
     return _valid(value, isinstance(value, Mapping) and is_document_key(value))
 
 
-def document_paths(value: Any) -> Mapping[str, str]:
+def paths_of_documents(value: Any) -> Mapping[str, str]:
     """Paths below ``BASE_URL``, each with ``{subject}`` once."""
     _valid(value, isinstance(value, Mapping) and value.keys() <= DOCUMENT_SCOPES)
     return {scope: _document_path(path) for scope, path in value.items()}

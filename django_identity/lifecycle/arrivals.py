@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from django.utils import timezone
 
 from django_identity.conf import Application
+from django_identity.conf.rules import Scopes
 from django_identity.exceptions import MalformedAnswer
 from django_identity.lifecycle import (
     claims,
@@ -59,7 +60,7 @@ class LinkRequest:
     began_at: datetime
     said_at: datetime
     subject: str = field(repr=False)
-    scopes: tuple[str, ...]
+    scopes: Scopes
     profile: Profile
     kyc: KycStatus | None
     tokens: TokenAnswer | None = None

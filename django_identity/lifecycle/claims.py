@@ -181,7 +181,13 @@ def rows_of(
     for listed in (*answer.claims, *_unlisted(answer, disclosed)):
         if not _is_kept(listed.claim_type, identity):
             continue
-        row = _listed_row(identity, listed)
+        row = StoredClaim(
+            identity=identity,
+            claim_type=listed.claim_type,
+            provider=listed.provider,
+            proof_hash=listed.proof_hash,
+            expires_at=listed.expires_at,
+        )
         if proof is not None and listed.claim_type in disclosed:
             value = disclosed[listed.claim_type]
             if _proves(value, listed):
@@ -194,16 +200,6 @@ def rows_of(
         if listed.revoked:
             first.revoked_at = revoked_at
     return rows
-
-
-def _listed_row(identity: LinkedIdentity, listed: ListedClaim) -> StoredClaim:
-    return StoredClaim(
-        identity=identity,
-        claim_type=listed.claim_type,
-        provider=listed.provider,
-        proof_hash=listed.proof_hash,
-        expires_at=listed.expires_at,
-    )
 
 
 def _proves(value: object, listed: ListedClaim) -> bool:

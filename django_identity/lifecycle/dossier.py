@@ -10,9 +10,9 @@ from django.db.models import Model, Q, QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 
-from django_identity import conf
+from django_identity import conf, database
 from django_identity.conf import Application
-from django_identity.lifecycle import withdrawal
+from django_identity.lifecycle import retention
 from django_identity.lifecycle.values import ClaimValue
 from django_identity.models import (
     AuthorizationRequest,
@@ -28,9 +28,7 @@ from django_identity.texts import labels
 
 MOST_SHOWN = 100
 #: What only a machine reads: the download has it, the page has not.
-FOR_MACHINES = frozenset(
-    {"application", "made_account", "payload", "proof_hash", "request_id"}
-)
+FOR_MACHINES = frozenset({"application", "payload", "proof_hash", "request_id"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ PLACES: tuple[Place, ...] = (
             "revoked_at",
             "revoked_by",
             "linked_via",
-            "made_account",
+            "account_made",
             "scopes",
             "kyc_level",
             "kyc_status",
@@ -194,7 +192,7 @@ def erase(person: Person) -> dict[str, int]:
     for place in reversed(PLACES):
         rows = place.rows(person)
         if place.model is WebhookEvent:
-            counts[place.table] = withdrawal.empty_events(rows)
+            counts[place.table] = retention.empty(rows)
         else:
             counts[place.table] = rows.delete()[1].get(place.model._meta.label, 0)
     return counts
@@ -301,6 +299,10 @@ def _value_of(claim: StoredClaim) -> bool | str | None:
 
 def _names_of(user: AbstractBaseUser) -> dict[str, str]:
     """The fields of the account that a profile fills, as far as the user model has them."""
-    known = {field.name for field in user._meta.get_fields()}
-    names = {name: getattr(user, name) for name in PROFILE_FIELDS if name in known}
-    return {name: text for name, text in names.items() if text}
+    known = database.field_names(user)
+    names: dict[str, str] = {}
+    for name in PROFILE_FIELDS:
+        text = getattr(user, name) if name in known else ""
+        if text:
+            names[name] = text
+    return names

@@ -157,7 +157,7 @@ def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
             subject=request.subject,
             consent=Consent.REVOKED,
             linked_via=via,
-            made_account=str(user.pk) if is_sign_up else "",
+            account_made=is_sign_up,
         )
 
 

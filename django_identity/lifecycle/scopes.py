@@ -14,6 +14,7 @@ to open: see ``of_application``.
 from collections.abc import Iterable
 
 from django_identity.conf import Application
+from django_identity.conf.rules import Scopes
 from django_identity.models import LinkedIdentity
 from django_identity.service.answers import TokenAnswer
 
@@ -23,9 +24,7 @@ def of_application(application: Application) -> set[str]:
     return {*application.scopes, *application.later_scopes, *application.connect_scopes}
 
 
-def asked_for(
-    application: Application, *, more: str, allowed: Iterable[str]
-) -> tuple[str, ...]:
+def asked_for(application: Application, *, more: str, allowed: Iterable[str]) -> Scopes:
     """What a sign-in asks for: ``SCOPES``, and some of ``LATER_SCOPES``.
 
     ``more``: the scope for which a gate has asked; any other text asks for nothing more.
@@ -36,7 +35,7 @@ def asked_for(
     return (*application.scopes, *later)
 
 
-def allowed_by(answer: TokenAnswer, *, asked: Iterable[str]) -> tuple[str, ...]:
+def allowed_by(answer: TokenAnswer, *, asked: Iterable[str]) -> Scopes:
     """What the person has allowed in a sign-in that asked for ``asked``."""
     if answer.scopes is None:
         # The service left the member out, so it granted what was asked for (RFC 6749 §5.1).

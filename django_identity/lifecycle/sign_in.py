@@ -20,6 +20,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database, exceptions, vault
 from django_identity.conf import Application
+from django_identity.conf.rules import Scopes
 from django_identity.lifecycle import linking, scopes, unfinished
 from django_identity.lifecycle.identification import learn
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, digest
@@ -77,7 +78,7 @@ class Plan(NamedTuple):
     """What a press of the button means: sign in, link or renew, and what the person is asked."""
 
     purpose: Purpose
-    scopes: tuple[str, ...]
+    scopes: Scopes
 
 
 def plan_for(

@@ -21,7 +21,7 @@ from django.utils import timezone
 from django_identity import conf, database, exceptions, signals
 from django_identity.lifecycle import scopes, sealing, sessions
 from django_identity.lifecycle.key_sets import subject_of
-from django_identity.lifecycle.withdrawal import NO_LEVEL
+from django_identity.lifecycle.kyc import NO_LEVEL
 from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.models.choices import Columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django.conf import settings
 from django.db import models
@@ -47,9 +47,8 @@ class LinkedIdentity(Record):
         _("revoked by"), max_length=6, choices=RevokedBy, blank=True
     )
     linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
-    # The key of the account that came with this link. A site that merges accounts moves the row to
-    # an older one, which did not.
-    made_account = models.CharField(max_length=255, blank=True)
+    # The account came with this link, which may therefore be its only way in.
+    account_made = models.BooleanField(_("account made for it"), default=False)
     # The scopes that the person has allowed: what the consent covers.
     scopes = models.JSONField(_("scopes"), blank=True, default=list)
     kyc_level = ServiceText(_("KYC level"), max_length=64, blank=True)
@@ -87,6 +86,8 @@ class LinkedIdentity(Record):
     version = models.PositiveIntegerField(default=0)
 
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
+    # Whose it was when it was read or saved.
+    former_user_id: Any = None
 
     class Meta:
         verbose_name = _("linked identity")
@@ -100,7 +101,7 @@ class LinkedIdentity(Record):
             # Withdrawing a link by code deletes it. If it had made the account, the only way in
             # would go with it.
             models.CheckConstraint(
-                condition=models.Q(made_account="")
+                condition=models.Q(account_made=False)
                 | models.Q(linked_via=LinkedVia.OAUTH),
                 name="identity_made_by_sign_in",
             ),
@@ -138,15 +139,28 @@ class LinkedIdentity(Record):
     def __str__(self) -> str:
         return f"{self.application}/{self.environment} #{self.pk}"
 
+    @classmethod
+    def from_db(cls, *args: Any, **kwargs: Any) -> Self:
+        """Read a row, and remember whose it is."""
+        identity = super().from_db(*args, **kwargs)
+        identity.former_user_id = vars(identity).get("user_id")
+        return identity
+
     def save(
         self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any
     ) -> None:
-        """Save, and raise ``version``. The caller has locked the row, or has just made it."""
+        """Save, and raise ``version``. The caller has locked the row, or has just made it.
+
+        An identity that moves to another user did not make that account.
+        """
         self.subject_digest = digest(self.application, self.environment, self.subject)
         self.version += 1
+        if self.former_user_id not in (None, self.user_id):
+            self.account_made = False
         if update_fields is not None:
-            update_fields = {*update_fields, "version"}
+            update_fields = {*update_fields, "account_made", "version"}
         super().save(*args, update_fields=update_fields, **kwargs)
+        self.former_user_id = self.user_id
         Changes.note()
 
     def save_changes(self, before: LinkedIdentity) -> None:
@@ -171,15 +185,6 @@ class LinkedIdentity(Record):
     def was_never_granted(self) -> bool:
         """Whether only the first step of a sign-in or a code has written the row."""
         return self.consent == Consent.REVOKED and self.revoked_at is None
-
-    @property
-    def account_made(self) -> bool:
-        """Whether the account came with this link, which may therefore be its only way in."""
-        return self.made_account == str(self.user_id)
-
-    @account_made.setter
-    def account_made(self, is_made: bool) -> None:
-        self.made_account = str(self.user_id) if is_made else ""
 
     @property
     def is_due(self) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
 from django.db import models
-from django.db.models import F
+from django.db.models import Case, F, Value, When
 
 from django_identity import conf, database
 from django_identity.conf import Application
@@ -38,8 +38,7 @@ def disabled_account(path: str = "user") -> models.Q:
 
     A user model without a column ``is_active`` has no disabled accounts.
     """
-    fields = {field.name for field in get_user_model()._meta.concrete_fields}
-    if "is_active" not in fields:
+    if "is_active" not in database.field_names(get_user_model()):
         return models.Q(pk__in=())
     return models.Q(**{f"{path}__is_active": False})
 
@@ -122,6 +121,19 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         ``user_id``: a key, or a query for one.
         """
         return list(self.select_for_update().filter(user_id=user_id).order_by("pk"))
+
+    def update(self, **columns: Any) -> int:
+        """Update these columns. An identity that moves to another user did not make that account.
+
+        Only a site's own code moves one, when it merges accounts.
+        """
+        for name in ("user", "user_id"):
+            if name in columns:
+                is_still_theirs = When(user=columns[name], then="account_made")
+                # MySQL compares after it has set what stands before.
+                made = {"account_made": Case(is_still_theirs, default=Value(False))}
+                columns = made | columns
+        return super().update(**columns)
 
     def change(self, **columns: Any) -> int:
         """Update these columns and raise ``version``. Returns the number of rows."""

@@ -264,6 +264,7 @@ def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
 @pytest.mark.parametrize(
     "way",
     [sign_in, hand_in, lambda browser: browser.post(reverse("identity:disconnect"))],
+    ids=["by a sign-in", "by a code", "by disconnecting"],
 )
 def test_nobody_comes_back_or_leaves_while_it_is_pending(
     service: FakeService, settings: Any, way: Any
