@@ -11,6 +11,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_identity.conf import Application
 from django_identity.models.choices import (
     DIGEST_LENGTH,
     NEVER,
@@ -189,12 +190,20 @@ class LinkedIdentity(Record):
     @property
     def is_due(self) -> bool:
         """Whether the re-fetch is due now."""
-        return self.refetch_due_at is not None and self.refetch_due_at <= timezone.now()
+        if self.refetch_due_at is None:
+            return False
+        return self.refetch_due_at <= timezone.now()
 
     @property
     def connect_only(self) -> bool:
         """Whether only a Connect code verified this identity, so that it has no claims."""
         return self.linked_via == LinkedVia.CONNECT
+
+    def is_under(self, application: Application) -> bool:
+        """Whether it is an identity of ``application``, in its present environment."""
+        if self.application != application.alias:
+            return False
+        return self.environment == application.environment
 
     def allows(self, *scopes: str) -> bool:
         """Whether the person's consent is granted and covers one of ``scopes``.
@@ -291,4 +300,6 @@ class StoredClaim(Record):
 
         Then the value names that provider.
         """
-        return self.value is not None and self.valid_until is None and not self.revoked
+        if self.valid_until is not None or self.revoked:
+            return False
+        return self.value is not None
