@@ -167,7 +167,7 @@ def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
     rows = claims.write(identity, verified)
     return _Taken(
         rows=rows,
-        columns=newest | claims.credential_columns(verified.proof),
-        until=claims.lasts_until(verified.proof),
+        columns=newest | verified.columns,
+        until=verified.lasts_until,
         problem=claims.problem_of(verified, identity),
     )

@@ -20,6 +20,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from django_identity import database
+from django_identity.models import WebhookEvent
 from django_identity.service import backoff
 
 MOST_AT_ONCE = 500
@@ -68,12 +69,11 @@ def next_attempt(attempts: int) -> datetime:
     return timezone.now() + timedelta(seconds=backoff.pause(attempts))
 
 
-def is_taken(row: Any) -> bool:
+def is_taken(row: WebhookEvent) -> bool:
     """Whether a worker has the row now: it is due later though it has not failed."""
-    is_due_later = (
-        row.next_attempt_at is not None and row.next_attempt_at > timezone.now()
-    )
-    return is_due_later and row.attempts > 0 and not row.error
+    if row.next_attempt_at is None or row.error:
+        return False
+    return row.attempts > 0 and row.next_attempt_at > timezone.now()
 
 
 def taken() -> Q:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -209,21 +208,24 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
     rows = LinkedIdentity.objects.filter(user_id=user.pk)
     linked = list(rows.order_by("application", "environment"))
     person = Person(tuple(identity.subject_digest for identity in linked), user.pk)
-    others = {(other.application, other.environment): other for other in linked}
-    identity = others.pop((application.alias, application.environment), None)
+    identity = None
     grant = None
-    if identity is not None:
-        grant = TokenGrant.objects.filter(identity=identity).first()
+    elsewhere: list[LinkedIdentity] = []
+    for row in linked:
+        if row.is_under(application):
+            identity = row
+            grant = TokenGrant.objects.filter(identity=identity).first()
+        elif row.application in conf.aliases():
+            elsewhere.append(row)
 
-    sections = map(partial(_section, person), PLACES)
+    sections = [_section(person, place) for place in PLACES]
     names = _names_of(user).items()
-    known = conf.aliases()
     return Dossier(
         identity,
         grant,
         sections=tuple(section for section in sections if section.records),
         names=tuple((labels.label_of(user, name), text) for name, text in names),
-        elsewhere=tuple(row for row in others.values() if row.application in known),
+        elsewhere=tuple(elsewhere),
     )
 
 

@@ -122,9 +122,9 @@ class WebhookEvent(Record):
     @property
     def names_nobody(self) -> bool:
         """Whether the event is of a known type, and does not say whom it is about."""
-        return self.outcome == EventOutcome.FAILED and self.error.startswith(
-            NAMES_NOBODY
-        )
+        if self.outcome != EventOutcome.FAILED:
+            return False
+        return self.error.startswith(NAMES_NOBODY)
 
     @property
     def why_ignored(self) -> WhyIgnored | None:

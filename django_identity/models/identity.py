@@ -11,6 +11,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_identity.conf import Application
 from django_identity.models.choices import (
     DIGEST_LENGTH,
     NEVER,
@@ -163,6 +164,14 @@ class LinkedIdentity(Record):
         self.former_user_id = self.user_id
         Changes.note()
 
+    def save_changes(self, before: LinkedIdentity) -> None:
+        """Save the columns that differ from ``before``, the row as it was read under its lock."""
+        changed: list[str] = []
+        for field in self._meta.concrete_fields:
+            if getattr(self, field.attname) != getattr(before, field.attname):
+                changed.append(field.attname)
+        self.save(update_fields=changed)
+
     @property
     def arrived_at(self) -> datetime:
         """When the newest sign-in began; for a link by code, when the newest answer was issued.
@@ -181,12 +190,20 @@ class LinkedIdentity(Record):
     @property
     def is_due(self) -> bool:
         """Whether the re-fetch is due now."""
-        return self.refetch_due_at is not None and self.refetch_due_at <= timezone.now()
+        if self.refetch_due_at is None:
+            return False
+        return self.refetch_due_at <= timezone.now()
 
     @property
     def connect_only(self) -> bool:
         """Whether only a Connect code verified this identity, so that it has no claims."""
         return self.linked_via == LinkedVia.CONNECT
+
+    def is_under(self, application: Application) -> bool:
+        """Whether it is an identity of ``application``, in its present environment."""
+        if self.application != application.alias:
+            return False
+        return self.environment == application.environment
 
     def allows(self, *scopes: str) -> bool:
         """Whether the person's consent is granted and covers one of ``scopes``.
@@ -283,4 +300,6 @@ class StoredClaim(Record):
 
         Then the value names that provider.
         """
-        return self.value is not None and self.valid_until is None and not self.revoked
+        if self.valid_until is not None or self.revoked:
+            return False
+        return self.value is not None
