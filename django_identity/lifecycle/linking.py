@@ -191,7 +191,7 @@ def _grant(
         raise exceptions.LinkingRefused(code="user_inactive")
     _require_not_withdrawn(request, identity, is_new=is_new)
 
-    proven = _store(request, identity, via=allowed.via, is_new=is_new)
+    proven = _store(request, identity, before, via=allowed.via, is_new=is_new)
     session = None
     if not waits:
         session = _session_identity(request, identity)
@@ -241,7 +241,12 @@ def _waits_for_approval(user: AbstractBaseUser, identity: LinkedIdentity) -> boo
 
 
 def _store(
-    request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia, is_new: bool
+    request: LinkRequest,
+    identity: LinkedIdentity,
+    before: LinkedIdentity,
+    *,
+    via: LinkedVia,
+    is_new: bool,
 ) -> Proven:
     """Store what came, and apply the events since. Returns what opens gates then."""
     stored = arrivals.store(request, identity, via=via)
@@ -251,7 +256,7 @@ def _store(
     if identity.version != version:
         # An event has changed the identity since, and perhaps its claims.
         rows = None
-    identity.save()
+    identity.save_changes(before)
     return questions.proven_by(identity, rows, unread=stored.unread)
 
 

@@ -134,7 +134,7 @@ def _store(
     """Write all, or nothing if somebody has changed the row since it was read."""
     before = (identity.kyc_level, identity.kyc_status)
     with database.atomic():
-        written = LinkedIdentity.objects.unchanged(identity).change(**columns)
+        written = LinkedIdentity.objects.change_unchanged(identity, **columns)
         if written and found is not None:
             claims.write(identity, found)
     if not written:

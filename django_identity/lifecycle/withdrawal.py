@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Q
 from django.utils import timezone
@@ -156,10 +157,16 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
 
 
 def user_of(identity: LinkedIdentity) -> AbstractBaseUser:
-    """The user of ``identity``, as an instance that keeps its key if the user is deleted."""
+    """The user of ``identity``, as an instance that keeps its key if the user is deleted.
+
+    If the row is gone, it is an instance with the key alone: SQL beside Django has deleted it while
+    the database checked no foreign keys, as SQLite's own shell does.
+    """
     # Not ``identity.user``: a router may read it from a replica.
-    user: AbstractBaseUser = database.all_users().get(pk=identity.user_id)
-    return user
+    user: AbstractBaseUser | None = (
+        database.all_users().filter(pk=identity.user_id).first()
+    )
+    return user or get_user_model()(pk=identity.user_id)
 
 
 def erase_unlinked(

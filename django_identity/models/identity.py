@@ -164,6 +164,14 @@ class LinkedIdentity(Record):
         self.former_user_id = self.user_id
         Changes.note()
 
+    def save_changes(self, before: LinkedIdentity) -> None:
+        """Save the columns that differ from ``before``, the row as it was read under its lock."""
+        changed: list[str] = []
+        for field in self._meta.concrete_fields:
+            if getattr(self, field.attname) != getattr(before, field.attname):
+                changed.append(field.attname)
+        self.save(update_fields=changed)
+
     @property
     def arrived_at(self) -> datetime:
         """When the newest sign-in began; for a link by code, when the newest answer was issued.

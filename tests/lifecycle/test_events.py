@@ -223,7 +223,7 @@ STATEMENTS: list[tuple[str, timedelta, dict[str, str]]] = [
 
 @pytest.mark.parametrize(
     "chosen",
-    spread(itertools.combinations(range(len(STATEMENTS)), 3), every=5),
+    spread(itertools.combinations(range(len(STATEMENTS)), 3), every=8),
     ids=str,
 )
 def test_three_statements_end_alike_in_every_order(chosen: tuple[int, ...]) -> None:

@@ -62,6 +62,17 @@ def test_nothing_secret_is_stored_in_the_clear(
     assert AuthorizationRequest.objects.get().code_verifier == ""
 
 
+def test_the_verifier_is_gone_before_the_code_is_sent(
+    client: Client, service: FakeService
+) -> None:
+    """A process that dies during the exchange leaves no verifier behind."""
+    kept: list[str] = []
+    requests = AuthorizationRequest.objects.values_list("code_verifier", flat=True)
+    service.meanwhile["token"] = lambda: kept.extend(requests)
+    sign_in(client)
+    assert kept == [""]
+
+
 def test_the_authorization_address_is_the_specs(
     client: Client, service: FakeService
 ) -> None:
