@@ -159,7 +159,10 @@ class LinkedIdentity(Record):
         if self.former_user_id not in (None, self.user_id):
             self.account_made = False
         if update_fields is not None:
-            update_fields = {*update_fields, "account_made", "version"}
+            update_fields = {*update_fields, "version"}
+            # Only with the user: a row may have moved since this instance was read.
+            if not update_fields.isdisjoint(("user", "user_id")):
+                update_fields.add("account_made")
         super().save(*args, update_fields=update_fields, **kwargs)
         self.former_user_id = self.user_id
         Changes.note()
