@@ -191,6 +191,11 @@ class LinkedIdentity(Record):
         return self.consent == Consent.REVOKED and self.revoked_at is None
 
     @property
+    def kyc_state(self) -> tuple[str, str]:
+        """Level and status, of whose change the site is told (``signals.kyc_changed``)."""
+        return (self.kyc_level, self.kyc_status)
+
+    @property
     def is_due(self) -> bool:
         """Whether the re-fetch is due now."""
         if self.refetch_due_at is None:
