@@ -123,11 +123,13 @@ class Reader:
 
     def _grant(self) -> TokenGrant:
         """The grant of an account that is neither disabled nor hidden."""
-        usable = TokenGrant.objects.filter(~disabled_account("identity__user"))
+        usable = TokenGrant.objects.filter(
+            ~disabled_account("identity__user"), identity_id=self.identity.pk
+        )
         if sessions.hides_users():
             usable = usable.filter(identity__user__in=database.users())
         # Not ``first``, which would have the one row sorted.
-        grant = next(iter(usable.filter(identity_id=self.identity.pk)), None)
+        grant = next(iter(usable), None)
         if grant is None:
             raise exceptions.ReauthorizationNeeded("there is no grant")
         return grant

@@ -137,7 +137,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
     def change(self, **columns: Any) -> int:
         """Update these columns and raise ``version``. Returns the number of rows."""
-        rows = self.update(version=F("version") + 1, **columns)
+        rows = self.update(**{"version": F("version") + 1, **columns})
         Changes.note()
         return rows
 
@@ -145,9 +145,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         """The same for the row of ``identity``, if nobody has changed it since it was read."""
         row = self.filter(pk=identity.pk, version=identity.version)
         # The number that the condition names: an expression takes Django longer to write.
-        rows = row.update(version=identity.version + 1, **columns)
-        Changes.note()
-        return rows
+        return row.change(version=identity.version + 1, **columns)
 
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
