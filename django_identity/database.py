@@ -91,7 +91,9 @@ def after_a_call(work: Callable[[], T]) -> T:
 def conflict_columns(*names: str) -> list[str] | None:
     """The columns whose conflict makes ``bulk_create`` update a row, or None: MySQL takes none."""
     takes_them = connection().features.supports_update_conflicts_with_target
-    return list(names) if takes_them else None
+    if not takes_them:
+        return None
+    return list(names)
 
 
 def users() -> models.QuerySet[Any]:

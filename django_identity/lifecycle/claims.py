@@ -244,7 +244,9 @@ def _disclosed(
 
 def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
     kept = conf.application(identity.application).keep_claims
-    return kept is None or claim_type in kept
+    if kept is None:
+        return True
+    return claim_type in kept
 
 
 def _mismatched(answer: ClaimsAnswer, disclosed: JSONObject) -> set[str]:

@@ -193,7 +193,8 @@ def erase(person: Person) -> dict[str, int]:
         if place.model is WebhookEvent:
             counts[place.table] = retention.empty(rows)
         else:
-            counts[place.table] = rows.delete()[1].get(place.model._meta.label, 0)
+            _total, by_model = rows.delete()
+            counts[place.table] = by_model.get(place.model._meta.label, 0)
     return counts
 
 
@@ -304,7 +305,6 @@ def _names_of(user: AbstractBaseUser) -> dict[str, str]:
     known = database.field_names(user)
     names: dict[str, str] = {}
     for name in PROFILE_FIELDS:
-        text = getattr(user, name) if name in known else ""
-        if text:
-            names[name] = text
+        if name in known and getattr(user, name):
+            names[name] = getattr(user, name)
     return names

@@ -109,7 +109,9 @@ def may_erase_themselves(user: AbstractBaseUser) -> bool:
     account's data at the service.
     """
     aliases = votes.aliases_of(_identities_of(user.pk))
-    return bool(aliases) and votes.allow_erasure(votes.policies_of(aliases))
+    if not aliases:
+        return False
+    return votes.allow_erasure(votes.policies_of(aliases))
 
 
 def erase_account(user: AbstractBaseUser) -> ErasureReceipt:

@@ -158,7 +158,8 @@ def _apply(
     """
     if row.event_type in KINDS and not row.subject_digest:
         row.outcome = EventOutcome.FAILED
-        row.error = f"{NAMES_NOBODY} {','.join(members)}".strip()[:ERROR_LENGTH]
+        named = ",".join(members)
+        row.error = f"{NAMES_NOBODY} {named}".strip()[:ERROR_LENGTH]
     elif identity is None:
         row.outcome = effects.outcome_for_nobody(row)
     else:

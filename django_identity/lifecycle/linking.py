@@ -328,10 +328,7 @@ def _announce(
         )
     if before.consent != Consent.GRANTED:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
-    if (identity.kyc_level, identity.kyc_status) != (
-        before.kyc_level,
-        before.kyc_status,
-    ):
+    if identity.kyc_state != before.kyc_state:
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
 
     facts: dict[str, Any] = {"address_changed": bool(former_address)}

@@ -132,7 +132,7 @@ def _store(
     identity: LinkedIdentity, columns: Columns, found: VerifiedAnswer | None
 ) -> bool:
     """Write all, or nothing if somebody has changed the row since it was read."""
-    before = (identity.kyc_level, identity.kyc_status)
+    before = identity.kyc_state
     with database.atomic():
         written = LinkedIdentity.objects.change_unchanged(identity, **columns)
         if written and found is not None:
@@ -141,6 +141,6 @@ def _store(
         return False
     identity.set_columns(columns)
     identity.version += 1
-    if (identity.kyc_level, identity.kyc_status) != before:
+    if identity.kyc_state != before:
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     return True

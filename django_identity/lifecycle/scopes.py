@@ -51,8 +51,11 @@ def with_code(
     But no scope of ``LATER_SCOPES``: the code may be another person's, and the account's owner has
     not allowed this site to read it.
     """
-    added = [scope for scope in brought if scope not in application.later_scopes]
-    return list(dict.fromkeys([*identity.scopes, *added]))
+    scopes = list(identity.scopes)
+    for scope in brought:
+        if scope not in (*scopes, *application.later_scopes):
+            scopes.append(scope)
+    return scopes
 
 
 def lost_by(answer: TokenAnswer, *, application: Application) -> set[str]:

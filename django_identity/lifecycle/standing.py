@@ -181,7 +181,11 @@ class Standing:
         proven.sort(
             key=lambda claim: (claim.row.valid_until or now, claim.row.provider)
         )
-        return {claim.row.claim_type: claim.shown for claim in proven if claim.shown}
+        shown: dict[str, bool | str] = {}
+        for claim in proven:
+            if claim.shown:
+                shown[claim.row.claim_type] = claim.shown
+        return shown
 
 
 def _nobody() -> Standing:

@@ -159,7 +159,10 @@ class LinkedIdentity(Record):
         if self.former_user_id not in (None, self.user_id):
             self.account_made = False
         if update_fields is not None:
-            update_fields = {*update_fields, "account_made", "version"}
+            update_fields = {*update_fields, "version"}
+            # Only with the user: a row may have moved since this instance was read.
+            if not update_fields.isdisjoint(("user", "user_id")):
+                update_fields.add("account_made")
         super().save(*args, update_fields=update_fields, **kwargs)
         self.former_user_id = self.user_id
         Changes.note()
@@ -188,6 +191,11 @@ class LinkedIdentity(Record):
         return self.consent == Consent.REVOKED and self.revoked_at is None
 
     @property
+    def kyc_state(self) -> tuple[str, str]:
+        """Level and status, of whose change the site is told (``signals.kyc_changed``)."""
+        return (self.kyc_level, self.kyc_status)
+
+    @property
     def is_due(self) -> bool:
         """Whether the re-fetch is due now."""
         if self.refetch_due_at is None:
@@ -210,8 +218,9 @@ class LinkedIdentity(Record):
 
         No scopes cover nothing: a service may answer a code with ``"scope": ""`` (RFC 6749 §3.3).
         """
-        is_granted = self.consent == Consent.GRANTED
-        return is_granted and not set(scopes).isdisjoint(self.scopes)
+        if self.consent != Consent.GRANTED:
+            return False
+        return not set(scopes).isdisjoint(self.scopes)
 
     def sealing_context(self, column: str) -> Context:
         """The context that binds a sealed column of its grant to this row."""

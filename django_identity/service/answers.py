@@ -94,7 +94,9 @@ class TokenAnswer:
 
 
 def _is_scope(value: object) -> bool:
-    return isinstance(value, str) and SCOPE.fullmatch(value) is not None
+    if not isinstance(value, str):
+        return False
+    return SCOPE.fullmatch(value) is not None
 
 
 def _lifetime(expires_in: object) -> float:

@@ -506,6 +506,16 @@ def test_an_account_that_took_over_an_identity_is_not_made_for_it(move: Any) -> 
     assert (survivor.username, survivor.is_active) == ("survivor", True)
 
 
+def test_saving_another_column_does_not_make_the_account_the_identitys() -> None:
+    """The site has read the identity before it was moved, and saves it afterwards."""
+    survivor = make_user("survivor")
+    identity = make_identity(make_user("duplicate"), account_made=True)
+    by_update(identity, survivor)
+    identity.save(update_fields=["last_error"])
+    identity.refresh_from_db()
+    assert (identity.user, identity.account_made) == (survivor, False)
+
+
 def test_two_workers_erase_once() -> None:
     """A second request for the same person is fulfilled with the first one."""
     make_identity(make_user())
