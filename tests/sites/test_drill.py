@@ -71,7 +71,6 @@ socket.socket.bind = bind
 NOT_TRIED = {
     "gateless": ["gates: no address has one that can be tried"],
     "scopeless": [
-        "/bar/: nobody here has age_over_18",
         "/wine/: nobody here has age_over_18",
         "/vault/: nobody here has level_2",
     ],
@@ -216,13 +215,19 @@ def test_no_broker_is_asked_that_apps_do_not_know(breaks: str) -> None:
 @pytest.mark.parametrize("breaks", NOT_TRIED)
 def test_what_was_not_tried_is_said(breaks: str) -> None:
     """A site without gates, and one that asks nobody for what its gates ask."""
-    said = drilled(breaks, "--address", "/nowhere/", "--fail-on-untried")
+    given = ("--address", "/nowhere/", "--exclude", "/bar/")
+    said = drilled(breaks, *given, "--fail-on-untried")
     assert said.returncode == 1
     assert found_in(said) == []
-    assert found_in(said, "not tried") == [
+    untried = [
+        "/bar/: excluded",
         "/nowhere/: no gated address has it",
         *NOT_TRIED[breaks],
     ]
+    assert found_in(said, "not tried") == untried
+    assert said.stderr.splitlines()[-1] == (
+        f"CommandError: 0 found, {len(untried)} not tried."
+    )
 
 
 def test_what_it_started_ends_with_it(tmp_path: Path) -> None:
