@@ -167,7 +167,7 @@ def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
     rows = claims.write(identity, verified)
     return _Taken(
         rows=rows,
-        columns=newest | verified.columns,
+        columns=newest | verified.columns_for(identity),
         until=verified.lasts_until,
         problem=claims.problem_of(verified, identity),
     )

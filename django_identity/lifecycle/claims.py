@@ -5,8 +5,8 @@ credential discloses it: only then its row has ``valid_until``, and only then it
 
 An attacker, or a cache, may hand in an old answer with a genuine credential. So nothing older than
 what is stored counts (``is_usable``), a revoked claim needs a credential that was issued after its
-revocation (``_revoked_at``), and of an answer that fails any check only revocations are taken
-(``revoke_listed``).
+revocation (``_revoked_at``), also when it was listed no more meanwhile (``_is_remembered``), and of
+an answer that fails any check only revocations are taken (``revoke_listed``).
 """
 
 import json
@@ -52,14 +52,17 @@ class VerifiedAnswer(NamedTuple):
             return None
         return bounded(self.proof.issued_at)
 
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The columns of the identity. Without a credential the newest one's date of issue stays.
+    def columns_for(self, identity: LinkedIdentity) -> dict[str, Any]:
+        """The columns of the identity. The newest date of issue refuses an older credential.
 
-        By it an older credential is refused, which could replay a revoked claim.
+        An answer without a credential is younger than the stored one. It says that nothing is valid
+        any more, so that one is refused from then on, too: a cache may still have it.
         """
+        newest_at = identity.credential_issued_at
         if self.proof is None:
-            return {"credential_expires_at": None}
+            if newest_at is not None and identity.credential_expires_at is not None:
+                newest_at += clocks.A_SECOND
+            return {"credential_expires_at": None, "credential_issued_at": newest_at}
         columns = {"credential_expires_at": _ends_at(self.proof)}
         if self.issued_at is not None:
             columns["credential_issued_at"] = self.issued_at
@@ -79,9 +82,9 @@ class VerifiedAnswer(NamedTuple):
 def is_usable(verified: VerifiedAnswer, identity: LinkedIdentity) -> bool:
     """Whether the answer may replace the stored claims.
 
-    Without a credential it can list no valid claim, and a credential that is older than the stored
-    one could replay a claim that was revoked since. An unusable answer may only revoke: see
-    ``revoke_listed``.
+    An answer without a credential is usable if it lists no valid claim. A credential that is older
+    than the stored one could replay a claim that was revoked since. An unusable answer may only
+    revoke: see ``revoke_listed``.
     """
     if verified.proof is None:
         return all(listed.revoked for listed in verified.answer.claims)
@@ -109,11 +112,17 @@ def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClai
     wanted = rows_of(identity, verified)
     rows = list(wanted.values())
     stored = list(StoredClaim.objects.filter(identity_id=identity.pk))
+    contents = {*map(_content, stored)}
+    newest_at = verified.issued_at or identity.credential_issued_at
     gone: list[int] = []
     for before in stored:
         row = wanted.get(_key(before))
         if row is None:
-            gone.append(before.pk)
+            if _is_remembered(before, newest_at):
+                before.set_columns(NO_VALUE)
+                rows.append(before)
+            else:
+                gone.append(before.pk)
             continue
         row.pk = before.pk
         row.revoked_at = _revoked_at(before, row, verified.issued_at)
@@ -122,10 +131,10 @@ def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClai
         StoredClaim.objects.filter(pk__in=gone).delete()
     _update([row for row in rows if row.pk])
     new = [row for row in rows if not row.pk]
-    # Nobody else writes beside the lock. What conflicts differs by a collation only.
+    # Under the lock only two keys conflict that are equal by this database's collation alone.
     StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
 
-    if {*map(_content, stored)} != {*map(_content, rows)}:
+    if contents != {*map(_content, rows)}:
         signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
     return rows
 
@@ -308,17 +317,32 @@ def _revoked_at(
     """A revoked claim counts again only by a credential that was issued after its revocation.
 
     The revocation has the time of an event, or that of the answer that listed it; ``clocks`` moved
-    either behind the credential that was stored then. A credential may name whole seconds only.
+    either to a second later than the credential that was stored then.
     """
     if before.revoked_at is None:
         return after.revoked_at
     if after.revoked_at is not None:
         # Listed as revoked again. It has been so since the first time.
         return before.revoked_at
-    revoked_in = before.revoked_at.replace(microsecond=0)
-    if issued_at is not None and issued_at >= revoked_in:
+    if _is_younger(issued_at, before.revoked_at):
         return None
     return before.revoked_at
+
+
+def _is_remembered(before: StoredClaim, newest_at: datetime | None) -> bool:
+    """Whether a claim that is listed no more stays, without its value, because it was revoked.
+
+    It stays until every credential from before its revocation is refused as too old. Otherwise such
+    a credential, from a cache, would prove the claim again.
+    """
+    if before.revoked_at is None:
+        return False
+    return not _is_younger(newest_at, before.revoked_at)
+
+
+def _is_younger(issued_at: datetime | None, revoked_at: datetime) -> bool:
+    """Whether a credential was issued after a revocation. It may name whole seconds only."""
+    return issued_at is not None and issued_at >= revoked_at.replace(microsecond=0)
 
 
 def _ends_at(proof: VerifiedCredential) -> datetime:

@@ -61,7 +61,7 @@ def fetch(identity: LinkedIdentity) -> Fetched:
 
     columns: dict[str, Any] = {}
     if found is not None:
-        columns |= found.columns
+        columns |= found.columns_for(identity)
     # With a failure the caller notes when the next attempt is due.
     if level.failure is None:
         until = None

@@ -92,7 +92,7 @@ class Issuer:
         )
         answer = ClaimsAnswer(subject, claims=(), credential=credential)
         verified = proven.VerifiedAnswer(answer, proof)
-        identity.set_columns(verified.columns)
+        identity.set_columns(verified.columns_for(identity))
         with database.atomic():
             identity.save()
             proven.write(identity, verified)

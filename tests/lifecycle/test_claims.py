@@ -224,7 +224,7 @@ def test_a_list_that_revokes_is_later_than_the_credential_that_is_stored(
     assert held() == {"age_over_18": False}
 
     with_claims(service)
-    assert refetched(row()) is Refetched.STORED
+    refetched(row())
     assert held() == {"age_over_18": False}
 
     service.payload["iat"] = issued_at + 1
@@ -455,6 +455,54 @@ def test_an_older_answer_brings_nothing_back_after_an_empty_one(
     service.answers["claims"] = stale
     assert refetched(row()) is Refetched.FAILED
     assert held() == {}
+
+
+REVOKED = {"revoked_at": datetime(2100, 1, 1, tzinfo=UTC)}
+
+
+@pytest.mark.parametrize("columns", [REVOKED, {}], ids=["revoked", "valid"])
+def test_the_same_answer_brings_nothing_back_after_an_empty_one(
+    service: FakeService, columns: dict[str, Any]
+) -> None:
+    """The service lists the claim no more, and a cache still has what was stored before."""
+    issued_at = int(time.time())
+    service.payload["iat"] = issued_at
+    with_claims(service)
+    stale = service.answers["claims"]
+    assert refetched(row()) is Refetched.STORED
+    StoredClaim.objects.update(**columns)
+    for _ in range(2):
+        with_claims(service, claims=[], credential=None)
+        assert refetched(row()) is Refetched.STORED
+    service.answers["claims"] = stale
+    refetched(row())
+    assert not any(held().values())
+
+    service.payload["iat"] = issued_at + 1
+    with_claims(service)
+    assert refetched(row()) is Refetched.STORED
+    assert any(held().values()) is not bool(columns)
+
+
+def test_a_revoked_claim_that_is_listed_no_more_stays_revoked(
+    service: FakeService,
+) -> None:
+    """Until a credential is stored that is younger than the revocation. Its value goes at once."""
+    now = int(time.time())
+    revoked_at = datetime.fromtimestamp(now, UTC)
+    make_claim(row(), value={"age": "over"}, revoked_at=revoked_at)
+    service.disclosed = {}
+    for issued_at, stored in ((now - 60, 1), (now, 0)):
+        service.payload["iat"] = issued_at
+        with_claims(service)
+        assert refetched(row()) is Refetched.STORED
+        assert StoredClaim.objects.count() == stored
+        assert not StoredClaim.objects.exclude(value=None).exists()
+        assert not StoredClaim.objects.exclude(valid_until=None).exists()
+    service.disclosed = {"age_over_18": True}
+    service.payload["iat"] = now - 30
+    with_claims(service)
+    assert refetched(row()) is Refetched.FAILED
 
 
 def test_a_credential_without_a_time_leaves_that_of_the_newest(
