@@ -183,13 +183,14 @@ class Found:
 class Explorer:
     """Follows all paths of the actors. ``endings`` say how it goes on, and what does not hold then.
 
-    ``seconds``: of one core, after which it gives up.
+    It gives up after so many ``seconds`` of one core, or when ``until`` does not hold.
     """
 
     world: World
     actors: Mapping[str, Actor]
     endings: Iterable[Ending]
     seconds: float
+    until: str = ""
     found: Found = field(default_factory=Found)
     #: Where the processes are now.
     path: Path | None = None
@@ -211,7 +212,8 @@ class Explorer:
     def _follow(self, state: State, path: Path) -> None:
         if state.key in self.found.states:
             return
-        if process_time() > self.began + self.seconds:
+        is_late = process_time() > self.began + self.seconds
+        if is_late or self.until in self.found.stories:
             self.found.is_whole = False
             return
         self.found.states.add(state.key)
