@@ -134,7 +134,7 @@ def refreshes(world: World) -> str:
 def tends(world: World) -> str:
     pause("upkeep, a minute later")
     world.advance(minutes=1)
-    return f"{upkeep.tend()} handled"
+    return str(upkeep.tend())
 
 
 # Before

@@ -151,13 +151,13 @@ class Scenario(NamedTuple):
         minutes = 4 * (how.count("clock ahead") - how.count("clock behind"))
         quiet = ("profile",) if "kyc" in how else ("profile", "kyc")
         world = World(timedelta(minutes=minutes), quiet)
-        actors_ = {name: _actor(name) for name in acting.split(" + ")}
+        named = {name: _actor(name) for name in acting.split(" + ")}
         endings = [invariants.all_is_delivered_again, invariants.upkeep_goes_on]
         if "replay" in how:
             endings.append(invariants.all_is_replayed)
 
         empty = Saved(world)
-        explorer = Explorer(world, actors_, endings, seconds, self.shown_by)
+        explorer = Explorer(world, named, endings, seconds, self.shown_by)
         handlers.on_event("consent.revoked", name="the site's")(
             lambda event: explorer.world.handled.append(event.pk)
         )

@@ -184,7 +184,7 @@ class World:
 
     def _claims(self, holder: Holder) -> dict[str, Any]:
         listed = {**CLAIM, "revoked": self.claim_is_revoked}
-        answer: dict[str, Any] = {"user_id": holder.subject, "claims": [listed]}
+        answer = {"user_id": holder.subject, "claims": [listed]}
         if not self.claim_is_revoked:
             issued_at = int((self.now + self.skew).timestamp())
             answer["credential"] = ISSUER.credential(
