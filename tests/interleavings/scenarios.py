@@ -131,7 +131,7 @@ known | revoked + sign-in | one dies, replay
 known | deletion + sign-up | one dies, replay
 known | revoked by an operator + sign-in | one dies
 known | revoked by an operator + revoked + re-fetch | one dies, long
-unapplied revocation | upkeep + sign-in | one dies, long
+unapplied revocation | upkeep + sign-in | one dies
 unapplied claim.revoked | upkeep + claim issued + sign-in | long
 known | revoked twice + upkeep | one dies
 unapplied revocation | upkeep + another upkeep | one dies, long
