@@ -162,7 +162,7 @@ class World:
             return _good(self._connected(application.alias))
         holder = self.holders.get(call.headers["Authorization"].removeprefix("Bearer "))
         if holder is None:
-            return 401, {}
+            return 401, {"success": False, "error": {"code": "UNAUTHORIZED"}}
         if call.endpoint == "claims":
             return _good(self._claims(holder))
         if call.endpoint == "kyc":
