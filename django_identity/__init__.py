@@ -8,8 +8,8 @@ The packages and modules, lowest layer first. A layer imports only from layers b
 - ``credentials/``: pure functions that verify an SD-JWT
 - ``models/``: the database tables
 - ``texts/``: what people are told, in their language
-- ``lifecycle/``: all rules and transactions, in six packages
-- ``views/``, ``gates``, ``api/``, ``tasks``, ``admin/`` and commands: each calls one function of
+- ``lifecycle/``: all rules and transactions, a file for each word
+- ``views/``, ``gates/``, ``api/``, ``tasks``, ``admin/`` and commands: each calls one function of
   ``lifecycle/`` and turns its result into a response
 
 ``sandbox/`` is a separate Django project that plays the whole service locally.

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import models
 
-from django_identity import uniqueness
+from django_identity import database, uniqueness
 from django_identity.uniqueness import TEXTS, Column
 
 KEPT = frozenset({"password", "date_joined"})
@@ -32,7 +32,7 @@ def anonymise(user: AbstractBaseUser) -> None:
         blank = _blank(field)
         if blank is not None:
             setattr(user, field.attname, blank())
-    if any(field.name == "is_active" for field in user._meta.concrete_fields):
+    if "is_active" in database.field_names(user):
         user.is_active = False
     user.set_unusable_password()
     user.save()

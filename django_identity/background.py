@@ -74,7 +74,10 @@ def ask_broker() -> None:
     """Connect to the broker. Raises the transport's own errors."""
     for app in _apps:
         with _connection(app) as connection:
-            connection.connect()
+            # ``connect()`` would wait two seconds before it tries again, or tries another host.
+            connection.ensure_connection(
+                max_retries=1, interval_start=0, reraise_as_library_errors=False
+            )
 
 
 def publish(task: TaskName, messages: Sequence[tuple[object, ...]]) -> bool:

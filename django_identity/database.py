@@ -91,7 +91,9 @@ def after_a_call(work: Callable[[], T]) -> T:
 def conflict_columns(*names: str) -> list[str] | None:
     """The columns whose conflict makes ``bulk_create`` update a row, or None: MySQL takes none."""
     takes_them = connection().features.supports_update_conflicts_with_target
-    return list(names) if takes_them else None
+    if not takes_them:
+        return None
+    return list(names)
 
 
 def users() -> models.QuerySet[Any]:
@@ -100,8 +102,14 @@ def users() -> models.QuerySet[Any]:
 
 
 def all_users() -> models.QuerySet[Any]:
-    """The site's users, including those whom its default manager hides."""
-    return get_user_model()._base_manager.using(alias())
+    """The site's users, including those whom its managers hide."""
+    # By no manager: a site may have made its own the base manager, too.
+    return models.QuerySet(get_user_model(), using=alias())
+
+
+def field_names(model: models.Model | type[models.Model]) -> set[str]:
+    """The names of its columns. The site's user model may lack some that Django's own has."""
+    return {field.name for field in model._meta.concrete_fields}
 
 
 def non_atomic(view: View) -> View:

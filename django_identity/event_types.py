@@ -2,7 +2,7 @@
 
 ``lifecycle.effects`` has the functions of ``Effect``. A further type is a member of ``EventType``
 and a row of ``KINDS``; a function there, if no other type has its effect; its name for people in
-``texts.labels``; and the members of its data that are kept, in ``models.events.KEPT_MEMBERS``.
+``texts.labels``; and the members of its data that are kept, in ``lifecycle.retention``.
 """
 
 from collections.abc import Iterable, Mapping

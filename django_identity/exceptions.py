@@ -207,10 +207,10 @@ class ServiceRefusal(ServiceError):
     ) -> None:
         self.service_code = shaped_code(service_code)
         self.status = status
-        described = (
-            detail or f"refused with {self.service_code or 'no code'} (HTTP {status})"
-        )
-        super().__init__(described, **more)
+        if not detail:
+            named = self.service_code or "no code"
+            detail = f"refused with {named} (HTTP {status})"
+        super().__init__(detail, **more)
 
 
 class InvalidGrant(ServiceRefusal):

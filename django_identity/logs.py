@@ -80,7 +80,8 @@ def log_trouble(event: LogEvent, error: Exception, /, **facts: Any) -> None:
 
 def models_in_the_way(error: Exception) -> str | None:
     """The models whose rows protect what was to be deleted, or None if that is not the error."""
-    rows = getattr(error, "protected_objects", ()) or getattr(
-        error, "restricted_objects", ()
-    )
-    return ",".join(sorted({row._meta.label for row in rows})) or None
+    rows = getattr(error, "protected_objects", ())
+    if not rows:
+        rows = getattr(error, "restricted_objects", ())
+    models = {row._meta.label for row in rows}
+    return ",".join(sorted(models)) or None

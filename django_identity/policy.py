@@ -179,7 +179,9 @@ class IdentityPolicy:
         noun (``country`` of ``country_resident``). None if the two differ.
         """
         if not isinstance(value, Mapping):
-            return value if isinstance(value, str) else None
+            if isinstance(value, str):
+                return value
+            return None
         if contradicts_itself(claim_type, value):
             return None
         for member in members_said(claim_type, value):
@@ -243,7 +245,9 @@ def writable(fields: object, method: str) -> dict[str, Any]:
     if ``fields`` is not a mapping.
     """
     if not isinstance(fields, Mapping):
-        returned = "None" if fields is None else type(fields).__name__
+        returned = type(fields).__name__
+        if fields is None:
+            returned = "None"
         raise ConfigurationError(
             f"The policy's {method} returned {returned}, not a mapping."
         )

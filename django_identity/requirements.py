@@ -19,7 +19,7 @@ from django_identity.conf import DEFAULT_ALIAS
 #: The claims and the levels that the spec names. The service may have further ones.
 CLAIMS = ("kyc_verified", "age_over_18", "country_resident", "unique_human")
 LEVELS = ("level_1", "level_2")
-LEVEL = re.compile(r"level_(\d{1,4})")
+LEVEL = re.compile(r"level_(\d{1,4})", re.ASCII)
 #: What pages and problems call a sign-in a short while ago.
 RECENT_SIGN_IN = "recent_sign_in"
 

@@ -7,9 +7,9 @@ readers may understand differently (RFC 7515 §4, RFC 8259 §6, RFC 8725 §3.7).
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
-MAX_DEPTH: Final = 32
+MAX_DEPTH = 32
 #: The members of an object, as the reader returns it.
 JSONObject = Mapping[str, Any]
 

@@ -34,7 +34,9 @@ class UniqueRule:
 
     def takes_null(self, field: Column) -> bool:
         """Whether the rule lets ``field`` be NULL in any number of rows."""
-        return field not in self.columns or (field.null and self.nulls_differ)
+        if field not in self.columns:
+            return True
+        return field.null and self.nulls_differ
 
 
 def rules_of(model: type[models.Model]) -> Iterator[UniqueRule]:

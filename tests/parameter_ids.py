@@ -41,4 +41,8 @@ def _plain(value: object) -> object:
         return value.__name__
     if isinstance(value, timedelta):
         return str(value)
+    if isinstance(value, property):
+        return "a property"
+    if value is ...:
+        return "..."
     raise TypeError

@@ -244,6 +244,15 @@ def unique_address(**options: Any) -> list[UniqueConstraint]:
         ),
         ([], False, ["claims:read"], False),
     ],
+    ids=[
+        "unique",
+        "unique in small letters",
+        "with a profile",
+        "may be null",
+        "unique together",
+        "unique if there is one",
+        "not unique",
+    ],
 )
 def test_a_unique_field_that_stays_empty(
     monkeypatch: pytest.MonkeyPatch, constraints: Any, may_be_null: bool, scopes: list[str],
@@ -490,6 +499,13 @@ def test_one_line_configures_a_site() -> None:
         ({"default": {**OWN, "CLIENT_SECRET": SANDBOX["CLIENT_SECRET"]}}, False, True),
         ({"default": SANDBOX}, True, True),
         ({"default": OWN}, True, False),
+    ],
+    ids=[
+        "beside a live one",
+        "webhook secret",
+        "client secret",
+        "on a server",
+        "none of them",
     ],
 )
 def test_what_everybody_knows_protects_nobody(

@@ -74,12 +74,12 @@ def test_no_link_by_code_has_made_its_account() -> None:
     identity = make_identity(make_user(), account_made=True)
     for change in (
         {"linked_via": "connect"},
-        {"linked_via": "connect", "made_account": "another"},
+        {"linked_via": "connect", "account_made": True},
     ):
         with pytest.raises(IntegrityError), transaction.atomic():
             LinkedIdentity.objects.filter(pk=identity.pk).update(**change)
     LinkedIdentity.objects.filter(pk=identity.pk).update(
-        linked_via="connect", made_account=""
+        linked_via="connect", account_made=False
     )
 
 

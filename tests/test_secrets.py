@@ -28,6 +28,11 @@ class Holder:
         json.dumps, lambda secret: urlencode({"key": secret}), pickle.dumps, copy.copy,
         copy.deepcopy, lambda secret: asdict(Holder(secret)),
     ],
+    ids=[
+        "str", "format", "format with a width", "%s", "f-string", "join of a secret", "plus",
+        "join of a list", "bytes", "len", "iter", "json", "urlencode", "pickle", "copy",
+        "deepcopy", "asdict",
+    ],
 )  # fmt: skip
 def test_no_use_but_reveal(use: Callable[[Any], Any]) -> None:
     """A form, a header, a log line or a copy fails loudly, instead of sending a mask."""

@@ -102,5 +102,8 @@ def _has_port(port: str | None, service: SplitResult) -> bool:
     actual = service.port or default
     if port is None:
         return actual == default
-    # The secure form of port 80 (§6.7.2.11).
-    return int(port) == actual or (int(port), actual) == (80, 443)
+    allowed = int(port)
+    if allowed == 80 and actual == 443:
+        # The secure form of port 80 (§6.7.2.11).
+        return True
+    return allowed == actual

@@ -7,7 +7,7 @@ from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 from django.db import models
 
-from django_identity import anonymisation
+from django_identity import anonymisation, database
 
 FREE_TEXTS = (models.TextField, models.JSONField)
 # Every site has those of Django. What they hold, the log of the admin, stands in the documentation.
@@ -34,8 +34,7 @@ def _keepers(user_model: Model) -> Iterator[Model]:
         if issubclass(model, user_model) or issubclass(user_model, model):
             continue
 
-        names = {field.name for field in model._meta.concrete_fields}
-        if known <= names or _holds_text_about_any(model):
+        if known <= database.field_names(model) or _holds_text_about_any(model):
             yield model
 
 

@@ -26,12 +26,6 @@ def application(alias: str = DEFAULT_ALIAS) -> Application:
 
     Raises ``ConfigurationError`` if the alias is unknown or its settings are unusable.
     """
-    if not is_usable():
-        raise ConfigurationError(
-            " ".join(problem.message for problem in problems() if problem.fatal)
-        )
-    if alias not in aliases():
-        raise ConfigurationError(f"{SETTING} has no application {alias!r}.")
     return _application(alias)
 
 
@@ -82,6 +76,12 @@ def _setting() -> Mapping[str, Any]:
 
 @cache
 def _application(alias: str) -> Application:
+    if not is_usable():
+        raise ConfigurationError(
+            " ".join(problem.message for problem in problems() if problem.fatal)
+        )
+    if alias not in aliases():
+        raise ConfigurationError(f"{SETTING} has no application {alias!r}.")
     parsed = rules.parse(alias, _setting()[alias])
     if parsed.encryption_keys:
         return parsed

@@ -12,15 +12,15 @@ Parser = Callable[[Any], Any]
 MEMBER_PATH = r"[^.\s]+(?:\.[^.\s]+)*"
 
 
-def _valid(value: Any, is_valid: object) -> Any:
-    if not is_valid:
+def _require(holds: object) -> None:
+    if not holds:
         raise ValueError
-    return value
 
 
 def text(value: Any) -> str:
-    is_text = isinstance(value, str) and value.strip() and value.isprintable()
-    return str(_valid(value, is_text))
+    _require(isinstance(value, str))
+    _require(value.strip() and value.isprintable())
+    return str(value)
 
 
 def secret(value: object) -> Secret:
@@ -28,29 +28,39 @@ def secret(value: object) -> Secret:
 
 
 def matching(pattern: str) -> Parser:
-    return lambda value: _valid(value, re.fullmatch(pattern, text(value)))
+    def parse(value: Any) -> str:
+        _require(re.fullmatch(pattern, text(value)))
+        return str(value)
+
+    return parse
 
 
 def list_of(parser: Parser, *, least: int = 0) -> Parser:
     def parse_all(value: Any) -> tuple[Any, ...]:
-        is_long_enough = isinstance(value, (list, tuple)) and len(value) >= least
-        return tuple(map(parser, _valid(value, is_long_enough)))
+        _require(isinstance(value, (list, tuple)))
+        _require(len(value) >= least)
+        return tuple(map(parser, value))
 
     return parse_all
 
 
 def between(least: Any, most: Any, *types: type) -> Parser:
-    return lambda value: _valid(value, type(value) in types and least <= value <= most)
+    def parse(value: Any) -> Any:
+        _require(type(value) in types)
+        _require(least <= value <= most)
+        return value
+
+    return parse
 
 
 def address(value: object) -> str:
     parts = urlsplit(text(value))
-    has_more = parts.query or parts.fragment or parts.username or parts.password
+    _require(parts.scheme in ("http", "https"))
     # What is no port raises ``ValueError``.
-    has_server = (
-        parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    )
-    return str(_valid(value, has_server and not has_more))
+    _require(parts.hostname and parts.port != 0)
+    _require(not (parts.query or parts.fragment))
+    _require(not (parts.username or parts.password))
+    return str(value)
 
 
 def base(value: object) -> str:
@@ -60,26 +70,29 @@ def base(value: object) -> str:
 
 def is_document_key(key: JSONObject) -> bool:
     """Whether this is a private JWK with a ``kid``, for one algorithm (RFC 8725 §3.1)."""
-    texts = [key.get(name) for name in ("kid", "alg", "kty", "d")]
-    is_strong = {
-        "RSA": len(str(key.get("n"))) >= SHORTEST_MODULUS,
-        "EC": key.get("crv") in CURVES,
-    }
-    return (
-        all(isinstance(text, str) and text for text in texts)
-        and key.get("use", "enc") == "enc"
-        and key["alg"] in DOCUMENT_ALGORITHMS.get(key["kty"], ())
-        and is_strong[key["kty"]]
-    )
+    for name in ("kid", "alg", "kty", "d"):
+        member = key.get(name)
+        if not isinstance(member, str) or not member:
+            return False
+    if key.get("use", "enc") != "enc":
+        return False
+    if key["alg"] not in DOCUMENT_ALGORITHMS.get(key["kty"], ()):
+        return False
+    if key["kty"] == "RSA":
+        return len(str(key.get("n"))) >= SHORTEST_MODULUS
+    return key.get("crv") in CURVES
 
 
-def document_key(value: object) -> Any:
-    return _valid(value, isinstance(value, Mapping) and is_document_key(value))
+def document_key(value: Any) -> Any:
+    _require(isinstance(value, Mapping))
+    _require(is_document_key(value))
+    return value
 
 
-def document_paths(value: Any) -> Mapping[str, str]:
+def paths_of_documents(value: Any) -> Mapping[str, str]:
     """Paths below ``BASE_URL``, each with ``{subject}`` once."""
-    _valid(value, isinstance(value, Mapping) and value.keys() <= DOCUMENT_SCOPES)
+    _require(isinstance(value, Mapping))
+    _require(value.keys() <= DOCUMENT_SCOPES)
     return {scope: _document_path(path) for scope, path in value.items()}
 
 

@@ -7,12 +7,28 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from django_identity.conf import parsers
+from django_identity.conf.parsers import (
+    DOCUMENT_SCOPES,
+    MEMBER_PATH,
+    PATHS,
+    PRIVATE_JWKS,
+    Parser,
+    address,
+    base,
+    between,
+    document_key,
+    list_of,
+    matching,
+    paths_of_documents,
+    secret,
+    text,
+)
 from django_identity.secrets import Secret
 from django_identity.strict_json import JSONObject
 
 SETTING = "DJANGO_IDENTITY"
 SHORTEST_SECRET = 16
+Scopes = tuple[str, ...]
 #: What the site has written for one application.
 Settings = Mapping[str, Any]
 REQUIRED: Any = object()
@@ -64,8 +80,8 @@ ADDRESSES = (
     "REDIRECT_URI",
     "SERVICE_ACCOUNT_URL",
 )
-_HOLDS = parsers.between(timedelta(hours=1), timedelta(days=366), timedelta)
-_scopes = parsers.list_of(parsers.matching("[^ ]+"), least=1)
+_HOLDS = between(timedelta(hours=1), timedelta(days=366), timedelta)
+_scopes = list_of(matching("[^ ]+"), least=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +91,12 @@ class Rule:
     A key whose default is None may be None.
     """
 
-    parse: parsers.Parser
+    parse: Parser
     wanted: str
     default: Any = REQUIRED
 
 
-def _key(
-    parser: parsers.Parser, wanted: str, default: Any = REQUIRED, **options: Any
-) -> Any:
+def _key(parser: Parser, wanted: str, default: Any = REQUIRED, **options: Any) -> Any:
     """A field of ``Application``, which is a key of the setting with its rule."""
     return field(metadata={"rule": Rule(parser, wanted, default)}, **options)
 
@@ -101,65 +115,51 @@ class Application:
     """
 
     alias: str
-    environment: str = _key(parsers.matching("live|test"), '"live" or "test"')
-    base_url: str = _key(parsers.base, "an http(s) address that ends in /api/v1")
-    auth_url: str = _key(parsers.base, "an http(s) address")
-    api_origin: str = _key(
-        parsers.base, "an http(s) address without a path, or None", None
-    )
+    environment: str = _key(matching("live|test"), '"live" or "test"')
+    base_url: str = _key(base, "an http(s) address that ends in /api/v1")
+    auth_url: str = _key(base, "an http(s) address")
+    api_origin: str = _key(base, "an http(s) address without a path, or None", None)
     # A colon ends the client id in Basic credentials (RFC 7617 §2).
-    client_id: str = _key(parsers.matching("[^:]+"), "a text without a colon")
-    client_secret: Secret = _key(parsers.secret, "a text")
-    webhook_secrets: tuple[Secret, ...] = _key(
-        parsers.list_of(parsers.secret), "a list of texts", ()
-    )
-    scopes: tuple[str, ...] = _key(_scopes, "a list of scopes", SCOPES)
-    later_scopes: tuple[str, ...] = _key(
-        parsers.list_of(parsers.matching("[^ ]+")), "a list of scopes", ()
-    )
+    client_id: str = _key(matching("[^:]+"), "a text without a colon")
+    client_secret: Secret = _key(secret, "a text")
+    webhook_secrets: tuple[Secret, ...] = _key(list_of(secret), "a list of texts", ())
+    scopes: Scopes = _key(_scopes, "a list of scopes", SCOPES)
+    later_scopes: Scopes = _key(list_of(matching("[^ ]+")), "a list of scopes", ())
     keep_claims: tuple[str, ...] | None = _key(
-        parsers.list_of(parsers.matching("[^ =]+"), least=1),
+        list_of(matching("[^ =]+"), least=1),
         "a list of claims, or None",
         None,
     )
-    connect_scopes: tuple[str, ...] = _key(
+    connect_scopes: Scopes = _key(
         _scopes, "a list of scopes", ("profile:basic", "kyc:status")
     )
-    policy: str = _key(
-        parsers.text, "a dotted path", "django_identity.policy.IdentityPolicy"
-    )
+    policy: str = _key(text, "a dotted path", "django_identity.policy.IdentityPolicy")
     encryption_keys: tuple[Secret, ...] = _key(
-        parsers.list_of(parsers.secret), "a list of texts, or None", None
+        list_of(secret), "a list of texts, or None", None
     )
     document_keys: tuple[JSONObject, ...] = _key(
-        parsers.list_of(parsers.document_key), parsers.PRIVATE_JWKS, (), repr=False
+        list_of(document_key), PRIVATE_JWKS, (), repr=False
     )
-    document_paths: Mapping[str, str] = _key(parsers.document_paths, parsers.PATHS, {})
+    document_paths: Mapping[str, str] = _key(paths_of_documents, PATHS, {})
     redirect_uri: str | None = _key(
-        parsers.address, "the registered callback address, or None", None
+        address, "the registered callback address, or None", None
     )
     timeout: float = _key(
-        parsers.between(0.001, 60, int, float), "a number of seconds up to 60", 10.0
+        between(0.001, 60, int, float), "a number of seconds up to 60", 10.0
     )
-    refetches_per_minute: int = _key(
-        parsers.between(1, 1_000_000, int), "a number", 1000
-    )
+    refetches_per_minute: int = _key(between(1, 1_000_000, int), "a number", 1000)
     event_subject_paths: tuple[str, ...] = _key(
-        parsers.list_of(parsers.matching(parsers.MEMBER_PATH)),
+        list_of(matching(MEMBER_PATH)),
         "a list of paths such as data.user.id",
         ("data.user.user_id", "data.user.id", "user_id"),
     )
     # The handlers of an event are retried within a day.
-    event_days: int = _key(
-        parsers.between(2, 3650, int), "a number of days, at least 2", 180
-    )
+    event_days: int = _key(between(2, 3650, int), "a number of days, at least 2", 180)
     kyc_holds: timedelta = _key(
         _HOLDS, "a timedelta from an hour to a year", timedelta(hours=48)
     )
-    service_name: str = _key(parsers.text, "a text", SERVICE_NAME)
-    service_account_url: str | None = _key(
-        parsers.address, "an http(s) address, or None", None
-    )
+    service_name: str = _key(text, "a text", SERVICE_NAME)
+    service_account_url: str | None = _key(address, "an http(s) address, or None", None)
 
 
 RULES: Mapping[str, Rule] = {
@@ -271,7 +271,7 @@ def _document_problems(where: str, application: Application) -> Problems:
     lists = {"LATER_SCOPES": application.later_scopes, "SCOPES": application.scopes}
     asked_in = {scope: name for name, scopes in lists.items() for scope in scopes}
     for scope in sorted(
-        parsers.DOCUMENT_SCOPES & asked_in.keys() - application.document_paths.keys()
+        DOCUMENT_SCOPES & asked_in.keys() - application.document_paths.keys()
     ):
         hint = (
             f"Set DOCUMENT_PATHS, with the path that the service named for {scope} when it "

@@ -5,14 +5,11 @@ texts would decode to the same octets (RFC 4648 §3.5), and a changed credential
 """
 
 from binascii import a2b_base64
-from typing import Final
 
-ALPHABET: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-_TO_STANDARD: Final = bytes.maketrans(b"-_", b"+/")
+ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+_TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 
-LAST_OCTETS: Final = tuple(
-    map(frozenset, (ALPHABET, b"", ALPHABET[::16], ALPHABET[::4]))
-)
+LAST_OCTETS = tuple(map(frozenset, (ALPHABET, b"", ALPHABET[::16], ALPHABET[::4])))
 """By length modulo 4: what the last character of a canonical text may be.
 
 One character more than whole groups spells no octet. Two more end in 4 zero bits, three in 2.

@@ -4,7 +4,7 @@ from binascii import b2a_base64
 from collections.abc import Mapping
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from django_identity import strict_json
 from django_identity.credentials import base64url
@@ -12,15 +12,15 @@ from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
 from django_identity.strict_json import JSONObject
 
-DIGEST_MEMBERS: Final = frozenset({"_sd", "_sd_alg", "..."})
+DIGEST_MEMBERS = frozenset({"_sd", "_sd_alg", "..."})
 """Member names that mean something to SD-JWT (RFC 9901 §4), so that no claim may have them."""
 
-VALIDITY_CLAIMS: Final = frozenset(
+VALIDITY_CLAIMS = frozenset(
     {"iss", "aud", "sub", "environment", "exp", "nbf", "iat", "cnf", "vct", "status"}
 )
 """What decides on validity is in the signed payload or nowhere (RFC 9901 §9.7)."""
 
-_TO_URL_SAFE_LINES: Final = bytes.maketrans(b"+/=", b"-_\n")
+_TO_URL_SAFE_LINES = bytes.maketrans(b"+/=", b"-_\n")
 
 
 def require_listed(disclosures: list[bytes], listed: frozenset[str]) -> None:

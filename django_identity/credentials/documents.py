@@ -5,7 +5,6 @@ It needs the extra ``django-identity[trusted]``. No other module imports it at s
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 from django.views.decorators.debug import sensitive_variables
 from joserfc import jwe, jwk
@@ -16,11 +15,11 @@ from django_identity.credentials import base64url
 from django_identity.exceptions import DocumentUnreadable
 from django_identity.strict_json import JSONObject
 
-LARGEST: Final = 10 * 1024 * 1024
-MAX_CHARACTERS: Final = LARGEST * 4 // 3 + 8 * 1024
-LONGEST_HEADER: Final = 4 * 1024
-MOST_KEYS_TRIED: Final = 4
-CONTENT_ENCRYPTIONS: Final = (
+LARGEST = 10 * 1024 * 1024
+MAX_CHARACTERS = LARGEST * 4 // 3 + 8 * 1024
+LONGEST_HEADER = 4 * 1024
+MOST_KEYS_TRIED = 4
+CONTENT_ENCRYPTIONS = (
     "A128GCM",
     "A192GCM",
     "A256GCM",
@@ -28,9 +27,7 @@ CONTENT_ENCRYPTIONS: Final = (
     "A256CBC-HS512",
 )
 # No "zip": a small document could inflate to a huge one. No "crit", no header that brings a key.
-HEADER_MEMBERS: Final = frozenset(
-    {"alg", "enc", "kid", "epk", "typ", "cty", "apu", "apv"}
-)
+HEADER_MEMBERS = frozenset({"alg", "enc", "kid", "epk", "typ", "cty", "apu", "apv"})
 
 
 class Registry(jwe.JWERegistry):
@@ -100,23 +97,25 @@ def _opened(document: str, keys: Sequence[JSONObject], kind: str) -> bytes | Non
 def _header_of(document: str) -> JSONObject:
     """The header. Raises ``ValueError`` for what is no compact JWE of a bearable size."""
     header = document.partition(".")[0].encode("ascii")
-    is_bearable = len(document) <= MAX_CHARACTERS and 0 < len(header) <= LONGEST_HEADER
-    if not is_bearable or document.count(".") != 4 or not base64url.is_valid(header):
+    if len(document) > MAX_CHARACTERS or document.count(".") != 4:
+        raise ValueError
+    if not 0 < len(header) <= LONGEST_HEADER or not base64url.is_valid(header):
         raise ValueError
     return strict_json.read_object(base64url.decode(header))
 
 
 def _is_allowed(header: JSONObject, kind: str) -> bool:
     """Whether every member is known, and says nothing but what we open."""
+    if not header.keys() <= HEADER_MEMBERS:
+        return False
     texts = [value for name, value in header.items() if name != "epk"]
-    return (
-        header.keys() <= HEADER_MEMBERS
-        and all(isinstance(text, str) for text in texts)
-        and "alg" in header
-        and header.get("enc") in CONTENT_ENCRYPTIONS
-        and media_type(header.get("typ", "jwe")) in ("jose", "jwe")
-        and media_type(header.get("cty", kind)) == kind
-    )
+    if not all(isinstance(text, str) for text in texts):
+        return False
+    if "alg" not in header or header.get("enc") not in CONTENT_ENCRYPTIONS:
+        return False
+    if media_type(header.get("typ", "jwe")) not in ("jose", "jwe"):
+        return False
+    return media_type(header.get("cty", kind)) == kind
 
 
 def _fits(header: JSONObject, key: JSONObject) -> bool:
@@ -133,7 +132,7 @@ def _is_json(content: bytes) -> bool:
 
 
 # By ``media_type``. Never one that a browser would run, such as HTML and SVG.
-CONTENT_CHECKS: Final[Mapping[str, Callable[[bytes], bool]]] = {
+CONTENT_CHECKS: Mapping[str, Callable[[bytes], bool]] = {
     "json": _is_json,
     "pdf": lambda content: content.startswith(b"%PDF-"),
     "image/jpeg": lambda content: content.startswith(b"\xff\xd8\xff"),

@@ -1,19 +1,18 @@
 """Check the outer form of a credential, and the header of the signed token."""
 
 from functools import lru_cache
-from typing import Final
 
 from django_identity import strict_json
 from django_identity.credentials import base64url
 from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
 
-_KEY_SOURCES: Final = frozenset({"jwk", "jku", "x5c", "x5u"})
-MAX_CHARACTERS: Final = 128 * 1024
-MAX_HEADER_CHARACTERS: Final = 4 * 1024
-MAX_DISCLOSURES: Final = 200
+_KEY_SOURCES = frozenset({"jwk", "jku", "x5c", "x5u"})
+MAX_CHARACTERS = 128 * 1024
+MAX_HEADER_CHARACTERS = 4 * 1024
+MAX_DISCLOSURES = 200
 
-_CHARACTERS: Final = base64url.ALPHABET + b".~"
+_CHARACTERS = base64url.ALPHABET + b".~"
 
 
 def take_apart(credential: str) -> tuple[bytes, list[bytes], list[bytes]]:

@@ -1,19 +1,19 @@
 """Signed tokens that may name the subject: ID tokens and JWT access tokens."""
 
-from typing import Any, Final
+from typing import Any
 
 import jwt
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity.credentials.keys import KeySet
 
-MAX_CHARACTERS: Final = 16 * 1024
+MAX_CHARACTERS = 16 * 1024
 # The service's keys sign credentials too, so the type must show that this is not a credential
 # (RFC 8725 §3.11).
-ACCESS_TOKENS: Final = frozenset({"at+jwt", "application/at+jwt"})
-TOKEN_TYPES: Final = ACCESS_TOKENS | {"JWT"}
+ACCESS_TOKENS = frozenset({"at+jwt", "application/at+jwt"})
+TOKEN_TYPES = ACCESS_TOKENS | {"JWT"}
 # PyJWT takes a list in which our id is one of several: ``subject_of`` compares instead.
-OPTIONS: Final[jwt.types.Options] = {
+OPTIONS: jwt.types.Options = {
     "require": ["iss", "aud", "sub", "exp"],
     "verify_aud": False,
 }

@@ -6,7 +6,7 @@ Which set is believed, and for how long, is in ``lifecycle/key_sets.py``.
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -17,9 +17,9 @@ from django_identity.exceptions import MalformedAnswer
 MAX_OCTETS = 64 * 1024
 MAX_KEYS = 32
 
-_P: Final = 0xFFFFFFFF00000001000000000000000000000000FFFFFFFFFFFFFFFFFFFFFFFF
-_COORDINATE_CHARACTERS: Final = 43
-_malformed: Final = partial(MalformedAnswer, endpoint="jwks")
+_P = 0xFFFFFFFF00000001000000000000000000000000FFFFFFFFFFFFFFFFFFFFFFFF
+_COORDINATE_CHARACTERS = 43
+_malformed = partial(MalformedAnswer, endpoint="jwks")
 
 
 class KeySet:

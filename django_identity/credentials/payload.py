@@ -1,7 +1,7 @@
 """Check the signed payload."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from django_identity import strict_json
 from django_identity.credentials.disclosures import freeze
@@ -9,10 +9,10 @@ from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
 from django_identity.strict_json import JSONObject
 
-_STRING: Final = frozenset({str})
-_NUMBERS: Final = frozenset({int, float})  # not bool
-_FIRST_DATE: Final = -62_135_596_800  # 0001-01-01T00:00:00Z
-_LAST_DATE: Final = 253_402_300_799  # 9999-12-31T23:59:59Z
+_STRING = frozenset({str})
+_NUMBERS = frozenset({int, float})  # not bool
+_FIRST_DATE = -62_135_596_800  # 0001-01-01T00:00:00Z
+_LAST_DATE = 253_402_300_799  # 9999-12-31T23:59:59Z
 
 
 def read_payload(octets: bytes) -> JSONObject:
@@ -63,15 +63,21 @@ def require_times(payload: JSONObject, *, now: float, leeway: float) -> None:
     expiry has no leeway (RFC 7519 §4.1.4 to §4.1.6).
     """
     exp: Any = payload.get("exp")
-    if type(exp) not in _NUMBERS or not _FIRST_DATE <= exp <= _LAST_DATE:
+    if not _is_date(exp, latest=_LAST_DATE):
         raise CredentialRejected(RejectionReason.PAYLOAD_EXP)
     if now >= exp:
         raise CredentialRejected(RejectionReason.PAYLOAD_EXPIRED)
     latest = min(now + leeway, _LAST_DATE)
     for name in ("nbf", "iat"):
         moment = payload.get(name, now)
-        if type(moment) not in _NUMBERS or not _FIRST_DATE <= moment <= latest:
+        if not _is_date(moment, latest=latest):
             raise CredentialRejected(RejectionReason[f"PAYLOAD_{name.upper()}"])
+
+
+def _is_date(value: Any, *, latest: float) -> bool:
+    if type(value) not in _NUMBERS:
+        return False
+    return bool(_FIRST_DATE <= value <= latest)
 
 
 def listed_digests(payload: JSONObject) -> frozenset[str]:

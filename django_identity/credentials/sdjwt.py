@@ -4,7 +4,6 @@ import time
 from datetime import datetime
 from hashlib import sha256
 from math import inf
-from typing import Final
 
 from cryptography import exceptions
 from cryptography.hazmat.primitives import hashes
@@ -26,8 +25,8 @@ from django_identity.exceptions import CredentialRejected
 
 # The only algorithm; a credential cannot choose another. Prehashed, because hashlib is faster.
 # PyJWT would add a slower conversion of the signature.
-_ES256: Final = ec.ECDSA(utils.Prehashed(hashes.SHA256()))
-_SIGNATURE_CHARACTERS: Final = 86  # 64 octets
+_ES256 = ec.ECDSA(utils.Prehashed(hashes.SHA256()))
+_SIGNATURE_CHARACTERS = 86  # 64 octets
 
 
 def verify(

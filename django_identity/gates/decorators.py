@@ -18,7 +18,9 @@ from django_identity.lifecycle.standing import share_memory
 #: How the attributes begin by which a view names its gates.
 ATTRIBUTE = "_identity_gate_"
 
-View = TypeVar("View", bound=Callable[..., Any])
+#: A view, sync or async, or the handler of a class.
+AnyView = Callable[..., Any]
+View = TypeVar("View", bound=AnyView)
 
 
 class Decorator(Protocol):
@@ -109,7 +111,7 @@ def guarded(
     return wrapper  # type: ignore[no-any-return]
 
 
-def _gated(view: Callable[..., Any], gates: Sequence[Gate]) -> Callable[..., Any]:
+def _gated(view: AnyView, gates: Sequence[Gate]) -> AnyView:
     @wraps(view)
     def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
         found = _first_closed(gates, request, request.user)
@@ -126,7 +128,7 @@ def _gated(view: Callable[..., Any], gates: Sequence[Gate]) -> Callable[..., Any
     return gated
 
 
-def _gated_async(view: Callable[..., Any], gates: Sequence[Gate]) -> Callable[..., Any]:
+def _gated_async(view: AnyView, gates: Sequence[Gate]) -> AnyView:
     @wraps(view)
     async def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
         user = await request.auser()

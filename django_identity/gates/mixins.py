@@ -1,6 +1,6 @@
 """Gates of class-based views."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
@@ -10,7 +10,7 @@ from django.views import View
 
 from django_identity import conf
 from django_identity.gates.closed import OnClosed
-from django_identity.gates.decorators import guarded
+from django_identity.gates.decorators import AnyView, guarded
 from django_identity.gates.gate import Gate
 
 # Attribute of a mixin -> the argument of a gate.
@@ -34,7 +34,7 @@ class GateMixin(View):
     on_closed: OnClosed = "redirect"
 
     @classmethod
-    def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:
+    def as_view(cls, **initkwargs: Any) -> AnyView:
         return login_not_required(super().as_view(**initkwargs))
 
     def gates(self) -> list[Gate]:
@@ -83,7 +83,7 @@ class GateMixin(View):
             where = f"{owner.__module__}.{owner.__qualname__}.{name}"
             raise ImproperlyConfigured(f"{where}: {error}") from None
 
-    def guarded(self, view: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def guarded(self, view: AnyView, name: str) -> AnyView:
         return guarded(view, self.declared(name), is_async=self.view_is_async)
 
 

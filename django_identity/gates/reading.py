@@ -4,7 +4,7 @@ What the site's own code decides is a demand too, with the name of that code. Dj
 framework's classes are known by their names, because a site may run without it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from types import FunctionType, MethodType
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from django_identity.gates import mixins
 from django_identity.gates.closed import ANSWERS
-from django_identity.gates.decorators import ATTRIBUTE
+from django_identity.gates.decorators import ATTRIBUTE, AnyView
 from django_identity.gates.demands import Demand, Foreign, Not, every, some
 from django_identity.gates.gate import Gate
 
@@ -71,7 +71,7 @@ class _AsView(NamedTuple):
         return self.initkwargs.get(name, of_class)
 
 
-def read(view: Callable[..., Any]) -> Reading:
+def read(view: AnyView) -> Reading:
     """What stands before ``view``, the outermost first. Raises what the site's own code raises."""
     layers = list(_layers_of(view))
     guards = [_guard(gate) for gate in _gates_on(layers)]

@@ -27,6 +27,7 @@ What is read from the service:
 What the service says:
 
 - ``events``: one delivery; ``effects``: what it does, and what a late one does
+- ``retention``: what is kept of an event
 - ``clocks``: by how much two clocks may differ; ``follow_up``: the site's handlers
 - ``attempts``: when an event or an erasure is due
 

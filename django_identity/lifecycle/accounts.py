@@ -69,7 +69,9 @@ def usable(profile: Profile) -> Profile:
 
 def _name_in(text: str) -> str:
     """The name, or an empty text if the database lacks one of its characters."""
-    return text if charset.holds(text) else ""
+    if not charset.holds(text):
+        return ""
+    return text
 
 
 def require_free_address(application: Application, profile: Profile) -> None:
@@ -241,8 +243,10 @@ def _refused_of_changed(
     site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Fields
 ) -> set[str]:
     """The names of the changed fields for which the user cannot be saved."""
-    texts = {name: value for name, value in changed.items() if isinstance(value, str)}
-    lost = {name for name, text in texts.items() if not charset.holds(text)}
+    lost: set[str] = set()
+    for name, value in changed.items():
+        if isinstance(value, str) and not charset.holds(value):
+            lost.add(name)
     if lost:
         return lost
     email = user.get_email_field_name()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from django.utils import timezone
 
 from django_identity.conf import Application
+from django_identity.conf.rules import Scopes
 from django_identity.exceptions import MalformedAnswer
 from django_identity.lifecycle import (
     claims,
@@ -59,7 +60,7 @@ class LinkRequest:
     began_at: datetime
     said_at: datetime
     subject: str = field(repr=False)
-    scopes: tuple[str, ...]
+    scopes: Scopes
     profile: Profile
     kyc: KycStatus | None
     tokens: TokenAnswer | None = None
@@ -166,7 +167,7 @@ def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
     rows = claims.write(identity, verified)
     return _Taken(
         rows=rows,
-        columns=newest | claims.credential_columns(verified.proof),
-        until=claims.lasts_until(verified.proof),
+        columns=newest | verified.columns,
+        until=verified.lasts_until,
         problem=claims.problem_of(verified, identity),
     )

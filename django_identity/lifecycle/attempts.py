@@ -1,10 +1,14 @@
 """When a row is due that is attempted until it succeeds: events with their handlers, and erasures.
 
-Re-fetches of identities are another kind, because most of them succeed and come again: see ``due``.
+- An event: a minute after it is stored, in case the process dies before it is applied
+  (``WebhookEvent.of``); when it is applied, at once if anybody has work with it (``events``); and
+  when an operator replays it. An erasure: at once, when it is requested.
+- After a failure: after a pause that grows (``next_attempt``).
+- A row that a worker has taken (``take``): in ten minutes, so that a worker that dies costs an
+  attempt and no row.
 
-A row is due from ``next_attempt_at`` on; without one it is done, or given up. Whoever attempts it
-takes it first. That counts the attempt and hides the row for a while, so that a worker that dies
-costs an attempt and no row. After a failure the pause grows.
+Without a date (``next_attempt_at``) the row is done, or given up. Re-fetches of identities are
+another kind, because most of them succeed and come again: see ``due``.
 """
 
 import time
@@ -16,6 +20,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from django_identity import database
+from django_identity.models import WebhookEvent
 from django_identity.service import backoff
 
 MOST_AT_ONCE = 500
@@ -64,12 +69,11 @@ def next_attempt(attempts: int) -> datetime:
     return timezone.now() + timedelta(seconds=backoff.pause(attempts))
 
 
-def is_taken(row: Any) -> bool:
+def is_taken(row: WebhookEvent) -> bool:
     """Whether a worker has the row now: it is due later though it has not failed."""
-    is_due_later = (
-        row.next_attempt_at is not None and row.next_attempt_at > timezone.now()
-    )
-    return is_due_later and row.attempts > 0 and not row.error
+    if row.next_attempt_at is None or row.error:
+        return False
+    return row.attempts > 0 and row.next_attempt_at > timezone.now()
 
 
 def taken() -> Q:

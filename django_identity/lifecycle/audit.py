@@ -94,16 +94,22 @@ class Findings:
             self.unread[place] = f"{too_long} too long"
 
     def _count(self, place: str, text: str, sought: Known) -> None:
-        if any(form in text for form in sought.texts):
-            self.hits[place] = self.hits.get(place, 0) + 1
-        elif any(form in text for form in sought.words):
-            self.unsure[place] = self.unsure.get(place, 0) + 1
+        if _has_any(sought.texts, text):
+            counts = self.hits
+        elif _has_any(sought.words, text):
+            counts = self.unsure
+        else:
+            return
+        counts[place] = counts.get(place, 0) + 1
+
+
+def _has_any(forms: Iterable[str], text: str) -> bool:
+    return any(form in text for form in forms)
 
 
 def known_of_account(user: AbstractBaseUser) -> Known:
     """The account's name with its parts, its addresses, and the names of its files."""
-    parts = (_text_in(user, name) for name in NAMES)
-    full_name = " ".join(part for part in parts if part)
+    full_name = " ".join(_text_in(user, name) for name in NAMES).strip()
     texts = {full_name, str(user.get_username())}
     email = user.get_email_field_name()
     for column in user._meta.concrete_fields:
@@ -161,8 +167,7 @@ def search(known: Known) -> Findings:
 
     columns = [(table, column) for table in found for column in _fields_of(table.model)]
     for table, column in tqdm(columns, disable=None, leave=False):
-        place = f"{table.model._meta.label}.{column.name}"
-        findings.look(place, _texts_of(table, column), sought)
+        findings.look(str(column), _texts_of(table, column), sought)
     for name in settings.CACHES:
         findings.look(f"CACHES.{name}", _cached_texts(name), sought)
     return findings
@@ -212,9 +217,8 @@ def _unescaped(text: str) -> str:
 def _is_shared(word: str) -> bool:
     """Whether half of the other accounts have it in their names."""
     users = database.all_users()
-    columns = {column.name for column in users.model._meta.concrete_fields}
     named = Q()
-    for name in columns.intersection(NAMES):
+    for name in database.field_names(users.model).intersection(NAMES):
         named |= Q(**{f"{name}__icontains": word})
     if not named:
         return False

@@ -45,6 +45,33 @@ class VerifiedAnswer(NamedTuple):
     answer: ClaimsAnswer
     proof: VerifiedCredential | None
 
+    @property
+    def issued_at(self) -> datetime | None:
+        """When the credential was issued, if it says so."""
+        if self.proof is None or self.proof.issued_at is None:
+            return None
+        return bounded(self.proof.issued_at)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of the identity. Without a credential the newest one's date of issue stays.
+
+        By it an older credential is refused, which could replay a revoked claim.
+        """
+        if self.proof is None:
+            return {"credential_expires_at": None}
+        columns = {"credential_expires_at": _ends_at(self.proof)}
+        if self.issued_at is not None:
+            columns["credential_issued_at"] = self.issued_at
+        return columns
+
+    @property
+    def lasts_until(self) -> datetime:
+        """Until when no other answer is needed, if this one is usable."""
+        if self.proof is None:
+            return timezone.now() + CREDENTIAL_LIFETIME
+        return _ends_at(self.proof)
+
 
 # What an answer may change
 
@@ -58,11 +85,10 @@ def is_usable(verified: VerifiedAnswer, identity: LinkedIdentity) -> bool:
     """
     if verified.proof is None:
         return all(listed.revoked for listed in verified.answer.claims)
-    issued_at = _issued_at(verified.proof)
     newest_at = identity.credential_issued_at
-    if issued_at is None or newest_at is None:
+    if verified.issued_at is None or newest_at is None:
         return True
-    return issued_at >= newest_at
+    return verified.issued_at >= newest_at
 
 
 def problem_of(verified: VerifiedAnswer, identity: LinkedIdentity) -> str:
@@ -71,27 +97,6 @@ def problem_of(verified: VerifiedAnswer, identity: LinkedIdentity) -> str:
     if _mismatched(verified.answer, disclosed):
         return PROVIDER_MISMATCH
     return ""
-
-
-def credential_columns(proof: VerifiedCredential | None) -> dict[str, Any]:
-    """The columns of the identity. Without a credential the newest one's date of issue stays.
-
-    By it an older credential is refused, which could replay a revoked claim.
-    """
-    if proof is None:
-        return {"credential_expires_at": None}
-    columns = {"credential_expires_at": _ends_at(proof)}
-    issued_at = _issued_at(proof)
-    if issued_at is not None:
-        columns["credential_issued_at"] = issued_at
-    return columns
-
-
-def lasts_until(proof: VerifiedCredential | None) -> datetime:
-    """Until when a usable answer needs no other one."""
-    if proof is None:
-        return timezone.now() + CREDENTIAL_LIFETIME
-    return _ends_at(proof)
 
 
 def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClaim]:
@@ -103,7 +108,6 @@ def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClai
     """
     wanted = rows_of(identity, verified)
     rows = list(wanted.values())
-    issued_at = _issued_at(verified.proof)
     stored = list(StoredClaim.objects.filter(identity_id=identity.pk))
     gone: list[int] = []
     for before in stored:
@@ -112,7 +116,7 @@ def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClai
             gone.append(before.pk)
             continue
         row.pk = before.pk
-        row.revoked_at = _revoked_at(before, row, issued_at)
+        row.revoked_at = _revoked_at(before, row, verified.issued_at)
 
     if gone:
         StoredClaim.objects.filter(pk__in=gone).delete()
@@ -175,13 +179,19 @@ def rows_of(
     proof = verified.proof
     disclosed = _disclosed(proof, identity)
     mismatched = _mismatched(answer, disclosed)
-    newest_at = _issued_at(proof) or identity.credential_issued_at
+    newest_at = verified.issued_at or identity.credential_issued_at
     revoked_at = clocks.after_credential(timezone.now(), newest_at)
     rows: dict[Key, StoredClaim] = {}
     for listed in (*answer.claims, *_unlisted(answer, disclosed)):
         if not _is_kept(listed.claim_type, identity):
             continue
-        row = _listed_row(identity, listed)
+        row = StoredClaim(
+            identity=identity,
+            claim_type=listed.claim_type,
+            provider=listed.provider,
+            proof_hash=listed.proof_hash,
+            expires_at=listed.expires_at,
+        )
         if proof is not None and listed.claim_type in disclosed:
             value = disclosed[listed.claim_type]
             if _proves(value, listed):
@@ -194,16 +204,6 @@ def rows_of(
         if listed.revoked:
             first.revoked_at = revoked_at
     return rows
-
-
-def _listed_row(identity: LinkedIdentity, listed: ListedClaim) -> StoredClaim:
-    return StoredClaim(
-        identity=identity,
-        claim_type=listed.claim_type,
-        provider=listed.provider,
-        proof_hash=listed.proof_hash,
-        expires_at=listed.expires_at,
-    )
 
 
 def _proves(value: object, listed: ListedClaim) -> bool:
@@ -244,7 +244,9 @@ def _disclosed(
 
 def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
     kept = conf.application(identity.application).keep_claims
-    return kept is None or claim_type in kept
+    if kept is None:
+        return True
+    return claim_type in kept
 
 
 def _mismatched(answer: ClaimsAnswer, disclosed: JSONObject) -> set[str]:
@@ -282,11 +284,9 @@ def _is_storable(name: str, value: object) -> bool:
 
     A claim that cannot be stored opens no gate.
     """
-    return (
-        len(name) <= LONGEST_NAME
-        and name.isprintable()
-        and "\\u0000" not in json.dumps(value)
-    )
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        return False
+    return "\\u0000" not in json.dumps(value)
 
 
 def _key(claim: StoredClaim | ListedClaim) -> Key:
@@ -319,12 +319,6 @@ def _revoked_at(
     if issued_at is not None and issued_at >= revoked_in:
         return None
     return before.revoked_at
-
-
-def _issued_at(proof: VerifiedCredential | None) -> datetime | None:
-    if proof is None or proof.issued_at is None:
-        return None
-    return bounded(proof.issued_at)
 
 
 def _ends_at(proof: VerifiedCredential) -> datetime:

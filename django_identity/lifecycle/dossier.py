@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -10,9 +9,9 @@ from django.db.models import Model, Q, QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 
-from django_identity import conf
+from django_identity import conf, database
 from django_identity.conf import Application
-from django_identity.lifecycle import withdrawal
+from django_identity.lifecycle import retention
 from django_identity.lifecycle.values import ClaimValue
 from django_identity.models import (
     AuthorizationRequest,
@@ -28,9 +27,7 @@ from django_identity.texts import labels
 
 MOST_SHOWN = 100
 #: What only a machine reads: the download has it, the page has not.
-FOR_MACHINES = frozenset(
-    {"application", "made_account", "payload", "proof_hash", "request_id"}
-)
+FOR_MACHINES = frozenset({"application", "payload", "proof_hash", "request_id"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +127,7 @@ PLACES: tuple[Place, ...] = (
             "revoked_at",
             "revoked_by",
             "linked_via",
-            "made_account",
+            "account_made",
             "scopes",
             "kyc_level",
             "kyc_status",
@@ -194,9 +191,10 @@ def erase(person: Person) -> dict[str, int]:
     for place in reversed(PLACES):
         rows = place.rows(person)
         if place.model is WebhookEvent:
-            counts[place.table] = withdrawal.empty_events(rows)
+            counts[place.table] = retention.empty(rows)
         else:
-            counts[place.table] = rows.delete()[1].get(place.model._meta.label, 0)
+            _total, by_model = rows.delete()
+            counts[place.table] = by_model.get(place.model._meta.label, 0)
     return counts
 
 
@@ -211,21 +209,24 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
     rows = LinkedIdentity.objects.filter(user_id=user.pk)
     linked = list(rows.order_by("application", "environment"))
     person = Person(tuple(identity.subject_digest for identity in linked), user.pk)
-    others = {(other.application, other.environment): other for other in linked}
-    identity = others.pop((application.alias, application.environment), None)
+    identity = None
     grant = None
-    if identity is not None:
-        grant = TokenGrant.objects.filter(identity=identity).first()
+    elsewhere: list[LinkedIdentity] = []
+    for row in linked:
+        if row.is_under(application):
+            identity = row
+            grant = TokenGrant.objects.filter(identity=identity).first()
+        elif row.application in conf.aliases():
+            elsewhere.append(row)
 
-    sections = map(partial(_section, person), PLACES)
+    sections = [_section(person, place) for place in PLACES]
     names = _names_of(user).items()
-    known = conf.aliases()
     return Dossier(
         identity,
         grant,
         sections=tuple(section for section in sections if section.records),
         names=tuple((labels.label_of(user, name), text) for name, text in names),
-        elsewhere=tuple(row for row in others.values() if row.application in known),
+        elsewhere=tuple(elsewhere),
     )
 
 
@@ -301,6 +302,9 @@ def _value_of(claim: StoredClaim) -> bool | str | None:
 
 def _names_of(user: AbstractBaseUser) -> dict[str, str]:
     """The fields of the account that a profile fills, as far as the user model has them."""
-    known = {field.name for field in user._meta.get_fields()}
-    names = {name: getattr(user, name) for name in PROFILE_FIELDS if name in known}
-    return {name: text for name, text in names.items() if text}
+    known = database.field_names(user)
+    names: dict[str, str] = {}
+    for name in PROFILE_FIELDS:
+        if name in known and getattr(user, name):
+            names[name] = getattr(user, name)
+    return names

@@ -101,7 +101,8 @@ def retry(identity: LinkedIdentity, code: str) -> None:
     """Store a failure and the next attempt, unless the row has changed since it was read."""
     now = timezone.now()
     failures = identity.refetch_failures + 1
-    LinkedIdentity.objects.unchanged(identity).change(
+    LinkedIdentity.objects.change_unchanged(
+        identity,
         last_error=code,
         refetch_failures=failures,
         refetch_failed_at=now,
@@ -111,7 +112,8 @@ def retry(identity: LinkedIdentity, code: str) -> None:
 
 def give_up(identity: LinkedIdentity, code: str) -> None:
     """The grant is gone, or the account is disabled. A sign-in makes the identity due again."""
-    LinkedIdentity.objects.unchanged(identity).change(
+    LinkedIdentity.objects.change_unchanged(
+        identity,
         last_error=code,
         refetch_failures=0,
         refetch_failed_at=timezone.now(),

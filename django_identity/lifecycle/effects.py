@@ -19,10 +19,9 @@ from django_identity.event_types import (
     Effect,
     kind_of,
 )
-from django_identity.lifecycle import clocks, due, kyc, withdrawal
+from django_identity.lifecycle import clocks, due, kyc, retention, withdrawal
 from django_identity.models import (
     Consent,
-    ErasureReceipt,
     EventOutcome,
     LinkedIdentity,
     RevokedBy,
@@ -33,8 +32,6 @@ from django_identity.service.answers import KycStatus
 from django_identity.service.webhooks import VERIFIED, NamedClaim, kyc_in
 
 KYC_CLAIM = "kyc_verified"
-#: What the end of the KYC claim says about the level.
-NOTHING_STATED = KycStatus(kyc_level="", status="", provider="", verified_at=None)
 
 
 def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
@@ -83,12 +80,7 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
     if not any(receipt.counts.values()):
         return EventOutcome.IGNORED
     receipt.save()
-    signals.announce(
-        signals.data_erased,
-        ErasureReceipt,
-        application=row.application,
-        receipt=receipt,
-    )
+    withdrawal.announce_erased(receipt)
     return EventOutcome.APPLIED
 
 
@@ -143,7 +135,7 @@ def kyc_stated(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
 def make_due(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     """Save the level. If there is a grant, the re-fetch is due now."""
     due.make_due(identity)
-    identity.save(update_fields=[*withdrawal.NO_LEVEL, "refetch_due_at"])
+    identity.save(update_fields=[*kyc.NO_LEVEL, "refetch_due_at"])
     return EventOutcome.APPLIED
 
 
@@ -165,7 +157,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
         older = Q(revoked_at=None) | Q(revoked_at__lt=since)
         claims.filter(older).update(revoked_at=since)
     if _is_about_level(event) and identity.allows(*kyc.SCOPES):
-        _state_level(identity, NOTHING_STATED, event)
+        _state_level(identity, kyc.NOTHING_STATED, event)
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
     return make_due(identity, event)
 
@@ -183,7 +175,7 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
         )
         if is_deleted:
             # The event is about nobody who is linked.
-            event.set_columns(withdrawal.EMPTIED)
+            event.set_columns(retention.EMPTIED)
     elif identity.revoked_at is not None and identity.revoked_at < event.occurred_at:
         identity.revoked_at = event.occurred_at
         identity.save()

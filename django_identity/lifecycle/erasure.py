@@ -20,7 +20,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, database, signals
+from django_identity import conf, database
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import attempts, audit, dossier, votes, withdrawal
 from django_identity.lifecycle.attempts import Stop
@@ -109,7 +109,9 @@ def may_erase_themselves(user: AbstractBaseUser) -> bool:
     account's data at the service.
     """
     aliases = votes.aliases_of(_identities_of(user.pk))
-    return bool(aliases) and votes.allow_erasure(votes.policies_of(aliases))
+    if not aliases:
+        return False
+    return votes.allow_erasure(votes.policies_of(aliases))
 
 
 def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
@@ -180,9 +182,7 @@ def _erase_unlinked(
             alias, subject_digest, requested_at=timezone.now()
         )
         receipt.save()
-        signals.announce(
-            signals.data_erased, ErasureReceipt, application=alias, receipt=receipt
-        )
+        withdrawal.announce_erased(receipt)
     if with_audit or votes.ask_for_audit(votes.policies_of([alias])):
         known = audit.Known(frozenset({subject, subject_digest}))
         receipt.audit = asdict(audit.search(known))
@@ -277,12 +277,7 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         receipt.account_was_gone = user is None and not kept
         receipt.counts = {**counts, "user": int(is_erased)}
         receipt.save()
-        signals.announce(
-            signals.data_erased,
-            ErasureReceipt,
-            application=receipt.application,
-            receipt=receipt,
-        )
+        withdrawal.announce_erased(receipt)
     if with_audit or votes.ask_for_audit(chosen.policies):
         return known
     return None

@@ -21,7 +21,7 @@ from django_identity import background, database, exceptions, signals
 from django_identity.conf import Application
 from django_identity.event_types import ERASING, KINDS, Effect, kind_of
 from django_identity.handlers import handlers_of
-from django_identity.lifecycle import attempts, clocks, effects, kyc, withdrawal
+from django_identity.lifecycle import attempts, clocks, effects, kyc, retention
 from django_identity.logs import LogEvent, log
 from django_identity.models import EventOutcome, LinkedIdentity, WebhookEvent
 from django_identity.models.choices import ERROR_LENGTH
@@ -31,7 +31,7 @@ from django_identity.service.webhooks import Event, is_signed
 #: For so long the service is asked to deliver a withdrawal again that names nobody.
 AWAITS_ITS_PERSON = timedelta(hours=1)
 #: The columns that applying an event, or adding its content, may change.
-CHANGED = (*withdrawal.EMPTIED, "outcome", "attempts", "next_attempt_at")
+CHANGED = (*retention.EMPTIED, "outcome", "attempts", "next_attempt_at")
 
 
 class Applied(NamedTuple):
@@ -99,7 +99,7 @@ def apply(
             return Applied(row, is_repeat=True)
 
         if identity is not None and event is not None:
-            row.keep(event)
+            retention.keep(row, event)
         elif identity is not None:
             row.subject = identity.subject
         _apply(row, identity, members=event.members if event else ())
@@ -158,7 +158,8 @@ def _apply(
     """
     if row.event_type in KINDS and not row.subject_digest:
         row.outcome = EventOutcome.FAILED
-        row.error = f"{NAMES_NOBODY} {','.join(members)}".strip()[:ERROR_LENGTH]
+        named = ",".join(members)
+        row.error = f"{NAMES_NOBODY} {named}".strip()[:ERROR_LENGTH]
     elif identity is None:
         row.outcome = effects.outcome_for_nobody(row)
     else:
@@ -181,7 +182,7 @@ def _add_content(row: WebhookEvent, identity: LinkedIdentity, event: Event) -> N
     is_level = kind_of(row.event_type).effect is Effect.STATE_LEVEL
     if is_level and not identity.allows(*kyc.SCOPES):
         return
-    row.keep(event)
+    retention.keep(row, event)
     _set_due(row)
     row.save(update_fields=CHANGED)
     _wake(row, None)

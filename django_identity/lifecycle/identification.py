@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from django_identity import exceptions, vault
 from django_identity.conf import Application
+from django_identity.conf.rules import Scopes
 from django_identity.credentials import RejectionReason
 from django_identity.lifecycle import claims, key_sets, kyc, scopes
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
@@ -78,7 +79,7 @@ class _Person:
 
 
 def _identify(
-    client: ServiceClient, token: Secret, allowed: tuple[str, ...], subject: str | None
+    client: ServiceClient, token: Secret, allowed: Scopes, subject: str | None
 ) -> _Person:
     """Read the profile, and who the person is. A failure ends the sign-in.
 
@@ -102,7 +103,7 @@ def _identify(
 
 
 def _read_rest(
-    application: Application, token: Secret, allowed: tuple[str, ...], person: _Person
+    application: Application, token: Secret, allowed: Scopes, person: _Person
 ) -> None:
     """Read the level and the claims, if they are not there yet, and verify the claims.
 

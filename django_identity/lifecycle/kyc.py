@@ -31,7 +31,7 @@ def holds_until(identity: LinkedIdentity) -> datetime | None:
     return identity.kyc_said_at + conf.application(identity.application).kyc_holds
 
 
-def level_columns(stated: KycStatus, *, said_at: datetime) -> Columns:
+def level_columns(stated: KycStatus, *, said_at: datetime | None) -> Columns:
     """The columns that a level changes. ``said_at``: when the service stated it, or was asked."""
     return {
         "kyc_level": stated.kyc_level,
@@ -40,3 +40,9 @@ def level_columns(stated: KycStatus, *, said_at: datetime) -> Columns:
         "kyc_verified_at": stated.verified_at,
         "kyc_said_at": said_at,
     }
+
+
+#: What the end of the KYC claim says about the level.
+NOTHING_STATED = KycStatus(kyc_level="", status="", provider="", verified_at=None)
+#: Nothing is known of the person's KYC.
+NO_LEVEL = level_columns(NOTHING_STATED, said_at=None)

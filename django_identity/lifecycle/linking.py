@@ -157,7 +157,7 @@ def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
             subject=request.subject,
             consent=Consent.REVOKED,
             linked_via=via,
-            made_account=str(user.pk) if is_sign_up else "",
+            account_made=is_sign_up,
         )
 
 
@@ -191,7 +191,7 @@ def _grant(
         raise exceptions.LinkingRefused(code="user_inactive")
     _require_not_withdrawn(request, identity, is_new=is_new)
 
-    proven = _store(request, identity, via=allowed.via, is_new=is_new)
+    proven = _store(request, identity, before, via=allowed.via, is_new=is_new)
     session = None
     if not waits:
         session = _session_identity(request, identity)
@@ -241,7 +241,12 @@ def _waits_for_approval(user: AbstractBaseUser, identity: LinkedIdentity) -> boo
 
 
 def _store(
-    request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia, is_new: bool
+    request: LinkRequest,
+    identity: LinkedIdentity,
+    before: LinkedIdentity,
+    *,
+    via: LinkedVia,
+    is_new: bool,
 ) -> Proven:
     """Store what came, and apply the events since. Returns what opens gates then."""
     stored = arrivals.store(request, identity, via=via)
@@ -251,7 +256,7 @@ def _store(
     if identity.version != version:
         # An event has changed the identity since, and perhaps its claims.
         rows = None
-    identity.save()
+    identity.save_changes(before)
     return questions.proven_by(identity, rows, unread=stored.unread)
 
 
@@ -323,10 +328,7 @@ def _announce(
         )
     if before.consent != Consent.GRANTED:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
-    if (identity.kyc_level, identity.kyc_status) != (
-        before.kyc_level,
-        before.kyc_status,
-    ):
+    if identity.kyc_state != before.kyc_state:
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
 
     facts: dict[str, Any] = {"address_changed": bool(former_address)}

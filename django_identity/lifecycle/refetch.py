@@ -61,13 +61,13 @@ def fetch(identity: LinkedIdentity) -> Fetched:
 
     columns: dict[str, Any] = {}
     if found is not None:
-        columns |= claims.credential_columns(found.proof)
+        columns |= found.columns
     # With a failure the caller notes when the next attempt is due.
     if level.failure is None:
         until = None
         problem = ""
         if found is not None:
-            until = claims.lasts_until(found.proof)
+            until = found.lasts_until
             problem = claims.problem_of(found, identity)
         columns |= {
             "refetch_due_at": due.after_answers(identity, claims_until=until),
@@ -132,15 +132,15 @@ def _store(
     identity: LinkedIdentity, columns: Columns, found: VerifiedAnswer | None
 ) -> bool:
     """Write all, or nothing if somebody has changed the row since it was read."""
-    before = (identity.kyc_level, identity.kyc_status)
+    before = identity.kyc_state
     with database.atomic():
-        written = LinkedIdentity.objects.unchanged(identity).change(**columns)
+        written = LinkedIdentity.objects.change_unchanged(identity, **columns)
         if written and found is not None:
             claims.write(identity, found)
     if not written:
         return False
     identity.set_columns(columns)
     identity.version += 1
-    if (identity.kyc_level, identity.kyc_status) != before:
+    if identity.kyc_state != before:
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     return True

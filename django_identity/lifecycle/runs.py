@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import database
@@ -22,7 +23,7 @@ DROPS_EVERY = timedelta(hours=1)
 
 def run_of(application: Application) -> UpkeepRun:
     """The newest run, or an empty one if there was none."""
-    row = UpkeepRun.objects.filter(application=application.alias).first()
+    row = _rows_of(application).first()
     if row is None:
         return UpkeepRun(application=application.alias)
     return row
@@ -65,7 +66,7 @@ def begin_dropping(application: Application) -> bool:
     Of several runs one looks for them.
     """
     now = timezone.now()
-    rows = UpkeepRun.objects.filter(application=application.alias)
+    rows = _rows_of(application)
     waiting = rows.filter(claims_dropped_at__lte=now - DROPS_EVERY)
     return waiting.update(claims_dropped_at=now) > 0
 
@@ -75,20 +76,24 @@ def begin_dropping(application: Application) -> bool:
 
 def is_paused(application: Application) -> bool:
     """Whether re-fetches of the application pause."""
-    runs = UpkeepRun.objects.filter(application=application.alias)
-    return runs.filter(paused_until__gt=timezone.now()).exists()
+    rows = _rows_of(application)
+    return rows.filter(paused_until__gt=timezone.now()).exists()
 
 
 def pause(application: Application, *, until: datetime) -> None:
     """Pause re-fetches until then. A longer pause stays as it is."""
     UpkeepRun.objects.get_or_create(application=application.alias)
-    runs = UpkeepRun.objects.filter(application=application.alias)
-    runs.filter(paused_until__lt=until).update(paused_until=until)
+    rows = _rows_of(application)
+    rows.filter(paused_until__lt=until).update(paused_until=until)
 
 
 def resume(application: Application) -> None:
     """End the pause."""
     _set(application, paused_until=NEVER)
+
+
+def _rows_of(application: Application) -> QuerySet[UpkeepRun]:
+    return UpkeepRun.objects.filter(application=application.alias)
 
 
 def _set(application: Application, **columns: Any) -> None:

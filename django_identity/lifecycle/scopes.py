@@ -14,6 +14,7 @@ to open: see ``of_application``.
 from collections.abc import Iterable
 
 from django_identity.conf import Application
+from django_identity.conf.rules import Scopes
 from django_identity.models import LinkedIdentity
 from django_identity.service.answers import TokenAnswer
 
@@ -23,9 +24,7 @@ def of_application(application: Application) -> set[str]:
     return {*application.scopes, *application.later_scopes, *application.connect_scopes}
 
 
-def asked_for(
-    application: Application, *, more: str, allowed: Iterable[str]
-) -> tuple[str, ...]:
+def asked_for(application: Application, *, more: str, allowed: Iterable[str]) -> Scopes:
     """What a sign-in asks for: ``SCOPES``, and some of ``LATER_SCOPES``.
 
     ``more``: the scope for which a gate has asked; any other text asks for nothing more.
@@ -36,7 +35,7 @@ def asked_for(
     return (*application.scopes, *later)
 
 
-def allowed_by(answer: TokenAnswer, *, asked: Iterable[str]) -> tuple[str, ...]:
+def allowed_by(answer: TokenAnswer, *, asked: Iterable[str]) -> Scopes:
     """What the person has allowed in a sign-in that asked for ``asked``."""
     if answer.scopes is None:
         # The service left the member out, so it granted what was asked for (RFC 6749 §5.1).
@@ -52,8 +51,11 @@ def with_code(
     But no scope of ``LATER_SCOPES``: the code may be another person's, and the account's owner has
     not allowed this site to read it.
     """
-    added = [scope for scope in brought if scope not in application.later_scopes]
-    return list(dict.fromkeys([*identity.scopes, *added]))
+    scopes = list(identity.scopes)
+    for scope in brought:
+        if scope not in (*scopes, *application.later_scopes):
+            scopes.append(scope)
+    return scopes
 
 
 def lost_by(answer: TokenAnswer, *, application: Application) -> set[str]:

@@ -20,6 +20,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database, exceptions, vault
 from django_identity.conf import Application
+from django_identity.conf.rules import Scopes
 from django_identity.lifecycle import linking, scopes, unfinished
 from django_identity.lifecycle.identification import learn
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, digest
@@ -77,7 +78,7 @@ class Plan(NamedTuple):
     """What a press of the button means: sign in, link or renew, and what the person is asked."""
 
     purpose: Purpose
-    scopes: tuple[str, ...]
+    scopes: Scopes
 
 
 def plan_for(
@@ -179,13 +180,11 @@ def complete(
             raise callback.error
         linked = linking.link(learn(application, request, callback.code, user))
     except exceptions.IdentityError as error:
-        # The code verifier has no use any more.
-        ended = {"outcome": error.code, "code_verifier": ""}
-        database.after_a_call(partial(row.update, **ended))
+        database.after_a_call(partial(row.update, outcome=error.code))
         error.next_url = request.next
         raise
     # Not ``after_a_call``: since the last call ``linking`` has used the connection.
-    row.update(outcome=COMPLETED, completed_by=linked.user, code_verifier="")
+    row.update(outcome=COMPLETED, completed_by=linked.user)
     return Completed(request.next, Purpose(request.purpose), linked)
 
 
@@ -193,7 +192,9 @@ def _find(
     application: Application, state: str, browser_key: str | None
 ) -> AuthorizationRequest:
     """The sign-in with this state that this browser started. Raises ``FlowError``."""
-    found = AuthorizationRequest.objects.filter(state_digest=digest(state)).first()
+    rows = AuthorizationRequest.objects.filter(state_digest=digest(state))
+    # Not ``first``, which would have the one row sorted.
+    found = next(iter(rows), None)
     if found is None:
         raise exceptions.FlowError(code="request_unknown")
     started = (found.application, found.environment, found.browser_digest)
@@ -216,6 +217,7 @@ def _claim(request: AuthorizationRequest) -> QuerySet[AuthorizationRequest]:
     row = AuthorizationRequest.objects.filter(pk=request.pk)
     # One conditional UPDATE: of two callbacks with the same state, only one goes on to exchange its
     # code, which must be used once (RFC 6749 §10.5).
-    if not row.filter(consumed_at=None).update(consumed_at=now):
+    # The verifier has no use after this callback, which has read it.
+    if not row.filter(consumed_at=None).update(consumed_at=now, code_verifier=""):
         raise exceptions.FlowError(code="request_used")
     return row

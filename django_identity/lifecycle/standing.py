@@ -164,7 +164,9 @@ class Standing:
 
     def _level_counts(self) -> bool:
         ends_at = self.kyc_holds_until
-        return ends_at is not None and timezone.now() < ends_at
+        if ends_at is None:
+            return False
+        return timezone.now() < ends_at
 
     def proven_claims(self) -> dict[str, bool | str]:
         """Claim name -> ``True``, or a text that a gate may require, such as a country.
@@ -179,7 +181,11 @@ class Standing:
         proven.sort(
             key=lambda claim: (claim.row.valid_until or now, claim.row.provider)
         )
-        return {claim.row.claim_type: claim.shown for claim in proven if claim.shown}
+        shown: dict[str, bool | str] = {}
+        for claim in proven:
+            if claim.shown:
+                shown[claim.row.claim_type] = claim.shown
+        return shown
 
 
 def _nobody() -> Standing:
@@ -237,9 +243,10 @@ def standings_of(
     """
     people = [user for user in users if may_have_standing(user)]
     identities = sessions.identities_of_all({user.pk for user in people})
+    site = conf.application(application)
     of_application: dict[Any, LinkedIdentity] = {}
     for key, theirs in identities.items():
-        identity = _identity_under(theirs, conf.application(application))
+        identity = _identity_under(theirs, site)
         if identity is not None:
             of_application[key] = identity
 
@@ -291,8 +298,7 @@ def _identity_under(
 ) -> LinkedIdentity | None:
     """The one of ``identities`` of the application, in its present environment."""
     for identity in identities:
-        is_of_application = identity.application == application.alias
-        if is_of_application and identity.environment == application.environment:
+        if identity.is_under(application):
             return identity
     return None
 

@@ -15,13 +15,13 @@ from datetime import timedelta
 from typing import TypeVar
 
 from django.db import InterfaceError, InternalError, OperationalError
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
 from django_identity.lifecycle import scopes, sealing, sessions
 from django_identity.lifecycle.key_sets import subject_of
-from django_identity.lifecycle.withdrawal import NO_LEVEL
+from django_identity.lifecycle.kyc import NO_LEVEL
 from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.models.choices import Columns
@@ -47,7 +47,6 @@ NOT_IN_A_TRANSACTION = (
     " ATOMIC_REQUESTS, mark the view with transaction.non_atomic_requests."
 )
 
-NEXT = F("generation") + 1
 T = TypeVar("T")
 
 
@@ -124,10 +123,13 @@ class Reader:
 
     def _grant(self) -> TokenGrant:
         """The grant of an account that is neither disabled nor hidden."""
-        usable = TokenGrant.objects.filter(~disabled_account("identity__user"))
+        usable = TokenGrant.objects.filter(
+            ~disabled_account("identity__user"), identity_id=self.identity.pk
+        )
         if sessions.hides_users():
             usable = usable.filter(identity__user__in=database.users())
-        grant = usable.filter(identity_id=self.identity.pk).first()
+        # Not ``first``, which would have the one row sorted.
+        grant = next(iter(usable), None)
         if grant is None:
             raise exceptions.ReauthorizationNeeded("there is no grant")
         return grant
@@ -233,17 +235,21 @@ def store(identity: LinkedIdentity, answer: TokenAnswer) -> None:
         **sealing.token_columns(identity, answer, asked_at=timezone.now()),
     }
     grants = TokenGrant.objects.filter(identity_id=identity.pk)
-    if not grants.update(generation=NEXT, **columns):
+    if not grants.update(generation=F("generation") + 1, **columns):
         TokenGrant.objects.create(identity=identity, **columns)
 
 
 def lease(grant: TokenGrant) -> bool:
     """Take the lease to refresh these tokens. Returns False if another worker has it."""
     now = timezone.now()
-    is_free = Q(lease_until=None) | Q(lease_until__lte=now)
-    # Another ``retry_at`` means that an attempt has failed since the grant was read.
-    free = _unchanged(grant).filter(is_free, retry_at=grant.retry_at)
-    return bool(free.update(lease_until=now + LEASE))
+    if grant.lease_until is not None and grant.lease_until > now:
+        return False
+    # Another ``lease_until`` or ``retry_at`` means that somebody has the lease, or that an attempt
+    # has failed, since the grant was read.
+    as_read = _unchanged(grant).filter(
+        lease_until=grant.lease_until, retry_at=grant.retry_at
+    )
+    return bool(as_read.update(lease_until=now + LEASE))
 
 
 def _replace(
@@ -265,7 +271,7 @@ def _replace(
         try:
             if missing:
                 return _replace_with_less(grant, changed, identity, missing)
-            return bool(_unchanged(grant).update(generation=NEXT, **changed))
+            return _written(grant, changed)
         except (OperationalError, InterfaceError, InternalError):
             if time.monotonic() > give_up_at:
                 raise
@@ -288,7 +294,7 @@ def _replace_with_less(
         # The identity before its grant, as every writer. A sign-in that took them the other way
         # round would deadlock with this.
         locked = LinkedIdentity.objects.locked(identity.subject_digest)
-        is_ours = _unchanged(grant).update(generation=NEXT, **changed)
+        is_ours = _written(grant, changed)
         if locked is None or not is_ours:
             return False
         kept = [scope for scope in locked.scopes if scope not in missing]
@@ -308,17 +314,16 @@ def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bo
     with database.atomic():
         # The identity before its grant, as in ``_replace_with_less``.
         LinkedIdentity.objects.locked(identity.subject_digest)
-        marked = _unchanged(grant).update(
-            generation=NEXT,
-            access_token="",
-            refresh_token="",
+        dead = {
+            "access_token": "",
+            "refresh_token": "",
             # Since when, for those who count how many were lost lately.
-            access_expires_at=timezone.now(),
-            lease_until=None,
-            retry_at=None,
-            needs_reauthorization=True,
-        )
-        if not marked:
+            "access_expires_at": timezone.now(),
+            "lease_until": None,
+            "retry_at": None,
+            "needs_reauthorization": True,
+        }
+        if not _written(grant, dead):
             return False
         columns = {**NO_LEVEL, "refetch_due_at": None, "refetch_failures": 0}
         columns["last_error"] = exceptions.ReauthorizationNeeded.code
@@ -334,6 +339,12 @@ def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bo
     )
     signals.announce(signals.reauthorization_needed, LinkedIdentity, identity=identity)
     return True
+
+
+def _written(grant: TokenGrant, columns: Columns) -> bool:
+    """Write these columns and the next generation. False if the tokens have changed meanwhile."""
+    written = _unchanged(grant).update(generation=grant.generation + 1, **columns)
+    return bool(written)
 
 
 def _unchanged(grant: TokenGrant) -> QuerySet[TokenGrant]:

@@ -24,6 +24,7 @@ from django_identity.lifecycle import (
     erasure,
     follow_up,
     refetch,
+    retention,
     runs,
     unfinished,
 )
@@ -36,7 +37,6 @@ from django_identity.models import (
     LinkedIdentity,
     LinkedVia,
     StoredClaim,
-    WebhookEvent,
 )
 from django_identity.models.querysets import under
 
@@ -285,25 +285,17 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
 def purge() -> None:
     """Delete old events, sign-ins and redemptions that are over, and claims that are not kept.
 
-    The claims once an hour: a shorter list of them is rare, and every claim is read. Events of an
-    alias that is not set up any more are kept as long as the default application's.
+    The claims once an hour: a shorter list of them is rare, and every claim is read.
     """
     now = timezone.now()
+    for events in retention.old():
+        _delete(events)
+    for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
+        _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
     for site in conf.applications():
-        _purge_events(WebhookEvent.objects.filter(application=site.alias), site)
         if site.keep_claims is not None and runs.begin_dropping(site):
             stored = StoredClaim.objects.filter(identity__application=site.alias)
             _delete(stored.exclude(claim_type__in=site.keep_claims))
-    strays = WebhookEvent.objects.exclude(application__in=conf.aliases())
-    _purge_events(strays, conf.application())
-    for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
-        _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
-
-
-def _purge_events(events: QuerySet[WebhookEvent], site: Application) -> None:
-    oldest = timezone.now() - timedelta(days=site.event_days)
-    old = events.filter(received_at__lt=oldest)
-    _delete(old.order_by("received_at"))
 
 
 def _delete(rows: QuerySet[Any]) -> None:

@@ -34,8 +34,9 @@ class ClaimValue:
             members = {"value": row.value}
         if _denies(row.claim_type, members):
             return cls(row, text="", affirms=False)
-        is_yes = members.get("verified") is True or members.get("value") is True
-        affirms = is_yes and not policy.contradicts_itself(row.claim_type, members)
+        affirms = members.get("verified") is True or members.get("value") is True
+        if policy.contradicts_itself(row.claim_type, members):
+            affirms = False
         site = policy.load(conf.application(application).policy)
         text: object = site.claim_value(row.claim_type, row.value)
         if not isinstance(text, str):
@@ -54,7 +55,9 @@ class ClaimValue:
     def is_proven(self, now: datetime) -> bool:
         """Whether a credential proves the claim, and it has not expired and is not revoked."""
         ends_at = self.row.valid_until
-        return not self.row.revoked and ends_at is not None and now < ends_at
+        if ends_at is None or self.row.revoked:
+            return False
+        return now < ends_at
 
     def meets(self, requirement: RequiredClaim, now: datetime) -> bool:
         """Whether the claim opens a gate with ``requirement``."""

@@ -93,9 +93,7 @@ def erase_user(policies: Iterable[IdentityPolicy], user: AbstractBaseUser) -> bo
         if _deletes(site):
             raise AccountStillThere
     # An account that was emptied but cannot be disabled is as erased as it can be.
-    can_be_disabled = "is_active" in {
-        field.name for field in left._meta.concrete_fields
-    }
+    can_be_disabled = "is_active" in database.field_names(left)
     return not (left.is_active and can_be_disabled)
 
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import Case, F, Q, QuerySet, When
+from django.db.models import Q
 from django.utils import timezone
 
 from django_identity import conf, database, signals
 from django_identity.conf import Application
-from django_identity.event_types import ERASING
-from django_identity.lifecycle import sessions
+from django_identity.lifecycle import kyc, retention, sessions
 from django_identity.models import (
     AccountKept,
     Consent,
@@ -28,17 +28,9 @@ from django_identity.models import (
 )
 from django_identity.models.choices import Columns
 
-#: Nothing is known of the person's KYC.
-NO_LEVEL: Columns = {
-    "kyc_level": "",
-    "kyc_status": "",
-    "kyc_provider": "",
-    "kyc_verified_at": None,
-    "kyc_said_at": None,
-}
 #: What a sign-in or a code brings, and the end of the consent empties.
 NOTHING_BROUGHT: Columns = {
-    **NO_LEVEL,
+    **kyc.NO_LEVEL,
     "credential_issued_at": None,
     "credential_expires_at": None,
     "scopes": [],
@@ -56,13 +48,6 @@ NO_VALUE: Columns = {
     "issued_at": None,
     "expires_at": None,
     "valid_until": None,
-}
-#: What an event keeps when its subject is forgotten: application, type, times and digests.
-EMPTIED: Columns = {
-    "payload": None,
-    "subject": "",
-    "event_id": "",
-    "error": "",
 }
 
 
@@ -158,7 +143,8 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
         # Another request has deleted it. Its subject may be linked anew, and that link stays.
         return
 
-    empty_events(WebhookEvent.objects.filter(subject_digest=identity.subject_digest))
+    events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest)
+    retention.empty(events)
     if identity.was_never_granted:
         # Nobody was told of it, and no session rests on it.
         return
@@ -171,21 +157,16 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
 
 
 def user_of(identity: LinkedIdentity) -> AbstractBaseUser:
-    """The user of ``identity``, as an instance that keeps its key if the user is deleted."""
-    # Not ``identity.user``: a router may read it from a replica.
-    user: AbstractBaseUser = database.all_users().get(pk=identity.user_id)
-    return user
+    """The user of ``identity``, as an instance that keeps its key if the user is deleted.
 
-
-def empty_events(events: QuerySet[WebhookEvent]) -> int:
-    """Delete subject and payload from ``events``. Type, times and digests stay until the purge.
-
-    Their handlers do not run, except those of the request to delete. An event that was not applied
-    yet stays due, because nobody else would apply it. One statement for any number.
+    If the row is gone, it is an instance with the key alone: SQL beside Django has deleted it while
+    the database checked no foreign keys, as SQLite's own shell does.
     """
-    stays_due = Q(event_type__in=ERASING) | Q(outcome="")
-    when_due = Case(When(stays_due, then=F("next_attempt_at")))
-    return events.update(**EMPTIED, next_attempt_at=when_due)
+    # Not ``identity.user``: a router may read it from a replica.
+    user: AbstractBaseUser | None = (
+        database.all_users().filter(pk=identity.user_id).first()
+    )
+    return user or get_user_model()(pk=identity.user_id)
 
 
 def erase_unlinked(
@@ -197,12 +178,23 @@ def erase_unlinked(
     Django.
     """
     events = WebhookEvent.objects.filter(subject_digest=subject_digest)
-    count = empty_events(events.exclude(subject="", event_id="", payload__isnull=True))
+    with_content = events.exclude(subject="", event_id="", payload__isnull=True)
+    count = retention.empty(with_content)
     return ErasureReceipt(
         application=application,
         requested_at=requested_at,
         erased_at=timezone.now(),
         counts={WebhookEvent._meta.model_name: count},
+    )
+
+
+def announce_erased(receipt: ErasureReceipt) -> None:
+    """Tell receivers, after the commit, that a person is erased."""
+    signals.announce(
+        signals.data_erased,
+        ErasureReceipt,
+        application=receipt.application,
+        receipt=receipt,
     )
 
 

@@ -12,7 +12,6 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity.conf import Application
 from django_identity.event_types import KINDS
-from django_identity.handlers import handlers_of
 from django_identity.models.choices import (
     DIGEST_LENGTH,
     ERROR_LENGTH,
@@ -26,16 +25,6 @@ from django_identity.models.querysets import WebhookEventManager, digest
 from django_identity.models.service_fields import ServiceJSON, ServiceText
 from django_identity.service.webhooks import Event
 
-#: The members of an event's data that the spec and this package name.
-KEPT_MEMBERS = (
-    "user_id",
-    "userId",
-    "sub",
-    "kyc_level",
-    "status",
-    "provider",
-    "claim_type",
-)
 NOT_APPLIED_IS_DUE_AFTER = timedelta(minutes=1)
 #: The error of an event that names nobody. The names of the members that were there may follow.
 NAMES_NOBODY = "names_nobody"
@@ -130,25 +119,12 @@ class WebhookEvent(Record):
             subject,
         )
 
-    def keep(self, event: Event) -> None:
-        """Take the content of ``event``, which is about a linked subject.
-
-        Of the data it is the members that the spec names, or all if the type has a handler.
-        """
-        self.event_id = event.event_id
-        self.subject = event.subject
-        if handlers_of(event.event_type):
-            self.payload = event.content
-        elif event.event_type in KINDS:
-            sent = event.content
-            self.payload = {name: sent[name] for name in KEPT_MEMBERS if name in sent}
-
     @property
     def names_nobody(self) -> bool:
         """Whether the event is of a known type, and does not say whom it is about."""
-        return self.outcome == EventOutcome.FAILED and self.error.startswith(
-            NAMES_NOBODY
-        )
+        if self.outcome != EventOutcome.FAILED:
+            return False
+        return self.error.startswith(NAMES_NOBODY)
 
     @property
     def why_ignored(self) -> WhyIgnored | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_identity.conf import Application
 from django_identity.models.choices import (
     DIGEST_LENGTH,
     NEVER,
@@ -47,9 +48,8 @@ class LinkedIdentity(Record):
         _("revoked by"), max_length=6, choices=RevokedBy, blank=True
     )
     linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
-    # The key of the account that came with this link. A site that merges accounts moves the row to
-    # an older one, which did not.
-    made_account = models.CharField(max_length=255, blank=True)
+    # The account came with this link, which may therefore be its only way in.
+    account_made = models.BooleanField(_("account made for it"), default=False)
     # The scopes that the person has allowed: what the consent covers.
     scopes = models.JSONField(_("scopes"), blank=True, default=list)
     kyc_level = ServiceText(_("KYC level"), max_length=64, blank=True)
@@ -87,6 +87,8 @@ class LinkedIdentity(Record):
     version = models.PositiveIntegerField(default=0)
 
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
+    # Whose it was when it was read or saved.
+    former_user_id: Any = None
 
     class Meta:
         verbose_name = _("linked identity")
@@ -100,7 +102,7 @@ class LinkedIdentity(Record):
             # Withdrawing a link by code deletes it. If it had made the account, the only way in
             # would go with it.
             models.CheckConstraint(
-                condition=models.Q(made_account="")
+                condition=models.Q(account_made=False)
                 | models.Q(linked_via=LinkedVia.OAUTH),
                 name="identity_made_by_sign_in",
             ),
@@ -138,16 +140,40 @@ class LinkedIdentity(Record):
     def __str__(self) -> str:
         return f"{self.application}/{self.environment} #{self.pk}"
 
+    @classmethod
+    def from_db(cls, *args: Any, **kwargs: Any) -> Self:
+        """Read a row, and remember whose it is."""
+        identity = super().from_db(*args, **kwargs)
+        identity.former_user_id = vars(identity).get("user_id")
+        return identity
+
     def save(
         self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any
     ) -> None:
-        """Save, and raise ``version``. The caller has locked the row, or has just made it."""
+        """Save, and raise ``version``. The caller has locked the row, or has just made it.
+
+        An identity that moves to another user did not make that account.
+        """
         self.subject_digest = digest(self.application, self.environment, self.subject)
         self.version += 1
+        if self.former_user_id not in (None, self.user_id):
+            self.account_made = False
         if update_fields is not None:
             update_fields = {*update_fields, "version"}
+            # Only with the user: a row may have moved since this instance was read.
+            if not update_fields.isdisjoint(("user", "user_id")):
+                update_fields.add("account_made")
         super().save(*args, update_fields=update_fields, **kwargs)
+        self.former_user_id = self.user_id
         Changes.note()
+
+    def save_changes(self, before: LinkedIdentity) -> None:
+        """Save the columns that differ from ``before``, the row as it was read under its lock."""
+        changed: list[str] = []
+        for field in self._meta.concrete_fields:
+            if getattr(self, field.attname) != getattr(before, field.attname):
+                changed.append(field.attname)
+        self.save(update_fields=changed)
 
     @property
     def arrived_at(self) -> datetime:
@@ -165,31 +191,36 @@ class LinkedIdentity(Record):
         return self.consent == Consent.REVOKED and self.revoked_at is None
 
     @property
-    def account_made(self) -> bool:
-        """Whether the account came with this link, which may therefore be its only way in."""
-        return self.made_account == str(self.user_id)
-
-    @account_made.setter
-    def account_made(self, is_made: bool) -> None:
-        self.made_account = str(self.user_id) if is_made else ""
+    def kyc_state(self) -> tuple[str, str]:
+        """Level and status, of whose change the site is told (``signals.kyc_changed``)."""
+        return (self.kyc_level, self.kyc_status)
 
     @property
     def is_due(self) -> bool:
         """Whether the re-fetch is due now."""
-        return self.refetch_due_at is not None and self.refetch_due_at <= timezone.now()
+        if self.refetch_due_at is None:
+            return False
+        return self.refetch_due_at <= timezone.now()
 
     @property
     def connect_only(self) -> bool:
         """Whether only a Connect code verified this identity, so that it has no claims."""
         return self.linked_via == LinkedVia.CONNECT
 
+    def is_under(self, application: Application) -> bool:
+        """Whether it is an identity of ``application``, in its present environment."""
+        if self.application != application.alias:
+            return False
+        return self.environment == application.environment
+
     def allows(self, *scopes: str) -> bool:
         """Whether the person's consent is granted and covers one of ``scopes``.
 
         No scopes cover nothing: a service may answer a code with ``"scope": ""`` (RFC 6749 §3.3).
         """
-        is_granted = self.consent == Consent.GRANTED
-        return is_granted and not set(scopes).isdisjoint(self.scopes)
+        if self.consent != Consent.GRANTED:
+            return False
+        return not set(scopes).isdisjoint(self.scopes)
 
     def sealing_context(self, column: str) -> Context:
         """The context that binds a sealed column of its grant to this row."""
@@ -278,4 +309,6 @@ class StoredClaim(Record):
 
         Then the value names that provider.
         """
-        return self.value is not None and self.valid_until is None and not self.revoked
+        if self.valid_until is not None or self.revoked:
+            return False
+        return self.value is not None

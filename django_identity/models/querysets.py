@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
 from django.db import models
-from django.db.models import F
+from django.db.models import Case, F, Value, When
 
 from django_identity import conf, database
 from django_identity.conf import Application
@@ -38,8 +38,7 @@ def disabled_account(path: str = "user") -> models.Q:
 
     A user model without a column ``is_active`` has no disabled accounts.
     """
-    fields = {field.name for field in get_user_model()._meta.concrete_fields}
-    if "is_active" not in fields:
+    if "is_active" not in database.field_names(get_user_model()):
         return models.Q(pk__in=())
     return models.Q(**{f"{path}__is_active": False})
 
@@ -123,15 +122,30 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         """
         return list(self.select_for_update().filter(user_id=user_id).order_by("pk"))
 
-    def unchanged(self, identity: LinkedIdentity) -> LinkedIdentityQuerySet:
-        """The row of ``identity``, if nobody has changed it since it was read."""
-        return self.filter(pk=identity.pk, version=identity.version)
+    def update(self, **columns: Any) -> int:
+        """Update these columns. An identity that moves to another user did not make that account.
+
+        Only a site's own code moves one, when it merges accounts.
+        """
+        for name in ("user", "user_id"):
+            if name in columns:
+                is_still_theirs = When(user=columns[name], then="account_made")
+                # MySQL compares after it has set what stands before.
+                made = {"account_made": Case(is_still_theirs, default=Value(False))}
+                columns = made | columns
+        return super().update(**columns)
 
     def change(self, **columns: Any) -> int:
         """Update these columns and raise ``version``. Returns the number of rows."""
-        rows = self.update(version=F("version") + 1, **columns)
+        rows = self.update(**{"version": F("version") + 1, **columns})
         Changes.note()
         return rows
+
+    def change_unchanged(self, identity: LinkedIdentity, **columns: Any) -> int:
+        """The same for the row of ``identity``, if nobody has changed it since it was read."""
+        row = self.filter(pk=identity.pk, version=identity.version)
+        # The number that the condition names: an expression takes Django longer to write.
+        return row.change(version=identity.version + 1, **columns)
 
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):

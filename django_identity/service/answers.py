@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NoReturn, Self
 
+from django_identity.conf.rules import Scopes
 from django_identity.secrets import Secret
 from django_identity.service.members import (
     LONGEST_CODE,
@@ -41,7 +42,7 @@ class TokenAnswer:
     access_token: Secret
     refresh_token: Secret | None
     expires_in: float
-    scopes: tuple[str, ...] | None
+    scopes: Scopes | None
     subject: str | None = field(repr=False)
     id_token: Secret | None = None
 
@@ -93,7 +94,9 @@ class TokenAnswer:
 
 
 def _is_scope(value: object) -> bool:
-    return isinstance(value, str) and SCOPE.fullmatch(value) is not None
+    if not isinstance(value, str):
+        return False
+    return SCOPE.fullmatch(value) is not None
 
 
 def _lifetime(expires_in: object) -> float:

@@ -6,6 +6,7 @@ import secrets
 from urllib.parse import urlencode
 
 from django_identity.conf import Application
+from django_identity.conf.rules import Scopes
 from django_identity.secrets import Secret
 
 
@@ -26,7 +27,7 @@ def authorization_url(
     state: str,
     verifier: Secret,
     redirect_uri: str,
-    scopes: tuple[str, ...],
+    scopes: Scopes,
 ) -> str:
     """The address to which the browser is redirected (RFC 6749 §4.1.1, RFC 7636 §4.3)."""
     query = urlencode(

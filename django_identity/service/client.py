@@ -1,8 +1,9 @@
 """``ServiceClient``: one method for each endpoint of the spec."""
 
 import base64
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from django.views.decorators.debug import sensitive_variables
@@ -27,6 +28,29 @@ TOKENS_USER = "me"
 NO_SUCH_USER = (400, 403, 404, 422)
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def without_frames(call: Callable[P, T]) -> Callable[P, T]:
+    """Decorate ``call``: its ``IdentityError`` has no frame of the function, and none below it.
+
+    An error tracker prints the variables of each frame, and some hold a revealed secret or an
+    answer about a person. Of any other error Django's own report leaves out the variables.
+    """
+    hidden = sensitive_variables()(call)
+
+    @wraps(call)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return hidden(*args, **kwargs)
+        except exceptions.IdentityError as error:
+            del args, kwargs
+            raise error.with_traceback(None) from None
+
+    return wrapped
+
+
 class ServiceClient:
     """A client for one application, without connection and state.
 
@@ -36,7 +60,7 @@ class ServiceClient:
     def __init__(self, application: Application) -> None:
         self._application = application
 
-    @sensitive_variables()
+    @without_frames
     def exchange_code(
         self, *, code: str, code_verifier: Secret, redirect_uri: str
     ) -> answers.TokenAnswer:
@@ -45,31 +69,31 @@ class ServiceClient:
         form = {"code": code, "code_verifier": verifier, "redirect_uri": redirect_uri}
         return answers.TokenAnswer.parse(self._token("authorization_code", **form))
 
-    @sensitive_variables()
+    @without_frames
     def refresh(self, refresh_token: Secret) -> answers.TokenAnswer:
         """Exchange a refresh token for new tokens. Sent once (RFC 6749 §6)."""
         body = self._token("refresh_token", refresh_token=refresh_token.reveal())
         return answers.TokenAnswer.parse_refreshed(body)
 
-    @sensitive_variables()
+    @without_frames
     def profile(self, subject: str | None, *, access_token: Secret) -> answers.Profile:
         """The profile of ``subject``, or of the access token's user."""
         body = self._read("profile", subject, access_token)
         return answers.Profile.parse(body, environment=self._application.environment)
 
-    @sensitive_variables()
+    @without_frames
     def kyc(self, subject: str | None, *, access_token: Secret) -> answers.KycStatus:
         """The KYC status of ``subject``, or of the access token's user."""
         return answers.KycStatus.parse(self._read("kyc", subject, access_token))
 
-    @sensitive_variables()
+    @without_frames
     def claims(
         self, subject: str | None, *, access_token: Secret
     ) -> answers.ClaimsAnswer:
         """The claims of ``subject``, or of the access token's user."""
         return answers.ClaimsAnswer.parse(self._read("claims", subject, access_token))
 
-    @sensitive_variables()
+    @without_frames
     def verify_claims(self, credential: str) -> bool:
         """Ask the service whether it holds ``credential`` to be valid for this application.
 
@@ -87,7 +111,7 @@ class ServiceClient:
             )
         return valid
 
-    @sensitive_variables()
+    @without_frames
     def documents(
         self, subject: str, *, scope: str, access_token: Secret
     ) -> tuple[answers.Document, ...]:
@@ -107,7 +131,7 @@ class ServiceClient:
         )
         return answers.Document.parse_all(body)
 
-    @sensitive_variables()
+    @without_frames
     def redeem_connect_code(
         self, code: str, scopes: Sequence[str], callback_url: str | None = None
     ) -> ConnectAnswer:
@@ -151,7 +175,7 @@ class ServiceClient:
             )
         return answer
 
-    @sensitive_variables()
+    @without_frames
     def rotate_secret(
         self, app_id: str, *, mode: str, portal_token: Secret
     ) -> answers.RotatedSecret:
@@ -166,7 +190,7 @@ class ServiceClient:
         )
         return answers.RotatedSecret.parse(body)
 
-    @sensitive_variables()
+    @without_frames
     def create_test_user(
         self, app_id: str, *, portal_token: Secret
     ) -> answers.NewTestUser:

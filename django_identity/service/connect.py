@@ -110,7 +110,8 @@ def _shared(members: Members, name: str) -> Any:
     for place in (members.body.get("data"), members.body):
         if isinstance(place, Mapping) and name in place:
             shared.append(place[name])
+    detail = f"no usable data.{name}"
     # In both places: nobody could say which one counts.
-    is_usable = len(shared) == 1 and isinstance(shared[0], dict | None)
-    members.require(is_usable, f"no usable data.{name}")
+    members.require(len(shared) == 1, detail)
+    members.require(isinstance(shared[0], dict | None), detail)
     return shared[0]

@@ -37,8 +37,9 @@ def is_subject(value: object) -> TypeGuard[str]:
 
     It must be storable and usable as a path segment, so ``.`` and ``..`` are refused.
     """
-    is_text = isinstance(value, str) and 0 < len(value) <= LONGEST_SUBJECT
-    return is_text and value not in (".", "..") and str(value).isprintable()
+    if not isinstance(value, str) or value in (".", ".."):
+        return False
+    return 0 < len(value) <= LONGEST_SUBJECT and value.isprintable()
 
 
 def without_controls(text: str) -> str:

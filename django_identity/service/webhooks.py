@@ -181,7 +181,9 @@ def _paths_of(members: JSONObject) -> tuple[str, ...]:
 
 def _walk(members: JSONObject) -> Iterator[str]:
     for name, value in members.items():
-        shown = name if SHOWN_NAME.fullmatch(name) else "?"
+        shown = "?"
+        if SHOWN_NAME.fullmatch(name):
+            shown = name
         if not isinstance(value, Mapping):
             yield shown
             continue

@@ -204,4 +204,6 @@ def _is_open(user: object, gate: Gate, session: Session | None = None) -> bool:
 def _person_of(context: Context) -> object:
     """Prefer the request's user, because ``user`` in the context may be another person."""
     request = context.get("request")
-    return context.get("user") if request is None else request.user
+    if request is None:
+        return context.get("user")
+    return request.user

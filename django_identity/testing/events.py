@@ -59,4 +59,6 @@ def deliver_event(
 def _subject_of(person: SandboxPerson | LinkedIdentity | str) -> str:
     if isinstance(person, LinkedIdentity):
         return person.subject
-    return person.user_id if isinstance(person, SandboxPerson) else person
+    if isinstance(person, SandboxPerson):
+        return person.user_id
+    return person

@@ -91,10 +91,11 @@ class Issuer:
             registered, credential, subject=subject, keys=self.keys
         )
         answer = ClaimsAnswer(subject, claims=(), credential=credential)
-        identity.set_columns(proven.credential_columns(proof))
+        verified = proven.VerifiedAnswer(answer, proof)
+        identity.set_columns(verified.columns)
         with database.atomic():
             identity.save()
-            proven.write(identity, proven.VerifiedAnswer(answer, proof))
+            proven.write(identity, verified)
 
 
 def _disclosure(name: str, value: Any) -> str:

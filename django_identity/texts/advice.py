@@ -137,12 +137,16 @@ REASONS: Mapping[str, Advice] = {
 def service_name_of(application: Application) -> str:
     """The service's name for people. The default name is translated."""
     name = application.service_name
-    return gettext("your identity service") if name == SERVICE_NAME else name
+    if name == SERVICE_NAME:
+        return gettext("your identity service")
+    return name
 
 
 def fill(text: Text, names: Mapping[str, Any]) -> str:
     """``text`` with ``names`` in its places, beginning with a capital letter."""
-    return str(capfirst(str(text) % names)) if text else ""
+    if not text:
+        return ""
+    return str(capfirst(str(text) % names))
 
 
 def row_of(error: IdentityError) -> Row:

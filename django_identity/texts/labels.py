@@ -158,8 +158,10 @@ def country_name(code: str) -> str:
     """The name of the country in the person's language, or ``code`` if it has no name."""
     language = (get_language() or "en").lower()
     names = _countries()
-    known = names.get(language) or names.get(language.partition("-")[0]) or names["en"]
-    return known.get(code, code)
+    for known in (language, language.partition("-")[0], "en"):
+        if known in names:
+            return names[known].get(code, code)
+    return code
 
 
 @cache

@@ -66,7 +66,9 @@ def _visible(character: str) -> str:
 def short_subject(subject: str) -> SafeString:
     """The beginning and the end of a subject, with the full subject as a tooltip."""
     is_long = len(subject) > BEGINNING + END + 1
-    shown = f"{subject[:BEGINNING]}…{subject[-END:]}" if is_long else subject
+    shown = subject
+    if is_long:
+        shown = f"{subject[:BEGINNING]}…{subject[-END:]}"
     return format_html(
         '<bdi class="identity-subject" title="{}">{}</bdi>', subject, shown
     )

@@ -33,7 +33,9 @@ ABOUT_CODE = ("connect_code_malformed", "invalid_connect_code")
 def connect(request: HttpRequest, application: Application) -> HttpResponseBase:
     """GET shows the form and the requested scopes. POST redeems the code."""
     user = flow.signed_in_user(request)
-    query = request.POST if request.method == "POST" else request.GET
+    query = request.GET
+    if request.method == "POST":
+        query = request.POST
     next_url = flow.safe_next(query.get("next", ""))
     if user is None:
         # People with a code sign in on the site's own page, if it has one.

@@ -174,10 +174,11 @@ def safe_next(address: str) -> str:
 
     Absolute addresses are refused: they would have to be compared with the request's host.
     """
-    is_path = address.startswith("/") and _is_bounded(address)
-    if is_path and url_has_allowed_host_and_scheme(address, allowed_hosts=None):
-        return address
-    return ""
+    if not address.startswith("/") or not _is_bounded(address):
+        return ""
+    if not url_has_allowed_host_and_scheme(address, allowed_hosts=None):
+        return ""
+    return address
 
 
 def _is_bounded(address: str) -> bool:
@@ -195,7 +196,9 @@ def may_lead_to(address: str) -> bool:
     origins = tuple(
         f"{origin}/" for origin in settings.CSRF_TRUSTED_ORIGINS if "*" not in origin
     )
-    return f"{address}/".startswith(origins) and _is_bounded(address)
+    if not _is_bounded(address):
+        return False
+    return f"{address}/".startswith(origins)
 
 
 def landing_url(next_url: str) -> str:

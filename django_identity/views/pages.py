@@ -30,7 +30,9 @@ def path_of(request: HttpRequest, *, with_query: bool = False) -> str:
 
     ``request.path`` lacks the prefix under ASGI if a proxy takes it away before the site.
     """
-    path = request.get_full_path_info() if with_query else request.path_info
+    path = request.path_info
+    if with_query:
+        path = request.get_full_path_info()
     return f"{request.META.get('SCRIPT_NAME', '').rstrip('/')}{path}"
 
 

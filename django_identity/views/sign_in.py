@@ -117,7 +117,9 @@ def complete_sign_in(
 def _button_page(request: HttpRequest, application: conf.Application) -> HttpResponse:
     next_url = flow.safe_next(request.GET.get("next", ""))
     requirement = _asked_by(request.GET.get("missing", ""), application)
-    asked = "" if requirement is None else str(requirement)
+    asked = ""
+    if requirement is not None:
+        asked = str(requirement)
     user = flow.signed_in_user(request)
     plan = sign_in.plan_for(user, application=application, more=asked)
     person = standing.standing_of(user, application=application.alias)
@@ -153,7 +155,9 @@ def _asked_by(missing: str, application: conf.Application) -> Requirement | None
         requirement = parse(missing, application.alias)
     except NotARequirement:
         return None
-    return requirement if labels.has_words(requirement) else None
+    if not labels.has_words(requirement):
+        return None
+    return requirement
 
 
 def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:
@@ -220,9 +224,13 @@ def set_browser_cookie(
 
 def browser_key_of(request: HttpRequest) -> str | None:
     key = request.COOKIES.get(_cookie_name(request), "")
-    return key if BROWSER_KEY.fullmatch(key) else None
+    if not BROWSER_KEY.fullmatch(key):
+        return None
+    return key
 
 
 def _cookie_name(request: HttpRequest) -> str:
     """The cookie's name. Over https it has the prefix that stops other hosts of the domain."""
-    return "__Host-identity_browser" if request.is_secure() else "identity_browser"
+    if request.is_secure():
+        return "__Host-identity_browser"
+    return "identity_browser"

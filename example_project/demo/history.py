@@ -130,9 +130,9 @@ class History:
             revoked_at=revoked_at if is_revoked else None,
             revoked_by=RevokedBy.PERSON if is_revoked else "",
             linked_via=LinkedVia.CONNECT if by_code else LinkedVia.OAUTH,
+            account_made=not by_code,
             signed_in_at=linked_at,
         )
-        identity.account_made = not by_code
         if is_revoked:
             return identity
         identity.kyc_level = "level_2" if is_verified else "level_1"

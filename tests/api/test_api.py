@@ -145,7 +145,7 @@ def test_a_whole_sign_in(service: FakeService, browser: APIClient) -> None:
         "connect_scopes": ["profile:basic", "kyc:status"],
     }
     assert ask(browser, "disconnect").json()["code"] == "no_other_way_in"
-    LinkedIdentity.objects.update(made_account="")
+    LinkedIdentity.objects.update(account_made=False)
     assert ask(browser, "disconnect").json() == {
         "disconnected": True,
         "signed_out": True,

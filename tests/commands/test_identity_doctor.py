@@ -190,7 +190,11 @@ def test_a_problem_is_printed_with_its_remedy_and_exit_code_1(site: Site) -> Non
     assert lines[index + 1].strip().startswith("-> Compare CLIENT_ID")
 
 
-@pytest.mark.parametrize("break_it", [broken.unusable_settings, broken.cut_connection])
+@pytest.mark.parametrize(
+    "break_it",
+    [broken.unusable_settings, broken.cut_connection],
+    ids=["unusable settings", "a cut connection"],
+)
 def test_what_cannot_be_counted_has_no_figures(site: Site, break_it: BreakIt) -> None:
     """The findings say why."""
     break_it(site)

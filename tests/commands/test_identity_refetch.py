@@ -181,7 +181,9 @@ def test_a_dead_service_without_keys_is_an_error(
 
 
 @pytest.mark.parametrize(
-    "break_it", [broken.cut_connection, broken.closed_connection, broken.no_tables]
+    "break_it",
+    [broken.cut_connection, broken.closed_connection, broken.no_tables],
+    ids=["a cut connection", "a closed connection", "no tables"],
 )
 @pytest.mark.parametrize(
     "command", ["identity_upkeep", "identity_refetch --due", "identity_replay --failed"]

@@ -129,6 +129,16 @@ def test_documents_open_up_to_ten_megabytes() -> None:
         (EC, {"typ": "JOSE+JSON"}),
         *[(EC, {"cty": cty}) for cty in ("image/png", "JWT")],
     ],
+    ids=[
+        *("shared, not wrapped", "shared, wrapped"),
+        *("RSA with SHA-1", "RSA 1.5"),
+        *("ECDH-ES alone", "ECDH-ES with another wrapping"),
+        "another encryption",
+        "compressed",
+        "a key from elsewhere",
+        "another type",
+        *("another content", "a token inside"),
+    ],
 )
 def test_other_algorithms_are_refused(key: Any, header: dict[str, str]) -> None:
     """Shared keys, SHA-1, compression, and another algorithm than the key's own."""

@@ -113,7 +113,9 @@ def test_a_key_may_state_its_use_and_unknown_members():
 
 
 @pytest.mark.parametrize(
-    "second", [jwk(), jwk(key=OTHER_KEY), {"kty": "RSA", "kid": "key-1"}, jwk(d="AAAA")]
+    "second",
+    [jwk(), jwk(key=OTHER_KEY), {"kty": "RSA", "kid": "key-1"}, jwk(d="AAAA")],
+    ids=["the same", "another", "of another kind", "with its private part"],
 )
 def test_a_repeated_kid_is_unusable(second):
     """Row 17: of two keys with one name neither is used, whatever the other is."""

@@ -189,7 +189,14 @@ REJECTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", REJECTED)
+@pytest.mark.parametrize(
+    "text",
+    REJECTED,
+    ids=[
+        *("cut off", "not ASCII", "no header", "another key", "no UTF-8", "a NUL"),
+        *("not listed", "a broken disclosure"),
+    ],
+)
 def test_rejections_hold_nothing_of_the_credential(text, caplog):
     """Message, repr, chain and frames of a rejection have no part of the text, nor does the log."""
     with caplog.at_level(logging.DEBUG), pytest.raises(CredentialRejected) as caught:

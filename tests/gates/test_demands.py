@@ -15,6 +15,7 @@ from django_identity.gates.demands import (
     Not,
     Some,
     as_json,
+    describe,
     every,
     from_json,
     implies,
@@ -72,7 +73,11 @@ PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("now", "before", "expected"), PAIRS)
+@pytest.mark.parametrize(
+    ("now", "before", "expected"),
+    PAIRS,
+    ids=[f"{describe(now)} after {describe(before)}" for now, before, _ in PAIRS],
+)
 def test_what_leads_to_what(now: Demand, before: Demand, *, expected: bool) -> None:
     """A value among several, a higher level, a shorter time, and all combinations."""
     assert implies(now, before) is expected

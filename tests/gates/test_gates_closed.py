@@ -311,6 +311,11 @@ def test_a_template_that_asks_wrongly_logs_no_value(
         lambda: Gate("age_over_18", kyc_level="level_2"),
         lambda: Gate(minutes=-1), lambda: Gate(minutes="ten"), lambda: Gate(minutes=None),
     ],
+    ids=[
+        "a gate for nothing", "a decorator for nothing", "a permission for nothing",
+        "no value", "no claim", "a claim and a level",
+        "less than no minutes", "minutes in words", "no minutes",
+    ],
 )  # fmt: skip
 def test_a_gate_that_asks_for_nothing_is_a_mistake(make: Any) -> None:
     """However it is written."""

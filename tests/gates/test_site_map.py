@@ -231,7 +231,14 @@ FIRST = [
 ]
 
 
-@pytest.mark.parametrize(("patterns", "url", "expected"), FIRST)
+@pytest.mark.parametrize(
+    ("patterns", "url", "expected"),
+    FIRST,
+    ids=[
+        " before ".join(str(entry.pattern) for entry in patterns)
+        for patterns, _url, _expected in FIRST
+    ],
+)
 def test_an_earlier_pattern_that_answers_is_named(
     site: Any, patterns: Any, url: str, expected: str
 ) -> None:

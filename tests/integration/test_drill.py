@@ -48,10 +48,3 @@ def test_the_example_project_is_clean(tmp_path: Path) -> None:
     assert {
         visit["address"] for visit in seen["visits"] if visit["status"] == 200
     } == GATED
-
-
-def test_what_is_not_tried_is_said(tmp_path: Path) -> None:
-    said = drilled(tmp_path, "--exclude", "/adults/", "--fail-on-untried")
-    assert said.returncode == 1
-    assert "not tried: /adults/: excluded" in said.stdout
-    assert said.stderr.splitlines()[-1] == "CommandError: 0 found, 1 not tried."

@@ -264,6 +264,7 @@ def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
 @pytest.mark.parametrize(
     "way",
     [sign_in, hand_in, lambda browser: browser.post(reverse("identity:disconnect"))],
+    ids=["by a sign-in", "by a code", "by disconnecting"],
 )
 def test_nobody_comes_back_or_leaves_while_it_is_pending(
     service: FakeService, settings: Any, way: Any
@@ -503,6 +504,16 @@ def test_an_account_that_took_over_an_identity_is_not_made_for_it(move: Any) -> 
     assert not LinkedIdentity.objects.exists()
     survivor.refresh_from_db()
     assert (survivor.username, survivor.is_active) == ("survivor", True)
+
+
+def test_saving_another_column_does_not_make_the_account_the_identitys() -> None:
+    """The site has read the identity before it was moved, and saves it afterwards."""
+    survivor = make_user("survivor")
+    identity = make_identity(make_user("duplicate"), account_made=True)
+    by_update(identity, survivor)
+    identity.save(update_fields=["last_error"])
+    identity.refresh_from_db()
+    assert (identity.user, identity.account_made) == (survivor, False)
 
 
 def test_two_workers_erase_once() -> None:

@@ -13,10 +13,13 @@ from django.test import Client
 from django.utils import timezone
 from django.views.debug import ExceptionReporter
 
+from django_identity import conf
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import refetch, tokens
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
+from django_identity.secrets import Secret
+from django_identity.service import ServiceClient
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import FakeService, answer, http
 from tests.sign_in import sign_in
@@ -24,6 +27,8 @@ from tests.sign_in import sign_in
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HELD = "rt-that-is-held"
+ACCESS = "at-that-is-held"
+CLIENT_SECRET = "a-client-secret-for-tests-alone"
 SENT = ("at-that-was-sent", "rt-that-was-sent")
 OURS = "/django_identity/"
 GOOD = {"access_token": SENT[0], "refresh_token": SENT[1], "expires_in": 3600}
@@ -97,10 +102,12 @@ def huge(held: socket.socket) -> None:
         http(f"{SENT}".encode()),
         http(f"{SENT}".encode(), status="302 Found", headers=f"Location: /{SENT[0]}\r\n"),
         http(f"{SENT}".encode(), status="429 Slow"),
+        answer({"error": "server_error"}, status="503 Service Unavailable"),
+        lambda held: held.close(),
         huge,
     ],
     ids=["invalid_grant", "refused", "shape", "two subjects",
-         "subject", "not json", "redirect", "429", "huge"],
+         "subject", "not json", "redirect", "429", "503", "closed", "huge"],
 )  # fmt: skip
 def test_a_refresh_that_fails_shows_no_token(
     service: FakeService, identity: LinkedIdentity, bad: Any
@@ -112,11 +119,45 @@ def test_a_refresh_that_fails_shows_no_token(
     service.answers["token"] = bad
     with pytest.raises(IdentityError) as caught:
         tokens.access_token_for(identity)
-    shown = reported(caught.value)
+    shown = reported(caught.value) + collected(caught.value)
     assert "tokens.py" in shown
     assert not [secret for secret in (HELD, *SENT) if secret in shown]
+    assert CLIENT_SECRET not in collected(caught.value)
     pickled = sent_home(caught.value)
     assert not [secret for secret in (HELD, *SENT) if secret.encode() in pickled]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda held: held.close(),
+        answer({"error": "server_error"}, status="503 Service Unavailable"),
+        http(b"subject-1", status="302 Found", headers="Location: /subject-1\r\n"),
+        answer({"success": True, "data": {"user_id": "subject-2", "claims": []}}),
+        answer(
+            {
+                "success": True,
+                "data": {"user_id": "subject-1", "claims": 7, "status": 7},
+            }
+        ),
+        answer(
+            {"success": False, "error": {"code": "NO"}, "for": "subject-1"},
+            status="400 Bad",
+        ),
+    ],
+    ids=["closed", "503", "redirect", "another subject", "shape", "refused"],
+)
+@pytest.mark.parametrize("endpoint", ["claims", "kyc"])
+def test_a_read_that_fails_shows_no_token_and_no_person(
+    service: FakeService, bad: Any, endpoint: str
+) -> None:
+    """Whatever prints the variables."""
+    service.answers[endpoint] = bad
+    read = getattr(ServiceClient(conf.application()), endpoint)
+    with pytest.raises(IdentityError) as caught:
+        read("subject-1", access_token=Secret(ACCESS))
+    shown = collected(caught.value)
+    assert not [text for text in (ACCESS, "subject-1") if text in shown]
 
 
 def test_a_database_that_fails_shows_no_token(

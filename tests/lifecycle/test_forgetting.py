@@ -30,11 +30,18 @@ from django_identity.lifecycle import (
     withdrawal,
 )
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent, digest
+from django_identity.models import (
+    ErasureReceipt,
+    LinkedIdentity,
+    TokenGrant,
+    WebhookEvent,
+    digest,
+)
 from tests.deliveries import SECRET, deliver
 from tests.factories import (
     LONG_AGO,
     make_event,
+    make_grant,
     make_identity,
     make_identity_by_code,
     make_user,
@@ -486,3 +493,18 @@ def test_an_erasure_says_that_the_identity_is_unlinked(made: bool, told: Told) -
     receipt = interventions.erase(make_identity(user, account_made=made))
     assert bool(receipt.account_kept) is not made
     assert ("identity_unlinked", user.pk, "default") in told
+
+
+def test_an_identity_whose_account_is_gone_can_be_deleted() -> None:
+    """SQL beside Django has deleted the account, and the database checked no foreign keys."""
+    if connection.vendor == "postgresql":
+        pytest.skip("it always checks")
+    identity = make_identity(make_user())
+    make_grant(identity)
+    table = connection.ops.quote_name(User._meta.db_table)
+    with connection.constraint_checks_disabled(), connection.cursor() as cursor:
+        cursor.execute(f"DELETE FROM {table}")
+    LinkedIdentity.objects.exclude(user__in=User.objects.all()).delete()
+    assert not LinkedIdentity.objects.exists()
+    assert not TokenGrant.objects.exists()
+    deliver("data.deletion_requested", subject=identity.subject)

@@ -265,7 +265,7 @@ def test_no_handler_runs_after_its_person_has_gone(
     def last(event: WebhookEvent) -> None:
         seen.append(("last", event.subject))
 
-    LinkedIdentity.objects.update(made_account="")
+    LinkedIdentity.objects.update(account_made=False)
     on_event("kyc.verified", name="failing")(failing)
     on_event("kyc.verified", name="leaves")(lambda event: leave(identity))
     on_event("kyc.verified", name="last")(last)
@@ -458,7 +458,7 @@ def test_content_is_not_added_to_an_emptied_event(
     leave: Callable[[LinkedIdentity], object],
 ) -> None:
     calls = register("kyc.verified", "first")
-    LinkedIdentity.objects.update(made_account="")
+    LinkedIdentity.objects.update(account_made=False)
     body = stored("kyc.verified", kyc_level="level_2")
     attempt(1)
     leave(LinkedIdentity.objects.get())
@@ -517,7 +517,7 @@ def test_emptied_events_that_were_not_applied_stay_due(
 ) -> None:
     """Nobody else would apply them."""
     stored("claim.revoked")
-    LinkedIdentity.objects.update(made_account="")
+    LinkedIdentity.objects.update(account_made=False)
     disconnecting.disconnect(LinkedIdentity.objects.get())
     upkeep.tend()
     assert WebhookEvent.objects.get().outcome == "ignored"

@@ -315,6 +315,13 @@ REVOKED, DELETED = (
         (DELETED, True),
         (revoke_here, True),
     ],
+    ids=[
+        "a stranger revokes",
+        "a known person revokes",
+        "a stranger asks to be deleted",
+        "a known person asks to be deleted",
+        "an operator revokes",
+    ],
 )
 def test_a_withdrawal_on_the_way_is_heard(
     site: FakeService, withdraw: Callable[[], Any], *, is_known: bool

@@ -15,11 +15,18 @@ from django.urls import path, reverse
 from django_identity.backends import BACKEND_PATH, IdentityBackend
 from django_identity.lifecycle import disconnecting, sessions
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import Consent, LinkedIdentity, TokenGrant
+from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from tests import urls
 from tests.deliveries import SECRET, deliver
 from tests.effort import spread
-from tests.factories import LONG_AGO, make_identity, make_identity_by_code, make_user
+from tests.factories import (
+    LONG_AGO,
+    make_claim,
+    make_grant,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in, signed_in_as
 from tests.views.connect.pages import LOCAL
@@ -142,7 +149,7 @@ def test_sign_out_everywhere_is_a_button(site: FakeService) -> None:
     ("model", "changed"),
     [
         (LinkedIdentity, {"consent": Consent.REVOKED}),
-        (LinkedIdentity, {"linked_via": "connect", "made_account": ""}),
+        (LinkedIdentity, {"linked_via": "connect", "account_made": False}),
         (LinkedIdentity, {"application": "gone"}),
         (LinkedIdentity, {"environment": "live"}),
         (User, {"is_active": False}),
@@ -508,3 +515,47 @@ def test_an_account_that_is_hidden_as_soon_as_it_is_made_is_taken_back(
     assert "user_inactive" in sign_in(Client()).content.decode()
     assert not LinkedIdentity.objects.exists()
     assert not User._base_manager.exists()
+
+
+def by_event() -> None:
+    deliver("consent.revoked")
+
+
+def by_request_to_delete() -> None:
+    deliver("data.deletion_requested")
+
+
+def by_operator() -> None:
+    assert interventions.revoke(LinkedIdentity.objects.all()) == 1
+
+
+def by_erasure() -> None:
+    """It stays pending: Django does not save a row that the base manager hides."""
+    assert interventions.erase(LinkedIdentity.objects.get()).error == "IntegrityError"
+
+
+@pytest.mark.parametrize(
+    "end", [by_event, by_request_to_delete, by_operator, by_erasure]
+)
+def test_an_account_that_no_manager_shows_is_revoked(
+    site: FakeService, hiding: None, monkeypatch: pytest.MonkeyPatch, end: Any
+) -> None:
+    """A site may have made its hiding manager the base manager, too."""
+    monkeypatch.setitem(vars(User._meta), "base_manager", User.objects)
+    identity = make_identity(make_user(last_name="Closed"))
+    make_grant(identity)
+    make_claim(identity)
+    end()
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+    assert not TokenGrant.objects.exists()
+    assert not StoredClaim.objects.filter(valid_until__isnull=False).exists()
+
+
+def test_an_account_that_no_manager_shows_can_be_deleted(
+    site: FakeService, hiding: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(vars(User._meta), "base_manager", User.objects)
+    user = make_user(last_name="Closed")
+    make_grant(make_identity(user))
+    user.delete()
+    assert not LinkedIdentity.objects.exists()

@@ -177,6 +177,14 @@ def test_an_account_in_each_state() -> None:
         ([REVOKED, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
         ([], None),
     ],
+    ids=[
+        "all revoked",
+        "one of two revoked",
+        "listed as revoked",
+        "all ran out",
+        "one revoked and one ran out",
+        "none ever",
+    ],
 )
 def test_an_account_without_any_proof_left(
     claims: list[dict[str, Any]], expected: Reason | None

@@ -119,7 +119,7 @@ def test_a_gate_may_ask_for_a_value() -> None:
 LEVELS = [("level_2", "level_2", True), ("level_2", "level_1", True), ("level_1", "level_2", False),
     ("level_10", "level_9", True), ("", "level_1", False), ("gold", "gold", True),
     ("gold", "level_1", False), ("level_2", "gold", False),
-    ("level_2x", "level_2", False)]  # fmt: skip
+    ("level_2x", "level_2", False), ("level_\u0663", "level_2", False)]  # fmt: skip
 
 
 def test_levels_are_compared_as_numbers() -> None:
@@ -222,7 +222,19 @@ FORGETTING: list[tuple[str | None, Callable[[User], object], bool]] = [
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("before", "change", "opens"), FORGETTING)
+@pytest.mark.parametrize(
+    ("before", "change", "opens"),
+    FORGETTING,
+    ids=[
+        "a first sign-in",
+        "a sign-in",
+        "a re-fetch",
+        "a revoked claim",
+        "a revoked consent",
+        "an operator",
+        "a disconnection",
+    ],
+)
 def test_what_this_process_changes_is_seen_at_once(
     service: FakeService, settings: Any, before: str | None,
     change: Callable[[User], object], opens: bool,

@@ -148,6 +148,7 @@ def change(**columns: Any) -> Change:
             lambda user: make_identity(user, subject="other", application="second"),
         ),
     ],
+    ids=["a password", "staff", "a superuser", "disabled", "signed in", "linked again"],
 )
 def test_an_account_that_has_become_somebodys_stays(
     reason: str, meanwhile: Change, caplog: pytest.LogCaptureFixture

@@ -213,6 +213,10 @@ def test_the_bytes_as_sent_are_signed(body: bytes) -> None:
         signed(b"body") + " ", signed(b"body")[:-1], "sha256=" + signed(b"body"),
         signed(b"body", secret="another secret"), "é" * 64, "\udcff" * 64,
     ],
+    ids=[
+        "none", "zeros", "of another body", "in capitals", "with a space", "cut off",
+        "with a prefix", "with another secret", "not ASCII", "a lone surrogate",
+    ],
 )  # fmt: skip
 def test_every_other_signature_is_refused(signature: str) -> None:
     """Exactly the lowercase hexadecimal digest over these bytes; no secrets open nothing."""

@@ -191,7 +191,10 @@ AT = "2026-11-01T10:00:00Z"
                         answers.ListedClaim("x", "", False, "", None))},
         ),
     ],
-    ids=["token", "profile", *["another country"] * 5, "kyc", "kyc without a time", "claims"],
+    ids=[
+        "token", "profile", "a country in words", "a country in small letters", "half a country",
+        "a country of three letters", "a country in Greek", "kyc", "kyc without a time", "claims",
+    ],
 )  # fmt: skip
 def test_every_member_of_an_answer_is_read(
     parse: Callable[..., object], body: dict[str, Any], read: dict[str, Any]
@@ -393,7 +396,15 @@ HIDDEN = "what-nobody-may-see"
         answers.NewTestUser.parse({"userId": "a", "email": HIDDEN, "password": "b"}),
         answers.NewTestUser.parse({"userId": "a", "email": "b", "password": HIDDEN}),
     ],
-    ids=lambda value: type(value).__name__,
+    ids=[
+        *("access token", "refresh token", "subject of tokens"),
+        *("subject of claims", "credential"),
+        *("subject of a profile", "e-mail address"),
+        *("address", "header", "form", "JSON of a call"),
+        *("header of an answer", "body of an answer"),
+        "client secret",
+        *("e-mail address of a test user", "password of a test user"),
+    ],
 )
 def test_it_prints_no_secret(value: object) -> None:
     """Not in a log, a traceback or a debugger that prints what it holds."""

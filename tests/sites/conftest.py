@@ -20,7 +20,7 @@ def sandbox() -> Iterator[RunningSandbox]:
         yield started
 
 
-@pytest.fixture(scope="module", params=rows())
+@pytest.fixture(scope="session", params=rows())
 def site(
     request: pytest.FixtureRequest,
     sandbox: RunningSandbox,

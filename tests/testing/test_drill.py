@@ -150,6 +150,7 @@ def test_what_a_cache_may_store(said: str, found: str) -> None:
         (HttpResponse(status=401), "closed"),
         (HttpResponse(status=404), "404"),
     ],
+    ids=["200", "405", "to a page", "to the login", "403", "401", "404"],
 )
 def test_what_a_response_says(response: HttpResponse, outcome: str) -> None:
     assert outcome_of(response) == outcome

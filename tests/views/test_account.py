@@ -183,6 +183,15 @@ def test_the_page_shows_the_newest_and_counts_all(
         ({"value": False}, "does not apply to you"),
         ({"value": {"verified": True, "value": False}}, "does not apply to you"),
     ],
+    ids=[
+        "valid",
+        "a country",
+        "ran out",
+        "revoked",
+        "not confirmed",
+        "a no",
+        "a verified no",
+    ],
 )
 def test_a_proof_says_whether_it_holds(
     client: Client, ada: User, claim: dict[str, Any], words: str
@@ -363,7 +372,7 @@ def test_people_erase_themselves_and_get_a_receipt(
 ) -> None:
     """The page says what becomes of accounts; then there is a receipt, and an older account."""
     hold_everything(ada)
-    LinkedIdentity.objects.update(made_account=ada.pk if made else "")
+    LinkedIdentity.objects.update(account_made=made)
     question = client.get(reverse("identity:erase")).content.decode()
     closes = "Your account here will be emptied and closed, too.</strong>"
     stays = "Your account here stays.</strong>"

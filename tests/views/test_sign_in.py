@@ -62,6 +62,17 @@ def test_nothing_secret_is_stored_in_the_clear(
     assert AuthorizationRequest.objects.get().code_verifier == ""
 
 
+def test_the_verifier_is_gone_before_the_code_is_sent(
+    client: Client, service: FakeService
+) -> None:
+    """A process that dies during the exchange leaves no verifier behind."""
+    kept: list[str] = []
+    requests = AuthorizationRequest.objects.values_list("code_verifier", flat=True)
+    service.meanwhile["token"] = lambda: kept.extend(requests)
+    sign_in(client)
+    assert kept == [""]
+
+
 def test_the_authorization_address_is_the_specs(
     client: Client, service: FakeService
 ) -> None:
@@ -338,7 +349,11 @@ def test_a_strict_session_cookie_gets_its_hop(
     assert sign_in(Client()).status_code == 302
 
 
-@pytest.mark.parametrize("same_site", ["Lax", "None", None, False])
+@pytest.mark.parametrize(
+    "same_site",
+    ["Lax", "None", None, False],
+    ids=["lax", "none", "not said", "not sent"],
+)
 def test_another_session_cookie_needs_no_hop(
     client: Client, service: FakeService, settings: Any, same_site: Any
 ) -> None:

@@ -84,7 +84,7 @@ ACCOUNTS = ("password", "no password", "is_staff", "is_superuser")
 
 @pytest.mark.parametrize(
     ("history", "kind", "applications"),
-    spread(itertools.product(HISTORIES, ACCOUNTS, (1, 2)), every=3),
+    spread(itertools.product(HISTORIES, ACCOUNTS, (1, 2)), every=5),
 )
 def test_a_removed_stranger_stays_out(
     site: FakeService, settings: Any, history: str, kind: str, applications: int

@@ -44,10 +44,11 @@ def revoke(identities: Iterable[LinkedIdentity]) -> int:
             locked = LinkedIdentity.objects.locked_beside(identity)
             if locked is None:
                 continue
+            user = withdrawal.user_of(locked)
             withdrawal.revoke(locked, at=timezone.now(), by=RevokedBy.SITE)
             revoked += 1
             application = withdrawal.application_of(identity.application)
-            notices.send_on_commit(application, identity.user, change="revoked")
+            notices.send_on_commit(application, user, change="revoked")
     return revoked
 
 
@@ -91,4 +92,4 @@ def erase(identity: LinkedIdentity) -> ErasureReceipt:
     If the site's own erasure code failed, the receipt is pending (``erased_at`` is None). An
     identity of an application that the settings no longer have is erased too.
     """
-    return erasure.erase_account(identity.user)
+    return erasure.erase_account(withdrawal.user_of(identity))

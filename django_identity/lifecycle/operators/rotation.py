@@ -85,10 +85,9 @@ def _rotated(grant: TokenGrant) -> Rotated:
 def _is_of_settings(identity: LinkedIdentity) -> bool:
     """Whether the settings have the application, in the environment of the identity."""
     alias = identity.application
-    return (
-        alias in conf.aliases()
-        and conf.application(alias).environment == identity.environment
-    )
+    if alias not in conf.aliases():
+        return False
+    return identity.is_under(conf.application(alias))
 
 
 def _forgotten(grant: TokenGrant) -> Rotated:

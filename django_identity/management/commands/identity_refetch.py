@@ -66,7 +66,9 @@ class Command(IdentityCommand):
             self.stdout.write("No pause.")
 
     def _refetch(self, ids: list[int], limit: int | None) -> None:
-        most = len(ids) if ids else due.count()
+        most = len(ids)
+        if not ids:
+            most = due.count()
         if limit is not None:
             most = min(most, limit)
         outcomes = upkeep.refetch_all(most=most)

@@ -1,1 +1,1 @@
-"""A small site that keeps its promises, and breaks the one that ``$SITE_BREAKS`` names."""
+"""A small site that keeps its promises, and breaks those that ``$SITE_BREAKS`` names."""

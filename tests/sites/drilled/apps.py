@@ -79,29 +79,29 @@ class DrilledConfig(AppConfig):
     def ready(self) -> None:
         user = get_user_model()
         signals.identity_linked.connect(sell)
-        match settings.SITE_BREAKS:
-            case "history":
-                post_save.connect(keep_history, user)
-            case "file":
-                signals.identity_linked.connect(print_card)
-            case "recreated":
-                post_save.connect(remember, user)
-                signals.data_erased.connect(recreate)
-            case "payload":
-                on_event("kyc.verified")(store)
-            case "live":
-                from tests.sites.drilled import opened  # noqa: PLC0415
+        breaks = settings.SITE_BREAKS
+        if "history" in breaks:
+            post_save.connect(keep_history, user)
+        if "file" in breaks:
+            signals.identity_linked.connect(print_card)
+        if "recreated" in breaks:
+            post_save.connect(remember, user)
+            signals.data_erased.connect(recreate)
+        if "payload" in breaks:
+            on_event("kyc.verified")(store)
+        if "live" in breaks:
+            from tests.sites.drilled import opened  # noqa: PLC0415
 
-                signals.identity_linked.connect(opened.use)
-                signals.identity_linked.connect(write_book)
-            case "credentials":
-                setting_changed.connect(keep_settings)
-            case "signal":
-                user_logged_in.connect(lambda **_: 1 / 0, weak=False)
-            case "pooled" | "kept":
-                # As a URLconf does whose choices are rows.
-                connection.ensure_connection()
-            case "early" | "late":
-                signals.identity_linked.connect(greet)
-            case "raising":
-                signals.identity_linked.connect(lambda **_: 1 / 0, weak=False)
+            signals.identity_linked.connect(opened.use)
+            signals.identity_linked.connect(write_book)
+        if "credentials" in breaks:
+            setting_changed.connect(keep_settings)
+        if "signal" in breaks:
+            user_logged_in.connect(lambda **_: 1 / 0, weak=False)
+        if breaks & {"pooled", "kept"}:
+            # As a URLconf does whose choices are rows.
+            connection.ensure_connection()
+        if "raising" in breaks:
+            signals.identity_linked.connect(lambda **_: 1 / 0, weak=False)
+        if breaks & {"early", "late"}:
+            signals.identity_linked.connect(greet)

@@ -35,10 +35,11 @@ def replaced_user(get_response: GetResponse) -> GetResponse:
 
 
 def no_posts(get_response: GetResponse) -> GetResponse:
-    """Nobody may post to the page that is named."""
+    """Nobody may post to the pages that are named."""
 
     def answer(request: HttpRequest) -> HttpResponse:
-        if request.method == "POST" and settings.SITE_BREAKS in request.path:
+        named = any(name in request.path for name in settings.SITE_BREAKS)
+        if request.method == "POST" and named:
             return HttpResponseForbidden()
         return get_response(request)
 

@@ -1,4 +1,4 @@
-"""The small shop. ``$SITE_BREAKS``: the promise that it breaks, or nothing."""
+"""The small shop. ``$SITE_BREAKS``: the promises that it breaks, with commas between them."""
 
 import os
 
@@ -12,7 +12,7 @@ from tests.sites.plain.settings import (
     database,
 )
 
-SITE_BREAKS = os.environ.get("SITE_BREAKS", "")
+SITE_BREAKS = frozenset(os.environ.get("SITE_BREAKS", "").split(","))
 ROOT_URLCONF = "tests.sites.drilled.urls"
 INSTALLED_APPS = [
     *(app for app in INSTALLED_APPS if app != "django.contrib.admin"),
@@ -21,27 +21,27 @@ INSTALLED_APPS = [
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LOGIN_REDIRECT_URL = "home"
 IDENTITY_LOCAL_SIGN_IN_URL = None
-if SITE_BREAKS == "scopeless":
+if "scopeless" in SITE_BREAKS:
     APPLICATION = {**APPLICATION, "SCOPES": ["profile:read"]}
 APPLICATION = {**APPLICATION, "POLICY": "tests.sites.drilled.policy.ShopPolicy"}
 DJANGO_IDENTITY = {"default": APPLICATION}
-if SITE_BREAKS == "cached":
+if "cached" in SITE_BREAKS:
     MIDDLEWARE = [
         "django.middleware.cache.UpdateCacheMiddleware",
         "tests.sites.drilled.middleware.quick",
         *MIDDLEWARE,
         "django.middleware.cache.FetchFromCacheMiddleware",
     ]
-if SITE_BREAKS == "user":
+if "user" in SITE_BREAKS:
     MIDDLEWARE = [*MIDDLEWARE, "tests.sites.drilled.middleware.replaced_user"]
-if SITE_BREAKS in ("login", "webhook"):
+if SITE_BREAKS & {"login", "webhook"}:
     MIDDLEWARE = ["tests.sites.drilled.middleware.no_posts", *MIDDLEWARE]
-if SITE_BREAKS == "session":
+if "session" in SITE_BREAKS:
     SESSION_ENGINE = "tests.sites.drilled.sessions"
 ENGINES = {"database": "unmade", "pooled": "pooled", "kept": "kept"}
-if SITE_BREAKS in ENGINES:
-    DATABASES["default"]["ENGINE"] = f"tests.sites.drilled.{ENGINES[SITE_BREAKS]}"
-if SITE_BREAKS == "live":
+for name in SITE_BREAKS & ENGINES.keys():
+    DATABASES["default"]["ENGINE"] = f"tests.sites.drilled.{ENGINES[name]}"
+if "live" in SITE_BREAKS:
     from tests.sites.drilled import broker as broker
 
     LIVE = f"{FOLDER}/live"
@@ -60,7 +60,7 @@ if SITE_BREAKS == "live":
         "live": {"BACKEND": LIVE_FILES, "OPTIONS": {"location": LIVE}},
         "staticfiles": {"BACKEND": LIVE_FILES},
     }
-if SITE_BREAKS == "unfilled":
+if "unfilled" in SITE_BREAKS:
     INSTALLED_APPS = [*INSTALLED_APPS, "tests.sites.custom_user"]
     AUTH_USER_MODEL = "custom_user.User"
 CELERY_BROKER_URL = os.environ.get("SITE_BROKER", "")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User, UserManager
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.db.models.signals import pre_save
 from django.test import Client, override_settings
 from django.urls import reverse
@@ -229,6 +229,6 @@ def test_a_disabled_account_is_refused_and_does_not_wait(
     user = make_user(is_active=False)
     identity = make_identity(user, account_made=False)
     refused(sign_in(client), "user_inactive")
-    LinkedIdentity.objects.update(made_account=F("user_id"))
+    LinkedIdentity.objects.update(account_made=True)
     User.objects.update(last_login=identity.created_at)
     refused(sign_in(client), "user_inactive")

@@ -246,4 +246,7 @@ def figures() -> dict[str, float]:
 def _age(rows: QuerySet[Any], time: Min | Max, now: datetime) -> float:
     """The seconds since the oldest or newest time; 0 if it is not in the past, or there is none."""
     at = rows.aggregate(at=time)["at"]
-    return max(0.0, (now - at).total_seconds()) if at else 0.0
+    if at is None:
+        return 0.0
+    seconds: float = (now - at).total_seconds()
+    return max(0.0, seconds)

@@ -74,11 +74,17 @@ def check_key_sets() -> Diagnosis:
 
 def _compare_clocks(their_now: int | None) -> Diagnosis:
     """A finding if the service's clock, if it was sent, differs from this machine's."""
-    ahead = 0.0 if their_now is None else their_now - time.time()
+    if their_now is None:
+        return
+    ahead = their_now - time.time()
     if abs(ahead) <= SMALL_SKEW_SECONDS:
         return
-    level = Level.PROBLEM if abs(ahead) > CLOCK_SKEW.total_seconds() else Level.WARNING
-    direction = "ahead of" if ahead > 0 else "behind"
+    level = Level.WARNING
+    if abs(ahead) > CLOCK_SKEW.total_seconds():
+        level = Level.PROBLEM
+    direction = "behind"
+    if ahead > 0:
+        direction = "ahead of"
     message = (
         f"the clock of the service is {abs(ahead):.0f} s {direction} this machine's"
     )
@@ -90,7 +96,9 @@ def probed(probe: bool | None) -> list[Application]:
     sites = conf.applications()
     if probe is None:
         return [site for site in sites if site.environment != "live"]
-    return list(sites) if probe else []
+    if not probe:
+        return []
+    return list(sites)
 
 
 def check_credentials(probe: bool | None) -> Diagnosis:

@@ -34,7 +34,9 @@ def _system_checks(check: str, tag: str) -> Diagnosis:
     """What the package's system checks with this tag report."""
     for message in run_checks(tags=[tag], databases=[database.alias()]):
         if f"{LABEL}." in str(message.id):
-            level = Level.PROBLEM if message.is_serious() else Level.WARNING
+            level = Level.WARNING
+            if message.is_serious():
+                level = Level.PROBLEM
             text = f"{message.id}: {message.msg}"
             yield Finding(check, level, text, message.hint or "")
 
