@@ -81,12 +81,14 @@ def enters_code(world: World) -> str:
 def ends(world: World, *, what: str, by: Callable[[User], object]) -> str:
     """Somebody here ends the first account, its link or its sessions.
 
-    All sessions that began until then are over.
+    All sessions of the account that began until then are over.
     """
     acts(world, f"is {what}")
     by(User(pk=FIRST))
     world.here[what] = str(world.now)
-    world.ended += [arrived.mark for arrived in world.arrived]
+    world.ended += [
+        arrived.mark for arrived in world.arrived if arrived.user_id == FIRST
+    ]
     return what
 
 
@@ -134,7 +136,7 @@ def refreshes(world: World) -> str:
 def tends(world: World) -> str:
     pause("upkeep, a minute later")
     world.advance(minutes=1)
-    return f"{upkeep.tend()} handled"
+    return str(upkeep.tend())
 
 
 # Before

@@ -9,7 +9,7 @@ import random
 import re
 import sqlite3
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from typing import Any
@@ -39,9 +39,7 @@ SIGNED = re.compile('"credential": "[^"]*"')
 def controlled(explorer: Explorer) -> Iterator[None]:
     """Give the package the explorer's world, chance and switches."""
 
-    def execute(
-        work: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
-    ) -> Any:
+    def execute(work: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         if not connection.in_atomic_block:
             statement = f"{_place()}: {sql}"
             if not UNSWITCHED.match(statement):
@@ -74,7 +72,7 @@ def controlled(explorer: Explorer) -> Iterator[None]:
     chance = random.Random("before")
 
     def random_bytes(size: int) -> bytes:
-        own: random.Random = getattr(getcurrent(), "chance", chance)
+        own = getattr(getcurrent(), "chance", chance)
         return own.randbytes(size)
 
     connection.ensure_connection()

@@ -106,11 +106,12 @@ Path = tuple[Choice, ...]
 class State(NamedTuple):
     """All that the future depends on.
 
-    ``shared``: what all may read. ``deaths``: how many processes may die yet.
+    ``shared``: what all may read. ``know``: what each process knows. ``deaths``: how many of them
+    may die yet.
     """
 
     shared: str
-    locals: tuple[Local, ...]
+    know: tuple[Local, ...]
     deaths: int
 
     @property
@@ -127,7 +128,7 @@ class State(NamedTuple):
 
     def choices(self) -> Iterator[Choice]:
         """What can happen next: a step of each process, or the end of one that has begun."""
-        for number, local in enumerate(self.locals):
+        for number, local in enumerate(self.know):
             if local != OVER:
                 yield Choice(number)
                 if self.deaths and local.learned:
@@ -183,13 +184,15 @@ class Found:
 class Explorer:
     """Follows all paths of the actors. ``endings`` say how it goes on, and what does not hold then.
 
-    ``seconds``: of one core, after which it gives up.
+    It gives up after so many ``seconds`` of one core, or when ``until`` does not hold.
     """
 
     world: World
     actors: Mapping[str, Actor]
     endings: Iterable[Ending]
     seconds: float
+    until: str = ""
+    began: float = field(default_factory=process_time)
     found: Found = field(default_factory=Found)
     #: Where the processes are now.
     path: Path | None = None
@@ -200,18 +203,19 @@ class Explorer:
 
     def explore(self, *, deaths: int) -> Found:
         """Follow all paths, or as many as there is time for."""
-        self.began = process_time()
         self.beginning = Saved(self.world)
         self._go_to(())
-        nobody_knows = tuple(process.local for process in self.processes)
-        self._follow(State(shared(self.world), nobody_knows, deaths), ())
+        knows = tuple(process.local for process in self.processes)
+        self._follow(State(shared(self.world), knows, deaths), ())
         self.found.seconds = process_time() - self.began
         return self.found
 
     def _follow(self, state: State, path: Path) -> None:
+        """Follow each choice from ``state``, to which ``path`` leads, if it is new."""
         if state.key in self.found.states:
             return
-        if process_time() > self.began + self.seconds:
+        is_late = process_time() > self.began + self.seconds
+        if is_late or self.until in self.found.stories:
             self.found.is_whole = False
             return
         self.found.states.add(state.key)
@@ -223,18 +227,19 @@ class Explorer:
             self._judge(path)
 
     def _after(self, state: State, path: Path, choice: Choice) -> State:
+        """The state after a choice. What somebody knows who takes no step stays as it is."""
         number = choice.number
-        locals_ = list(state.locals)
+        know = list(state.know)
         if choice.dies:
-            locals_[number] = OVER
-            return State(state.shared, tuple(locals_), state.deaths - 1)
+            know[number] = OVER
+            return State(state.shared, tuple(know), state.deaths - 1)
 
-        step = (state.shared, number, locals_[number])
+        step = (state.shared, number, know[number])
         if step not in self.taken:
             self._go_to((*path, choice))
             self.taken[step] = (shared(self.world), self.processes[number].local)
-        seen, locals_[number] = self.taken[step]
-        return State(seen, tuple(locals_), state.deaths)
+        seen, know[number] = self.taken[step]
+        return State(seen, tuple(know), state.deaths)
 
     def _go_to(self, path: Path) -> None:
         """Bring the processes to the end of ``path``: onwards, or from the beginning."""

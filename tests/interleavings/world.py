@@ -162,7 +162,7 @@ class World:
             return _good(self._connected(application.alias))
         holder = self.holders.get(call.headers["Authorization"].removeprefix("Bearer "))
         if holder is None:
-            return 401, {}
+            return 401, {"success": False, "error": {"code": "UNAUTHORIZED"}}
         if call.endpoint == "claims":
             return _good(self._claims(holder))
         if call.endpoint == "kyc":
@@ -184,7 +184,7 @@ class World:
 
     def _claims(self, holder: Holder) -> dict[str, Any]:
         listed = {**CLAIM, "revoked": self.claim_is_revoked}
-        answer: dict[str, Any] = {"user_id": holder.subject, "claims": [listed]}
+        answer = {"user_id": holder.subject, "claims": [listed]}
         if not self.claim_is_revoked:
             issued_at = int((self.now + self.skew).timestamp())
             answer["credential"] = ISSUER.credential(
