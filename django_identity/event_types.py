@@ -1,8 +1,8 @@
 """The event types of the specification: a row of ``KINDS`` for each.
 
-``lifecycle.effects`` has the functions of ``Effect``. A further type is a member of ``EventType``
-and a row of ``KINDS``; a function there, if no other type has its effect; its name for people in
-``texts.labels``; and the members of its data that are kept, in ``lifecycle.retention``.
+A further type is a member of ``EventType`` and a row of ``KINDS``; its name for people in
+``texts.labels``; and the members of its data that are kept, in ``lifecycle.retention``. If no other
+type has its effect, a member of ``Effect`` too, and a function in ``lifecycle.effects.EFFECTS``.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""A closed gate: why it is closed, and what it answers."""
+"""What a closed gate answers. Why it is closed: ``lifecycle.shortfalls``."""
 
 from collections.abc import Callable
 from contextlib import suppress

@@ -27,7 +27,7 @@ from django_identity.service.members import LONGEST_NAME, without_controls
 from django_identity.service.moments import NotAMoment, bounded, parse_moment
 from django_identity.strict_json import JSONObject
 
-# The specification's limit. Whatever the credential says, it counts no longer.
+# The specification's limit. Whatever the credential says, it counts no longer after it was read.
 CREDENTIAL_LIFETIME = timedelta(hours=24)
 #: The scope that covers claims.
 SCOPE = "claims:read"
@@ -206,10 +206,11 @@ def rows_of(
             if _proves(value, listed):
                 _prove(row, value, proof)
             elif listed.claim_type in mismatched and not listed.revoked:
-                # Both names are kept for the operators. Without ``valid_until`` it opens no gate.
+                # Operators see both providers: the listed one, and in the value the disclosed one.
+                # Without ``valid_until`` it opens no gate.
                 row.value = value
         first = rows.setdefault(_key(row), row)
-        # Whichever entry comes first: the order of a list must not bring a revoked claim back.
+        # A later entry revokes the first one, too: the order must not bring a revoked claim back.
         if listed.revoked:
             first.revoked_at = revoked_at
     return rows
@@ -259,7 +260,7 @@ def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
 
 
 def _mismatched(answer: ClaimsAnswer, disclosed: JSONObject) -> set[str]:
-    """Disclosed claims that the answer lists as valid, but by none of the named provider."""
+    """Disclosed claims with a valid entry in the list, but none of the provider in their value."""
     valid = {listed.claim_type for listed in answer.claims if not listed.revoked}
     # A list: what the credential names as a provider may be anything, and not hashable.
     listed_keys: list[tuple[str, object]] = [*map(_key, answer.claims)]

@@ -3,7 +3,8 @@
 ``docs/security.md`` has the same table. ``linking`` does what it says. What refuses beside the
 table is no question of who is linked to whom: ``linking`` refuses a disabled account, one that
 waits for approval, a consent that was withdrawn meanwhile, and an e-mail address that another
-account has. While an erasure is pending, every arrival of its subject is ``BEING_ERASED``.
+account has. While an erasure is pending, its subject is refused:
+``BEING_ERASED``, or as the subject of another account.
 """
 
 from collections.abc import Mapping

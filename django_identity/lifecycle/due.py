@@ -1,5 +1,7 @@
 """When the re-fetch of an identity is due: all that sets ``refetch_due_at`` to a date.
 
+When an event or an erasure is due: ``attempts``.
+
 - After answers that could be used: about three quarters of what ends first (``after_answers``).
 - After a failure: a pause that grows with each one (``retry``).
 - At once: after an event that may bring something (``make_due``), after a sign-in of which

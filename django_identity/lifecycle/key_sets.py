@@ -1,7 +1,8 @@
 """The key set that is believed now, and what it verifies: credentials, and tokens that are JWTs.
 
 Each process fetches the set; it is at most 5 minutes old. Processes share nothing, so write access
-to the cache does not allow anybody to forge credentials.
+to the cache does not allow anybody to forge credentials. ``credentials.keys`` says which keys of a
+set can be used.
 """
 
 import os

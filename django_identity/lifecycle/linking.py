@@ -46,17 +46,17 @@ class _Overtaken(Exception):
     """Another request has changed the new row between the two steps. All is decided again."""
 
 
-#: Or there was a deadlock, or the connection has broken since the service was called.
+#: After these all is decided again: another request has changed the row, there was a deadlock, or
+#: the connection has broken since the service was called.
 OVERTAKEN = (*database.BROKEN, _Overtaken)
-#: Another request has written the row meanwhile, or an account with the same address; or the
-#: database, or a rule of the site, refuses it each time, as the second of these errors in a row
-#: shows.
+#: The first of these may mean that another request has just written the row, or an account with the
+#: address. A second one in a row is a refusal by the database or the site.
 REFUSED = (IntegrityError, DataError, ValidationError, exceptions.EmailTaken)
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """The result. ``session_identity``: the one on which a new session rests, as it was read here.
+    """The result. ``session_identity``: the identity on which the new session rests, or None.
 
     ``refusal``: why somebody who returned, or whose account waits for approval, gets no session,
     though what they brought is stored.
@@ -120,7 +120,7 @@ def _link(request: LinkRequest) -> Linked:
         with database.atomic():
             identity = LinkedIdentity.objects.locked_with_user(subject_digest)
             # Between the two steps the row is not locked. Another sign-in may have filled it, or
-            # an event revoked it.
+            # an event changed it.
             if identity is None or identity.pk != empty.pk:
                 raise _Overtaken
             if identity.version != empty.version:
@@ -218,7 +218,7 @@ def _grant(
 def _require_not_withdrawn(
     request: LinkRequest, identity: LinkedIdentity, *, is_new: bool
 ) -> None:
-    """Raises ``LinkingRefused`` if the person has asked for the opposite since they began."""
+    """Raises ``LinkingRefused`` if the consent or the account has been ended since they began."""
     # ``decide`` has asked this of a row that was known. A new one was not locked until now.
     if is_new and withdrawal.is_being_erased(identity):
         raise exceptions.LinkingRefused(code="erasure_pending")
@@ -236,7 +236,7 @@ def _waits_for_approval(user: AbstractBaseUser, identity: LinkedIdentity) -> boo
     """
     if user.is_active or not identity.account_made:
         return False
-    # An account that was in use has been disabled since.
+    # With a last login the account was in use, so it was disabled and does not wait.
     return getattr(user, "last_login", None) is None
 
 
@@ -287,7 +287,7 @@ def _ask_policy(
     before: LinkedIdentity,
     proven: Proven,
 ) -> exceptions.LinkingRefused | None:
-    """Ask all questions. Raises the refusal; returns that of a session of somebody who returned.
+    """Ask all questions. Raises a refusal, but returns that of ``may_sign_in`` for who returns.
 
     They have been in this account before, and this consent is their newest. So what it brought is
     kept, and what it did not bring is emptied: a claim that is gone must not open a gate because
@@ -298,7 +298,7 @@ def _ask_policy(
         if asked is Question.FIRST_AGAIN:
             question = first_question(before)
         if question is Question.MAY_SIGN_IN and not user.is_active:
-            # There is no session for an account that waits. It is asked when there is one.
+            # An account that waits gets no session. Its first sign-in after the approval asks.
             continue
         refusal = questions.refusal_of(request, question, user, proven)
         if refusal is None:

@@ -8,6 +8,7 @@ either after one of these:
 - no identity of the user signs in any more (``oldest_that_signs_in``): its application is gone from
   the settings, or is in the other environment;
 - an older identity of the user begins to sign in, because the session has the oldest one's mark;
+- the site's default manager hides the user;
 - Django's own: the account is disabled, its password or ``SECRET_KEY`` has changed, or the session
   has expired.
 

@@ -1,4 +1,7 @@
-"""The reasons why a gate is closed, and which of them the records of a person give."""
+"""The reasons why a gate is closed, and which of them the records of a person give.
+
+Of several, ``standing`` says which one counts.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

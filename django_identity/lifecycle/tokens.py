@@ -1,11 +1,11 @@
-"""Valid access tokens of a linked identity. A refresh token is never sent twice.
+"""Valid access tokens of a linked identity. No two callers send the same refresh token.
 
 Refresh tokens rotate on use (RFC 6749 §6). A spent one that comes again looks stolen to the
 service, which may then end the whole grant (RFC 9700 §4.14.2). So of all processes one sends it.
-The caller that gets the lease, by one conditional UPDATE, sends the token outside any transaction
-and stores the answer if ``generation``, the number of the tokens, is unchanged. The others wait
-for it. Before ``retry_at`` nobody refreshes: the last attempt got no usable answer, and the service
-may have taken the token nevertheless.
+The caller that gets the lease, by one conditional UPDATE, sends the token outside any transaction.
+It stores the answer if ``generation``, which rises with each change of the tokens, is unchanged.
+The others wait for it. Before ``retry_at`` nobody refreshes: the last attempt got no usable answer,
+and the service may have taken the token nevertheless.
 """
 
 import logging
@@ -33,8 +33,9 @@ from django_identity.service.answers import TokenAnswer
 # Longer than any refresh, even with an answer that arrives byte by byte. So an expired lease means
 # that its worker has died.
 LEASE = timedelta(minutes=5)
-# For so many seconds storing is tried again while the database is away.
+# Seconds for which storing is retried while the database is away.
 STORED_WITHIN = 20.0
+# Seconds that a caller waits for another one's refresh. It looks again after each ``POLL``.
 LONGEST_WAIT = 10.0
 POLL = 0.2
 # Seconds before the same refresh token is sent again, if the service names no time.
@@ -83,6 +84,7 @@ class Reader:
                 return call(self._token)
             except exceptions.AccessTokenRejected as refused:
                 if self._refreshed_grant is not None:
+                    # Nothing ends if a sign-in has stored newer tokens: the next call reads them.
                     end_grant(self.identity, self._refreshed_grant, reason=refused.code)
                     raise exceptions.ReauthorizationNeeded(
                         f"fresh: {refused.code}"
@@ -141,7 +143,8 @@ class Reader:
         try:
             token = sealing.unseal(self.identity, grant, "access_token")
         except exceptions.SealedValueUnreadable:
-            return None  # The refresh token, which is needed now, tells whether a key is missing.
+            # Not an error yet: a refresh follows. If no key opens its token either, that raises.
+            return None
         if token == self.rejected:
             return None
         return token
@@ -186,7 +189,7 @@ class Reader:
             if error.retry_after:
                 seconds = error.retry_after
             retry_at = timezone.now() + timedelta(seconds=seconds)
-            # If the database is away, too, the lease that stays has the same effect.
+            # If the database is away, too, the lease stays, and nobody refreshes until it expires.
             _unchanged(grant).update(lease_until=None, retry_at=retry_at)
             raise
 
@@ -240,7 +243,7 @@ def store(identity: LinkedIdentity, answer: TokenAnswer) -> None:
 
 
 def lease(grant: TokenGrant) -> bool:
-    """Take the lease to refresh these tokens. Returns False if another worker has it."""
+    """Take the lease to refresh these tokens. False if another has it, or the row has changed."""
     now = timezone.now()
     if grant.lease_until is not None and grant.lease_until > now:
         return False
@@ -262,9 +265,9 @@ def _replace(
     """Replace the tokens of ``grant``. Returns False if the row has changed meanwhile.
 
     A revocation deletes the row, and a sign-in increments the generation. In both cases the late
-    answer is discarded. The answer cannot be had again: without it the person has to sign in. So if
-    the database fails, storing is retried for ``STORED_WITHIN`` seconds; after other calls it is
-    retried once. ``missing``: scopes whose gates close with the new tokens.
+    answer is discarded. An answer whose row is unchanged must not be lost, or the person has to
+    sign in. So if the database fails, storing is retried for ``STORED_WITHIN`` seconds, where
+    ``database.after_a_call`` retries once. ``missing``: scopes whose gates close with the tokens.
     """
     give_up_at = time.monotonic() + STORED_WITHIN
     while True:
@@ -291,8 +294,7 @@ def _replace_with_less(
     Otherwise this would overwrite a sign-in that came meanwhile, or write to a revoked identity.
     """
     with database.atomic():
-        # The identity before its grant, as every writer. A sign-in that took them the other way
-        # round would deadlock with this.
+        # The identity before its grant, as in a sign-in: two orders could deadlock.
         locked = LinkedIdentity.objects.locked(identity.subject_digest)
         is_ours = _written(grant, changed)
         if locked is None or not is_ours:
@@ -317,7 +319,7 @@ def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bo
         dead = {
             "access_token": "",
             "refresh_token": "",
-            # Since when, for those who count how many were lost lately.
+            # The time of the loss: the doctor counts recent ones by it.
             "access_expires_at": timezone.now(),
             "lease_until": None,
             "retry_at": None,
