@@ -100,7 +100,7 @@ def large_table(each: float) -> Figures:
 
 def taking(rows: int) -> tuple[float, int]:
     """Seconds a row and pages for twenty, out of so many rows, wherever the due ones are."""
-    due = f"CASE WHEN n % {rows // DUE} = 0 THEN now() - random() * interval '1 hour' "
+    due_now = f"CASE WHEN n % {rows // DUE} = 0 THEN now() - random() * interval '1 hour' "
     columns = {
         "user_id": "n",
         "subject": "'subject-' || n",
@@ -109,7 +109,7 @@ def taking(rows: int) -> tuple[float, int]:
         "environment": "'test'",
         "consent": "'granted'",
         "linked_via": "'oauth'",
-        "refetch_due_at": f"{due} ELSE now() + random() * interval '18 hours' END",
+        "refetch_due_at": f"{due_now} ELSE now() + random() * interval '18 hours' END",
     }
     with fresh_database(), application("http://127.0.0.1:9"):
         fill(User, {"username": "'user-' || n"}, rows=rows)
@@ -158,12 +158,12 @@ def make_people(number: int, *, scopes: list[str]) -> None:
     now = timezone.now()
     for count in range(number):
         subject = f"subject-{count}"
-        due = now + timedelta(hours=18) * count / number
+        due_at = now + timedelta(hours=18) * count / number
         identity = make_identity(
             make_user(f"user-{count}"),
             subject=subject,
             scopes=scopes,
-            refetch_due_at=due,
+            refetch_due_at=due_at,
         )
         tokens = {"access_token": f"at-0-{subject}", "refresh_token": f"rt-0-{subject}"}
         make_grant(identity, access_expires_at=now, **tokens)
