@@ -100,7 +100,9 @@ def large_table(each: float) -> Figures:
 
 def taking(rows: int) -> tuple[float, int]:
     """Seconds a row and pages for twenty, out of so many rows, wherever the due ones are."""
-    due_now = f"CASE WHEN n % {rows // DUE} = 0 THEN now() - random() * interval '1 hour' "
+    due_now = (
+        f"CASE WHEN n % {rows // DUE} = 0 THEN now() - random() * interval '1 hour' "
+    )
     columns = {
         "user_id": "n",
         "subject": "'subject-' || n",
