@@ -18,13 +18,12 @@ from django.utils import timezone
 
 from django_identity import conf, database, signals
 from django_identity.credentials import VerifiedCredential
-from django_identity.lifecycle import clocks
+from django_identity.lifecycle import clocks, values
 from django_identity.lifecycle.withdrawal import NO_VALUE
 from django_identity.models import LinkedIdentity, StoredClaim
-from django_identity.models.choices import NEVER
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
 from django_identity.service.members import LONGEST_NAME, without_controls
-from django_identity.service.moments import NotAMoment, bounded, parse_moment
+from django_identity.service.moments import bounded
 from django_identity.strict_json import JSONObject
 
 # The specification's limit. Whatever the credential says, it counts no longer after it was read.
@@ -234,8 +233,10 @@ def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
     if isinstance(value, dict):
         members = value
     row.value = value
-    row.issued_at = _moment(members.get("issued_at"))
-    row.expires_at = _earliest(row.expires_at, _moment(members.get("expires_at")))
+    row.issued_at = values.moment_in(members.get("issued_at"))
+    row.expires_at = _earliest(
+        row.expires_at, values.moment_in(members.get("expires_at"))
+    )
     row.valid_until = _earliest(row.expires_at, _ends_at(proof))
 
 
@@ -325,7 +326,7 @@ def _revoked_at(
     if after.revoked_at is not None:
         # Listed as revoked again. It has been so since the first time.
         return before.revoked_at
-    if _is_younger(issued_at, before.revoked_at):
+    if clocks.is_younger(issued_at, before.revoked_at):
         return None
     return before.revoked_at
 
@@ -338,31 +339,11 @@ def _is_remembered(before: StoredClaim, newest_at: datetime | None) -> bool:
     """
     if before.revoked_at is None:
         return False
-    return not _is_younger(newest_at, before.revoked_at)
-
-
-def _is_younger(issued_at: datetime | None, revoked_at: datetime) -> bool:
-    """Whether a credential was issued after a revocation. It may name whole seconds only."""
-    return issued_at is not None and issued_at >= revoked_at.replace(microsecond=0)
+    return not clocks.is_younger(newest_at, before.revoked_at)
 
 
 def _ends_at(proof: VerifiedCredential) -> datetime:
     return min(proof.expires_at, timezone.now() + CREDENTIAL_LIFETIME)
-
-
-def _moment(text: object) -> datetime | None:
-    """A time-stamp in a claim's value. An unreadable one counts as long past.
-
-    As an expiry it closes the gate; the date of issue is only shown.
-    """
-    if text is None:
-        return None
-    if not isinstance(text, str):
-        return NEVER
-    try:
-        return parse_moment(text, takes_days=True)
-    except NotAMoment:
-        return NEVER
 
 
 def _earliest(*moments: datetime | None) -> datetime | None:

@@ -28,3 +28,8 @@ def after_credential(moment: datetime, issued_at: datetime | None) -> datetime:
     if issued_at is None:
         return moment
     return max(moment, issued_at + A_SECOND)
+
+
+def is_younger(issued_at: datetime | None, revoked_at: datetime) -> bool:
+    """Whether a credential was issued after a revocation. It may name whole seconds only."""
+    return issued_at is not None and issued_at >= revoked_at.replace(microsecond=0)

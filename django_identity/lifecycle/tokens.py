@@ -86,9 +86,8 @@ class Reader:
                 if self._refreshed_grant is not None:
                     # Nothing ends if a sign-in has stored newer tokens: the next call reads them.
                     end_grant(self.identity, self._refreshed_grant, reason=refused.code)
-                    raise exceptions.ReauthorizationNeeded(
-                        f"fresh: {refused.code}"
-                    ) from refused
+                    detail = f"fresh: {refused.code}"
+                    raise exceptions.ReauthorizationNeeded(detail) from refused
                 self.rejected = self._token
                 self._token = None
 
@@ -104,9 +103,8 @@ class Reader:
             database.require_no_transaction(NOT_IN_A_TRANSACTION)
             refresh_token = self._stored_refresh_token(grant)
             if grant.retry_at is not None and grant.retry_at > timezone.now():
-                raise exceptions.RefreshPending(
-                    "not answered a moment ago", endpoint="token"
-                )
+                detail = "not answered a moment ago"
+                raise exceptions.RefreshPending(detail, endpoint="token")
             if not lease(grant):
                 self._wait(give_up_at)
                 continue
@@ -118,9 +116,8 @@ class Reader:
     def _wait(self, give_up_at: float) -> None:
         """Wait a moment for the worker that has the lease, or raise ``RefreshPending``."""
         if time.monotonic() > give_up_at:
-            raise exceptions.RefreshPending(
-                "another refresh is running", endpoint="token"
-            )
+            detail = "another refresh is running"
+            raise exceptions.RefreshPending(detail, endpoint="token")
         time.sleep(POLL)
 
     def _grant(self) -> TokenGrant:
@@ -180,9 +177,8 @@ class Reader:
         except (exceptions.InvalidGrant, exceptions.SubjectMismatch) as error:
             # Final, unless another caller has stored newer tokens; then the next look finds them.
             if end_grant(self.identity, grant, reason=error.code):
-                raise exceptions.ReauthorizationNeeded(
-                    f"refresh: {error.code}"
-                ) from error
+                detail = f"refresh: {error.code}"
+                raise exceptions.ReauthorizationNeeded(detail) from error
             return None
         except exceptions.ServiceError as error:
             seconds = UNANSWERED_PAUSE

@@ -7,7 +7,9 @@ from typing import Self
 
 from django_identity import conf, policy
 from django_identity.models import StoredClaim
+from django_identity.models.choices import NEVER
 from django_identity.requirements import RequiredClaim
+from django_identity.service.moments import NotAMoment, parse_moment
 from django_identity.strict_json import JSONObject
 
 
@@ -76,3 +78,18 @@ def _denies(claim_type: str, members: JSONObject) -> bool:
         if not member or str(member).strip().lower() == "false":
             return True
     return False
+
+
+def moment_in(text: object) -> datetime | None:
+    """A time-stamp in a claim's value. An unreadable one counts as long past.
+
+    As an expiry it closes the gate; the date of issue is only shown.
+    """
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        return NEVER
+    try:
+        return parse_moment(text, takes_days=True)
+    except NotAMoment:
+        return NEVER
