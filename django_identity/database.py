@@ -75,17 +75,31 @@ def reconnect() -> None:
         current.close_if_unusable_or_obsolete()
 
 
-def after_a_call(work: Callable[[], T]) -> T:
-    """Do ``work``, which uses the database after a call to the service, outside a transaction.
+def tried_again(work: Callable[[], T]) -> T:
+    """Do ``work``, outside a transaction. If the connection has broken, it is done once more.
 
-    A call may take ten seconds, and a pooler or a restarted server ends connections that are idle
-    meanwhile. If the connection has broken, ``work`` is done once more, on a new connection.
+    Connections that are idle, as in a call of ten seconds to the service, may be ended by a pooler
+    or a restart of the server. A deadlock ends a transaction, too: another one, perhaps of the
+    site's own code, has taken the same rows in another order.
     """
     try:
         return work()
     except BROKEN:
         reconnect()
     return work()
+
+
+def name_of(error: Exception) -> str:
+    """The class of a database's error and the database's own code, such as ``40P01``, for logs.
+
+    Never its message, which may have values of a row.
+    """
+    cause = error.__cause__
+    numbered = error.args[0] if error.args else None
+    code = getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorname", None)
+    if code is None and isinstance(numbered, int):
+        code = numbered
+    return f"{type(error).__name__} {code or ''}".rstrip()
 
 
 def conflict_columns(*names: str) -> list[str] | None:

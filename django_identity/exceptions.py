@@ -288,6 +288,6 @@ class EventNamesNobody(EventRefused):
 
 
 class StorageUnavailable(IdentityError):
-    """The database did not answer or reported a deadlock. The service must deliver again."""
+    """The database failed twice: it did not answer, or reported a deadlock. Try again later."""
 
     code = "storage_unavailable"

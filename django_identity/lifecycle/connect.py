@@ -185,7 +185,7 @@ def _give_up(redemption: ConnectRedemption, error: exceptions.IdentityError) -> 
     """Keep why the code failed. A code that was not sent may be entered again."""
     if not is_spent(error):
         row = ConnectRedemption.objects.filter(pk=redemption.pk)
-        database.after_a_call(row.delete)
+        database.tried_again(row.delete)
         return
     number = redemption.request_id or error.request_id
     error.request_id = exceptions.shaped_code(number)
@@ -196,4 +196,4 @@ def _keep(redemption: ConnectRedemption, **columns: str) -> None:
     """Write these columns, unless the row is gone with its account."""
     redemption.set_columns(columns)
     row = ConnectRedemption.objects.filter(pk=redemption.pk)
-    database.after_a_call(partial(row.update, **columns))
+    database.tried_again(partial(row.update, **columns))

@@ -138,7 +138,7 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
         return _try_now(receipt, votes.policies_of(aliases))
     except (DatabaseError, InterfaceError) as error:
         # The database's message, and Django's report of it, could contain the person's data.
-        raise StorageUnavailable(type(error).__name__) from None
+        raise StorageUnavailable(database.name_of(error)) from None
 
 
 @sensitive_variables()
@@ -168,7 +168,7 @@ def erase_subject(
             return _erase_unlinked(alias, environment, subject, with_audit=with_audit)
         return _try_now(receipt, policies, with_audit=with_audit)
     except (DatabaseError, InterfaceError) as error:
-        raise StorageUnavailable(type(error).__name__) from None
+        raise StorageUnavailable(database.name_of(error)) from None
 
 
 @sensitive_variables()

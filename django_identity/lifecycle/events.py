@@ -12,6 +12,7 @@ order and the number of deliveries.
 import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
 from django.db import DatabaseError, InterfaceError
@@ -45,21 +46,20 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
     """Check, store, apply and log one delivery. After this call the effect is committed.
 
     Must run outside any transaction. Raises ``EventRefused``, or ``StorageUnavailable`` if the
-    database failed, for example with a deadlock: then the service delivers again. A withdrawal that
-    names nobody raises ``EventNamesNobody`` for an hour, so that a service that delivers again
-    meets the mended setting.
+    database failed twice: then the service delivers again. A withdrawal that names nobody raises
+    ``EventNamesNobody`` for an hour. A service that delivers again then meets the mended setting.
     """
     # Before anything is read or stored, because anybody can send to the address. The specification
     # demands it, too ("Webhook signature").
     if not is_signed(body, signature=signature, secrets=application.webhook_secrets):
         raise exceptions.EventRefused(code="signature_invalid")
     event = Event.parse(body, subject_paths=application.event_subject_paths)
-    nameless = WebhookEvent.digest_of(application, event, subject="")
     try:
-        stored = WebhookEvent.objects.stored(application, event)
-        row, is_repeat = apply(stored, event, nameless=nameless)
+        row, is_repeat = database.tried_again(
+            partial(_store_and_apply, application, event)
+        )
     except (DatabaseError, InterfaceError) as error:
-        raise exceptions.StorageUnavailable(type(error).__name__) from error
+        raise exceptions.StorageUnavailable(database.name_of(error)) from error
 
     level = logging.INFO
     members = None
@@ -80,6 +80,12 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
         why=row.why_ignored,
         members=members,
     )
+
+
+def _store_and_apply(application: Application, event: Event) -> Applied:
+    nameless = WebhookEvent.digest_of(application, event, subject="")
+    stored = WebhookEvent.objects.stored(application, event)
+    return apply(stored, event, nameless=nameless)
 
 
 def apply(

@@ -93,7 +93,7 @@ def _link_with_retries(request: LinkRequest) -> Linked:
             was_refused = True
         except OVERTAKEN as error:
             if not tries_left:
-                raise exceptions.StorageUnavailable(type(error).__name__) from error
+                raise exceptions.StorageUnavailable(database.name_of(error)) from error
             was_refused = False
         database.reconnect()
 

@@ -180,10 +180,10 @@ def complete(
             raise callback.error
         linked = linking.link(learn(application, request, callback.code, user))
     except exceptions.IdentityError as error:
-        database.after_a_call(partial(row.update, outcome=error.code))
+        database.tried_again(partial(row.update, outcome=error.code))
         error.next_url = request.next
         raise
-    # Not ``after_a_call``: since the last call ``linking`` has used the connection.
+    # Not ``tried_again``: since the last call ``linking`` has used the connection.
     row.update(outcome=COMPLETED, completed_by=linked.user)
     return Completed(request.next, Purpose(request.purpose), linked)
 

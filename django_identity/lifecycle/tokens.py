@@ -263,7 +263,7 @@ def _replace(
     A revocation deletes the row, and a sign-in increments the generation. In both cases the late
     answer is discarded. An answer whose row is unchanged must not be lost, or the person has to
     sign in. So if the database fails, storing is retried for ``STORED_WITHIN`` seconds, where
-    ``database.after_a_call`` retries once. ``missing``: scopes whose gates close with the tokens.
+    ``database.tried_again`` retries once. ``missing``: scopes whose gates close with the tokens.
     """
     give_up_at = time.monotonic() + STORED_WITHIN
     while True:

@@ -18,9 +18,12 @@ from django_identity.models import (
     ConnectRedemption,
     Consent,
     LinkedIdentity,
+    WebhookEvent,
 )
+from tests.concurrency import at_once
 from tests.databases import cutter, on_servers
-from tests.factories import make_user
+from tests.deliveries import event_body, post
+from tests.factories import make_identity, make_user
 from tests.fake_service import INVALID_GRANT, FakeService, refusal
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in, page_of
@@ -66,6 +69,40 @@ def test_a_database_that_stays_away_is_said(service: FakeService) -> None:
         page = come_back(browser, state)
     assert page.status_code == 503
     page_of(page, "storage_unavailable")
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+@pytest.mark.parametrize("statement", range(4))
+def test_an_event_is_stored_and_applied_in_a_second_try(
+    error: type[Exception], statement: int
+) -> None:
+    """A deadlock or a connection that has ended: the service need not deliver again."""
+    identity = make_identity(make_user())
+    body = event_body("consent.revoked", subject=identity.subject)
+    seen = iter(range(100))
+    with failing([error], when=lambda: next(seen) == statement):
+        assert post(body).status_code == 200
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+    assert WebhookEvent.objects.get().outcome == "applied"
+
+
+def test_an_event_is_refused_while_the_database_is_away() -> None:
+    """Two tries, and the service delivers again."""
+    body = event_body("consent.revoked", subject="subject-1")
+    with failing([OperationalError] * 3, when=lambda: True):
+        assert post(body).status_code == 503
+    assert not WebhookEvent.objects.exists()
+    assert post(body).status_code == 200
+
+
+@on_servers
+def test_an_event_outlives_its_connection() -> None:
+    """A pooler ends it between two requests, and Django looks for that only at a request's end."""
+    identity = make_identity(make_user())
+    at_once([cutter()])
+    body = event_body("consent.revoked", subject=identity.subject)
+    assert post(body).status_code == 200
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
 
 
 @on_servers
