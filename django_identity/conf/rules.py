@@ -69,9 +69,10 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{host}{port}"
 
 
-NAMING_SCOPES = ("profile:read", "claims:read")
+CLAIMS_SCOPE = "claims:read"
 KYC_SCOPE = "kyc:read"
-SCOPES = ("profile:read", KYC_SCOPE, "claims:read")
+NAMING_SCOPES = ("profile:read", CLAIMS_SCOPE)
+SCOPES = ("profile:read", KYC_SCOPE, CLAIMS_SCOPE)
 SERVICE_NAME = "identity"
 ADDRESSES = (
     "BASE_URL",

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from django.utils import timezone
 
 from django_identity import conf, database, signals
+from django_identity.conf.rules import CLAIMS_SCOPE
 from django_identity.credentials import VerifiedCredential
 from django_identity.lifecycle import clocks, values
 from django_identity.lifecycle.withdrawal import NO_VALUE
@@ -29,7 +30,7 @@ from django_identity.strict_json import JSONObject
 # The specification's limit. Whatever the credential says, it counts no longer after it was read.
 CREDENTIAL_LIFETIME = timedelta(hours=24)
 #: The scope that covers claims.
-SCOPE = "claims:read"
+SCOPE = CLAIMS_SCOPE
 #: The list and the credential name different providers for one claim.
 PROVIDER_MISMATCH = "provider_mismatch"
 #: The columns of a stored claim that an answer changes.
@@ -255,9 +256,7 @@ def _disclosed(
 
 def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
     kept = conf.application(identity.application).keep_claims
-    if kept is None:
-        return True
-    return claim_type in kept
+    return kept is None or claim_type in kept
 
 
 def _mismatched(answer: ClaimsAnswer, disclosed: JSONObject) -> set[str]:

@@ -229,8 +229,9 @@ def _state_level(
     if stated.status == VERIFIED:
         verified_at = at
     dated = replace(stated, verified_at=verified_at)
+    before = identity.kyc_state
     identity.set_columns(kyc.level_columns(dated, said_at=at))
-    signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
+    kyc.announce_change(identity, before=before)
     return True
 
 

@@ -6,13 +6,14 @@ KYC claim (``effects``), of the grant (``tokens.end_grant``) or of the consent (
 
 from datetime import datetime, timedelta
 
-from django_identity import conf
+from django_identity import conf, signals
+from django_identity.conf.rules import KYC_SCOPE
 from django_identity.models import LinkedIdentity
 from django_identity.models.choices import Columns
 from django_identity.service.answers import KycStatus
 
 #: The scope of a sign-in, with which upkeep re-reads the level.
-SCOPE = "kyc:read"
+SCOPE = KYC_SCOPE
 #: All that cover a level: that of a sign-in, and that of a Connect code.
 SCOPES = (SCOPE, "kyc:status")
 #: How long a level counts that a Connect code brought. The specification names no period.
@@ -29,6 +30,12 @@ def holds_until(identity: LinkedIdentity) -> datetime | None:
     if SCOPE not in identity.scopes:
         return identity.kyc_said_at + HELD_BY_CODE
     return identity.kyc_said_at + conf.application(identity.application).kyc_holds
+
+
+def announce_change(identity: LinkedIdentity, *, before: tuple[str, str]) -> None:
+    """Tell the site, after the commit, if level or status are not those of ``before``."""
+    if identity.kyc_state != before:
+        signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
 
 
 def level_columns(stated: KycStatus, *, said_at: datetime | None) -> Columns:

@@ -28,6 +28,7 @@ from django_identity.lifecycle import (
     accounts,
     arrivals,
     events,
+    kyc,
     notices,
     questions,
     sessions,
@@ -328,8 +329,7 @@ def _announce(
         )
     if before.consent != Consent.GRANTED:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
-    if identity.kyc_state != before.kyc_state:
-        signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
+    kyc.announce_change(identity, before=before.kyc_state)
 
     facts: dict[str, Any] = {"address_changed": bool(former_address)}
     if before.was_never_granted or identity.linked_via != before.linked_via:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import database, exceptions, signals
+from django_identity import database, exceptions
 from django_identity.lifecycle import claims, due, key_sets, kyc
 from django_identity.lifecycle.claims import VerifiedAnswer
 from django_identity.lifecycle.tokens import Reader
@@ -141,6 +141,5 @@ def _store(
         return False
     identity.set_columns(columns)
     identity.version += 1
-    if identity.kyc_state != before:
-        signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
+    kyc.announce_change(identity, before=before)
     return True

@@ -13,8 +13,10 @@ to open: see ``of_application``.
 
 from collections.abc import Iterable
 
+from django_identity import signals
 from django_identity.conf import Application
-from django_identity.conf.rules import Scopes
+from django_identity.conf.rules import CLAIMS_SCOPE, Scopes
+from django_identity.lifecycle import kyc
 from django_identity.models import LinkedIdentity
 from django_identity.service.answers import TokenAnswer
 
@@ -63,3 +65,11 @@ def lost_by(answer: TokenAnswer, *, application: Application) -> set[str]:
     if answer.scopes is None:
         return set()
     return {*application.later_scopes} - {*answer.scopes}
+
+
+def announce_loss(identity: LinkedIdentity, lost: set[str]) -> None:
+    """Tell the site, after the commit, if gates with a claim or a level have closed with scopes."""
+    if CLAIMS_SCOPE in lost:
+        signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
+    if not lost.isdisjoint(kyc.SCOPES):
+        signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)

@@ -21,7 +21,7 @@ from django.utils import timezone
 from django_identity import conf, database, exceptions, signals
 from django_identity.lifecycle import scopes, sealing, sessions
 from django_identity.lifecycle.key_sets import subject_of
-from django_identity.lifecycle.kyc import NO_LEVEL
+from django_identity.lifecycle.kyc import NO_LEVEL, announce_change
 from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.models.choices import Columns
@@ -181,9 +181,7 @@ class Reader:
                 raise exceptions.ReauthorizationNeeded(detail) from error
             return None
         except exceptions.ServiceError as error:
-            seconds = UNANSWERED_PAUSE
-            if error.retry_after:
-                seconds = error.retry_after
+            seconds = error.retry_after or UNANSWERED_PAUSE
             retry_at = timezone.now() + timedelta(seconds=seconds)
             # If the database is away, too, the lease stays, and nobody refreshes until it expires.
             _unchanged(grant).update(lease_until=None, retry_at=retry_at)
@@ -299,19 +297,20 @@ def _replace_with_less(
         if kept == locked.scopes:
             return True
         LinkedIdentity.objects.filter(pk=locked.pk).change(scopes=kept)
+    scopes.announce_loss(identity, {*locked.scopes} & missing)
     identity.scopes = kept
     identity.version += 1
     return True
 
 
 def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bool:
-    """Mark the grant as dead, delete its tokens and send the signal. False if it has changed.
+    """Mark the grant as dead, delete its tokens and send the signals. False if it has changed.
 
     The level that the grant brought no longer counts, and nothing is due: only a sign-in helps.
     """
     with database.atomic():
         # The identity before its grant, as in ``_replace_with_less``.
-        LinkedIdentity.objects.locked(identity.subject_digest)
+        locked = LinkedIdentity.objects.locked(identity.subject_digest)
         dead = {
             "access_token": "",
             "refresh_token": "",
@@ -321,11 +320,12 @@ def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bo
             "retry_at": None,
             "needs_reauthorization": True,
         }
-        if not _written(grant, dead):
+        if locked is None or not _written(grant, dead):
             return False
         columns = {**NO_LEVEL, "refetch_due_at": None, "refetch_failures": 0}
         columns["last_error"] = exceptions.ReauthorizationNeeded.code
         LinkedIdentity.objects.filter(pk=identity.pk).change(**columns)
+    identity.set_columns(columns)
     identity.version += 1
 
     log(
@@ -335,14 +335,14 @@ def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bo
         identity=identity.pk,
         reason=reason,
     )
+    announce_change(identity, before=locked.kyc_state)
     signals.announce(signals.reauthorization_needed, LinkedIdentity, identity=identity)
     return True
 
 
 def _written(grant: TokenGrant, columns: Columns) -> bool:
     """Write these columns and the next generation. False if the tokens have changed meanwhile."""
-    written = _unchanged(grant).update(generation=grant.generation + 1, **columns)
-    return bool(written)
+    return _unchanged(grant).update(generation=grant.generation + 1, **columns) > 0
 
 
 def _unchanged(grant: TokenGrant) -> QuerySet[TokenGrant]:

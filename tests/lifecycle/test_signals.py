@@ -11,11 +11,15 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from django_identity import signals
+from django_identity.exceptions import ReauthorizationNeeded
 from django_identity.lifecycle import disconnecting, follow_up
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import Consent, LinkedIdentity
+from django_identity.lifecycle.tokens import access_token_for
+from django_identity.models import Consent, LinkedIdentity, TokenGrant
 from tests.deliveries import deliver
 from tests.factories import make_claim, make_identity, make_user
+from tests.fake_service import INVALID_GRANT, FakeService
+from tests.lifecycle.grants import expired
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -117,6 +121,45 @@ def test_a_bond_that_is_taken_away_is_told_once(heard: Heard) -> None:
     assert names(heard) == ["sessions_ended", "identity_unlinked"]
     for _name, told in heard:
         assert (told["user"], told["application"]) == (user, "default")
+
+
+def test_the_end_of_the_grant_is_told_with_the_level_that_it_brought(
+    service: FakeService, heard: Heard
+) -> None:
+    """A socket behind a gate with that level is asked again."""
+    identity = linked()
+    expired(identity)
+    service.answers["token"] = INVALID_GRANT
+    with suppress(ReauthorizationNeeded):
+        access_token_for(identity)
+    assert names(heard) == ["kyc_changed", "reauthorization_needed"]
+    for _name, told in heard:
+        assert told["identity"].kyc_state == ("", "")
+
+
+def test_scopes_that_a_refresh_takes_are_told_with_what_they_cover(
+    service: FakeService, settings: Any, heard: Heard
+) -> None:
+    """The values are kept, but the gates are closed."""
+    later = ["claims:read", "kyc:read"]
+    settings.DJANGO_IDENTITY = {
+        "default": service.settings(SCOPES=["profile:read"], LATER_SCOPES=later)
+    }
+    identity = linked(scopes=["profile:read", *later])
+    expired(identity)
+    service.token = {"scope": "profile:read kyc:read"}
+    access_token_for(identity)
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    service.token = {"scope": "profile:read"}
+    access_token_for(identity)
+    assert names(heard) == ["claims_changed", "kyc_changed"]
+    assert heard[-1][1]["identity"].scopes == ["profile:read"]
+
+
+def test_a_level_that_is_only_repeated_is_not_told(heard: Heard) -> None:
+    linked(kyc_level="level_2", kyc_status="verified")
+    deliver("kyc.verified", kyc_level="level_2", status="verified")
+    assert names(heard) == ["event_received"]
 
 
 def test_a_revocation_by_an_admin_is_told_once_it_stands(heard: Heard) -> None:
