@@ -25,10 +25,8 @@ def webhook(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     application = application_or_404(alias)
     headers = {"Cache-Control": NEVER_CACHED}
     try:
-        body = _bounded_body(request)
-        events.receive(
-            application, body, signature=request.headers.get("x-webhook-signature", "")
-        )
+        signature = request.headers.get("x-webhook-signature", "")
+        events.receive(application, _bounded_body(request), signature=signature)
     except (EventRefused, StorageUnavailable) as error:
         log_failure(LogEvent.EVENT_REFUSED, error, application=application.alias)
         if error.http_status == 503:
