@@ -18,7 +18,14 @@ from django_identity.models import Consent, LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.requirements import RequiredClaim
 from tests.deliveries import SECRET, deliver
-from tests.factories import LONG_AGO, make_claim, make_grant, make_identity, make_user
+from tests.factories import (
+    LONG_AGO,
+    change_each,
+    make_claim,
+    make_grant,
+    make_identity,
+    make_user,
+)
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in
 from tests.views.connect.pages import browser_of
@@ -73,12 +80,12 @@ def test_only_a_granted_identity_of_this_application_counts() -> None:
         {"environment": "live"},
     ):
         given = {name: getattr(identity, name) for name in other}
-        LinkedIdentity.objects.update(**other)
+        change_each(**other)
         user = User.objects.get()
         assert not has(user), other
         assert standing_of(user).level_shortfall("level_1")
         assert claims_of(user) == {}
-        LinkedIdentity.objects.update(**given)
+        change_each(**given)
     assert has(User.objects.get())
 
 
