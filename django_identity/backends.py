@@ -196,7 +196,7 @@ def _has_begun(session: SessionBase, user: Any) -> bool:
     Packages that hand out tokens send the signal too, and begin none: then the browser's session is
     another person's, or one that must not outlive its epoch.
     """
-    if not isinstance(user, auth.get_user_model()):
+    if not database.is_account(user):
         return False
     begun_with = session.get(auth.HASH_SESSION_KEY, "")
     return constant_time_compare(begun_with, user.get_session_auth_hash())

@@ -117,22 +117,25 @@ def sign_out_everywhere(user: AbstractBaseUser, *, application: str) -> None:
     """End every session of ``user``, who asks for it."""
     with database.atomic():
         LinkedIdentity.objects.lock_those_of(user.pk)
-        end_all(user, application=application)
+        end_all(user.pk, application=application)
 
 
-def end_all(user: AbstractBaseUser, *, application: str) -> None:
-    """End every session of ``user`` that began with the identity sign-in, and say so.
+def end_all(user_id: Any, *, application: str) -> None:
+    """End every session of the user that began with the identity sign-in, and say so.
 
     The epoch of every identity rises: a session may rest on any of them later. The caller has
     locked them. ``application``: the alias under which it happened.
     """
-    theirs = LinkedIdentity.objects.filter(user_id=user.pk)
+    theirs = LinkedIdentity.objects.filter(user_id=user_id)
     # By their keys: MySQL locks the entries of the index that it searches, too, and that may be
     # another one than in the statement that has locked the rows.
     keys = list(theirs.values_list("pk", flat=True))
     LinkedIdentity.objects.filter(pk__in=keys).change(
         session_epoch=F("session_epoch") + 1
     )
-    signals.announce(
-        signals.sessions_ended, LinkedIdentity, user=user, application=application
+    signals.announce_end(
+        signals.sessions_ended,
+        LinkedIdentity,
+        user_id=user_id,
+        application=application,
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import models
 from django.utils import timezone
 
 from django_identity.gates import claims_of
@@ -48,6 +49,27 @@ def adult() -> User:
     user = make_user()
     make_claim(make_identity(user))
     return user
+
+
+class Employee(User):
+    """A model of the site that has users as its parents, and a key of its own."""
+
+    number = models.IntegerField(primary_key=True)
+    account = models.OneToOneField(User, models.CASCADE, parent_link=True)
+
+    class Meta:
+        app_label = "keepers"
+        managed = False
+
+
+def test_the_key_of_an_employee_is_no_users() -> None:
+    """Number 1 is not the user 1. As the user that they are too, they have a standing."""
+    user = adult()
+    other = make_user("other")
+    employee = Employee(number=user.pk, account=other, username="other")
+    employee.id = other.pk
+    assert claims_of(employee) == {}
+    assert has(user)
 
 
 OTHER_CLAIMS: list[dict[str, Any]] = [
