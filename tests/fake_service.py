@@ -211,11 +211,11 @@ class FakeService:
             issuer.disclose(name, value) for name, value in self.disclosed.items()
         ]
         now = int(time.time())
-        payload = {
+        payload = issuer.without_absent({
             "iss": self.origin, "aud": self.client_id, "sub": self.subject, "environment": "test",
             "iat": now, "exp": now + 86400, "_sd": [issuer.digest(each) for each in disclosures],
             **self.payload,
-        }  # fmt: skip
+        })  # fmt: skip
         return issuer.join(self.signed(issuer.header(kid="k1"), payload), disclosures)
 
     def identity_token(self, subject: str, *, head: Any = None, **changes: Any) -> str:

@@ -11,7 +11,7 @@ an answer that fails any check only revocations are taken (``revoke_listed``).
 
 import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.utils import timezone
@@ -24,11 +24,8 @@ from django_identity.lifecycle.withdrawal import NO_VALUE
 from django_identity.models import LinkedIdentity, StoredClaim
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
 from django_identity.service.members import LONGEST_NAME, without_controls
-from django_identity.service.moments import bounded
 from django_identity.strict_json import JSONObject
 
-# The specification's limit. Whatever the credential says, it counts no longer after it was read.
-CREDENTIAL_LIFETIME = timedelta(hours=24)
 #: The scope that covers claims.
 SCOPE = CLAIMS_SCOPE
 #: The list and the credential name different providers for one claim.
@@ -47,10 +44,10 @@ class VerifiedAnswer(NamedTuple):
 
     @property
     def issued_at(self) -> datetime | None:
-        """When the credential was issued, if it says so."""
-        if self.proof is None or self.proof.issued_at is None:
+        """When the credential was issued, if it tells."""
+        if self.proof is None:
             return None
-        return bounded(self.proof.issued_at)
+        return clocks.time_of_issue(self.proof)
 
     def columns_for(self, identity: LinkedIdentity) -> dict[str, Any]:
         """The columns of the identity. The newest date of issue refuses an older credential.
@@ -72,7 +69,7 @@ class VerifiedAnswer(NamedTuple):
     def lasts_until(self) -> datetime:
         """Until when no other answer is needed, if this one is usable."""
         if self.proof is None:
-            return timezone.now() + CREDENTIAL_LIFETIME
+            return timezone.now() + clocks.CREDENTIAL_LIFETIME
         return _ends_at(self.proof)
 
 
@@ -342,7 +339,8 @@ def _is_remembered(before: StoredClaim, newest_at: datetime | None) -> bool:
 
 
 def _ends_at(proof: VerifiedCredential) -> datetime:
-    return min(proof.expires_at, timezone.now() + CREDENTIAL_LIFETIME)
+    # Whatever the credential says, it counts no longer after it was read.
+    return min(proof.expires_at, timezone.now() + clocks.CREDENTIAL_LIFETIME)
 
 
 def _earliest(*moments: datetime | None) -> datetime | None:

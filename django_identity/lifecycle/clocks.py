@@ -7,6 +7,13 @@ of one clock are compared as they are.
 
 from datetime import datetime, timedelta
 
+from django.utils import timezone
+
+from django_identity.credentials import VerifiedCredential
+from django_identity.service.moments import bounded
+
+#: The specification's ("Limits").
+CREDENTIAL_LIFETIME = timedelta(hours=24)
 CLOCK_SKEW = timedelta(minutes=5)
 #: Credentials name whole seconds.
 A_SECOND = timedelta(seconds=1)
@@ -33,3 +40,17 @@ def after_credential(moment: datetime, issued_at: datetime | None) -> datetime:
 def is_younger(issued_at: datetime | None, revoked_at: datetime) -> bool:
     """Whether a credential was issued after a revocation. It may name whole seconds only."""
     return issued_at is not None and issued_at >= revoked_at.replace(microsecond=0)
+
+
+def time_of_issue(proof: VerifiedCredential) -> datetime | None:
+    """When a credential was issued: as it says, else 24 hours before its end.
+
+    The specification shows no ``iat``. Without a time a claim that was revoked once would never
+    count again. None if the end is too far in the future for that lifetime.
+    """
+    if proof.issued_at is not None:
+        return bounded(proof.issued_at)
+    issued_at = proof.expires_at - CREDENTIAL_LIFETIME
+    if issued_at > timezone.now() + CLOCK_SKEW:
+        return None
+    return issued_at

@@ -26,6 +26,7 @@ from django_identity.models import (
     LinkedIdentity,
     RevokedBy,
     StoredClaim,
+    TokenGrant,
     WebhookEvent,
 )
 from django_identity.service.answers import KycStatus
@@ -126,10 +127,24 @@ def kyc_stated(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     Status, level and provider are replaced as a whole: a member that the event lacks is emptied.
     """
     stated = kyc_in(event.payload or {}, event.event_type)
+    if _went_with_grant(identity, stated):
+        return EventOutcome.SUPERSEDED
     counts = _state_level(identity, stated, event)
     if counts or _may_have_newer_level(identity, event):
         return make_due(identity, event)
     return EventOutcome.SUPERSEDED
+
+
+def _went_with_grant(identity: LinkedIdentity, stated: KycStatus) -> bool:
+    """Whether a verification would bring back the level of a lost grant.
+
+    It may be older than the loss, the person may have ended the consent, and the service could not
+    be asked again.
+    """
+    if stated.status != VERIFIED or identity.kyc_status == VERIFIED:
+        return False
+    grants = TokenGrant.objects.filter(identity_id=identity.pk)
+    return grants.filter(needs_reauthorization=True).exists()
 
 
 def make_due(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:

@@ -51,9 +51,7 @@ def fetch(identity: LinkedIdentity) -> Fetched:
     if level.columns and not _store(identity, level.columns, None):
         return Fetched(is_stored=False)
 
-    found = None
-    if identity.allows(claims.SCOPE):
-        found = _read_claims(reader)
+    found = _read_claims(reader)
     if found is None and level.failure is not None:
         raise level.failure
     if found is None and not level.columns:
@@ -98,20 +96,31 @@ def _read_level(reader: Reader) -> Level:
         if error.endpoint != "kyc" or isinstance(error, NOT_NOW):
             raise
         return Level({}, error)
+    # The call may have refreshed the tokens, and the new ones may lack the scope.
+    if not identity.allows(kyc.SCOPE):
+        return Level({})
     return Level(kyc.level_columns(answer, said_at=asked_at))
 
 
-def _read_claims(reader: Reader) -> VerifiedAnswer:
-    """The answer and its verified credential. An answer that fails a check may only revoke."""
+def _read_claims(reader: Reader) -> VerifiedAnswer | None:
+    """The answer and its verified credential, or None if the consent does not cover claims.
+
+    An answer that fails a check may only revoke.
+    """
     application = reader.application
     identity = reader.identity
     client = reader.client
+    if not identity.allows(claims.SCOPE):
+        return None
 
     # Before any token is spent: without keys no answer can be verified.
     key_sets.current(application)
     answer = reader.read(
         lambda token: client.claims(identity.subject, access_token=token)
     )
+    # As for the level: the person no longer allows what has just been read.
+    if not identity.allows(claims.SCOPE):
+        return None
     try:
         proof = key_sets.verify_answer(application, answer, subject=identity.subject)
         verified = VerifiedAnswer(answer, proof)

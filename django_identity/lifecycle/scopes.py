@@ -7,17 +7,18 @@ to open: see ``of_application``.
 - A sign-in asks for ``SCOPES``, and for some of ``LATER_SCOPES`` (``asked_for``). What the person
   allows then takes the place of what they allowed before (``allowed_by``).
 - A Connect code adds ``CONNECT_SCOPES``, and nothing of ``LATER_SCOPES`` (``with_code``).
-- A refresh may bring less than the person has allowed (``lost_by``).
+- A refresh may bring less than the person has allowed (``lost_by``, ``take_back``).
 - The end of the consent takes them all (``withdrawal.NOTHING_BROUGHT``).
 """
 
 from collections.abc import Iterable
+from typing import Any
 
-from django_identity import signals
 from django_identity.conf import Application
 from django_identity.conf.rules import CLAIMS_SCOPE, Scopes
-from django_identity.lifecycle import kyc
+from django_identity.lifecycle import kyc, withdrawal
 from django_identity.models import LinkedIdentity
+from django_identity.models.choices import Columns
 from django_identity.service.answers import TokenAnswer
 
 
@@ -67,9 +68,25 @@ def lost_by(answer: TokenAnswer, *, application: Application) -> set[str]:
     return {*application.later_scopes} - {*answer.scopes}
 
 
-def announce_loss(identity: LinkedIdentity, lost: set[str]) -> None:
-    """Tell the site, after the commit, if gates with a claim or a level have closed with scopes."""
+def take_back(identity: LinkedIdentity, missing: set[str]) -> Columns:
+    """Take ``missing`` scopes from the locked identity, with the level and claims of theirs.
+
+    Less consent means less is held, as after a sign-in with fewer scopes. Returns the columns that
+    change, which the caller saves: none if the identity has not had these scopes.
+    """
+    lost = missing.intersection(identity.scopes)
+    if not lost:
+        return {}
+    kept = [scope for scope in identity.scopes if scope not in lost]
+    columns: dict[str, Any] = {"scopes": kept}
+    if kyc.SCOPE in lost:
+        columns |= kyc.NO_LEVEL
     if CLAIMS_SCOPE in lost:
-        signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
-    if not lost.isdisjoint(kyc.SCOPES):
-        signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
+        columns |= withdrawal.NO_CREDENTIAL
+
+    before = identity.kyc_state
+    identity.set_columns(columns)
+    kyc.announce_change(identity, before=before)
+    if CLAIMS_SCOPE in lost:
+        withdrawal.take_claims_back(identity)
+    return columns

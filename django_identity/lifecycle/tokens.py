@@ -282,7 +282,7 @@ def _replace_with_less(
     identity: LinkedIdentity,
     missing: set[str],
 ) -> bool:
-    """Replace the tokens, and take the ``missing`` scopes from the identity, if it has them.
+    """Replace the tokens, and take the ``missing`` scopes and what they brought from the identity.
 
     They are taken from the locked row, and only while the tokens are those that were refreshed.
     Otherwise this would overwrite a sign-in that came meanwhile, or write to a revoked identity.
@@ -293,12 +293,11 @@ def _replace_with_less(
         is_ours = _written(grant, changed)
         if locked is None or not is_ours:
             return False
-        kept = [scope for scope in locked.scopes if scope not in missing]
-        if kept == locked.scopes:
+        columns = scopes.take_back(locked, missing)
+        if not columns:
             return True
-        LinkedIdentity.objects.filter(pk=locked.pk).change(scopes=kept)
-    scopes.announce_loss(identity, {*locked.scopes} & missing)
-    identity.scopes = kept
+        LinkedIdentity.objects.filter(pk=locked.pk).change(**columns)
+    identity.set_columns(columns)
     identity.version += 1
     return True
 

@@ -28,11 +28,12 @@ from django_identity.models import (
 )
 from django_identity.models.choices import Columns
 
+#: No credential is stored.
+NO_CREDENTIAL: Columns = {"credential_issued_at": None, "credential_expires_at": None}
 #: What a sign-in or a code brings, and the end of the consent empties.
 NOTHING_BROUGHT: Columns = {
     **kyc.NO_LEVEL,
-    "credential_issued_at": None,
-    "credential_expires_at": None,
+    **NO_CREDENTIAL,
     "scopes": [],
     "connect_issued_at": None,
     "connect_person": "",

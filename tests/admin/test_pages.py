@@ -260,6 +260,15 @@ def test_a_second_admin_is_left_by_no_link(
         assert operator.post(listed, chosen)["Location"] == listed
 
 
+def test_the_gates_of_a_page_are_not_said_to_be_all(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """A site may ask in templates or in code of its own, which the map does not see."""
+    assert "code of the site asks about are not listed" in page(
+        operator, IDENTITY, identity.pk
+    )
+
+
 @override_settings(USE_THOUSAND_SEPARATOR=True, LANGUAGE_CODE="de")
 def test_the_buttons_of_a_page_name_its_row(operator: Client) -> None:
     """Also where a thousand is written ``1.000``."""

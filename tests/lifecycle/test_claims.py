@@ -199,16 +199,55 @@ def test_a_claim_that_is_listed_twice_is_revoked_if_one_of_them_is(
     assert held() == {"age_over_18": False}
 
 
+A_DAY = 86_400
+
+
+def issued(service: FakeService, at: int, *, says_when: bool = True) -> None:
+    """From now on the credential was issued then. The specification shows its end alone."""
+    service.payload |= {"iat": at if says_when else issuer.ABSENT, "exp": at + A_DAY}
+
+
+@pytest.mark.parametrize("says_when", [True, False])
 def test_a_revoked_claim_counts_again_only_by_a_later_credential(
-    service: FakeService,
+    service: FakeService, says_when: bool
 ) -> None:
     """An answer on its way, or from a cache, may be older than the revocation."""
     now = int(time.time())
     make_claim(row(), revoked_at=datetime.fromtimestamp(now + 0.5, UTC))
     for issued_at, counts in ((now - 1, False), (now, True)):
-        service.payload["iat"] = issued_at
+        issued(service, issued_at, says_when=says_when)
         assert refetched(row()) is Refetched.STORED
         assert held() == {"age_over_18": counts}
+
+
+@pytest.mark.parametrize("revokes", [True, False], ids=["revoked", "listed no more"])
+def test_a_former_credential_without_a_time_proves_nothing_again(
+    service: FakeService, revokes: bool
+) -> None:
+    """A cache has it. The next one, which ends later, counts."""
+    now = int(time.time())
+    issued(service, now - 60, says_when=False)
+    assert refetched(row()) is Refetched.STORED
+    revoked = ("age_over_18",) if revokes else ()
+    with_claims(service, claims=listed(revoked=revoked), credential=None)
+    assert refetched(row()) is Refetched.STORED
+    for issued_at, counts in ((now - 60, False), (now + 1, True)):
+        issued(service, issued_at, says_when=False)
+        with_claims(service)
+        refetched(row())
+        assert any(held().values()) is counts
+
+
+@pytest.mark.parametrize("seconds", [310, 30 * A_DAY])
+def test_a_credential_that_ends_too_late_tells_no_time(
+    service: FakeService, seconds: int
+) -> None:
+    """It may have been issued before the revocation: it does not live for a day."""
+    make_claim(row(), revoked_at=timezone.now() - 2 * HOUR)
+    issued(service, int(time.time()) + seconds, says_when=False)
+    assert refetched(row()) is Refetched.STORED
+    assert held() == {"age_over_18": False}
+    assert row().credential_issued_at is None
 
 
 @pytest.mark.parametrize("changes", [{}, {"credential": None}], ids=["usable", "not"])
@@ -424,17 +463,17 @@ def test_an_answer_without_a_credential_revokes_what_it_says(
     assert row().refetch_failures == 1
 
 
-@pytest.mark.parametrize("older", [True, False], ids=["older", "none"])
+@pytest.mark.parametrize("sent", ["older", "older, without a time", "none"])
 def test_an_older_credential_or_none_is_not_taken(
-    service: FakeService, *, older: bool
+    service: FakeService, sent: str
 ) -> None:
     """A replay of an older credential, or an answer without one, leaves the stored proof."""
     refetched(row())
     issued_at = row().credential_issued_at
-    if older:
-        service.payload["iat"] = int(time.time()) - 7200
+    if sent != "none":
+        issued(service, int(time.time()) - 7200, says_when=sent == "older")
         service.disclosed = {"unique_human": True}
-    with_claims(service, **({} if older else {"credential": None}))
+    with_claims(service, **({"credential": None} if sent == "none" else {}))
     assert refetched(row()) is Refetched.FAILED
     assert row().credential_issued_at == issued_at
     assert held() == {"age_over_18": True}
@@ -511,12 +550,11 @@ def test_a_credential_without_a_time_leaves_that_of_the_newest(
     """Else an older one would be taken after it."""
     assert refetched(row()) is Refetched.STORED
     issued_at = row().credential_issued_at
-    said = {"iss": service.origin, "aud": service.client_id, "sub": service.subject}
-    body = issuer.payload(**said, iat=issuer.ABSENT, exp=int(time.time()) + 86_400)
-    signed = service.signed(issuer.header(kid="k1"), body)
-    with_claims(service, claims=[], credential=issuer.join(signed, issuer.DISCLOSURES))
+    issued(service, int(time.time()) + 30 * A_DAY, says_when=False)
+    service.disclosed = {"unique_human": True}
+    with_claims(service)
     assert refetched(row()) is Refetched.STORED
-    assert len(held()) == len(issuer.DISCLOSURES)
+    assert held() == {"unique_human": True}
     assert row().credential_issued_at == issued_at
 
 

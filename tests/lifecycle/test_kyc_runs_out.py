@@ -16,7 +16,7 @@ from django_identity.lifecycle.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing import standing_of
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.lifecycle.upkeep import Refetched
-from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models import LinkedIdentity, TokenGrant, WebhookEvent
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_grant, make_identity, make_identity_by_code, make_user
 from tests.fake_service import INVALID_GRANT, REJECTED, FakeService, refusal, serving
@@ -118,6 +118,23 @@ def test_a_dead_grant_vouches_for_nothing(dead: LinkedIdentity) -> None:
     with pytest.raises(ReauthorizationNeeded):
         access_token_for(dead)
     assert shortfall() == UNREAD
+
+
+@pytest.mark.parametrize("ago", [timedelta(), 2 * HOUR], ids=["newer", "older"])
+def test_an_event_does_not_bring_back_the_level_of_a_dead_grant(
+    dead: LinkedIdentity, ago: timedelta
+) -> None:
+    """It may be older, and nothing can be asked of the service. A rejection counts."""
+    LinkedIdentity.objects.update(signed_in_at=timezone.now() - DAY)
+    with pytest.raises(ReauthorizationNeeded):
+        access_token_for(dead)
+    deliver("kyc.verified", at=timezone.now() - ago, kyc_level="level_2")
+    assert shortfall() == UNREAD
+    assert WebhookEvent.objects.get().outcome == "superseded"
+    deliver("kyc.rejected")
+    assert shortfall() == Shortfall(Reason.REJECTED)
+    deliver("kyc.verified", kyc_level="level_2")
+    assert shortfall() == Shortfall(Reason.REJECTED)
 
 
 def test_a_grant_dies_together_with_its_level(

@@ -140,7 +140,7 @@ def test_the_end_of_the_grant_is_told_with_the_level_that_it_brought(
 def test_scopes_that_a_refresh_takes_are_told_with_what_they_cover(
     service: FakeService, settings: Any, heard: Heard
 ) -> None:
-    """The values are kept, but the gates are closed."""
+    """What they brought goes with them."""
     later = ["claims:read", "kyc:read"]
     settings.DJANGO_IDENTITY = {
         "default": service.settings(SCOPES=["profile:read"], LATER_SCOPES=later)

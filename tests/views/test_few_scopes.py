@@ -1,5 +1,6 @@
 """A site may ask for little, and a person may allow less: that much is read, and that much held."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,9 +12,13 @@ from django_identity import signals
 from django_identity.gates import claims_of
 from django_identity.lifecycle import upkeep
 from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
+from tests.factories import again
 from tests.fake_service import FakeService
 from tests.lifecycle.grants import announced
+from tests.lifecycle.refetches import refetched
 from tests.sign_in import begin, come_back, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -117,3 +122,39 @@ def test_claims_of_a_sign_in_meanwhile_go_too(service: FakeService) -> None:
     assert others == [1, 302]
     claim = StoredClaim.objects.get()
     assert (claim.value, claim.valid_until) == (None, None)
+
+
+# And when a refresh comes without it.
+
+
+@pytest.mark.parametrize("way", ["a refresh", "a re-fetch", "a re-fetch of all"])
+@pytest.mark.parametrize("left", ["", "kyc:read", "claims:read"])
+def test_what_a_scope_brought_goes_with_it(
+    client: Client, service: FakeService, settings: Any, left: str, way: str
+) -> None:
+    """Though the service still answers what the new tokens do not cover."""
+    later = ["kyc:read", "claims:read"]
+    settings.DJANGO_IDENTITY = {
+        "default": service.settings(SCOPES=["profile:read"], LATER_SCOPES=later)
+    }
+    user = sign_in_with(service, client, "profile:read kyc:read claims:read").user
+    assert standing_of(user).level_shortfall("level_2") is None
+    assert claims_of(user) == {"age_over_18": True}
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    if way == "a re-fetch of all":
+        said_at = timezone.now() - timedelta(hours=25)
+        LinkedIdentity.objects.update(kyc_said_at=said_at)
+    service.token = {"scope": f"profile:read {left}".strip()}
+    if way == "a refresh":
+        access_token_for(LinkedIdentity.objects.get())
+    else:
+        assert refetched(LinkedIdentity.objects.get()) is Refetched.STORED
+
+    identity = LinkedIdentity.objects.get()
+    has_level = left == "kyc:read"
+    assert (standing_of(again(user)).level_shortfall("level_2") is None) is has_level
+    assert bool(identity.kyc_level or identity.kyc_said_at) is has_level
+    has_claims = left == "claims:read"
+    assert bool(claims_of(again(user))) is has_claims
+    assert StoredClaim.objects.filter(value__isnull=False).exists() is has_claims
+    assert bool(identity.credential_expires_at) is has_claims

@@ -45,10 +45,12 @@ LISTED_FOR = timedelta(days=30)
 # The failures of a sign-in that the site's settings cause.
 OF_SETTINGS = (
     "client_rejected",
+    "configuration",
     "credential_rejected",
     "environment_mismatch",
     "sealed_value_unreadable",
     "subject_unknown",
+    "unexpected_redirect",
 )
 REGISTER_IT = (
     "Register the webhook's address in the developer portal. A POST without a signature must"
@@ -81,6 +83,7 @@ def check_records() -> Diagnosis:
     yield from _unreachable()
     yield from _sign_ins()
     yield from _failed_events()
+    yield from _events_without_effect()
     yield from _nameless_events()
     yield from _left_events()
     yield from _audits()
@@ -179,6 +182,17 @@ def _failed_events() -> Diagnosis:
     )
 
 
+def _events_without_effect() -> Diagnosis:
+    """Acknowledged or not, nothing has become of them. After each failure they are due later."""
+    stored = WebhookEvent.objects.filter(outcome="")
+    yield from counted(
+        "events",
+        stored.filter(received_at__lt=timezone.now() - runs.LATE),
+        "event(s) are stored and not applied: what they revoke is still open",
+        "They are tried again. The log lines identity.event.failed have the error: mend that.",
+    )
+
+
 def _nameless_events() -> Diagnosis:
     """Events that name nobody, by their type and the members that were there."""
     nameless = WebhookEvent.objects.filter(
@@ -210,12 +224,20 @@ def _left_events() -> Diagnosis:
 
 
 def _audits() -> Diagnosis:
-    audited = ErasureReceipt.objects.filter(audit__isnull=False).exclude(audit__hits={})
+    lately = timezone.now() - LISTED_FOR
+    audited = ErasureReceipt.objects.filter(audit__isnull=False, erased_at__gte=lately)
     yield from counted(
         "audits",
-        audited.filter(erased_at__gte=timezone.now() - LISTED_FOR),
+        audited.exclude(audit__hits={}),
         "erasure(s) left something of the person",
         "The receipt in the admin names model and field: extend the policy's erase_user.",
+        level=Level.WARNING,
+    )
+    yield from counted(
+        "audits",
+        audited.exclude(audit__unread={}),
+        "erasure(s) after which not everything could be read",
+        "The receipt in the admin names what was not read, and why: look there yourself.",
         level=Level.WARNING,
     )
 
