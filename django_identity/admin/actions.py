@@ -50,8 +50,10 @@ class IdentityActions(RecordAdmin):
     @admin.action(description=_("Re-fetch now"), permissions=["refetch"])
     def refetch(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
         """Fetch one while the operator waits; make several due now."""
-        chosen = list(queryset.order_by("-pk")[:MOST_REFETCHED])
-        self.note(request, chosen, CHANGE, gettext("Re-fetched."))
+        newest = queryset.order_by("-pk")
+        chosen = self.first_of(request, newest, most=MOST_REFETCHED)
+        # Not that it was re-fetched: it may fail, or have no consent.
+        self.note(request, chosen, CHANGE, gettext("Re-fetch now"))
         if len(chosen) != 1:
             number = due.make_all_due(chosen)
             messages.success(
@@ -110,14 +112,15 @@ class IdentityActions(RecordAdmin):
             return question
         identity = queryset.get()
         receipt = interventions.erase(identity)
-        self.note(request, [identity], DELETION, gettext("Erased."))
         if receipt.erased_at is not None:
+            self.note(request, [identity], DELETION, gettext("Erased."))
             text = gettext("The person was erased. A receipt was written.")
             messages.success(request, text)
         else:
             text = gettext(
                 "The identity is revoked; the site's own part of the erasure is still pending."
             )
+            self.note(request, [identity], CHANGE, text)
             messages.warning(request, text)
         return None
 

@@ -39,12 +39,13 @@ class WebhookEventAdmin(RecordAdmin):
     @admin.action(description=_("Replay the site's handlers"), permissions=["replay"])
     def replay(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> None:
         """All handlers of the chosen events run again; the event itself is not applied again."""
-        chosen = list(queryset.order_by("-pk")[:MOST_REPLAYED])
+        newest = queryset.order_by("-pk")
+        chosen = self.first_of(request, newest, most=MOST_REPLAYED)
         keys = [event.pk for event in chosen]
         replayed = follow_up.replay(
             WebhookEvent.objects.filter(pk__in=keys), again=True
         )
-        self.note(request, chosen, CHANGE, gettext("Replayed the handlers."))
+        self.note(request, chosen, CHANGE, gettext("Replay the site's handlers"))
         text = ngettext(
             "The handlers of %d event run again.",
             "The handlers of %d events run again.",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, cast
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_permission_codename, get_user_model
 from django.core.paginator import Paginator
@@ -12,6 +12,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf, database
@@ -136,6 +137,16 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     ) -> None:
         """Write one line for each row to Django's log: who did what, without personal data."""
         LogEntry.objects.log_actions(cast("int", request.user.pk), rows, flag, message)
+
+    def first_of(
+        self, request: HttpRequest, chosen: QuerySet[Any], *, most: int
+    ) -> list[Any]:
+        """The first ``most`` of the chosen rows. The operator is told if others are left."""
+        rows = list(chosen[: most + 1])
+        if len(rows) > most:
+            text = gettext("Only the first %d were taken. Choose the others again.")
+            messages.warning(request, text % most)
+        return rows[:most]
 
     def may(self, request: HttpRequest, verb: str) -> bool:
         codename = get_permission_codename(verb, self.opts)

@@ -59,7 +59,8 @@ class ErasureReceiptAdmin(RecordAdmin):
 
     @admin.action(description=_("Try now"), permissions=["erase"])
     def try_now(self, request: HttpRequest, queryset: QuerySet[ErasureReceipt]) -> None:
-        chosen = list(queryset.filter(erased_at=None).order_by("pk")[:TRIED_AT_ONCE])
+        pending = queryset.filter(erased_at=None).order_by("pk")
+        chosen = self.first_of(request, pending, most=TRIED_AT_ONCE)
         done = interventions.try_erasures(chosen)
         self.note(request, chosen, CHANGE, gettext("Tried again."))
         text = ngettext("%d erasure is done.", "%d erasures are done.", done)

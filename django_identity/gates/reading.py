@@ -10,10 +10,12 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
+from django.views.generic.edit import ProcessFormView
+
 from django_identity.gates import mixins
 from django_identity.gates.closed import ANSWERS
 from django_identity.gates.decorators import ATTRIBUTE, AnyView
-from django_identity.gates.demands import Demand, Foreign, Not, every, some
+from django_identity.gates.demands import OPEN, Demand, Foreign, Not, every, some
 from django_identity.gates.gate import Gate
 
 FRAMEWORKS = ("django", "rest_framework")
@@ -54,6 +56,12 @@ class Reading:
             guard.passed_by for guard in self.guards if guard.method in ("", method)
         )
 
+    @property
+    def open_methods(self) -> list[str]:
+        """The methods that everybody may use. An empty text: all those of a function."""
+        methods = self.methods or ("",)
+        return [method for method in methods if self.demand(method) == OPEN]
+
 
 class _AsView(NamedTuple):
     """What ``as_view`` has left on its function: the class, and the arguments.
@@ -81,9 +89,10 @@ def read(view: AnyView) -> Reading:
     guards += _mixins(as_view)
     guards += _permissions(as_view)
     handlers = dict(_handlers(as_view))
+    before = _before_handlers(as_view.view_class)
     for method, handler in handlers.items():
         for gate in _gates_on(_layers_of(handler)):
-            guards.append(_guard(gate, method=method))
+            guards.append(_guard(gate, method=method, unless=before))
     return Reading(tuple(guards), tuple(handlers))
 
 
@@ -131,6 +140,9 @@ def _handlers(as_view: _AsView) -> Iterator[tuple[str, Any]]:
         if as_view.actions:
             name = as_view.actions.get(method, "")
         handler = getattr(as_view.view_class, name, None)
+        if handler is ProcessFormView.put:
+            # All that it does is to call this one.
+            handler = as_view.view_class.post
         if handler is None:
             continue
         # The frameworks' own answer to OPTIONS says which methods there are.
@@ -143,19 +155,34 @@ def _mixins(as_view: _AsView) -> Iterator[Guard]:
     """A ``dispatch`` of the site's own may answer before it calls a mixin further down."""
     if not issubclass(as_view.view_class, mixins.GateMixin):
         return
-    last_own = ""
+    above: list[type[Any]] = []
     above_a_mixin = ""
     for base in as_view.view_class.__mro__:
-        dispatch = vars(base).get("dispatch")
-        if dispatch is None:
-            continue
-        if base.__module__ == mixins.__name__:
-            above_a_mixin = last_own
-        elif not any(_gates_on([dispatch])) and not _is_of_framework(dispatch):
-            last_own = f"{_name_of(base)}.dispatch()"
+        if base.__module__ == mixins.__name__ and "dispatch" in vars(base):
+            above_a_mixin = _own_dispatch(above)
+        above.append(base)
 
     for gate in as_view.view_class(**as_view.initkwargs).gates():
         yield _guard(gate, unless=above_a_mixin)
+
+
+def _own_dispatch(classes: Iterable[type[Any]]) -> str:
+    """The dotted name of the last ``dispatch`` of the site's own in ``classes``, if there is one.
+
+    A decorated one has the module of the function inside, which may be a framework's or ours.
+    """
+    name = ""
+    for base in classes:
+        dispatch = vars(base).get("dispatch")
+        is_ours = getattr(dispatch, "__module__", "") == mixins.__name__
+        if dispatch is not None and not is_ours and not _is_of_framework(dispatch):
+            name = f"{_name_of(base)}.dispatch()"
+    return name
+
+
+def _before_handlers(view_class: type[Any]) -> str:
+    """The site's own code that may answer before it calls a handler, or an empty text."""
+    return _own_dispatch(view_class.__mro__) or _own(view_class, "initial")
 
 
 # Permissions of Django REST framework
@@ -168,9 +195,9 @@ def _permissions(as_view: _AsView) -> Iterator[Guard]:
             yield Guard(Foreign(own_method), "forbid")
             return
 
-    before = _own(as_view.view_class, "dispatch")
+    before = _before_handlers(as_view.view_class)
     if not before:
-        before = _own(as_view.view_class, "initial")
+        before = _own(as_view.view_class, "permission_denied")
     for permission in as_view.argument("permission_classes"):
         gates: list[Gate] = []
         # As the framework does for each request: what is no class shows itself only so.
@@ -273,6 +300,8 @@ def _own(view_class: type[Any], name: str) -> str:
     owner = _owner_of(view_class, name)
     if owner is object or _is_of_framework(vars(owner)[name]):
         return ""
+    if not callable(vars(owner)[name]):
+        return ""  # The ``initial`` of a form's view is a dict.
     return f"{_name_of(owner)}.{name}()"
 
 

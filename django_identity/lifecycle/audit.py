@@ -9,17 +9,21 @@ from __future__ import annotations
 import base64
 import html
 import json
+import re
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from unicodedata import normalize
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote_plus
 from uuid import UUID
 
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.base_session import AbstractBaseSession
+from django.core import signing
 from django.core.cache import caches
 from django.core.cache.backends.db import DatabaseCache
 from django.db import DatabaseError, InterfaceError, connections, models, router
@@ -37,6 +41,8 @@ MOST_CHARACTERS = 250_000
 ROWS_AT_ONCE = 200
 SHORT = 4
 NAMES = ("first_name", "last_name")
+# Of user models that have a name in one column.
+WHOLE_NAMES = ("name", "full_name", "display_name")
 # Nobody's name, address or subject is in these.
 WITHOUT_TEXT = (
     models.BooleanField,
@@ -50,6 +56,8 @@ WITHOUT_TEXT = (
 # An emptied event keeps its digest until it is purged, so that a repeat is known.
 KEPT_BY_US = {(WebhookEvent, "subject_digest")}
 ADDRESSES = (models.EmailField, models.URLField, models.FileField)
+# A character as JSON escapes it. In a JSON text inside JSON there are more backslashes.
+JSON_ESCAPE = re.compile(r"\\+u([0-9a-fA-F]{4})")
 
 Column: TypeAlias = "models.Field[Any, Any]"
 Table: TypeAlias = "QuerySet[Any]"
@@ -109,15 +117,18 @@ def _has_any(forms: Iterable[str], text: str) -> bool:
 
 def known_of_account(user: AbstractBaseUser) -> Known:
     """The account's name with its parts, its addresses, and the names of its files."""
-    full_name = " ".join(_text_in(user, name) for name in NAMES).strip()
-    texts = {full_name, str(user.get_username())}
+    columns = database.field_names(user)
+    names = [" ".join(_text_in(user, name) for name in NAMES).strip()]
+    names += [_text_in(user, name) for name in columns.intersection(WHOLE_NAMES)]
+    texts = {*names, str(user.get_username())}
     email = user.get_email_field_name()
     for column in user._meta.concrete_fields:
         if column.name == email or isinstance(column, ADDRESSES):
             texts.add(_text_in(user, column.name))
 
     # A name without a letter, such as "-", is in every second text.
-    words = {word for word in full_name.split() if slugify(word, allow_unicode=True)}
+    parts = " ".join(names).split()
+    words = {word for word in parts if slugify(word, allow_unicode=True)}
     return Known(frozenset(texts - {""}), frozenset(words))
 
 
@@ -148,7 +159,7 @@ def tables() -> tuple[list[Table], dict[str, str]]:
             continue
         for model in wanted:
             is_here = model._meta.db_table in names
-            if is_here and router.allow_migrate_model(alias, model):
+            if is_here and _is_kept_in(alias, model):
                 # Not by a manager of the site, which may hide some rows.
                 found.append(QuerySet(model, using=alias))
 
@@ -157,6 +168,16 @@ def tables() -> tuple[list[Table], dict[str, str]]:
         if model not in with_table:
             unread[model._meta.label] = "no table"
     return found, unread
+
+
+def _is_kept_in(alias: str, model: type[models.Model]) -> bool:
+    """Whether the site has rows of the model there, and no copy such as a read replica.
+
+    A router may let nobody migrate a database of somebody else's, and write to it all the same.
+    """
+    if router.allow_migrate_model(alias, model):
+        return True
+    return bool(router.db_for_write(model) == alias)
 
 
 def search(known: Known) -> Findings:
@@ -208,9 +229,21 @@ def _folded(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """The text, folded; one with HTML's escapes is there twice, with them and without."""
-    if "&" in text:
-        text = f"{text}\n{html.unescape(text)}"
+    """The text, folded; one with escapes is there twice, with them and without.
+
+    An escape hides whether its letter is a capital, and it may be escaped once more.
+    """
+    plain = text
+    if "\\u" in plain:
+        plain = JSON_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), plain)
+        # A rare character is two such escapes.
+        plain = plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if "&" in plain:
+        plain = html.unescape(plain)
+    if "%" in plain:
+        plain = unquote_plus(plain)
+    if plain != text:
+        text = f"{text}\n{plain}"
     return _folded(text)
 
 
@@ -218,7 +251,7 @@ def _is_shared(word: str) -> bool:
     """Whether half of the other accounts have it in their names."""
     users = database.all_users()
     named = Q()
-    for name in database.field_names(users.model).intersection(NAMES):
+    for name in database.field_names(users.model).intersection((*NAMES, *WHOLE_NAMES)):
         named |= Q(**{f"{name}__icontains": word})
     if not named:
         return False
@@ -236,14 +269,23 @@ def _texts_of(table: Table, column: Column) -> Iterator[str | None]:
     value = Case(When(LessThanOrEqual(length, MOST_CHARACTERS), then=F(name)))
     rows = table.order_by("pk").values_list("pk", length, value)
 
+    for _key, size, content in _by_key(rows):
+        if content not in (None, ""):
+            yield _as_text(table.model, content)
+        elif size is not None and size > MOST_CHARACTERS:
+            yield None
+
+
+def _by_key(rows: Table) -> Iterator[Any]:
+    """``rows``, which begin with their keys, some at once."""
     piece = list(rows[:ROWS_AT_ONCE])
     while piece:
-        for _key, size, content in piece:
-            if content not in (None, ""):
-                yield _as_text(table.model, content)
-            elif size is not None and size > MOST_CHARACTERS:
-                yield None
         last_key = piece[-1][0]
+        if not rows.model._meta.managed:
+            # Nothing keeps the key of a view from repeating behind this piece.
+            piece = [row for row in piece if row[0] != last_key]
+            piece += rows.filter(pk=last_key)
+        yield from piece
         piece = list(rows.filter(pk__gt=last_key)[:ROWS_AT_ONCE])
 
 
@@ -265,12 +307,25 @@ def _cached_texts(name: str) -> Iterator[str]:
 
 def _as_text(model: type[models.Model], value: Any) -> str:
     if issubclass(model, AbstractBaseSession):
-        value = model(session_data=value).get_decoded() or value
+        decoded = model(session_data=value).get_decoded()
+        value = decoded or _with_content(value)
     if isinstance(value, (bytes, memoryview)):
         return bytes(value).decode(errors="ignore")
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _with_content(session: str) -> str:
+    """A session that no key of the site opens now, and its content: it is signed, not encrypted."""
+    content = b""
+    signed = session.partition(":")[0]
+    # As ``django.core.signing`` writes it: compressed behind a full stop.
+    with suppress(ValueError, zlib.error):
+        content = signing.b64_decode(signed.removeprefix(".").encode())
+        if signed.startswith("."):
+            content = zlib.decompress(content)
+    return f"{session} {content.decode(errors='ignore')}"
 
 
 def _fields_of(model: type[models.Model]) -> list[Column]:

@@ -29,6 +29,11 @@ def run_of(application: Application) -> UpkeepRun:
     return row
 
 
+def has_begun_lately(run: UpkeepRun) -> bool:
+    """Whether upkeep runs. A begin in the future is of a clock that has been set back since."""
+    return abs(timezone.now() - run.begun_at) <= LATE
+
+
 def begin(application: Application, **columns: Any) -> None:
     """A run begins now. ``columns``: what else is known of it."""
     _set(application, begun_at=timezone.now(), **columns)

@@ -4,11 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
+from django_identity.admin import actions, events, receipts
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import (
     Consent,
@@ -161,6 +162,54 @@ def test_what_was_done_is_written_down_without_anybodys_data(
     assert len(lines) == 4
     for personal in (identity.subject, "ada", "example.org", "event-0"):
         assert not any(personal in line for line in lines)
+
+
+def test_what_did_not_happen_is_not_written_down(
+    operator: Client, identity: LinkedIdentity, service: FakeService
+) -> None:
+    """A re-fetch that failed, and an erasure that the site's own code holds up."""
+    service.answers["claims"] = html("503 Service Unavailable")
+    press(operator, "refetch", identity)
+    given = {"default": service.settings(POLICY=f"{__name__}.Protecting")}
+    with override_settings(DJANGO_IDENTITY=given):
+        press(operator, "erase", identity, confirmed="yes")
+    lines = list(LogEntry.objects.order_by("pk"))
+    assert [line.action_flag for line in lines] == [CHANGE, CHANGE]
+    assert lines[0].change_message == "Re-fetch now"
+    assert "still pending" in lines[1].change_message
+
+
+@pytest.mark.parametrize(
+    ("action", "into", "most", "module"),
+    [
+        ("refetch", IDENTITIES, "MOST_REFETCHED", actions),
+        ("replay", EVENTS, "MOST_REPLAYED", events),
+        ("try_now", RECEIPTS, "TRIED_AT_ONCE", receipts),
+    ],
+)
+def test_what_an_action_leaves_is_said(
+    operator: Client,
+    identity: LinkedIdentity,
+    monkeypatch: pytest.MonkeyPatch,
+    action: str,
+    into: str,
+    most: str,
+    module: Any,
+) -> None:
+    """All of a list can be chosen, and an action does so many at once."""
+    monkeypatch.setattr(module, most, 2)
+    others = [make_identity(make_user(n), subject=n) for n in "bc"]
+    for each in (identity, *others):
+        make_event(each, "claim.issued")
+        ErasureReceipt.objects.create(
+            application="default", requested_at=timezone.now()
+        )
+    left = "Only the first 2 were taken. Choose the others again."
+    chosen = {"action": action, "select_across": "1", "_selected_action": identity.pk}
+    operator.post(reverse(into), chosen)
+    assert left in page(operator, into)
+    press(operator, action, *others, into=into)
+    assert left not in page(operator, into)
 
 
 @pytest.mark.parametrize("action", ACTIONS)

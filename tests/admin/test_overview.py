@@ -17,8 +17,21 @@ from django_identity import conf
 from django_identity.lifecycle import runs
 from django_identity.lifecycle.operators import overview
 from django_identity.lifecycle.operators.overview import Overview, kept, overview_of
-from django_identity.models import Consent, ErasureReceipt, EventOutcome, LinkedIdentity
-from tests.factories import make_claim, make_event, make_grant, make_identity, make_user
+from django_identity.models import (
+    Consent,
+    ErasureReceipt,
+    EventOutcome,
+    LinkedIdentity,
+    UpkeepRun,
+)
+from tests.factories import (
+    LONG_AGO,
+    make_claim,
+    make_event,
+    make_grant,
+    make_identity,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -136,6 +149,39 @@ def test_the_newest_run_of_upkeep_is_shown(admin_client: Client) -> None:
     ):
         assert words in page
     assert '<a href="#identity-upkeep">Re-fetches are late.</a>' in page
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        {"next_attempt_at": LONG_AGO},
+        {"outcome": "", "received_at": LONG_AGO, "error": "OperationalError"},
+    ],
+    ids=["for its handlers", "to be applied"],
+)
+def test_an_event_that_waits_needs_an_operator(
+    admin_client: Client, waits: dict[str, Any]
+) -> None:
+    """One that fails to be applied may be a revocation, and is due again only later."""
+    due_later = {"next_attempt_at": timezone.now() + timedelta(hours=5)}
+    make_event(make_identity(make_user()), "consent.revoked", **{**due_later, **waits})
+    assert not seen().is_healthy
+    address = reverse("admin:django_identity_overview_changelist")
+    assert "Events are late." in admin_client.get(address).content.decode()
+
+
+@pytest.mark.parametrize("days", [-1, 1], ids=["ago", "ahead, by a clock set back"])
+def test_upkeep_that_does_not_run_needs_an_operator(
+    admin_client: Client, days: int
+) -> None:
+    """As soon as somebody has a re-fetch before them, and not only when it is late."""
+    begun_at = timezone.now() + timedelta(days=days)
+    UpkeepRun.objects.create(application="default", begun_at=begun_at)
+    assert seen().is_healthy
+    make_identities(1, refetch_due_at=timezone.now() + timedelta(hours=9))
+    assert not seen().is_healthy
+    address = reverse("admin:django_identity_overview_changelist")
+    assert "Upkeep does not run." in admin_client.get(address).content.decode()
 
 
 def test_days_are_counted_by_their_rows() -> None:

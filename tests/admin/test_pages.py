@@ -39,7 +39,13 @@ from tests.admin.operators import (
     press,
     staff,
 )
-from tests.factories import make_claim, make_event, make_identity, make_user
+from tests.factories import (
+    change_each,
+    make_claim,
+    make_event,
+    make_identity,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -148,9 +154,7 @@ def test_what_the_service_wrote_is_escaped(
     """Subjects, values and payloads are text, whatever they look like."""
     evil = "<script>alert(1)</script>"
     make_claim(identity, "kyc_verified", {"provider": evil}, provider=evil)
-    LinkedIdentity.objects.update(
-        subject=evil, kyc_level=evil, last_error=evil, scopes=[evil]
-    )
+    change_each(subject=evil, kyc_level=evil, last_error=evil, scopes=[evil])
     WebhookEvent.objects.update(
         payload={"a": evil}, subject=evil, event_type=evil, error=evil
     )
@@ -254,6 +258,15 @@ def test_a_second_admin_is_left_by_no_link(
     for action in ("revoke", "erase"):
         chosen = {"action": action, "_selected_action": identity.pk, "confirmed": "yes"}
         assert operator.post(listed, chosen)["Location"] == listed
+
+
+def test_the_gates_of_a_page_are_not_said_to_be_all(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """A site may ask in templates or in code of its own, which the map does not see."""
+    assert "code of the site asks about are not listed" in page(
+        operator, IDENTITY, identity.pk
+    )
 
 
 @override_settings(USE_THOUSAND_SEPARATOR=True, LANGUAGE_CODE="de")

@@ -51,7 +51,9 @@ from tests.service.servers import ForwardProxy
 NOW = timezone.now()
 LATE = NOW - timedelta(hours=1)
 DAY = timedelta(days=1)
-LEFT = {"hits": {"shop.Order.address": 1}}
+NOTHING_LEFT = {"hits": {}, "unsure": {}, "unread": {}}
+LEFT = {**NOTHING_LEFT, "hits": {"shop.Order.address": 1}}
+UNREAD = {**NOTHING_LEFT, "unread": {"shop.Scan.text": "1 too long"}}
 
 
 @dataclass(frozen=True)
@@ -279,6 +281,11 @@ def dead_cache(site: Site) -> None:
     site.settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": address}}
 
 
+def forgetful_cache(site: Site) -> None:
+    backend = "django.core.cache.backends.dummy.DummyCache"
+    site.settings.CACHES = {"default": {"BACKEND": backend}}
+
+
 # What is stored
 
 
@@ -324,6 +331,9 @@ served = {"begun_at": NOW, "served_at": NOW, "handed_out": 20}
 upkeep_never_ran = upkeep(begun_at=NEVER)
 upkeep_needed_and_never_ran = all_of(
     upkeep_never_ran, identity(refetch_due_at=LATE + DAY)
+)
+upkeep_before_the_clock_was_set_back = all_of(
+    upkeep(begun_at=NOW + 9 * DAY), identity(refetch_due_at=NOW + DAY)
 )
 upkeep_stopped = all_of(upkeep(begun_at=LATE), overdue_rows)
 upkeep_stopped_for_handlers = all_of(upkeep(begun_at=LATE), overdue_handlers)
@@ -454,6 +464,19 @@ def failed_events(site: Site) -> None:
         make_event(linked, "kyc.verified", outcome=EventOutcome.FAILED, **fields)
 
 
+def stored_events(site: Site) -> None:
+    """A revocation that fails to be applied: it is tried again tomorrow."""
+    make_event(
+        make_identity(make_user()),
+        "consent.revoked",
+        outcome="",
+        received_at=LATE,
+        attempts=7,
+        error="OperationalError",
+        next_attempt_at=NOW + DAY,
+    )
+
+
 def nameless_events(site: Site) -> None:
     """Two of one kind; one is too old for anybody to do something about it."""
     linked = make_identity(make_user())
@@ -487,13 +510,26 @@ def erasures_left_undone(site: Site) -> None:
 
 def erasures_that_left_something(site: Site) -> None:
     """One lately; two left nothing that is known, and one is over a month old."""
-    for audit, days in ((LEFT, 1), ({"hits": {}}, 1), (None, 1), (LEFT, 40)):
-        at = NOW - timedelta(days=days)
-        receipt = ErasureReceipt(
-            application="default", requested_at=at, erased_at=at, audit=audit
-        )
-        receipt.save()
+    for audit, days in ((LEFT, 1), (NOTHING_LEFT, 1), (None, 1), (LEFT, 40)):
+        make_audited(audit, days=days)
+
+
+def audits_that_could_not_read(site: Site) -> None:
+    """One lately, and one over a month ago."""
+    for audit, days in ((UNREAD, 1), (NOTHING_LEFT, 1), (UNREAD, 40)):
+        make_audited(audit, days=days)
+
+
+def make_audited(audit: Any, *, days: int) -> None:
+    at = NOW - timedelta(days=days)
+    ErasureReceipt.objects.create(
+        application="default", requested_at=at, erased_at=at, audit=audit
+    )
 
 
 def failing_sign_ins(site: Site) -> None:
     begin_sign_in("", outcome="credential_rejected")
+
+
+def redirected_sign_ins(site: Site) -> None:
+    begin_sign_in("", outcome="unexpected_redirect")

@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_identity import conf
+from django_identity import charset, conf
 from django_identity.lifecycle.operators.doctor import (
     Level,
     diagnose,
@@ -72,10 +72,12 @@ SETUPS = [
     ("eager_tasks", "broker", WARNING, "tasks run inside requests", "Start a worker"),
     ("broker_in_memory", "broker", WARNING, "reaches no other process", "CELERY_BROKER_URL"),
     ("dead_cache", "cache", PROBLEM, "does not answer", "CACHES"),
+    ("forgetful_cache", "cache", WARNING, "it keeps nothing", "CACHES"),
     ("no_events", "webhook", PROBLEM, "no event came in 7 days", "Register"),
     ("web_without_celery", "broker", WARNING, "though workers run upkeep", "__init__.py"),
     ("upkeep_never_ran", "upkeep", WARNING, "has not run yet", "identity_upkeep"),
     ("upkeep_needed_and_never_ran", "upkeep", PROBLEM, "has not run yet", "autodiscover_tasks"),
+    ("upkeep_before_the_clock_was_set_back", "upkeep", PROBLEM, "a clock that was ahead", "beat"),
     ("upkeep_stopped", "upkeep", PROBLEM, "1 re-fetch(es) and 0 event(s) are late", "beat"),
     ("upkeep_stopped_for_handlers", "upkeep", PROBLEM, "0 re-fetch(es) and 1 event(s)", "-Q"),
     ("paused_upkeep", "upkeep", WARNING, "re-fetches pause until", "--pause 0"),
@@ -87,6 +89,7 @@ SETUPS = [
     ("all_that_fails", "due_rows", PROBLEM, "no answer: 2", "findings about the service"),
     ("overdue_handlers", "handlers", PROBLEM, "1 event(s) wait", "handler_failed"),
     ("failed_events", "events", PROBLEM, "1 event(s) failed", "identity_replay"),
+    ("stored_events", "events", PROBLEM, "1 event(s) are stored and not applied", "event.failed"),
     ("nameless_events", "events", PROBLEM, "2 consent.revoked", "EVENT_SUBJECT_PATHS"),
     ("nameless_events", "events", PROBLEM, "with data.customer.ref", "deliver"),
     ("missing_key", "keys", PROBLEM, "no key opens 20 of the newest 20", "former key"),
@@ -107,10 +110,12 @@ SETUPS = [
     ("provider_names", "provider_names", PROBLEM, "1 with a claim", "tell the service"),
     ("erasures_left_undone", "erasures", PROBLEM, "1 not done", "receipt"),
     ("erasures_that_left_something", "audits", WARNING, "1 erasure(s) left", "erase_user"),
+    ("audits_that_could_not_read", "audits", WARNING, "1 erasure(s) after which", "not read"),
     ("lost_grants", "grants", WARNING, "1 grant(s) wait", "grant.lost"),
     ("removed_application", "applications", PROBLEM, "1 identities of former/test", "alias back"),
     ("changed_environment", "applications", PROBLEM, "1 identities of default/live", "erase them"),
     ("failing_sign_ins", "sign_ins", PROBLEM, "1 failed lately: credential_rejected", "issuer"),
+    ("redirected_sign_ins", "sign_ins", PROBLEM, "1 failed lately: unexpected", "BASE_URL"),
 ]  # fmt: skip
 
 
@@ -234,8 +239,19 @@ def test_a_later_scope_for_which_no_gate_asks_is_a_warning(site: Site) -> None:
         LATER_SCOPES=["documents:read", "documents:metadata"], DOCUMENT_KEYS=[]
     )
     out = run("identity_doctor").out
-    assert "no gate asks for documents:metadata" in out
-    assert "no gate asks for documents:read" not in out
+    assert "no gate of the map asks for documents:metadata" in out
+    assert "unless a template or code of your own asks for it" in out
+    assert "asks for documents:read" not in out
+
+
+def test_a_database_that_lacks_characters_hides_nothing_else(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It can be used all the same, so what its rows tell is told."""
+    monkeypatch.setattr(charset, "lacking", lambda _alias: "latin1")
+    broken.erasures_left_undone(site)
+    found = [finding.check for finding in diagnose() if finding.level is PROBLEM]
+    assert found == ["database", "erasures"]
 
 
 def test_the_number_of_queries_is_bounded(site: Site) -> None:

@@ -12,8 +12,12 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
 from django.core.cache import caches
 from django.core.management import CommandError, call_command
+from django.db import models
+from django.test.utils import isolate_apps
+from django.utils import timezone
 
 from django_identity.lifecycle import audit, erasure
 from django_identity.models import LinkedIdentity
@@ -89,12 +93,19 @@ def test_an_erasure_that_left_nothing(person: audit.Known) -> None:
         ({"reference": KEY}, "reference"),
         ({"text": f"{KEY.replace('-', '').upper()}"}, "text"),
         ({"data": {"user_id": KEY}}, "data"),
+        ({"text": json.dumps({"to": ADDRESS.upper()})}, "text"),
+        ({"text": "name=ZO%C3%8B+LOVELACE-KING"}, "text"),
+        ({"data": {"body": json.dumps({"to": ADDRESS})}}, "data"),
+        ({"text": json.dumps(json.dumps({"to": ADDRESS}))}, "text"),
+        ({"text": '{"to": "zo&#xEB;.lovelace%40example.com"}'}, "text"),
     ],
     ids=["other case", "escaped in JSON", "a part of the name that nobody else has",
          "in an address", "JSON", "binary", "name of a file", "escaped by name in HTML",
          "escaped by number in HTML", "with an accent of its own",
          "name of a file with an accent of its own", "an accent of its own in an address",
-         "a form", "an accent of its own in JSON", "UUID", "UUID without hyphens", "UUID in JSON"],
+         "a form", "an accent of its own in JSON", "UUID", "UUID without hyphens", "UUID in JSON",
+         "capitals escaped in JSON", "capitals in a form", "JSON in JSON", "escaped twice in JSON",
+         "escaped in two ways"],
 )  # fmt: skip
 def test_columns_of_each_kind(
     person: audit.Known, columns: dict[str, object], field: str
@@ -130,11 +141,56 @@ def test_models_of_each_kind(person: audit.Known) -> None:
     }
 
 
-def test_a_session_in_a_table(person: audit.Known) -> None:
+@pytest.mark.parametrize("padding", [0, 2000], ids=["plain", "compressed"])
+@pytest.mark.parametrize("key", ["the same", "another"])
+def test_a_session_in_a_table(
+    person: audit.Known, settings: Any, key: str, padding: int
+) -> None:
+    """Also one that a former key has signed: everybody who has the table can read it."""
     session = SessionStore()
-    session["address"] = ADDRESS
+    session["address"] = ADDRESS + " " * padding
     session.save()
+    if key == "another":
+        settings.SECRET_KEY = "another key"
     assert hits(person) == {"sessions.Session.session_data": 1}
+
+
+def test_a_session_of_another_form(person: audit.Known) -> None:
+    Session.objects.create(
+        session_key="k", session_data=f'"to": {ADDRESS}', expire_date=timezone.now()
+    )
+    assert hits(person) == {"sessions.Session.session_data": 1}
+
+
+def test_a_view_of_the_database_whose_keys_repeat(
+    person: audit.Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model of it names some column as its key, and nothing makes that unique."""
+    monkeypatch.setattr(audit, "ROWS_AT_ONCE", 2)
+    options = HistoricalUser._meta
+    monkeypatch.setattr(options, "managed", False)
+    monkeypatch.setattr(options, "pk", options.get_field("first_name"))
+    for name in "abbbcc":
+        HistoricalUser.objects.create(first_name=name, email=ADDRESS)
+    assert hits(person)["leaky.HistoricalUser.email"] == 6
+
+
+def test_a_name_in_one_column_is_searched(person: audit.Known) -> None:
+    """As user models have it that dropped the first and the last name."""
+    with isolate_apps("tests.leaky"):
+
+        class Member(AbstractBaseUser):
+            handle = models.CharField(max_length=99)
+            name = models.CharField(max_length=99)
+            USERNAME_FIELD = "handle"
+            first_name = last_name = None
+
+            class Meta:
+                app_label = "leaky"
+
+    known = audit.known_of_account(Member(handle="m-1", name="Olga Petrowna"))
+    Copy(text="Dear Ms. Petrowna").save_base(force_insert=True)
+    assert hits(known) == {"leaky.Copy.text": 1}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -181,15 +237,45 @@ def test_a_database_that_is_away_is_said() -> None:
         "settings.DATABASES = {**settings.DATABASES, 'away': away}; django.setup(); "
         "from django_identity.lifecycle import audit; print(audit.tables()[1]['away'])"
     )
+    assert said_by(look) == "OperationalError\n"
+
+
+def said_by(code: str) -> str:
+    """What the code prints in a process of its own."""
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
     said = subprocess.run(
-        [sys.executable, "-c", look],
+        [sys.executable, "-c", code],
         env=environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert said.stdout == "OperationalError\n"
+    return said.stdout
+
+
+def test_a_table_is_searched_where_its_rows_are_written() -> None:
+    """Though nobody may migrate that database, and another one has an empty table."""
+    look = """
+import django; from django.conf import settings
+
+class Router:
+    def db_for_write(self, model, **_):
+        return "books" if model.__name__ == "Letter" else None
+    db_for_read = db_for_write
+    def allow_migrate(self, db, *_, **__):
+        return db == "default"
+
+databases = {name: {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
+             for name in ("default", "books", "copy")}
+settings.DATABASES = databases; settings.DATABASE_ROUTERS = [Router()]; django.setup()
+from django.db import connections
+from django_identity.lifecycle import audit
+from tests.leaky.models import Letter
+for name in databases:
+    with connections[name].schema_editor() as editor: editor.create_model(Letter)
+print(*[table.db for table in audit.tables()[0] if table.model is Letter])
+"""
+    assert said_by(look) == "default books\n"
 
 
 def test_a_huge_value_is_said(

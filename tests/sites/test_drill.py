@@ -225,6 +225,7 @@ def test_what_was_not_tried_is_said(breaks: str) -> None:
         *NOT_TRIED[breaks],
     ]
     assert found_in(said, "not tried") == untried
+    assert "what a template hides by a tag or a filter" in found_in(said, "not seen")
     assert said.stderr.splitlines()[-1] == (
         f"CommandError: 0 found, {len(untried)} not tried."
     )

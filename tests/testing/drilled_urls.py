@@ -1,9 +1,12 @@
 """Doors of each kind, for the drill."""
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path, re_path
 from django.views import View
 from rest_framework.permissions import IsAdminUser
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
@@ -34,6 +37,16 @@ class Vault(KycLevelRequiredMixin, View):
         return HttpResponse("vault")
 
 
+class Chosen(APIView):
+    """Its own code decides who passes."""
+
+    def get_permissions(self) -> list[Any]:
+        return [HasClaim("age_over_18")()]
+
+    def get(self, request: Request) -> Response:
+        return Response("chosen")
+
+
 class Either(APIView):
     permission_classes = [HasClaim("age_over_18") | IsAdminUser]
 
@@ -50,6 +63,7 @@ urlpatterns = [
     re_path("^old/(?P<key>\\d+)$", adult(page)),
     path("teaser/", claim_required("age_over_18", on_closed=teaser)(page)),
     path("either/", Either.as_view()),
+    path("chosen/", Chosen.as_view()),
     path("lisbon/", claim_required("country_resident=PT")(page)),
     path("identity/", include("django_identity.urls")),
 ]

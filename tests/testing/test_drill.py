@@ -63,6 +63,7 @@ def test_doors_and_what_is_none(scene: Scene, report: Report) -> None:
         "/nowhere/": "no gated address has it",
         "/^old/(?P<key>\\d+)$": "no --address",
         "/either/": "somebody else's permissions open it, too: (age_over_18 | IsAdminUser)",
+        "/chosen/": "the site's own code decides: Chosen.get_permissions()",
     }
 
 

@@ -1,6 +1,7 @@
 """The account's address is told of every new link, and no mail server keeps anybody out."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,9 +10,10 @@ from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
 from django.test import Client, override_settings
 from django.urls import reverse
+from django.utils import timezone
 
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import LinkedIdentity
+from django_identity.models import Consent, LinkedIdentity, RevokedBy
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService
@@ -92,6 +94,22 @@ def test_an_end_is_told(service: FakeService, browser: Client) -> None:
     assert ("If this was not you" in disconnected.body) is True
     assert ("If this was not you" in revoked.body) is False
     assert "If you do not know why, ask them." in revoked.body
+
+
+def test_nobody_is_told_that_the_site_ended_what_they_ended(
+    service: FakeService,
+) -> None:
+    """An operator may revoke a list of people, or press twice."""
+    identity = make_identity(
+        make_user(email="ada@example.org"),
+        consent=Consent.REVOKED,
+        revoked_by=RevokedBy.PERSON,
+        revoked_at=timezone.now() - timedelta(days=99),
+    )
+    interventions.revoke([identity])
+    assert mail.outbox == []
+    identity.refresh_from_db()
+    assert identity.revoked_by == RevokedBy.PERSON
 
 
 def test_the_mail_is_in_the_persons_language(

@@ -15,7 +15,12 @@ from django_identity.lifecycle import (
     withdrawal,
 )
 from django_identity.lifecycle.upkeep import Refetched
-from django_identity.models import ErasureReceipt, LinkedIdentity, RevokedBy
+from django_identity.models import (
+    Consent,
+    ErasureReceipt,
+    LinkedIdentity,
+    RevokedBy,
+)
 
 
 def refetch(identity: LinkedIdentity) -> str:
@@ -36,7 +41,8 @@ def refetch(identity: LinkedIdentity) -> str:
 def revoke(identities: Iterable[LinkedIdentity]) -> int:
     """Revoke the consent at this site, at once. Returns the number of changed identities.
 
-    A sign-in that is in progress is refused, as after a revocation by the service.
+    A sign-in that is in progress is refused, as after a revocation by the service. Of a consent
+    that was over before, nobody is told that the site has ended it.
     """
     revoked = 0
     for identity in identities:
@@ -45,8 +51,14 @@ def revoke(identities: Iterable[LinkedIdentity]) -> int:
             if locked is None:
                 continue
             user = withdrawal.user_of(locked)
-            withdrawal.revoke(locked, at=timezone.now(), by=RevokedBy.SITE)
+            is_over = locked.consent == Consent.REVOKED
+            by = RevokedBy.SITE
+            if is_over and locked.revoked_by:
+                by = RevokedBy(locked.revoked_by)
+            withdrawal.revoke(locked, at=timezone.now(), by=by)
             revoked += 1
+            if is_over:
+                continue
             application = withdrawal.application_of(identity.application)
             notices.send_on_commit(application, user, change="revoked")
     return revoked

@@ -56,6 +56,10 @@ class Overview:
     run: UpkeepRun
     #: Whether a re-fetch is due for over 15 minutes.
     is_late: bool
+    #: Whether people have re-fetches before them, and upkeep has not begun for 15 minutes.
+    is_stopped: bool
+    #: Whether an event waits for over 15 minutes to be applied, or for its handlers.
+    has_late_events: bool
     erasures: QuerySet[ErasureReceipt]
     failed_events: QuerySet[WebhookEvent]
 
@@ -63,6 +67,8 @@ class Overview:
     def is_healthy(self) -> bool:
         problems = (
             self.is_late,
+            self.is_stopped,
+            self.has_late_events,
             self.erasures,
             self.figures.failures,
             self.failed_events,
@@ -76,14 +82,31 @@ def overview_of(application: Application) -> Overview:
     key = f"{CACHE_KEY}.{alias}.{application.environment}"
     late = timezone.now() - runs.LATE
     pending = ErasureReceipt.objects.filter(application=alias, erased_at=None)
-    failed = WebhookEvent.objects.filter(application=alias, outcome=EventOutcome.FAILED)
+    events = WebhookEvent.objects.filter(application=alias)
+    failed = events.filter(outcome=EventOutcome.FAILED)
+    run = runs.run_of(application)
     return Overview(
         figures=kept(key, partial(_count, application)),
-        run=runs.run_of(application),
+        run=run,
+        is_stopped=not runs.has_begun_lately(run) and _is_needed(application),
+        has_late_events=_have_waited(events, since=late),
         is_late=due.rows_of(application).filter(refetch_due_at__lte=late).exists(),
         erasures=pending.order_by("requested_at")[:LISTED],
         failed_events=failed.defer("payload").order_by("-received_at")[:LISTED],
     )
+
+
+def _is_needed(application: Application) -> bool:
+    """Whether upkeep has something before it."""
+    identities = LinkedIdentity.objects.under(application)
+    return identities.exclude(refetch_due_at=None).exists()
+
+
+def _have_waited(events: QuerySet[WebhookEvent], *, since: datetime) -> bool:
+    """An event that cannot be applied is due again after a pause, however often it has failed."""
+    unhandled = events.filter(next_attempt_at__lte=since)
+    unapplied = events.filter(outcome="", received_at__lte=since)
+    return unhandled.exists() or unapplied.exists()
 
 
 def kept(key: str, count: Callable[[], T]) -> T:

@@ -64,8 +64,11 @@ def _unused_scopes() -> Iterator[Finding]:
     if not conf.is_usable():
         return
     for alias, scope in site_map.unused_scopes():
-        message = f"{alias}: no gate asks for {scope} of LATER_SCOPES"
-        remedy = "Leave it out, or use scope_required."
+        message = f"{alias}: no gate of the map asks for {scope} of LATER_SCOPES"
+        remedy = (
+            "Leave it out, unless a template or code of your own asks for it: identity_gates lists"
+            " what the map does not see."
+        )
         yield Finding("scopes", Level.WARNING, message, remedy)
 
 

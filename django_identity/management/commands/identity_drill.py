@@ -12,6 +12,7 @@ import django
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from django_identity.gates import site_map
 from django_identity.management.command import INTERRUPTED, IdentityCommand
 from django_identity.testing.drill import Refused, drill
 from django_identity.testing.sandbox import SandboxError
@@ -62,6 +63,7 @@ class Command(IdentityCommand):
                 "python": platform.python_version(),
                 "django": django.__version__,
                 "django_identity": version("django-identity"),
+                "not_seen": list(site_map.never_seen()),
             }
             options["json"].write_text(
                 json.dumps({**about, **asdict(report)}, indent=1)
@@ -71,6 +73,8 @@ class Command(IdentityCommand):
             self.stdout.write(f"found: {sentence}")
         for place, why in report.untried.items():
             self.stdout.write(f"not tried: {place}: {why}")
+        for blind_spot in site_map.never_seen():
+            self.stdout.write(f"not seen: {blind_spot}")
         summary = f"{len(report.findings)} found, {len(report.untried)} not tried."
         if report.findings or (options["fail_on_untried"] and report.untried):
             raise CommandError(summary)

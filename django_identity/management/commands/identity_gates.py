@@ -30,7 +30,9 @@ class Command(IdentityCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--open", action="store_true", help="List the addresses without a gate."
+            "--open",
+            action="store_true",
+            help="List the addresses without a gate, or with a method without one.",
         )
         parser.add_argument(
             "--all",
@@ -75,6 +77,11 @@ class Command(IdentityCommand):
             if change.verdict is not Verdict.STRICTER and not is_expected:
                 failing += 1
             self.stdout.write(_change_line(change))
+        unknown = sum(address.answered_by == UNKNOWN for address in found)
+        if unknown:
+            self.stdout.write(
+                f"not seen: whether an earlier pattern answers at {unknown} address(es)"
+            )
         self._write_never_seen()
         if failing:
             raise CommandError(
@@ -101,12 +108,12 @@ def _lines(found: Iterable[Address], *, only_open: bool, folds: bool) -> Iterato
     last: list[str] = []
     folded: dict[str, int] = {}
     for address in found:
-        is_open = not address.reading.guards
-        if only_open and not is_open:
+        is_gated = bool(address.reading.guards)
+        if only_open and not address.reading.open_methods:
             continue
         if not address.include:
             yield _line(address)
-        elif folds and is_open and not address.error:
+        elif folds and not is_gated and not address.error:
             owner = FOLDED[address.include]
             folded[owner] = folded.get(owner, 0) + 1
         else:
@@ -117,8 +124,11 @@ def _lines(found: Iterable[Address], *, only_open: bool, folds: bool) -> Iterato
 
 
 def _line(address: Address) -> str:
-    guards = ", ".join(map(_guard_in_words, address.reading.guards))
-    parts = [address.url, address.view, address.error or guards or "open"]
+    reading = address.reading
+    asked = [_guard_in_words(guard) for guard in reading.guards]
+    if asked:
+        asked += [f"{method.upper()} open" for method in reading.open_methods]
+    parts = [address.url, address.view, address.error or ", ".join(asked) or "open"]
     if address.answered_by == UNKNOWN:
         parts.append("[not seen: whether an earlier pattern answers]")
     elif address.answered_by:

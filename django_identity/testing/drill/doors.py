@@ -80,6 +80,9 @@ def doors_of(
             report.untried[address.url] = f"{address.answered_by} answers"
         elif address.gates and not paths:
             report.untried[address.url] = "no --address"
+        elif address.reading.guards and not address.gates:
+            asked = describe(address.reading.demand(""))
+            report.untried[address.url] = f"the site's own code decides: {asked}"
         else:
             for path in paths:
                 yield from _doors_at(path, address, report)

@@ -44,6 +44,7 @@ def diagnose(*, probe: bool | None = None) -> Diagnosis:
         yield from found
         # A database that cannot be used is the cause of whatever would be found in it.
         if not found:
+            yield from site_checks.check_texts()
             yield from _of_the_rows(probe)
     except Error as error:
         yield problem(

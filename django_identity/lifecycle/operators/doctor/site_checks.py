@@ -61,8 +61,15 @@ def check_broker() -> Diagnosis:
 
 
 def check_cache() -> Diagnosis:
+    """Whether the cache answers, and keeps what it is given."""
     remedy = "Start it or correct CACHES. Until then the overview in the admin does not open."
-    yield _try("cache", _use_cache, remedy)
+    kept: list[object] = []
+    found = _try("cache", lambda: kept.append(_through_cache()), remedy)
+    if kept == [None]:
+        message = "it keeps nothing: the overview counts anew at each look"
+        yield warning("cache", message, "Correct CACHES. Its client may hide errors.")
+    else:
+        yield found
 
 
 def _try(check: str, work: Callable[[], object], remedy: str) -> Finding:
@@ -77,10 +84,12 @@ def _try(check: str, work: Callable[[], object], remedy: str) -> Finding:
     return fine(check, "it answers")
 
 
-def _use_cache() -> None:
+def _through_cache() -> object:
     name = f"{LABEL}.doctor"
     cache.set(name, True, timeout=10)
+    kept: object = cache.get(name)
     cache.delete(name)
+    return kept
 
 
 def check_database() -> Diagnosis:
@@ -103,7 +112,6 @@ def check_database() -> Diagnosis:
         )
         return
 
-    yield from _system_checks("database", Tags.database)
     try:
         with database.atomic():
             # If the database is read-only, an UPDATE of no row fails.
@@ -112,6 +120,11 @@ def check_database() -> Diagnosis:
         message = f"it takes no writes ({type(error).__name__})"
         remedy = "It is read-only, or a replica: name the primary in DATABASES."
         yield problem("database", message, remedy)
+
+
+def check_texts() -> Diagnosis:
+    """Whether the database stores all characters. All else can be found in it all the same."""
+    yield from _system_checks("database", Tags.database)
 
 
 def _missing_migrations() -> list[str]:

@@ -60,11 +60,11 @@ def check_upkeep() -> Diagnosis:
     if not background.has_broker():
         yield _without_broker(run for _site, run in newest)
     for site, run in newest:
-        if run.begun_at < _late():
-            yield _not_running(site, run)
-        else:
+        if runs.has_begun_lately(run):
             yield _running(site, run)
             yield from _late_events(site)
+        else:
+            yield _not_running(site, run)
 
 
 def _without_broker(newest: Iterable[UpkeepRun]) -> Finding:
@@ -81,6 +81,8 @@ def _not_running(site: Application, run: UpkeepRun) -> Finding:
     message = f"{site.alias}: upkeep has not run yet"
     if run.has_begun:
         message = f"{site.alias}: upkeep has not run since {_moment(run.begun_at)}"
+    if run.begun_at > timezone.now():
+        message += ", by a clock that was ahead"
 
     rows = _late_rows(site)
     events = _late_event_count(site)
