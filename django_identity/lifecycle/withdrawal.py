@@ -28,12 +28,11 @@ from django_identity.models import (
 )
 from django_identity.models.choices import Columns
 
-#: No credential is stored.
-NO_CREDENTIAL: Columns = {"credential_issued_at": None, "credential_expires_at": None}
-#: What a sign-in or a code brings, and the end of the consent empties.
+#: What a sign-in or a code brings, and the end of the consent empties. The date of the newest
+#: credential stays: an older one, from a cache, could prove a claim that was revoked since.
 NOTHING_BROUGHT: Columns = {
     **kyc.NO_LEVEL,
-    **NO_CREDENTIAL,
+    "credential_expires_at": None,
     "scopes": [],
     "connect_issued_at": None,
     "connect_person": "",

@@ -136,14 +136,10 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
     def update(self, **columns: Any) -> int:
         """Update these columns. An identity that moves to another user did not make that account.
 
-        Only a site's own code moves one, when it merges accounts. Raises ``TypeError`` for columns
-        of the digest: one statement cannot make a digest for each row.
+        Only a site's own code moves one, when it merges accounts. With another application,
+        environment or subject save each identity instead: one statement makes no digest for each
+        row, and without it the row opens nothing.
         """
-        if not IN_DIGEST.isdisjoint(columns):
-            raise TypeError(
-                "Save each identity: with another application, environment or subject it gets"
-                " another digest, without which no event finds it."
-            )
         for name in ("user", "user_id"):
             if name in columns:
                 is_still_theirs = When(user=columns[name], then="account_made")
