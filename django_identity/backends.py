@@ -49,6 +49,9 @@ class IdentityBackend(ModelBackend):
     def get_user(self, user_id: Any) -> Any:
         """The user, if the user is active and has an identity that signs in. One query.
 
+        One more if the site's default manager is not Django's own: then the user is as that manager
+        has it, with what it annotates or of the class that it chooses.
+
         Django compares the hash in the session with the user's hash at every request. This user's
         hash covers the oldest such identity and its epoch, which rises with each revocation. A user
         without such an identity gets the hash of a lent session: one in which another app shows the
@@ -57,9 +60,9 @@ class IdentityBackend(ModelBackend):
         identities = sessions.identities_of(user_id)
         identity = sessions.oldest_that_signs_in(identities)
         user: Any = None
-        if identity is not None:
+        if identity is not None and not sessions.has_own_manager():
             user = identity.user
-        elif sessions.may_be_lent(identities):
+        elif identity is not None or sessions.may_be_lent(identities):
             user = database.users().filter(pk=user_id).first()
         # Django keeps the session of nobody, and ``why_session_ended`` looks into it.
         if user is None or not self.user_can_authenticate(user):
@@ -193,7 +196,7 @@ def _has_begun(session: SessionBase, user: Any) -> bool:
     Packages that hand out tokens send the signal too, and begin none: then the browser's session is
     another person's, or one that must not outlive its epoch.
     """
-    if not isinstance(user, auth.get_user_model()):
+    if not database.is_account(user):
         return False
     begun_with = session.get(auth.HASH_SESSION_KEY, "")
     return constant_time_compare(begun_with, user.get_session_auth_hash())

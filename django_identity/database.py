@@ -6,7 +6,7 @@ which a gate, a session or a flow rests. A read replica may lag, and a revoked g
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
@@ -20,6 +20,9 @@ from django.db import (
 )
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.transaction import Atomic
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
 
 View = TypeVar("View", bound=Callable[..., Any])
 Row = TypeVar("Row", bound=models.Model, covariant=True)
@@ -119,6 +122,30 @@ def all_users() -> models.QuerySet[Any]:
     """The site's users, including those whom its managers hide."""
     # By no manager: a site may have made its own the base manager, too.
     return models.QuerySet(get_user_model(), using=alias())
+
+
+def is_account(person: object) -> TypeGuard["AbstractBaseUser"]:
+    """Whether it is an instance of the site's user model.
+
+    One of a subclass with a key of its own is none, because that key may be another account's.
+    """
+    model = get_user_model()
+    if not isinstance(person, model):
+        return False
+    return bool(person.pk == getattr(person, model._meta.pk.attname))
+
+
+def account(key: Any) -> "AbstractBaseUser":
+    """The account as it is stored now, or an instance with the key alone if it is gone."""
+    stored: AbstractBaseUser | None = all_users().filter(pk=key).first()
+    return stored or get_user_model()(pk=key)
+
+
+def read_again(user: "AbstractBaseUser") -> None:
+    """Give the instance the columns of the account as it is stored now, or empty ones."""
+    stored = account(user.pk)
+    for column in stored._meta.concrete_fields:
+        setattr(user, column.attname, getattr(stored, column.attname))
 
 
 def field_names(model: models.Model | type[models.Model]) -> set[str]:

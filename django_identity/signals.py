@@ -10,8 +10,8 @@ from django_identity import database
 
 #: A subject was linked to a user. Arguments: ``identity``, ``user``, ``created`` (a new user).
 identity_linked = Signal()
-#: An identity is gone: disconnected, erased, or deleted by the site. Arguments: ``user``, who has
-#: the key even if the account is deleted, and ``application``.
+#: An identity is gone: disconnected, erased, or deleted by the site. Arguments: ``user``, the
+#: account as it is stored now (of a deleted one the key alone), and ``application``.
 identity_unlinked = Signal()
 #: All identity sessions of a person ended: by a revocation, a disconnection, an erasure, a deletion
 #: by the site, or "Sign out everywhere". End your own tokens here. Arguments: ``user``, as above,
@@ -36,3 +36,20 @@ event_received = Signal()
 def announce(signal: Signal, sender: type, **arguments: object) -> None:
     """Send ``signal`` when the current transaction has committed."""
     database.on_commit(lambda: signal.send_robust(sender, **arguments))
+
+
+def announce_end(
+    signal: Signal, sender: type, *, user_id: object, application: str
+) -> None:
+    """The same for the end of something of an account, which is read after the commit.
+
+    A receiver may save the user. An instance of before would store the person again whom the
+    transaction has erased.
+    """
+
+    def send() -> None:
+        if signal.has_listeners(sender):
+            user = database.account(user_id)
+            signal.send_robust(sender, user=user, application=application)
+
+    database.on_commit(send)

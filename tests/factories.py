@@ -65,6 +65,13 @@ def make_identity_by_code(user: User, **fields: Any) -> LinkedIdentity:
     return make_identity(user, **held)
 
 
+def change_each(**columns: Any) -> None:
+    """Change all identities one by one, as ``update`` cannot."""
+    for identity in LinkedIdentity.objects.all():
+        identity.set_columns(columns)
+        identity.save()
+
+
 def make_claim(
     identity: LinkedIdentity,
     claim_type: str = "age_over_18",

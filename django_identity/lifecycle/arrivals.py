@@ -153,7 +153,6 @@ class _Taken:
 
 def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
     verified = request.claims
-    newest = {"credential_issued_at": identity.credential_issued_at}
     if verified is None:
         withdrawal.take_claims_back(identity)
         return _Taken(rows=[])
@@ -162,12 +161,12 @@ def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
         # The person has just consented to the claims that are stored, and they are proven still.
         claims.revoke_listed(identity, verified.answer)
         stored = {"credential_expires_at": identity.credential_expires_at}
-        return _Taken(rows=None, columns=newest | stored, unread=MalformedAnswer.code)
+        return _Taken(rows=None, columns=stored, unread=MalformedAnswer.code)
 
     rows = claims.write(identity, verified)
     return _Taken(
         rows=rows,
-        columns=newest | verified.columns_for(identity),
+        columns=verified.columns_for(identity),
         until=verified.lasts_until,
         problem=claims.problem_of(verified, identity),
     )

@@ -118,7 +118,8 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
     """Erase the account of ``user`` with all its identities, for the person or an operator.
 
     If the site's own erasure code raised an error, the receipt is pending (``erased_at`` is None)
-    and the erasure is retried. Raises ``StorageUnavailable`` if the database failed.
+    and the erasure is retried. Do not save ``user`` afterwards: the instance has what was erased.
+    Raises ``StorageUnavailable`` if the database failed.
     """
     now = timezone.now()
     try:
@@ -336,10 +337,7 @@ def _why_kept(
 
 
 def _aliases_for(receipt: ErasureReceipt, user_id: Any) -> list[str]:
-    """The applications whose policies decide.
-
-    The receipt's own is among them even if the site has deleted the identity meanwhile.
-    """
+    """The applications whose policies decide: the receipt's own, too, if its identity is gone."""
     return [receipt.application, *votes.aliases_of(_identities_of(user_id))]
 
 

@@ -82,7 +82,7 @@ def take_back(identity: LinkedIdentity, missing: set[str]) -> Columns:
     if kyc.SCOPE in lost:
         columns |= kyc.NO_LEVEL
     if CLAIMS_SCOPE in lost:
-        columns |= withdrawal.NO_CREDENTIAL
+        columns["credential_expires_at"] = None
 
     before = identity.kyc_state
     identity.set_columns(columns)

@@ -32,26 +32,32 @@ from django_identity.models import Consent, LinkedIdentity, LinkedVia
 def identities_of(user_id: Any) -> list[LinkedIdentity]:
     """All identities of the user with the user's row, the oldest first. One query.
 
-    Users whom the site's own default manager hides have none here.
+    Users whom the site's own default manager hides have none here. An identity that no event finds
+    is none: nobody could end it (``own_digest``).
     """
     found = LinkedIdentity.objects.filter(user_id=user_id).select_related("user")
-    if hides_users():
+    if has_own_manager():
         found = found.filter(user__in=database.users().filter(pk=user_id))
-    return sorted(found, key=attrgetter("pk"))
+    return _oldest_first(found)
 
 
 def identities_of_all(user_ids: Collection[Any]) -> Mapping[Any, list[LinkedIdentity]]:
     """The key of each user -> what ``identities_of`` has, without the user's row. One query."""
     found = LinkedIdentity.objects.filter(user_id__in=user_ids)
-    if hides_users():
+    if has_own_manager():
         found = found.filter(user__in=database.users().filter(pk__in=user_ids))
     by_user: dict[Any, list[LinkedIdentity]] = defaultdict(list)
-    for identity in sorted(found, key=attrgetter("pk")):
+    for identity in _oldest_first(found):
         by_user[identity.user_id].append(identity)
     return by_user
 
 
-def hides_users() -> bool:
+def _oldest_first(found: Iterable[LinkedIdentity]) -> list[LinkedIdentity]:
+    reachable = [row for row in found if row.subject_digest == row.own_digest]
+    return sorted(reachable, key=attrgetter("pk"))
+
+
+def has_own_manager() -> bool:
     """Whether the site's default manager is not Django's own."""
     manager = type(get_user_model()._default_manager)
     return manager.get_queryset is not BaseManager.get_queryset
@@ -82,7 +88,7 @@ def begun_by(granted: LinkedIdentity) -> LinkedIdentity | None:
     With one application no other identity of the user can sign in, so no second read is needed.
     """
     identities = [granted]
-    if len(conf.aliases()) > 1 or hides_users():
+    if len(conf.aliases()) > 1 or has_own_manager():
         identities = identities_of(granted.user_id)
     return oldest_that_signs_in(identities)
 
@@ -111,22 +117,25 @@ def sign_out_everywhere(user: AbstractBaseUser, *, application: str) -> None:
     """End every session of ``user``, who asks for it."""
     with database.atomic():
         LinkedIdentity.objects.lock_those_of(user.pk)
-        end_all(user, application=application)
+        end_all(user.pk, application=application)
 
 
-def end_all(user: AbstractBaseUser, *, application: str) -> None:
-    """End every session of ``user`` that began with the identity sign-in, and say so.
+def end_all(user_id: Any, *, application: str) -> None:
+    """End every session of the user that began with the identity sign-in, and say so.
 
     The epoch of every identity rises: a session may rest on any of them later. The caller has
     locked them. ``application``: the alias under which it happened.
     """
-    theirs = LinkedIdentity.objects.filter(user_id=user.pk)
+    theirs = LinkedIdentity.objects.filter(user_id=user_id)
     # By their keys: MySQL locks the entries of the index that it searches, too, and that may be
     # another one than in the statement that has locked the rows.
     keys = list(theirs.values_list("pk", flat=True))
     LinkedIdentity.objects.filter(pk__in=keys).change(
         session_epoch=F("session_epoch") + 1
     )
-    signals.announce(
-        signals.sessions_ended, LinkedIdentity, user=user, application=application
+    signals.announce_end(
+        signals.sessions_ended,
+        LinkedIdentity,
+        user_id=user_id,
+        application=application,
     )

@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple, Self
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db import IntegrityError
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.encoding import iri_to_uri
@@ -179,13 +180,25 @@ def complete(
         if callback.error is not None:
             raise callback.error
         linked = linking.link(learn(application, request, callback.code, user))
+        _note_completed(row, linked)
     except exceptions.IdentityError as error:
         database.tried_again(partial(row.update, outcome=error.code))
         error.next_url = request.next
         raise
-    # Not ``tried_again``: since the last call ``linking`` has used the connection.
-    row.update(outcome=COMPLETED, completed_by=linked.user)
     return Completed(request.next, Purpose(request.purpose), linked)
+
+
+def _note_completed(
+    row: QuerySet[AuthorizationRequest], linked: linking.Linked
+) -> None:
+    """Raises ``LinkingRefused`` if a receiver of the site has deleted the account meanwhile."""
+    # Not ``tried_again``: since the last call ``linking`` has used the connection.
+    try:
+        row.update(outcome=COMPLETED, completed_by=linked.identity.user_id)
+    except IntegrityError as error:
+        raise exceptions.LinkingRefused(
+            "a receiver has deleted the account", code="user_inactive"
+        ) from error
 
 
 def _find(

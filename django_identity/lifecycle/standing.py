@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeGuard
 
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils import timezone
 
@@ -270,7 +269,7 @@ def standings_of(
 
 def may_have_standing(user: object) -> TypeGuard[AbstractBaseUser]:
     """Whether ``user`` is a saved instance of the site's user model, of our database."""
-    if getattr(user, "pk", None) is None or not isinstance(user, get_user_model()):
+    if getattr(user, "pk", None) is None or not database.is_account(user):
         return False
     return database.holds(user)
 

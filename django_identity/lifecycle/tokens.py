@@ -125,7 +125,7 @@ class Reader:
         usable = TokenGrant.objects.filter(
             ~disabled_account("identity__user"), identity_id=self.identity.pk
         )
-        if sessions.hides_users():
+        if sessions.has_own_manager():
             usable = usable.filter(identity__user__in=database.users())
         # Not ``first``, which would have the one row sorted.
         grant = next(iter(usable), None)

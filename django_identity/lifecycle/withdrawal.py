@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Q
 from django.utils import timezone
@@ -16,6 +15,7 @@ from django.utils import timezone
 from django_identity import conf, database, signals
 from django_identity.conf import Application
 from django_identity.lifecycle import kyc, retention, sessions
+from django_identity.logs import LogEvent, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,
     Consent,
@@ -28,12 +28,11 @@ from django_identity.models import (
 )
 from django_identity.models.choices import Columns
 
-#: No credential is stored.
-NO_CREDENTIAL: Columns = {"credential_issued_at": None, "credential_expires_at": None}
-#: What a sign-in or a code brings, and the end of the consent empties.
+#: What a sign-in or a code brings, and the end of the consent empties. The date of the newest
+#: credential stays: an older one, from a cache, could prove a claim that was revoked since.
 NOTHING_BROUGHT: Columns = {
     **kyc.NO_LEVEL,
-    **NO_CREDENTIAL,
+    "credential_expires_at": None,
     "scopes": [],
     "connect_issued_at": None,
     "connect_person": "",
@@ -59,20 +58,39 @@ def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> bool:
     identity stays, without data: with it the owner can sign in again. While an erasure is pending
     any row stays, because the erasure finds by it what it has to erase.
     """
-    is_deleted = identity.connect_only and not is_being_erased(identity)
-    if is_deleted:
-        delete(identity)
-    else:
+    is_deleted = False
+    if identity.connect_only and not is_being_erased(identity):
+        is_deleted = _delete_unless_protected(identity)
+    if not is_deleted:
         empty(identity, at=at, by=by)
     signals.announce(signals.consent_revoked, LinkedIdentity, identity=identity)
     return is_deleted
+
+
+def _delete_unless_protected(identity: LinkedIdentity) -> bool:
+    """Delete the link. Returns False if the site's own rows or receivers do not let it go."""
+    try:
+        with database.atomic():
+            delete(identity)
+    except database.BROKEN:
+        raise
+    except Exception as error:  # noqa: BLE001  the site's own rules may raise anything
+        log_trouble(
+            LogEvent.DISCONNECT_FAILED,
+            error,
+            application=identity.application,
+            row=identity.pk,
+            models=models_in_the_way(error),
+        )
+        return False
+    return True
 
 
 def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     """Revoke the consent, delete tokens, claims' values and level, and end the sessions."""
     TokenGrant.objects.filter(identity_id=identity.pk).delete()
     _empty_claims(identity)
-    sessions.end_all(user_of(identity), application=identity.application)
+    sessions.end_all(identity.user_id, application=identity.application)
     # ``end_all`` has raised it in the database. ``save`` would write the number that was read.
     identity.session_epoch += 1
     identity.set_columns(NOTHING_BROUGHT)
@@ -149,11 +167,14 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
     if identity.was_never_granted:
         # Nobody was told of it, and no session rests on it.
         return
-    user = user_of(identity)
+    user_id = identity.user_id
     application = identity.application
-    sessions.end_all(user, application=application)
-    signals.announce(
-        signals.identity_unlinked, LinkedIdentity, user=user, application=application
+    sessions.end_all(user_id, application=application)
+    signals.announce_end(
+        signals.identity_unlinked,
+        LinkedIdentity,
+        user_id=user_id,
+        application=application,
     )
 
 
@@ -164,10 +185,7 @@ def user_of(identity: LinkedIdentity) -> AbstractBaseUser:
     the database checked no foreign keys, as SQLite's own shell does.
     """
     # Not ``identity.user``: a router may read it from a replica.
-    user: AbstractBaseUser | None = (
-        database.all_users().filter(pk=identity.user_id).first()
-    )
-    return user or get_user_model()(pk=identity.user_id)
+    return database.account(identity.user_id)
 
 
 def erase_unlinked(

@@ -22,7 +22,12 @@ from django_identity.models.choices import (
     Record,
     RevokedBy,
 )
-from django_identity.models.querysets import Changes, LinkedIdentityManager, digest
+from django_identity.models.querysets import (
+    IN_DIGEST,
+    Changes,
+    LinkedIdentityManager,
+    digest,
+)
 from django_identity.models.service_fields import ServiceJSON, ServiceText
 from django_identity.vault import Context
 
@@ -154,12 +159,14 @@ class LinkedIdentity(Record):
 
         An identity that moves to another user did not make that account.
         """
-        self.subject_digest = digest(self.application, self.environment, self.subject)
+        self.subject_digest = self.own_digest
         self.version += 1
         if self.former_user_id not in (None, self.user_id):
             self.account_made = False
         if update_fields is not None:
             update_fields = {*update_fields, "version"}
+            if not update_fields.isdisjoint(IN_DIGEST):
+                update_fields.add("subject_digest")
             # Only with the user: a row may have moved since this instance was read.
             if not update_fields.isdisjoint(("user", "user_id")):
                 update_fields.add("account_made")
@@ -174,6 +181,11 @@ class LinkedIdentity(Record):
             if getattr(self, field.attname) != getattr(before, field.attname):
                 changed.append(field.attname)
         self.save(update_fields=changed)
+
+    @property
+    def own_digest(self) -> str:
+        """What ``subject_digest`` has to be, or no event finds the row."""
+        return digest(self.application, self.environment, self.subject)
 
     @property
     def arrived_at(self) -> datetime:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: A larger number of rows tells an operator nothing more, and would take longer to count.
 MOST_COUNTED = 100_000
+#: The columns of an identity that its digest is made of.
+IN_DIGEST = frozenset({"application", "environment", "subject"})
 
 
 def digest(*parts: str) -> str:
@@ -122,10 +124,21 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         """
         return list(self.select_for_update().filter(user_id=user_id).order_by("pk"))
 
+    def bulk_create(
+        self, objs: Iterable[LinkedIdentity], *args: Any, **kwargs: Any
+    ) -> list[LinkedIdentity]:
+        """Insert them, each with its digest."""
+        rows = list(objs)
+        for row in rows:
+            row.subject_digest = row.own_digest
+        return super().bulk_create(rows, *args, **kwargs)
+
     def update(self, **columns: Any) -> int:
         """Update these columns. An identity that moves to another user did not make that account.
 
-        Only a site's own code moves one, when it merges accounts.
+        Only a site's own code moves one, when it merges accounts. With another application,
+        environment or subject save each identity instead: one statement makes no digest for each
+        row, and without it the row opens nothing.
         """
         for name in ("user", "user_id"):
             if name in columns:

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, resolve_url
 from django.urls import get_script_prefix
 from django.utils.translation import gettext as _
 
-from django_identity import policy
+from django_identity import database, policy
 from django_identity.conf import Application
 from django_identity.exceptions import NoOtherWayIn
 from django_identity.lifecycle import (
@@ -85,6 +85,8 @@ def erase(
         context = {"forecast": erasure.forecast(user)}
         return page(request, application, "django_identity/erase.html", context)
     receipt = erasure.erase_account(user)
+    # A receiver of the sign-out or a middleware may save the request's user, all columns of it.
+    database.read_again(user)
     if not receipt.account_kept:
         logout(request)
     return page(

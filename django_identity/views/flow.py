@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
@@ -157,7 +156,7 @@ def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
     A session that has ended loses its data here.
     """
     user = request.user
-    if isinstance(user, get_user_model()) and user.is_authenticated:
+    if database.is_account(user) and user.is_authenticated:
         return user
     drop_ended_session(request)
     return None

@@ -28,7 +28,13 @@ from tests.admin.operators import (
     press,
     staff,
 )
-from tests.factories import make_claim, make_grant, make_identity, make_user
+from tests.factories import (
+    change_each,
+    make_claim,
+    make_grant,
+    make_identity,
+    make_user,
+)
 from tests.fake_service import FakeService
 
 pytestmark = pytest.mark.django_db
@@ -78,13 +84,13 @@ def test_an_application_is_named_where_there_are_several(
     alone = page(operator, IDENTITY, identity.pk)
     assert "TEST DATA" not in alone
     assert "<dt>Application</dt>" not in alone
-    LinkedIdentity.objects.update(application="gone")
+    change_each(application="gone")
     assert "<dt>Application</dt><dd>gone" in page(operator, IDENTITY, identity.pk)
-    LinkedIdentity.objects.update(application="default", environment="live")
+    change_each(application="default", environment="live")
     assert "<dt>Application</dt>" in page(operator, IDENTITY, identity.pk)
     given = settings.DJANGO_IDENTITY["default"]
     settings.DJANGO_IDENTITY = {"default": given, "other": given}
-    LinkedIdentity.objects.update(environment="test")
+    change_each(environment="test")
     assert "TEST DATA" in page(operator, IDENTITY, identity.pk)
 
 

@@ -39,7 +39,13 @@ from tests.admin.operators import (
     press,
     staff,
 )
-from tests.factories import make_claim, make_event, make_identity, make_user
+from tests.factories import (
+    change_each,
+    make_claim,
+    make_event,
+    make_identity,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -148,9 +154,7 @@ def test_what_the_service_wrote_is_escaped(
     """Subjects, values and payloads are text, whatever they look like."""
     evil = "<script>alert(1)</script>"
     make_claim(identity, "kyc_verified", {"provider": evil}, provider=evil)
-    LinkedIdentity.objects.update(
-        subject=evil, kyc_level=evil, last_error=evil, scopes=[evil]
-    )
+    change_each(subject=evil, kyc_level=evil, last_error=evil, scopes=[evil])
     WebhookEvent.objects.update(
         payload={"a": evil}, subject=evil, event_type=evil, error=evil
     )

@@ -29,7 +29,7 @@ from django_identity.gates import (
     kyc_level_required,
 )
 from django_identity.models import Consent, LinkedIdentity, StoredClaim
-from tests.factories import LONG_AGO
+from tests.factories import LONG_AGO, change_each
 
 SECRET = b"secret"
 Way = Callable[[Any], bytes]
@@ -212,7 +212,7 @@ def claim(name: str, **changes: Any) -> Callable[[], Any]:
 
 
 def identity(**changes: Any) -> Callable[[], Any]:
-    return lambda: LinkedIdentity.objects.update(**changes)
+    return lambda: change_each(**changes)
 
 
 A_MINUTE_AGO = timezone.now() - timedelta(minutes=1)

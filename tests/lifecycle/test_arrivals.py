@@ -1,6 +1,7 @@
 """What a sign-in or a code brings, and what it does not: anything older than what is known."""
 
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -114,6 +115,42 @@ def test_a_new_consent_brings_back_no_proof_of_the_one_before(
     identity = LinkedIdentity.objects.get()
     assert (identity.consent, proven()) == ("granted", set())
     assert (identity.last_error, identity.is_due) == ("malformed_answer", True)
+
+
+def without_claims(site: FakeService) -> None:
+    site.token = {"scope": "profile:read"}
+    sign_in(Client())
+    site.token = {}
+
+
+@pytest.mark.parametrize("end", ["consent.revoked", "without claims"])
+def test_a_new_consent_brings_back_no_claim_that_was_revoked_in_the_one_before(
+    site: FakeService, end: str
+) -> None:
+    """A cache still has the credential, which a younger one has replaced since."""
+    now = int(time.time())
+    site.payload["iat"] = now - 7200
+    former = site.good("claims")
+    sign_in(Client())
+    LinkedIdentity.objects.update(signed_in_at=timezone.now() - timedelta(hours=2))
+    deliver("claim.revoked", at=timezone.now() - timedelta(hours=1))
+    site.payload["iat"] = now - 1800
+    site.disclosed = {}
+    assert refetched(LinkedIdentity.objects.get()) == "stored"
+    assert not StoredClaim.objects.exists()
+    if end == "consent.revoked":
+        deliver(end, at=timezone.now() - timedelta(minutes=20))
+    else:
+        without_claims(site)
+    site.answers["claims"] = former
+    assert sign_in(Client()).status_code == 302
+    assert proven() == set()
+    assert LinkedIdentity.objects.get().is_due
+    del site.answers["claims"]
+    site.payload["iat"] = now
+    site.disclosed = {"unique_human": True}
+    assert refetched(LinkedIdentity.objects.get()) == "stored"
+    assert proven() == {"unique_human"}
 
 
 def test_a_code_from_the_future_outlasts_no_rejection(site: FakeService) -> None:

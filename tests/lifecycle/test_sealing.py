@@ -26,7 +26,7 @@ from django_identity.models import (
 )
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
-from tests.factories import make_identity, make_user, unsealed
+from tests.factories import change_each, make_identity, make_user, unsealed
 from tests.lifecycle.grants import announced
 from tests.settings import DJANGO_IDENTITY
 
@@ -244,7 +244,8 @@ def test_damaged_rows_stop_nothing() -> None:
             damaged = make_sealed(f"damaged-{number}")
             TokenGrant.objects.filter(identity=damaged).update(refresh_token=stored)
         moved = make_sealed("moved")
-        LinkedIdentity.objects.filter(pk=moved.pk).update(subject="somebody else")
+        moved.subject = "somebody else"
+        moved.save()
     with ring(NEW, OLD):
         out = rotate()
     assert "1 grant(s) re-encrypted" in out
@@ -255,8 +256,8 @@ def test_damaged_rows_stop_nothing() -> None:
 def test_what_the_settings_do_not_have_is_left_alone(changes: dict[str, str]) -> None:
     """Its keys are not known here, so not even ``--forget-unreadable`` ends it. Exit code 1."""
     with ring(OLD):
-        identity = make_sealed()
-    LinkedIdentity.objects.filter(pk=identity.pk).update(**changes)
+        make_sealed()
+    change_each(**changes)
     out = io.StringIO()
     with ring(NEW, OLD), pytest.raises(CommandError, match="settings do not have"):
         call_command(
@@ -276,7 +277,7 @@ def test_each_application_has_its_own_ring() -> None:
         make_sealed("ada")
     with override_settings(DJANGO_IDENTITY=both):
         assert "1 grant(s) re-encrypted" in rotate()
-        LinkedIdentity.objects.update(application="other")
+        change_each(application="other")
         assert "1 grant(s) opened by no key" in rotate()
 
 

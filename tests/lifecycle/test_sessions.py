@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import BACKEND_SESSION_KEY, login, user_logged_in
-from django.contrib.auth.models import User
+from django.contrib.auth.models import User, UserManager
 from django.contrib.sessions.backends.db import SessionStore
+from django.db.models import Value
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
 from django.urls import path, reverse
@@ -163,7 +164,10 @@ def test_no_session_rests_on_such_an_identity(
     identity = make_identity(make_user())
     browser, idle = session_of(identity.user), session_of(identity.user)
     assert is_signed_in(browser)
-    model.objects.update(**changed)
+    for row in model.objects.all():
+        for name, value in changed.items():
+            setattr(row, name, value)
+        row.save()
     assert not is_signed_in(browser)
     page = browser.get(reverse("identity:login")).content.decode()
     assert "your data here is erased" not in page
@@ -559,3 +563,21 @@ def test_an_account_that_no_manager_shows_can_be_deleted(
     make_grant(make_identity(user))
     user.delete()
     assert not LinkedIdentity.objects.exists()
+
+
+def test_the_user_is_as_the_sites_default_manager_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With what it annotates, as in a session of a password."""
+
+    class Annotating(UserManager):
+        def get_queryset(self) -> Any:
+            return super().get_queryset().annotate(points=Value(7))
+
+    manager = Annotating()
+    manager.model = User
+    manager.name = "objects"
+    monkeypatch.setitem(vars(User._meta), "default_manager", manager)
+    user = make_user()
+    make_identity(user)
+    assert IdentityBackend().get_user(user.pk).points == 7

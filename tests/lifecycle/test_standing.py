@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import models
 from django.utils import timezone
 
 from django_identity.gates import claims_of
@@ -18,7 +19,14 @@ from django_identity.models import Consent, LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.requirements import RequiredClaim
 from tests.deliveries import SECRET, deliver
-from tests.factories import LONG_AGO, make_claim, make_grant, make_identity, make_user
+from tests.factories import (
+    LONG_AGO,
+    change_each,
+    make_claim,
+    make_grant,
+    make_identity,
+    make_user,
+)
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in
 from tests.views.connect.pages import browser_of
@@ -41,6 +49,27 @@ def adult() -> User:
     user = make_user()
     make_claim(make_identity(user))
     return user
+
+
+class Employee(User):
+    """A model of the site that has users as its parents, and a key of its own."""
+
+    number = models.IntegerField(primary_key=True)
+    account = models.OneToOneField(User, models.CASCADE, parent_link=True)
+
+    class Meta:
+        app_label = "keepers"
+        managed = False
+
+
+def test_the_key_of_an_employee_is_no_users() -> None:
+    """Number 1 is not the user 1. As the user that they are too, they have a standing."""
+    user = adult()
+    other = make_user("other")
+    employee = Employee(number=user.pk, account=other, username="other")
+    employee.id = other.pk
+    assert claims_of(employee) == {}
+    assert has(user)
 
 
 OTHER_CLAIMS: list[dict[str, Any]] = [
@@ -73,12 +102,12 @@ def test_only_a_granted_identity_of_this_application_counts() -> None:
         {"environment": "live"},
     ):
         given = {name: getattr(identity, name) for name in other}
-        LinkedIdentity.objects.update(**other)
+        change_each(**other)
         user = User.objects.get()
         assert not has(user), other
         assert standing_of(user).level_shortfall("level_1")
         assert claims_of(user) == {}
-        LinkedIdentity.objects.update(**given)
+        change_each(**given)
     assert has(User.objects.get())
 
 

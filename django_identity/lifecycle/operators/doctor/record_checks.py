@@ -40,6 +40,7 @@ MANY_FAILURES = 5
 MOST_REASONS = 5
 # Of all events it would take as long as there are events.
 MOST_EVENTS = 10_000
+MOST_DIGESTS = 1_000
 LISTED_FOR = timedelta(days=30)
 # The failures of a sign-in that the site's settings cause.
 OF_SETTINGS = (
@@ -67,12 +68,19 @@ STRAY = (
 )
 
 
+UNREACHABLE = (
+    "SQL, a migration or a fixture of the site has changed application, environment or subject."
+    " Save each of these identities, which makes its digest anew. Until then they open no gate."
+)
+
+
 def check_records() -> Diagnosis:
     """Each group of rows that needs somebody, with its number."""
     yield from _webhooks()
     yield from _failing()
     yield from _provider_names()
     yield from _strays()
+    yield from _unreachable()
     yield from _sign_ins()
     yield from _failed_events()
     yield from _events_without_effect()
@@ -151,6 +159,15 @@ def _strays() -> Diagnosis:
                     STRAY,
                 )
         alias = aliases.filter(application__gt=alias).first()
+
+
+def _unreachable() -> Diagnosis:
+    """Identities that no event finds, among the newest."""
+    newest = LinkedIdentity.objects.order_by("-pk")[:MOST_DIGESTS]
+    lost = sum(identity.subject_digest != identity.own_digest for identity in newest)
+    if lost:
+        message = f"{lost} of the newest identities that no event finds"
+        yield problem("applications", message, UNREACHABLE)
 
 
 def _sign_ins() -> Diagnosis:
