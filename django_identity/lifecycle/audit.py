@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
-from unicodedata import normalize
+from unicodedata import east_asian_width, normalize
 from urllib.parse import quote, quote_plus, unquote_plus
 from uuid import UUID
 
@@ -197,10 +197,16 @@ def search(known: Known) -> Findings:
 def _sought(known: Known) -> Known:
     """The forms in which it may be written. ``words``: short, or half of the accounts have it."""
     texts = known.texts | known.words
-    short = {text for text in texts if len(text) < SHORT}
+    short = set(filter(is_short, texts))
     others = known.words - known.texts - short
     unsure = short | set(filter(_is_shared, others))
     return Known(_forms(texts - unsure), _forms(unsure))
+
+
+def is_short(text: str) -> bool:
+    """Whether it may stand in a longer word by chance. A wide letter, as of Chinese, is a word."""
+    wide = sum(east_asian_width(letter) in ("W", "F") for letter in text)
+    return len(text) + wide < SHORT
 
 
 def _forms(texts: Iterable[str]) -> frozenset[str]:

@@ -166,12 +166,12 @@ def test_a_view_of_the_database_whose_keys_repeat(
     person: audit.Known, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model of it names some column as its key, and nothing makes that unique."""
+    for name in "abbbcc":
+        HistoricalUser.objects.create(first_name=name, email=ADDRESS)
     monkeypatch.setattr(audit, "ROWS_AT_ONCE", 2)
     options = HistoricalUser._meta
     monkeypatch.setattr(options, "managed", False)
     monkeypatch.setattr(options, "pk", options.get_field("first_name"))
-    for name in "abbbcc":
-        HistoricalUser.objects.create(first_name=name, email=ADDRESS)
     assert hits(person)["leaky.HistoricalUser.email"] == 6
 
 
@@ -310,6 +310,21 @@ def test_our_own_emptied_events_keep_their_digests(person: audit.Known) -> None:
 
 def test_nobody_sees_what_is_looked_for(person: audit.Known) -> None:
     assert "zo" not in repr(person).lower()
+
+
+def test_a_short_name_of_wide_letters_is_no_chance(person: audit.Known) -> None:
+    """Two Chinese letters are a name, and three of Latin ones are in many words."""
+    user = make_user("member-1", first_name="小龙", last_name="李")
+    known = audit.known_of_account(user)
+    user.delete()
+    Copy(text="李小龙先生").save_base(force_insert=True)
+    assert hits(known) == {"leaky.Copy.text": 1}
+
+
+def test_a_text_that_is_too_short_is_no_proof() -> None:
+    """It would never be found, so a test that asks for it would prove nothing."""
+    with pytest.raises(ValueError, match="'Ada' is too short"):
+        assert_erased("Ada", unread=NOT_HERE)
 
 
 class Leaky(IdentityPolicy):
