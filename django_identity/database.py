@@ -28,6 +28,11 @@ View = TypeVar("View", bound=Callable[..., Any])
 Row = TypeVar("Row", bound=models.Model, covariant=True)
 T = TypeVar("T")
 
+#: A rollback would make a spent code new again, or lose an event that meets a sign-in.
+IN_STEPS = (
+    "django_identity commits in steps, and something has opened a transaction around this request,"
+    " such as a middleware: leave out its addresses. ATOMIC_REQUESTS leaves them out by itself."
+)
 #: What drivers raise for a connection that has broken. Which one depends on driver and moment.
 BROKEN = (OperationalError, InterfaceError)
 

@@ -77,6 +77,7 @@ def redeem(
     was sent. After an ``IdentityError`` nothing has changed.
     """
     code = code_in(pasted)
+    database.require_no_transaction(database.IN_STEPS)
     redemption = _entered(application, code, user)
     if not _claim(redemption, user):
         return _linked_before(redemption, user)

@@ -85,6 +85,7 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
 
 
 def _store_and_apply(application: Application, event: Event) -> Applied:
+    database.require_no_transaction(database.IN_STEPS)
     nameless = WebhookEvent.digest_of(application, event, subject="")
     stored = WebhookEvent.objects.stored(application, event)
     return apply(stored, event, nameless=nameless)

@@ -165,6 +165,7 @@ def complete(
     would undo the claim. After an ``IdentityError`` nothing else has changed, but for what somebody
     brought who returned and is refused: see ``linking``.
     """
+    database.require_no_transaction(database.IN_STEPS)
     request = _find(application, callback.state, browser_key)
     if user is not None and request.completed_by_id == user.pk:
         # They reload the page or go back to it, in the session that this sign-in gave them.

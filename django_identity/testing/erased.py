@@ -16,8 +16,8 @@ def assert_erased(
     """Fail, by model and field, if a table has anything of ``person``, or could not be read.
 
     ``person``: the user as the test has kept it in memory, the person at the sandbox, and any other
-    text that must be gone. ``unread``: what may stay unread, as the failure names it. The test
-    needs access to all databases of the site.
+    text that must be gone, of four letters at least. ``unread``: what may stay unread, as the
+    failure names it. The test needs access to all databases of the site.
     """
     found = audit.search(known_of(*person))
     if found.hits:
@@ -44,6 +44,8 @@ def known_of(*person: AbstractBaseUser | SandboxPerson | str) -> audit.Known:
 
 def _known_of(part: AbstractBaseUser | SandboxPerson | str) -> audit.Known:
     if isinstance(part, str):
+        if audit.is_short(part):
+            raise ValueError(f"{part!r} is too short: it is in longer words by chance")
         return audit.Known(frozenset({part}))
     if isinstance(part, SandboxPerson):
         subjects = {

@@ -381,7 +381,8 @@ rows_without_key = identity(refetch_failures=1, last_error="sealed_value_unreada
 def damaged_grant(_site: Site) -> None:
     """No key opens one of two."""
     linked = [
-        make_identity(make_user(n), subject=n, refetch_due_at=NOW + DAY) for n in "ab"
+        make_identity(make_user(n), subject=n, refetch_due_at=NOW + DAY, scopes=[])
+        for n in "ab"
     ]
     make_grant(linked[0])
     TokenGrant.objects.create(
@@ -423,6 +424,7 @@ def credential(**payload: Any) -> BreakIt:
     return break_it
 
 
+unreadable_claims = all_of(reader, answering("claims", html("502 Bad Gateway")))
 other_issuer = credential(iss="https://issuer.example/")
 other_audience = credential(aud="another client")
 unsigned_issuer = credential(iss=7)
@@ -502,6 +504,14 @@ def failing_rows(site: Site) -> None:
         make_identity(
             make_user(f"user-{number}"), subject=f"subject-{number}", **failing
         )
+
+
+def many_reasons(site: Site) -> None:
+    """The rarest is the site's own fault."""
+    reasons = [f"service_trouble_{n // 2}" for n in range(12)]
+    for number, reason in enumerate([*reasons, "sealed_value_unreadable"]):
+        failing = {"refetch_failures": 1, "last_error": reason}
+        make_identity(make_user(f"u-{number}"), subject=f"s-{number}", **failing)
 
 
 def erasures_left_undone(site: Site) -> None:

@@ -18,9 +18,10 @@ from django_identity.lifecycle.operators.doctor import (
     Level,
     diagnose,
     figures,
+    finding,
     record_checks,
 )
-from django_identity.models import ErasureReceipt, TokenGrant
+from django_identity.models import ErasureReceipt, TokenGrant, querysets
 from tests.commands import broken_setups as broken
 from tests.commands.broken_setups import BreakIt, Site
 from tests.commands.run_command import run
@@ -104,6 +105,9 @@ SETUPS = [
     ("webhook_behind_login", "webhook", PROBLEM, "answers HTTP 403", "logins"),
     ("webhook_of_another", "webhook", PROBLEM, "not as this site's webhook", "register"),
     ("unreachable_webhook", "webhook", WARNING, "nothing listens there", "another network"),
+    ("unreadable_claims", "credential", WARNING, "not readable: it answers HTTP 502", "BASE_URL"),
+    ("many_reasons", "refetches", PROBLEM, "1 failing: sealed_value_unreadable", "former key"),
+    ("many_reasons", "refetches", WARNING, "2 failing for other reasons", "overview"),
     ("failing_rows", "refetches", WARNING, "1 failing: credential_rejected", "issuer"),
     ("failing_rows", "refetches", WARNING, "2 failing: service_timeout", ""),
     ("failing_rows", "refetches", PROBLEM, "1 failed 5 times in a row or more", "admin"),
@@ -227,6 +231,48 @@ def test_a_live_application_is_probed_only_if_told(
     assert ("address" in {finding.check for finding in diagnose(probe=probe)}) is asked
 
 
+@pytest.mark.parametrize(
+    ("probe", "not_tried"),
+    [
+        (None, ["credentials"]),
+        (False, ["credentials"]),
+        (True, ["credential", "webhook"]),
+    ],
+)
+def test_what_was_not_tried_is_said(
+    site: Site, probe: bool | None, not_tried: list[str]
+) -> None:
+    """Of a live application without a person: silence would read like an answer."""
+    address = f"https://127.0.0.1:{site.closed_port()}"
+    site.configure(ENVIRONMENT="live", BASE_URL=f"{address}/api/v1", AUTH_URL=address)
+    said = [each.check for each in diagnose(probe=probe) if "not tried" in each.message]
+    assert said == not_tried
+
+
+def test_a_silenced_check_is_silent(site: Site) -> None:
+    """An operator has looked at it. What keeps the doctor from looking further is told."""
+    broken.no_webhook_secret(site)
+    site.settings.SILENCED_SYSTEM_CHECKS = [
+        "django_identity.W025",
+        "django_identity.E004",
+    ]
+    assert {finding.level for finding in diagnose()} == {Level.FINE}
+    broken.unusable_settings(site)
+    assert [each.level for each in diagnose()] == [PROBLEM]
+
+
+def test_a_count_that_ended_says_so(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (finding, querysets):
+        monkeypatch.setattr(module, "MOST_COUNTED", 2)
+    for number in range(4):
+        ErasureReceipt.objects.create(
+            application="default", requested_at=broken.LATE, attempts=number
+        )
+    assert "2 or more not done" in [each.message for each in diagnose()]
+
+
 def test_no_probe_asks_nothing(site: Site) -> None:
     broken.wrong_secret(site)
     assert run("identity_doctor", "--no-probe").code == 0
@@ -345,7 +391,8 @@ def test_nobodys_token_is_refreshed_for_a_probe(site: Site) -> None:
     """It could be lost. Without a token that is alive, no credential is read."""
     broken.other_issuer(site)
     TokenGrant.objects.update(access_expires_at=timezone.now())
-    assert "credential" not in {finding.check for finding in diagnose(probe=True)}
+    [said] = [each for each in diagnose(probe=True) if each.check == "credential"]
+    assert said.message.endswith("not tried, because nobody has a live access token")
     assert site.service.refresh_tokens == ["django-identity-doctor"]
 
 

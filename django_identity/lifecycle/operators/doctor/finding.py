@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from django_identity.models.querysets import number_of
+from django_identity.models.querysets import MOST_COUNTED, number_of
 
 
 class Level(StrEnum):
@@ -55,4 +55,7 @@ def counted(
     """A finding if there are ``rows``. The message begins with their number."""
     number = number_of(rows)
     if number:
-        yield Finding(check, level, f"{number} {message}", remedy)
+        how_many = str(number)
+        if number == MOST_COUNTED:
+            how_many += " or more"
+        yield Finding(check, level, f"{how_many} {message}", remedy)

@@ -43,6 +43,7 @@ WHY_REJECTED = {
     RejectionReason.KEY: "API_ORIGIN serves the keys of another issuer.",
 }
 OTHER = "Tell the service, with this reason."
+NO_CREDENTIAL = "Without a credential no gate for a claim opens. Tell the service."
 IN_BETWEEN = (
     "The service sends a POST without a session, and follows no redirect. Let this address pass"
     " through redirects to https or to another host, logins and firewalls; register the address"
@@ -59,6 +60,9 @@ def check_credential(probe: bool | None) -> Diagnosis:
         grant = _with_live_token(site)
         if grant is not None:
             yield from _try_credential(site, grant)
+        elif probe:
+            message = f"{site.alias}: not tried, because nobody has a live access token"
+            yield fine("credential", message)
 
 
 def _with_live_token(site: Application) -> TokenGrant | None:
@@ -72,7 +76,7 @@ def _with_live_token(site: Application) -> TokenGrant | None:
 
 @sensitive_variables()
 def _try_credential(site: Application, grant: TokenGrant) -> Diagnosis:
-    """What cannot be read or opened is the matter of other checks."""
+    """What no key opens is the matter of another check."""
     identity = grant.identity
     message = f"{site.alias}: the newest person's credential is"
     try:
@@ -84,10 +88,15 @@ def _try_credential(site: Application, grant: TokenGrant) -> Diagnosis:
         if rejected.reason is RejectionReason.PAYLOAD_ISS:
             message += f" ({_issuer_of(answer)} is not {site.api_origin})"
         yield problem("credential", message, WHY_REJECTED.get(rejected.reason, OTHER))
-    except (ServiceError, SealedValueUnreadable):
+    except SealedValueUnreadable:
         return
+    except ServiceError as error:
+        why = why_failed(error, setting="BASE_URL")
+        yield warning("credential", f"{message} not readable: {why.cause}", why.remedy)
     else:
-        if proof is not None:
+        if proof is None:
+            yield warning("credential", f"{message} not in the answer", NO_CREDENTIAL)
+        else:
             yield fine("credential", f"{message} verified")
 
 
@@ -108,6 +117,9 @@ def check_webhook_address() -> Diagnosis:
     for site in conf.applications():
         if address := _webhook_address(site):
             yield _try_webhook(site, address)
+        else:
+            message = f"{site.alias}: not tried, because its address is not known"
+            yield fine("webhook", f"{message}: set REDIRECT_URI, or sign in")
 
 
 def _webhook_address(site: Application) -> str:

@@ -17,10 +17,10 @@ from django_identity.lifecycle import runs
 from django_identity.lifecycle.claims import PROVIDER_MISMATCH
 from django_identity.lifecycle.operators.doctor.finding import (
     Diagnosis,
-    Finding,
     Level,
     counted,
     problem,
+    warning,
 )
 from django_identity.lifecycle.operators.doctor.grant_checks import lost_lately
 from django_identity.models import (
@@ -112,13 +112,21 @@ def _failing() -> Diagnosis:
         yield problem("refetches", message, "See their pages in the admin.")
 
     reasons = Counter(code for code, _failures in rows)
+    # That is the site's own fault, from the first one on.
+    unreadable = SealedValueUnreadable.code
+    if count := reasons.pop(unreadable, 0):
+        message = f"{count} failing: {unreadable}"
+        yield problem("refetches", message, hint_of(unreadable))
+    named = 0
     for code, count in reasons.most_common(MOST_REASONS):
+        named += count
         message = f"{count} failing: {code or 'no reason kept'}"
-        level = Level.WARNING
-        if code == SealedValueUnreadable.code:
-            # That is the site's own fault, from the first one on.
-            level = Level.PROBLEM
-        yield Finding("refetches", level, message, hint_of(code))
+        yield warning("refetches", message, hint_of(code))
+    if others := reasons.total() - named:
+        message = f"{others} failing for other reasons"
+        yield warning(
+            "refetches", message, "The overview in the admin has all of them."
+        )
 
 
 def _provider_names() -> Diagnosis:

@@ -105,7 +105,11 @@ def check_credentials(probe: bool | None) -> Diagnosis:
     """Ask both endpoints with values that do not exist."""
     token = Secret(NOBODY)
     read = partial(ServiceClient.profile, subject=NOBODY, access_token=token)
-    for site in probed(probe):
+    tried = probed(probe)
+    for site in conf.applications():
+        if site not in tried:
+            yield fine("credentials", f"{site.alias}: not tried, which --probe does")
+    for site in tried:
         yield from _probe(site, "AUTH_URL", lambda client: client.refresh(token))
         yield from _probe(site, "BASE_URL", read)
 

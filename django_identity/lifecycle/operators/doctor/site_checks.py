@@ -33,7 +33,9 @@ def check_settings() -> Diagnosis:
 def _system_checks(check: str, tag: str) -> Diagnosis:
     """What the package's system checks with this tag report."""
     for message in run_checks(tags=[tag], databases=[database.alias()]):
-        if f"{LABEL}." in str(message.id):
+        # Without usable settings nothing else is diagnosed, so their mistakes are not silent.
+        is_silenced = message.is_silenced() and conf.is_usable()
+        if f"{LABEL}." in str(message.id) and not is_silenced:
             level = Level.WARNING
             if message.is_serious():
                 level = Level.PROBLEM
