@@ -98,14 +98,16 @@ def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> 
 
 
 def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
-    """A code adds its scopes, and its level if it is the newest statement."""
+    """A code adds its scopes, and its level if they cover it and it is the newest statement."""
     identity.scopes = scopes.with_code(
         identity, request.scopes, application=request.application
     )
     identity.connect_issued_at = request.said_at
     identity.connect_person = notices.masked(request.profile)
+    if request.kyc is None or not identity.allows(*kyc.SCOPES):
+        return
     known_at = identity.kyc_said_at
-    if request.kyc is not None and (known_at is None or known_at <= request.said_at):
+    if known_at is None or known_at <= request.said_at:
         identity.set_columns(kyc.level_columns(request.kyc, said_at=request.said_at))
 
 

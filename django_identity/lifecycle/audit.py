@@ -14,27 +14,28 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 from unicodedata import east_asian_width, normalize
 from urllib.parse import quote, quote_plus, unquote_plus
 from uuid import UUID
 
-from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.core import signing
 from django.core.cache import caches
 from django.core.cache.backends.db import DatabaseCache
-from django.db import DatabaseError, InterfaceError, connections, models, router
-from django.db.models import Case, Count, F, Q, QuerySet, When
+from django.db import connections, models, router
+from django.db.models import Case, Count, F, Q, When
 from django.db.models.functions import Cast, Length
 from django.db.models.lookups import LessThanOrEqual
 from django.utils.text import slugify
 from tqdm import tqdm
 
 from django_identity import database
-from django_identity.models import LinkedIdentity, WebhookEvent
+from django_identity.lifecycle import searchable
+from django_identity.lifecycle.searchable import Column, Table
+from django_identity.models import LinkedIdentity
 
 #: A longer value is not read, and the findings say so.
 MOST_CHARACTERS = 250_000
@@ -43,24 +44,9 @@ SHORT = 4
 NAMES = ("first_name", "last_name")
 # Of user models that have a name in one column.
 WHOLE_NAMES = ("name", "full_name", "display_name")
-# Nobody's name, address or subject is in these.
-WITHOUT_TEXT = (
-    models.BooleanField,
-    models.DateField,
-    models.DecimalField,
-    models.DurationField,
-    models.FloatField,
-    models.IntegerField,
-    models.TimeField,
-)
-# An emptied event keeps its digest until it is purged, so that a repeat is known.
-KEPT_BY_US = {(WebhookEvent, "subject_digest")}
 ADDRESSES = (models.EmailField, models.URLField, models.FileField)
 # A character as JSON escapes it. In a JSON text inside JSON there are more backslashes.
 JSON_ESCAPE = re.compile(r"\\+u([0-9a-fA-F]{4})")
-
-Column: TypeAlias = "models.Field[Any, Any]"
-Table: TypeAlias = "QuerySet[Any]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,49 +130,17 @@ def known_of_identities(identities: Iterable[LinkedIdentity]) -> Known:
     return Known(frozenset(texts))
 
 
-def tables() -> tuple[list[Table], dict[str, str]]:
-    """All rows of each installed model, and what cannot be read: database or model -> why."""
-    installed = apps.get_models(include_auto_created=True)
-    wanted = [model for model in installed if not model._meta.proxy]
-    found: list[Table] = []
-    unread: dict[str, str] = {}
-    for alias in connections:
-        introspection = connections[alias].introspection
-        try:
-            names = set(introspection.table_names(include_views=True))
-        except (DatabaseError, InterfaceError) as error:
-            unread[alias] = type(error).__name__
-            continue
-        for model in wanted:
-            is_here = model._meta.db_table in names
-            if is_here and _is_kept_in(alias, model):
-                # Not by a manager of the site, which may hide some rows.
-                found.append(QuerySet(model, using=alias))
-
-    with_table = {table.model for table in found}
-    for model in wanted:
-        if model not in with_table:
-            unread[model._meta.label] = "no table"
-    return found, unread
-
-
-def _is_kept_in(alias: str, model: type[models.Model]) -> bool:
-    """Whether the site has rows of the model there, and no copy such as a read replica.
-
-    A router may let nobody migrate a database of somebody else's, and write to it all the same.
-    """
-    if router.allow_migrate_model(alias, model):
-        return True
-    return bool(router.db_for_write(model) == alias)
-
-
 def search(known: Known) -> Findings:
     """Search every table of the site for ``known``, with a progress bar on a terminal."""
-    found, unread = tables()
+    found, unread = searchable.tables()
     findings = Findings(unread=unread)
     sought = _sought(known)
 
-    columns = [(table, column) for table in found for column in _fields_of(table.model)]
+    columns = [
+        (table, column)
+        for table in found
+        for column in searchable.columns_of(table.model)
+    ]
     for table, column in tqdm(columns, disable=None, leave=False):
         findings.look(str(column), _texts_of(table, column), sought)
     for name in settings.CACHES:
@@ -332,15 +286,3 @@ def _with_content(session: str) -> str:
         if signed.startswith("."):
             content = zlib.decompress(content)
     return f"{session} {content.decode(errors='ignore')}"
-
-
-def _fields_of(model: type[models.Model]) -> list[Column]:
-    """The columns in which there may be text. Those of a parent are in the parent's table."""
-    columns: list[Column] = []
-    for column in model._meta.local_concrete_fields:
-        # What a foreign key holds is a value of the column that it points at.
-        kind = getattr(column, "target_field", column)
-        is_kept = (model, column.name) in KEPT_BY_US
-        if not is_kept and not isinstance(kind, WITHOUT_TEXT):
-            columns.append(column)
-    return columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
@@ -13,6 +14,7 @@ from django.db.models import Case, F, Value, When
 
 from django_identity import conf, database
 from django_identity.conf import Application
+from django_identity.models.choices import Environment
 
 if TYPE_CHECKING:
     from django_identity.models import LinkedIdentity, WebhookEvent
@@ -81,6 +83,12 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
     ) -> LinkedIdentityQuerySet:
         """The identity of the subject, if it is linked."""
         return self.filter(subject_digest=digest(alias, environment, subject))
+
+    def of_subject_anywhere(self, subject: str) -> LinkedIdentityQuerySet:
+        """Those of the subject under each application of the settings, in both environments."""
+        places = product(conf.aliases(), Environment.values)
+        digests = [digest(alias, kind, subject) for alias, kind in places]
+        return self.filter(subject_digest__in=digests)
 
     def locked(self, subject_digest: str) -> LinkedIdentity | None:
         """The identity of the subject, locked with all others of its user; None if there is none.

@@ -14,14 +14,14 @@ from django.utils import timezone
 
 from django_identity.api.permissions import HasScope
 from django_identity.exceptions import ReauthorizationNeeded
-from django_identity.gates import scope_required
+from django_identity.gates import Gate, closed_to, scope_required
 from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.policy import IdentityPolicy
 from django_identity.testing.clock import Clock
 from tests.deliveries import SECRET, deliver
-from tests.factories import make_user
+from tests.factories import again, make_user
 from tests.fake_service import FakeService
 from tests.gates.gated_views import Endpoint, answer_of, view
 from tests.gates.scope_and_step_up_urls import PART, Papers
@@ -242,6 +242,26 @@ def test_a_code_allows_nothing_that_only_a_gate_asks_for(
     come_back(browser, asked_of_the_service(browser)[0])
     assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
     assert all(is_open(browser, address) for address in FACES)
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_a_code_brings_no_level_that_only_a_gate_asks_for(
+    service: FakeService, settings: Any, is_linked: bool
+) -> None:
+    """A rejection would not be covered, and so would not close it."""
+    settings.DJANGO_IDENTITY = {
+        "default": service.settings(
+            SCOPES=["profile:read"], LATER_SCOPES=["kyc:read", "kyc:status"]
+        )
+    }
+    user = make_user()
+    browser = browser_of(user)
+    if is_linked:
+        service.token = {"scope": "profile:read"}
+        sign_in(browser)
+    assert hand_in(browser).status_code == 302
+    assert LinkedIdentity.objects.get().kyc_level == ""
+    assert closed_to(Gate(kyc_level="level_1"), again(user)) is not None
 
 
 @pytest.mark.parametrize(

@@ -229,15 +229,38 @@ def test_short_and_common_words_are_counted_apart(person: audit.Known) -> None:
     assert findings.unsure == {"leaky.Copy.text": 1, "auth.User.last_name": 1}
 
 
-def test_a_database_that_is_away_is_said() -> None:
+@pytest.mark.parametrize(
+    ("engine", "why"),
+    [
+        ("django.db.backends.sqlite3", "OperationalError"),
+        ("of.a.driver.that.is.missing", "ImproperlyConfigured"),
+    ],
+)
+def test_a_database_that_is_away_is_said(engine: str, why: str) -> None:
     """In a process of its own: Django lets a test reach its own databases alone."""
     look = (
         "import django; from django.conf import settings; "
-        "away = {'ENGINE': 'django.db.backends.sqlite3', 'NAME': '/nowhere/at/all.sqlite3'}; "
+        f"away = {{'ENGINE': '{engine}', 'NAME': '/nowhere/at/all.sqlite3'}}; "
         "settings.DATABASES = {**settings.DATABASES, 'away': away}; django.setup(); "
-        "from django_identity.lifecycle import audit; print(audit.tables()[1]['away'])"
+        "from django_identity.lifecycle import searchable; print(searchable.tables()[1]['away'])"
     )
-    assert said_by(look) == "OperationalError\n"
+    assert said_by(look) == f"{why}\n"
+
+
+def test_a_column_without_a_field_is_said(
+    person: audit.Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model of somebody else's table may have a part of its columns. Numbers name nobody."""
+    HistoricalUser.objects.create(first_name="-", email=ADDRESS)
+    options = HistoricalUser._meta
+    seen = [options.get_field("first_name")]
+    monkeypatch.setattr(options, "local_concrete_fields", seen)
+    findings = audit.search(person)
+    assert findings.hits == {}
+    assert findings.unread == {
+        "leaky.Elsewhere": "no table",
+        "leaky.HistoricalUser.email": "no field",
+    }
 
 
 def said_by(code: str) -> str:
@@ -269,11 +292,11 @@ databases = {name: {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
              for name in ("default", "books", "copy")}
 settings.DATABASES = databases; settings.DATABASE_ROUTERS = [Router()]; django.setup()
 from django.db import connections
-from django_identity.lifecycle import audit
+from django_identity.lifecycle import searchable
 from tests.leaky.models import Letter
 for name in databases:
     with connections[name].schema_editor() as editor: editor.create_model(Letter)
-print(*[table.db for table in audit.tables()[0] if table.model is Letter])
+print(*[table.db for table in searchable.tables()[0] if table.model is Letter])
 """
     assert said_by(look) == "default books\n"
 

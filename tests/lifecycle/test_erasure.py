@@ -542,6 +542,24 @@ def test_the_command_asks_and_erases(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SUBJECT not in whole_database()
 
 
+@pytest.mark.parametrize("named", ["default", "secnod"])
+def test_the_command_says_where_else_the_subject_is_linked(
+    two_applications: None, named: str
+) -> None:
+    """It erases under one application, and a mistyped one has nobody."""
+    make_identity(make_user(), application="second")
+    out = io.StringIO()
+    with pytest.raises(CommandError, match="still linked under second/test"):
+        call_command(
+            "identity_erase", SUBJECT, "--yes", "--application", named, stdout=out
+        )
+    assert "nothing was held" in out.getvalue()
+    call_command(
+        "identity_erase", SUBJECT, "--yes", "--application", "second", stdout=out
+    )
+    assert not LinkedIdentity.objects.exists()
+
+
 def test_an_identity_of_an_alias_that_is_gone_can_be_erased() -> None:
     identity = make_identity(make_user(), application="former")
     assert "former" not in conf.aliases()

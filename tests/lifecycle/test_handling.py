@@ -185,6 +185,22 @@ def test_a_replay_has_all_tries_again(register: Register) -> None:
     assert replayed("--since", later) == "0 event(s) are due."
 
 
+def test_an_id_that_is_not_stored_is_not_hidden_by_one_that_is_twice() -> None:
+    """Two applications may each have an event of that id. An id may be named twice, too."""
+    identity = make_identity(make_user())
+    for alias in ("default", "second"):
+        make_event(
+            identity,
+            "kyc.verified",
+            application=alias,
+            event_id="evt_x",
+            event_digest=alias,
+        )
+    assert replayed("evt_x", "evt_x") == "2 event(s) are due."
+    with pytest.raises(CommandError, match=r"^1 event\(s\) left out"):
+        replayed("evt_x", "evt_y")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

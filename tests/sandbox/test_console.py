@@ -62,6 +62,14 @@ def test_what_happens_is_listed_with_person_and_site(
     assert ">200<" not in quiet
 
 
+def test_a_list_of_failures_without_one_does_not_say_that_nothing_happened(
+    application: Application, developer: Visitor
+) -> None:
+    text = developer.open("/console/activity?quiet=1").text
+    assert "all went well" in text
+    assert "Nothing yet" not in text
+
+
 def test_buttons_do_to_a_person_what_the_control_api_does(
     application: Application, developer: Visitor
 ) -> None:

@@ -98,6 +98,12 @@ def concerned_by(receipt: ErasureReceipt) -> QuerySet[LinkedIdentity]:
     return asked.select_related("user").order_by("pk")
 
 
+def still_linked(subject: str) -> list[str]:
+    """The applications and environments under which the subject is linked."""
+    rows = LinkedIdentity.objects.of_subject_anywhere(subject)
+    return [f"{row.application}/{row.environment}" for row in rows.order_by("pk")]
+
+
 def erase(identity: LinkedIdentity) -> ErasureReceipt:
     """Erase the account of the identity with all its identities. Returns the receipt.
 

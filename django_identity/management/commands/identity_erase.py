@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_identity.lifecycle import erasure, withdrawal
+from django_identity.lifecycle.operators import interventions
 from django_identity.management.command import IdentityCommand, add_application
 from django_identity.models import Environment, ErasureReceipt
 
@@ -56,8 +57,13 @@ class Command(IdentityCommand):
                 f"Revoked, but not erased{why}. Erasure {receipt.pk} is pending and is tried again."
             )
         self._write(receipt)
+        if elsewhere := interventions.still_linked(subject):
+            raise CommandError(
+                f"The subject is still linked under {', '.join(elsewhere)}: erase it there, too, by"
+                " --application and --environment."
+            )
         if receipt.audit is not None:
-            self._report(receipt.audit)
+            _require_clean(receipt.audit)
 
     def _write(self, receipt: ErasureReceipt) -> None:
         counts = [f"{count} {name}" for name, count in receipt.counts.items() if count]
@@ -68,17 +74,19 @@ class Command(IdentityCommand):
         if receipt.account_kept:
             why = receipt.get_account_kept_display()
             self.stdout.write(f"The account stays: {why}")
+        if receipt.audit is not None:
+            self.stdout.write(json.dumps({"audit": receipt.audit}, indent=1))
 
-    def _report(self, audit: dict[str, dict[str, Any]]) -> None:
-        self.stdout.write(json.dumps({"audit": audit}, indent=1))
-        if audit["hits"]:
-            raise CommandError(
-                "The erasure left something. Extend the policy's erase_user."
-            )
-        if audit["unread"]:
-            count = len(audit["unread"])
-            places = ", ".join(audit["unread"])
-            raise CommandError(
-                f"{count} place(s) were not read: {places}. Look there yourself.",
-                returncode=UNREAD,
-            )
+
+def _require_clean(audit: dict[str, dict[str, Any]]) -> None:
+    if audit["hits"]:
+        raise CommandError(
+            "The erasure left something. Extend the policy's erase_user."
+        )
+    if audit["unread"]:
+        count = len(audit["unread"])
+        places = ", ".join(audit["unread"])
+        raise CommandError(
+            f"{count} place(s) were not read: {places}. Look there yourself.",
+            returncode=UNREAD,
+        )

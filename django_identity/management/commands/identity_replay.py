@@ -43,7 +43,11 @@ class Command(IdentityCommand):
         if not (event_ids or failed or since):
             raise CommandError("Name events, or say --failed or --since.")
         chosen = follow_up.choose_events(event_ids, failed=failed, since=since)
-        wanted = max(chosen.count(), len(event_ids))
+        # One id may be of several events, and two applications may each have one of that id.
+        unknown = set(event_ids)
+        if unknown:
+            unknown -= set(chosen.values_list("event_id", flat=True))
+        wanted = chosen.count() + len(unknown)
         due = follow_up.replay(chosen, again=again)
         self.stdout.write(
             f"{due} event(s) are due. A worker or identity_upkeep runs the handlers."

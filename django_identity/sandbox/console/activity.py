@@ -45,9 +45,10 @@ def entries(*, with_good: bool, with_pages: bool) -> list[Entry]:
     for received in request_log.newest(_LOOKED_AT):
         if with_pages or received.path.startswith(_OF_SITES):
             lines.append(_request(received))
-    for delivery in Delivery.objects.order_by("-changed_at").select_related("client")[
-        :SHOWN
-    ]:
+    # Of those that went well as many as are shown suffice.
+    most = SHOWN if with_good else _LOOKED_AT
+    deliveries = Delivery.objects.order_by("-changed_at").select_related("client")
+    for delivery in deliveries[:most]:
         lines += _delivery(delivery)
     lines.sort(key=lambda entry: entry.at, reverse=True)
     shown = [entry for entry in lines if with_good or not entry.is_good][:SHOWN]
