@@ -140,6 +140,12 @@ def is_account(person: object) -> TypeGuard["AbstractBaseUser"]:
     return bool(person.pk == getattr(person, model._meta.pk.attname))
 
 
+def require_account(person: object) -> None:
+    """Raise ``ValueError`` unless it is an account of this database, and its key its own."""
+    if not (is_account(person) and holds(person)):
+        raise ValueError("not an instance of the user model from this database")
+
+
 def account(key: Any) -> "AbstractBaseUser":
     """The account as it is stored now, or an instance with the key alone if it is gone."""
     stored: AbstractBaseUser | None = all_users().filter(pk=key).first()

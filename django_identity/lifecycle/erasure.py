@@ -119,8 +119,9 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
 
     If the site's own erasure code raised an error, the receipt is pending (``erased_at`` is None)
     and the erasure is retried. Do not save ``user`` afterwards: the instance has what was erased.
-    Raises ``StorageUnavailable`` if the database failed.
+    Raises ``StorageUnavailable`` if the database failed; ``ValueError`` for anybody but a user.
     """
+    database.require_account(user)
     now = timezone.now()
     try:
         with database.atomic():

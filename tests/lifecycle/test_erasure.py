@@ -31,6 +31,7 @@ from tests.concurrency import at_once
 from tests.deliveries import SECRET, deliver, event_body, post
 from tests.factories import make_claim, make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService
+from tests.lifecycle.test_standing import Employee
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -565,3 +566,18 @@ def test_an_identity_of_an_alias_that_is_gone_can_be_erased() -> None:
     assert "former" not in conf.aliases()
     assert interventions.erase(identity).erased_at is not None
     assert not LinkedIdentity.objects.exists()
+
+
+def test_a_key_of_another_table_or_database_erases_nobody() -> None:
+    """A site's employee 1 is not the user 1, and neither is the user 1 of its archive."""
+    user = make_user()
+    make_identity(user)
+    employee = Employee(number=user.pk, account_id=user.pk + 1, username="other")
+    employee.id = user.pk + 1
+    archived = User(pk=user.pk)
+    archived._state.db = "archive"
+    for somebody in (employee, archived):
+        with pytest.raises(ValueError, match="user model"):
+            erasure.erase_account(somebody)
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+    assert not ErasureReceipt.objects.exists()
