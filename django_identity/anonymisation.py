@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import cast
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
@@ -25,8 +25,15 @@ def anonymise(user: AbstractBaseUser) -> None:
     Texts, dates and files are blanked, and whatever may be empty or has a default. Flags, relations
     and the creation date stay, and so do the fields that ``cannot_blank`` names. Texts that are
     unique, by themselves or by a constraint, get random values. Files are deleted from their
-    storage. Raises ``IntegrityError`` if the database has a rule that the model does not have.
+    storage. Rows of models that inherit from the user model are part of the account. Raises
+    ``IntegrityError`` if the database has a rule that the model does not have.
     """
+    for row in (*_rows_below(user), user):
+        _anonymise_row(row)
+
+
+def _anonymise_row(user: AbstractBaseUser) -> None:
+    """Blank the account as one model has it, and save it."""
     delete_files(user)
     for field in personal_fields(type(user)):
         blank = _blank(field)
@@ -38,9 +45,41 @@ def anonymise(user: AbstractBaseUser) -> None:
     user.save()
 
 
-def cannot_blank(model: type[AbstractBaseUser]) -> list[str]:
-    """The fields of ``model`` that an erasure leaves as they are."""
-    return [field.name for field in personal_fields(model) if _blank(field) is None]
+def delete(user: AbstractBaseUser) -> None:
+    """Delete the account with its files, and the rows of models that inherit from it."""
+    rows = [user, *_rows_below(user)]
+    user.delete()
+    for row in rows:
+        delete_files(row)
+
+
+def _rows_below(user: AbstractBaseUser) -> Iterator[AbstractBaseUser]:
+    """The account as each model has it that inherits from the user model, the lowest first."""
+    for link in _links_below(type(user)):
+        # Not by a manager of the site, which may hide the row.
+        rows: models.QuerySet[Any] = models.QuerySet(link.model, using=database.alias())
+        for row in rows.filter(**{link.attname: user.pk}):
+            yield from _rows_below(row)
+            yield row
+
+
+def _links_below(model: type[models.Model]) -> Iterator[Column]:
+    """The column of each model that inherits from ``model``, in a table of its own."""
+    for relation in model._meta.related_objects:
+        if getattr(relation, "parent_link", False):
+            yield relation.field
+
+
+def cannot_blank(model: type[models.Model]) -> list[str]:
+    """The fields of ``model`` that an erasure leaves as they are, and of those that inherit."""
+    names = [field.name for field in personal_fields(model) if _blank(field) is None]
+    for link in _links_below(model):
+        for name in cannot_blank(link.model):
+            if "." in name:
+                names.append(name)
+            elif name not in names:
+                names.append(f"{link.model.__name__}.{name}")
+    return names
 
 
 def delete_files(user: AbstractBaseUser) -> None:

@@ -218,8 +218,7 @@ class IdentityPolicy:
         transaction is rolled back and the erasure is retried.
         """
         if self.erasure == "delete":
-            user.delete()
-            anonymisation.delete_files(user)
+            anonymisation.delete(user)
         else:
             anonymisation.anonymise(user)
 

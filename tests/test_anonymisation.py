@@ -94,22 +94,57 @@ class Tenant(AbstractBaseUser):
         return self.handle
 
 
+class Courier(Member):
+    """Some members are couriers, with a table of their own."""
+
+    address = models.CharField(max_length=99)
+    licence = models.FileField(upload_to="licences")
+    van = models.IntegerField()
+
+    class Meta:
+        app_label = "tests"
+
+
+class Cyclist(Courier):
+    bicycle = models.CharField(max_length=99)
+
+    class Meta:
+        app_label = "tests"
+
+
+MODELS = (Member, Tenant, Courier, Cyclist)
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Django does by itself for models of installed apps."""
+    monkeypatch.setattr(
+        Member, "delete", lambda user: Cyclist.objects.filter(pk=user.pk).delete()
+    )
+    for parent, child in ((Member, Courier), (Courier, Cyclist)):
+        link = child._meta.parents[parent]
+        assert link is not None
+        monkeypatch.setitem(vars(parent._meta), "related_objects", (link.remote_field,))
+
+
 @pytest.fixture(autouse=True)
 def tables(settings: Any, tmp_path: Any) -> Iterator[None]:
     settings.MEDIA_ROOT = tmp_path
     with connection.schema_editor() as editor:
-        for model in (Member, Tenant):
+        for model in MODELS:
             editor.create_model(model)
     yield
     with connection.schema_editor() as editor:
-        for model in (Member, Tenant):
+        for model in reversed(MODELS):
             editor.delete_model(model)
 
 
-def make_member(name: str, number: int) -> Member:
-    return Member.objects.create(
+def make_member(
+    name: str, number: int, model: type[Member] = Member, **more: Any
+) -> Member:
+    return model._default_manager.create(
         handle=name, email=f"{name}@example.org", nickname=name, locker=name[:5],
-        citizen_number=number, shoe_size=37, card=CARD, sees_all=True, **HERS,
+        citizen_number=number, shoe_size=37, card=CARD, sees_all=True, **HERS, **more,
     )  # fmt: skip
 
 
@@ -181,3 +216,25 @@ def test_the_files_go_whatever_becomes_of_the_account(
     for member in (ada, grace):
         policy().erase_user(member)
     assert default_storage.listdir("portraits")[1] == ["nobody.png"]
+
+
+@pytest.mark.parametrize("policy", [IdentityPolicy, Deleting])
+def test_what_inherits_from_the_user_model_is_part_of_the_account(
+    policy: type[IdentityPolicy], children: None
+) -> None:
+    """Its columns and its files, however far below. Another courier's stay."""
+    hers = {"address": "12 St James's Square", "van": 3}
+    for name, number in (("ada", 1), ("grace", 2)):
+        made = make_member(name, number, Cyclist, bicycle=f"of {name}", **hers)
+        made.licence.save(f"{name}.png", ContentFile(b"a licence"))
+    policy().erase_user(Member.objects.get(handle="ada"))
+    assert default_storage.listdir("licences")[1] == ["grace.png"]
+    left = Cyclist.objects.exclude(handle="grace").values_list("address", "bicycle")
+    assert list(left) == [("", "")] * (policy is IdentityPolicy)
+    assert Cyclist.objects.get(handle="grace").address
+    assert cannot_blank(Member) == [
+        "citizen_number",
+        "shoe_size",
+        "card",
+        "Courier.van",
+    ]
