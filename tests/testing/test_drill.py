@@ -1,6 +1,7 @@
 """The parts of the drill, in the tests' own world. ``tests/sites/test_drill.py`` has whole ones."""
 
 import re
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.http import HttpResponse
 
 from django_identity import conf
 from django_identity.gates import site_map
+from django_identity.management.commands import identity_drill
 from django_identity.policy import IdentityPolicy
 from django_identity.testing.drill import findings
 from django_identity.testing.drill.doors import doors_of, outcome_of
@@ -16,6 +18,7 @@ from django_identity.testing.drill.person import Scene
 from django_identity.testing.drill.report import Report
 from django_identity.testing.drill.walk import Visitor
 from django_identity.testing.sandbox import RunningSandbox
+from tests.commands.run_command import run
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -118,6 +121,18 @@ def test_an_erasure_that_waits_names_its_error(
     assert re.fullmatch(
         rf"an erasure waits: ValueError. ValueError in {place}: full", sentence
     )
+
+
+def test_what_was_found_is_told_where_the_evidence_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A drill takes a while, and its findings would be lost with the file."""
+    seen = Report(findings=["`/bar/` is open"])
+    monkeypatch.setattr(identity_drill, "drill", lambda **_given: seen)
+    monkeypatch.setattr(signal, "signal", lambda *_given: None)
+    ran = run("identity_drill", "--json", tmp_path / "nowhere" / "drill.json")
+    assert "found: `/bar/` is open" in ran.out
+    assert ran.error.endswith("drill.json cannot be written: No such file or directory")
 
 
 @pytest.mark.parametrize(

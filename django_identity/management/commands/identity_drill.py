@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from django_identity.gates import site_map
 from django_identity.management.command import INTERRUPTED, IdentityCommand
-from django_identity.testing.drill import Refused, drill
+from django_identity.testing.drill import Refused, Report, drill
 from django_identity.testing.sandbox import SandboxError
 
 LISTS = {
@@ -56,18 +56,16 @@ class Command(IdentityCommand):
             raise CommandError(str(refused)) from None
         except KeyboardInterrupt:
             raise CommandError("Stopped.", returncode=INTERRUPTED) from None
+        # First what was seen: the file may be one that cannot be written.
+        self._write(report)
         if options["json"]:
-            about = {
-                "date": timezone.now().isoformat(),
-                "label": options["label"],
-                "python": platform.python_version(),
-                "django": django.__version__,
-                "django_identity": version("django-identity"),
-                "not_seen": list(site_map.never_seen()),
-            }
-            options["json"].write_text(
-                json.dumps({**about, **asdict(report)}, indent=1)
-            )
+            _write_evidence(options["json"], report, label=options["label"])
+        summary = f"{len(report.findings)} found, {len(report.untried)} not tried."
+        if report.findings or (options["fail_on_untried"] and report.untried):
+            raise CommandError(summary)
+        self.stdout.write(summary)
+
+    def _write(self, report: Report) -> None:
         self.stdout.writelines(f"{line}\n" for line in report.table())
         for sentence in report.findings:
             self.stdout.write(f"found: {sentence}")
@@ -75,7 +73,18 @@ class Command(IdentityCommand):
             self.stdout.write(f"not tried: {place}: {why}")
         for blind_spot in site_map.never_seen():
             self.stdout.write(f"not seen: {blind_spot}")
-        summary = f"{len(report.findings)} found, {len(report.untried)} not tried."
-        if report.findings or (options["fail_on_untried"] and report.untried):
-            raise CommandError(summary)
-        self.stdout.write(summary)
+
+
+def _write_evidence(path: Path, report: Report, *, label: str) -> None:
+    about = {
+        "date": timezone.now().isoformat(),
+        "label": label,
+        "python": platform.python_version(),
+        "django": django.__version__,
+        "django_identity": version("django-identity"),
+        "not_seen": list(site_map.never_seen()),
+    }
+    try:
+        path.write_text(json.dumps({**about, **asdict(report)}, indent=1))
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}") from None
