@@ -104,8 +104,11 @@ def _has_any(forms: Iterable[str], text: str) -> bool:
 def known_of_account(user: AbstractBaseUser) -> Known:
     """The account's name with its parts, its addresses, and the names of its files."""
     columns = database.field_names(user)
-    names = [" ".join(_text_in(user, name) for name in NAMES).strip()]
-    names += [_text_in(user, name) for name in columns.intersection(WHOLE_NAMES)]
+    parts = [_text_in(user, name) for name in NAMES]
+    names = [" ".join(parts).strip()]
+    for name in columns.intersection(WHOLE_NAMES):
+        names.append(_text_in(user, name))
+
     texts = {*names, str(user.get_username())}
     email = user.get_email_field_name()
     for column in user._meta.concrete_fields:
@@ -113,8 +116,8 @@ def known_of_account(user: AbstractBaseUser) -> Known:
             texts.add(_text_in(user, column.name))
 
     # A name without a letter, such as "-", is in every second text.
-    parts = " ".join(names).split()
-    words = {word for word in parts if slugify(word, allow_unicode=True)}
+    spoken = " ".join(names).split()
+    words = {word for word in spoken if slugify(word, allow_unicode=True)}
     return Known(frozenset(texts - {""}), frozenset(words))
 
 

@@ -60,78 +60,133 @@ _VERIFY = _("Get verified")
 _OPEN = _("Open %(service)s")
 _THERE = _("Get verified there, then check again here.")
 
-# fmt: off
 REASONS: Mapping[str, Advice] = {
     "not_linked": Advice(
-        _("Not connected yet"), _("Your account is not connected to %(service)s."),
-        _("Connect it: you decide there what %(site)s may know."), _("Connect %(service)s")),
+        _("Not connected yet"),
+        _("Your account is not connected to %(service)s."),
+        _("Connect it: you decide there what %(site)s may know."),
+        _("Connect %(service)s"),
+    ),
     "consent_revoked": Advice(
         _("You took back your consent"),
         _("You took it back %(when)s, so the proofs about you were deleted."),
-        _("Allow it again, and they come back."), _("Allow again")),
+        _("Allow it again, and they come back."),
+        _("Allow again"),
+    ),
     "ended_by_site": Advice(
         _("Your connection was ended"),
-        _("%(site)s ended your connection on %(day)s, and the proofs about you were deleted."),
-        _("You can connect again."), _("Connect again")),
+        _(
+            "%(site)s ended your connection on %(day)s, and the proofs about you were deleted."
+        ),
+        _("You can connect again."),
+        _("Connect again"),
+    ),
     "permission_ended": Advice(
         _("Your permission has ended"),
         _("%(site)s can no longer check your details with %(service)s."),
-        _("Check again before your proofs run out, or pages that need them will close."), _AGAIN),
+        _(
+            "Check again before your proofs run out, or pages that need them will close."
+        ),
+        _AGAIN,
+    ),
     "code_alone": Advice(
         _("You were verified with a code"),
         _("A code shares your verification level, and no proofs."),
-        _("To bring the proofs too, continue with %(service)s."), _("Continue with %(service)s")),
+        _("To bring the proofs too, continue with %(service)s."),
+        _("Continue with %(service)s"),
+    ),
     "not_held": Advice(
         _("Not confirmed yet"),
-        _("You are connected, but %(service)s has not confirmed this about you."), _THERE, _AGAIN,
-        _VERIFY),
+        _("You are connected, but %(service)s has not confirmed this about you."),
+        _THERE,
+        _AGAIN,
+        _VERIFY,
+    ),
     "not_confirmed": Advice(
-        _("Not confirmed"), _("%(service)s verified you, but did not confirm this."),
-        _("It may not apply to you. If you think it does, look there."), _AGAIN, _OPEN,
-        _("Back to %(site)s")),
+        _("Not confirmed"),
+        _("%(service)s verified you, but did not confirm this."),
+        _("It may not apply to you. If you think it does, look there."),
+        _AGAIN,
+        _OPEN,
+        _("Back to %(site)s"),
+    ),
     "unread": Advice(
-        _("Not read yet"), _("%(site)s could not read this at %(service)s."),
-        _("Check again: it takes a few seconds."), _AGAIN),
+        _("Not read yet"),
+        _("%(site)s could not read this at %(service)s."),
+        _("Check again: it takes a few seconds."),
+        _AGAIN,
+    ),
     "provider_mismatch": Advice(
         _("Not confirmed yet"),
-        _("%(service)s names this proof's provider in two ways, so %(site)s cannot use it."),
-        _("Check again later. If that does not help, tell the people who run this site."), _AGAIN),
+        _(
+            "%(service)s names this proof's provider in two ways, so %(site)s cannot use it."
+        ),
+        _(
+            "Check again later. If that does not help, tell the people who run this site."
+        ),
+        _AGAIN,
+    ),
     "run_out": Advice(
-        _("Your proof ran out"), _("It has to be confirmed again from time to time."),
-        _("Check again: it takes a few seconds."), _AGAIN),
+        _("Your proof ran out"),
+        _("It has to be confirmed again from time to time."),
+        _("Check again: it takes a few seconds."),
+        _AGAIN,
+    ),
     "revoked": Advice(
         _("This proof was revoked"),
         _("You revoked it, or the verification behind it no longer holds."),
-        _("Get verified there again, then check again here."), _AGAIN, _VERIFY),
+        _("Get verified there again, then check again here."),
+        _AGAIN,
+        _VERIFY,
+    ),
     "all_revoked": Advice(
         _("Your proofs were revoked"),
         _("You revoked them, or the verification behind them no longer holds."),
-        _("Get verified there again, then check again here."), _AGAIN, _VERIFY),
+        _("Get verified there again, then check again here."),
+        _AGAIN,
+        _VERIFY,
+    ),
     "other_value": Advice(
-        _("Your proof says something else"), _("%(claim)s: %(held)s."),
-        _("If that is out of date, have it corrected there, then check again here."), _AGAIN,
-        _OPEN),
+        _("Your proof says something else"),
+        _("%(claim)s: %(held)s."),
+        _("If that is out of date, have it corrected there, then check again here."),
+        _AGAIN,
+        _OPEN,
+    ),
     "not_verified": Advice(
-        _("Not verified yet"), _("You are connected, but %(service)s has not verified you."),
-        _THERE, _AGAIN, _VERIFY),
+        _("Not verified yet"),
+        _("You are connected, but %(service)s has not verified you."),
+        _THERE,
+        _AGAIN,
+        _VERIFY,
+    ),
     "rejected": Advice(
         _("Not accepted"),
         _("%(service)s did not accept your verification."),
-        _("See there why, and try again."), _AGAIN, _OPEN),
+        _("See there why, and try again."),
+        _AGAIN,
+        _OPEN,
+    ),
     "scope_not_given": Advice(
-        _("You have not allowed this yet"), _("%(site)s may not read this about you."),
+        _("You have not allowed this yet"),
+        _("%(site)s may not read this about you."),
         _("You decide at %(service)s, and can take it back at any time."),
-        _("Decide at %(service)s")),
+        _("Decide at %(service)s"),
+    ),
     "not_recent": Advice(
-        _("Confirm that it is you"), _("This page is for people who signed in a short while ago."),
+        _("Confirm that it is you"),
+        _("This page is for people who signed in a short while ago."),
         _("Use the same account at %(service)s as before. You come back to this page."),
-        _("Confirm with %(service)s")),
+        _("Confirm with %(service)s"),
+    ),
     "lower_level": Advice(
-        _("You are verified at a lower level"), _("You have: %(held)s."),
-        _("Continue the verification there, then check again here."), _AGAIN,
-        _("Continue the verification")),
+        _("You are verified at a lower level"),
+        _("You have: %(held)s."),
+        _("Continue the verification there, then check again here."),
+        _AGAIN,
+        _("Continue the verification"),
+    ),
 }
-# fmt: on
 
 
 def service_name_of(application: Application) -> str:
