@@ -69,8 +69,9 @@ STRAY = (
 
 
 UNREACHABLE = (
-    "SQL, a migration or a fixture of the site has changed application, environment or subject."
-    " Save each of these identities, which makes its digest anew. Until then they open no gate."
+    "One statement for several rows, SQL, a migration or a fixture has changed application,"
+    " environment or subject. Save each of these identities, which makes its digest anew. Until"
+    " then they open no gate."
 )
 
 
