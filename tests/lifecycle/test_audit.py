@@ -229,6 +229,14 @@ def test_short_and_common_words_are_counted_apart(person: audit.Known) -> None:
     assert findings.unsure == {"leaky.Copy.text": 1, "auth.User.last_name": 1}
 
 
+def test_a_short_name_is_not_found_in_the_hash_of_a_password(
+    person: audit.Known,
+) -> None:
+    """By chance it stands in every five-hundredth."""
+    User.objects.filter(username="max").update(password="md5$xZoeX1$9f8b2c1d")
+    assert audit.search(person).unsure == {}
+
+
 @pytest.mark.parametrize(
     ("engine", "why"),
     [

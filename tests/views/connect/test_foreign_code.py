@@ -56,7 +56,7 @@ def test_the_page_after_the_code_says_whose_it_was(
     assert '<p role="status">You are verified at level 2.</p>' in page
     assert 'href="/loans/"' in page
     assert "ada@example.org" not in page
-    assert "Obi" not in page
+    assert "Ada Obi" not in page
     for shown in (page, browser.get("/identity/account/").content.decode()):
         assert "Ada O., a***@example.org" in shown
         assert 'action="/identity/connected/default/"' in shown
