@@ -22,8 +22,8 @@ WITHOUT_TEXT = (
     models.IntegerField,
     models.TimeField,
 )
-# What a password is stored as: random letters, in which each short name stands by chance.
-PASSWORD_HASH = "password"
+# The hash of a password: by chance, each short name stands in some.
+RANDOM_TEXT = {"password"}
 # An emptied event keeps its digest until it is purged, so that a repeat is known.
 KEPT_BY_US = {(WebhookEvent, "subject_digest")}
 
@@ -88,26 +88,44 @@ def _without_model(alias: str, found: Iterable[Table]) -> Unread:
     unread: Unread = {}
     for name, columns in known.items():
         try:
-            for column in _columns_with_text(alias, name):
-                if column.lower() not in columns:
+            unknown = {
+                column
+                for column in _column_names(alias, name)
+                if column.lower() not in columns
+            }
+            # Few tables have such a column, and to read the types of all takes long.
+            if unknown:
+                for column in unknown & _columns_with_text(alias, name):
                     unread[f"{labels[name]}.{column}"] = "no field"
         except DatabaseError as error:
             unread[labels[name]] = type(error).__name__
     return unread
 
 
-def _columns_with_text(alias: str, table: str) -> Iterator[str]:
-    """The columns that the database has, but for those whose type holds no text."""
+def _column_names(alias: str, table: str) -> set[str]:
+    """The names of a table's columns."""
+    connection = connections[alias]
+    quoted = connection.ops.quote_name(table)
+    with connection.cursor() as cursor:
+        # The name of a model's table, and quoted.
+        cursor.execute(f"SELECT * FROM {quoted} WHERE 1 = 0")  # noqa: S608
+        return {column[0] for column in cursor.description}
+
+
+def _columns_with_text(alias: str, table: str) -> set[str]:
+    """The same, but for those whose type holds no text."""
     introspection = connections[alias].introspection
     with connections[alias].cursor() as cursor:
         described = introspection.get_table_description(cursor, table)
+    names: set[str] = set()
     for column in described:
         try:
             kind = introspection.get_field_type(column.type_code, column)
         except KeyError:
             kind = "Field"  # Django does not know the type.
         if not issubclass(getattr(models, kind, models.Field), WITHOUT_TEXT):
-            yield column.name
+            names.add(column.name)
+    return names
 
 
 def columns_of(model: type[models.Model]) -> list[Column]:
@@ -116,7 +134,7 @@ def columns_of(model: type[models.Model]) -> list[Column]:
     for column in model._meta.local_concrete_fields:
         # What a foreign key holds is a value of the column that it points at.
         kind = getattr(column, "target_field", column)
-        if isinstance(kind, WITHOUT_TEXT) or column.name == PASSWORD_HASH:
+        if isinstance(kind, WITHOUT_TEXT) or column.name in RANDOM_TEXT:
             continue
         if (model, column.name) not in KEPT_BY_US:
             columns.append(column)
