@@ -1,5 +1,6 @@
 """Fixtures of the whole suite."""
 
+import asyncio
 import gc
 import os
 import signal
@@ -9,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User, UserManager
 from django.core.cache import cache
+from django.db import connections
 from django.test import override_settings
 
 from django_identity.lifecycle import key_sets
@@ -76,9 +79,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     with django_db_blocker.unblock():
         keep_rows()
+    yield
+    # Coroutines left a connection in the thread of what is synchronous, and nobody can take down
+    # a database of PostgreSQL while somebody is connected.
+    with django_db_blocker.unblock():
+        asyncio.run(sync_to_async(connections.close_all)())
 
 
 @pytest.fixture(autouse=True)

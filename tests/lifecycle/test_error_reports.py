@@ -61,7 +61,17 @@ def collected(error: BaseException) -> str:
     frames = (frame for frame, _line in traceback.walk_tb(error.__traceback__))
     ours = [frame for frame in frames if OURS in frame.f_code.co_filename]
     assert ours
-    return "".join(repr(frame.f_locals) for frame in ours)
+    return "".join(
+        _printed(value) for frame in ours for value in frame.f_locals.values()
+    )
+
+
+def _printed(value: object) -> str:
+    try:
+        return repr(value)
+    except DatabaseError as error:
+        # A query that locks its rows, printed after its transaction ended.
+        return type(error).__name__
 
 
 def sent_home(error: Exception) -> bytes:
