@@ -159,7 +159,7 @@ def _chosen_by_headers(
     on_closed: Literal["redirect", "forbid"],
     closed: Closed,
 ) -> HttpResponseBase:
-    if request.get_preferred_type([PAGE, *JSON]) in JSON:
+    if _prefers_json(request):
         return _problem(closed)
     next_url = _page_to_come_back_to(request, closed)
     application = conf.application(closed.application)
@@ -170,6 +170,14 @@ def _chosen_by_headers(
     if on_closed == "forbid":
         return _explain(request, closed, way_in=way_in, next_url=next_url)
     return _lead_to(way_in, request)
+
+
+def _prefers_json(request: HttpRequest) -> bool:
+    try:
+        return request.get_preferred_type([PAGE, *JSON]) in JSON
+    except (ValueError, LookupError):
+        # Django cannot read the header, such as ``text/html;x*=unknown'en'a``.
+        return False
 
 
 def _lead_to(address: str, request: HttpRequest) -> HttpResponse:

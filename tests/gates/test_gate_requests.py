@@ -142,6 +142,15 @@ def test_a_word_of_the_views_own(user: User) -> None:
         assert answer_of(below, AnonymousUser()).status_code == 302
 
 
+@pytest.mark.parametrize(
+    "accept", ["text/html;x*=unknown'en'%E2", f"{JSON};q*=x'y'z", ";;", "/" * 9000]
+)
+def test_a_header_that_cannot_be_read_asks_for_a_page(accept: str) -> None:
+    """Nobody makes an error out of a closed gate."""
+    for address in PAGES:
+        assert ask(None, address, accept).status_code == 302
+
+
 # One body, under ``LoginRequiredMiddleware``
 
 
