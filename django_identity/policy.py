@@ -175,8 +175,9 @@ class IdentityPolicy:
         """The text in a claim's value that a gate with a value compares, or None.
 
         ``value`` is what the service signed. The method is not called for a value that denies the
-        claim. By default the text is the value itself, or in an object ``value`` or the claim's own
-        noun (``country`` of ``country_resident``). None if the two differ.
+        claim. By default the text is the value itself; in an object ``value``, the claim's own noun
+        (``country`` of ``country_resident``) or the member with the claim's name. None if two of
+        them differ.
         """
         if not isinstance(value, Mapping):
             if isinstance(value, str):
@@ -261,8 +262,11 @@ def writable(fields: object, method: str) -> dict[str, Any]:
 
 
 def members_said(claim_type: str, value: Mapping[str, Any]) -> list[Any]:
-    """The members of a claim's object beside ``verified``: ``value`` and the claim's own noun."""
-    names = {"value", NOUNS.get(claim_type, "value")}
+    """The members of a claim's object beside ``verified`` that say what the answer is.
+
+    ``value``, the claim's own noun, and the name of the claim.
+    """
+    names = {"value", NOUNS.get(claim_type, "value"), claim_type}
     return [value[name] for name in names if name in value]
 
 

@@ -80,6 +80,8 @@ OTHER_CLAIMS: list[dict[str, Any]] = [
         False, None, 1, "true", [], {}, {"verified": False}, {"verified": 1}, {"verified": "true"},
         {"verified": False, "value": True},
         *({"verified": True, "value": no} for no in (False, None, 0, "")),
+        *({"verified": True, "age_over_18": no} for no in (False, None, 0, "", "false")),
+        {"verified": True, "value": True, "age_over_18": False},
     )),
 ]  # fmt: skip
 
@@ -88,7 +90,8 @@ def test_every_other_claim_keeps_it_closed() -> None:
     """A disclosed claim is not a true claim, and a listed one is not a proven one."""
     for claim in OTHER_CLAIMS:
         assert not has(holder(**claim)), claim
-    for value in (True, {"verified": True}, {"value": True}):
+    said = {"verified": True, "age_over_18": True}
+    for value in (True, {"verified": True}, {"value": True}, said):
         assert has(holder(value=value)), value
 
 
@@ -125,6 +128,9 @@ COUNTRIES = [("NG", True), ({"value": "NG"}, True), ("ng", False), ("GH", False)
     ({"verified": True, "value": False, "country": "NG"}, False),
     ({"verified": True, "value": None, "country": "NG"}, False),
     ({"verified": True, "value": "NG", "country": ""}, False),
+    ({"verified": True, "country_resident": "NG"}, True),
+    ({"verified": True, "country": "NG", "country_resident": "GH"}, False),
+    ({"verified": True, "country": "NG", "country_resident": False}, False),
     ({"verified": True, "human": "NG"}, False), ({"verified": True, "country": ["NG"]}, False),
 ]  # fmt: skip
 
