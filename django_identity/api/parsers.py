@@ -2,6 +2,7 @@
 
 from typing import IO, Any
 
+from django.http import UnreadablePostError
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
@@ -21,7 +22,10 @@ class BoundedJSONParser(BaseParser):
     def parse(
         self, stream: IO[bytes], media_type: Any = None, parser_context: Any = None
     ) -> dict[str, Any]:
-        body = stream.read(LARGEST_BODY + 1)
+        try:
+            body = stream.read(LARGEST_BODY + 1)
+        except UnreadablePostError:
+            raise ParseError("The body did not arrive whole.") from None
         if len(body) > LARGEST_BODY:
             raise ParseError("The body is too large.")
         try:

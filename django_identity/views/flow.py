@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from typing import Any, NoReturn
 from urllib.parse import urlencode
@@ -10,7 +11,14 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    UnreadablePostError,
+)
+from django.http.multipartparser import MultiPartParserError
 from django.middleware.csrf import CsrfViewMiddleware
 from django.shortcuts import redirect, resolve_url
 from django.urls import reverse
@@ -34,7 +42,13 @@ FOREIGN_ADDRESS = re.compile(
     re.ASCII,
 )
 # Django answers them with a page of their own.
-ANSWERED = (Http404, PermissionDenied, SuspiciousOperation, BadRequest)
+ANSWERED = (
+    Http404,
+    PermissionDenied,
+    SuspiciousOperation,
+    BadRequest,
+    MultiPartParserError,
+)
 
 View = Callable[..., HttpResponseBase]
 Decorator = Callable[[View], View]
@@ -117,7 +131,9 @@ class _TokenCheck(CsrfViewMiddleware):
 
     def _reject(self, request: HttpRequest, reason: str) -> NoReturn:
         error = FlowError(FOREIGN_ADDRESS.sub(_origin_in, reason), code="form_expired")
-        error.next_url = safe_next(request.POST.get("next", ""))
+        # Django refuses a form that did not arrive whole, too, and it cannot be read here either.
+        with suppress(UnreadablePostError):
+            error.next_url = safe_next(request.POST.get("next", ""))
         raise error
 
 

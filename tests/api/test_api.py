@@ -25,7 +25,7 @@ from tests import fake_service
 from tests.factories import LONG_AGO, make_claim, make_identity, make_user
 from tests.fake_service import FakeService, http, refusal
 from tests.problems import MEMBERS
-from tests.views.bad_input.refusals import lines_of_ours, unchanged
+from tests.views.bad_input.refusals import CutOff, lines_of_ours, unchanged
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -474,7 +474,20 @@ def test_a_body_out_of_bounds_is_refused(signed_in: APIClient, body: bytes) -> N
 
 
 FOREIGN_ORIGIN = {"origin": "https://evil.example"}
+
+
 # What a form or a fetch in "no-cors" can send; and JSON, which needs the token as any other body.
+@pytest.mark.parametrize("name", ["login", "callback", "connect"])
+def test_a_body_that_does_not_arrive_is_refused(
+    signed_in: APIClient, name: str
+) -> None:
+    """It is no error of the site."""
+    broken: Any = {"wsgi.input": CutOff()}
+    address = reverse(f"identity_api:{name}")
+    response = signed_in.generic("POST", address, "{}", content_type=JSON, **broken)
+    assert (response.status_code, response.json()["code"]) == (400, "parse_error")
+
+
 FOREIGN = (
     "application/x-www-form-urlencoded",
     "multipart/form-data",

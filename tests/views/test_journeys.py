@@ -22,7 +22,7 @@ from tests.deliveries import SECRET, deliver
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
-from tests.views.bad_input.refusals import lines_of_ours
+from tests.views.bad_input.refusals import CutOff, lines_of_ours
 from tests.views.connect.pages import LOCAL, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -171,6 +171,38 @@ def test_the_log_says_why_a_form_was_refused(
     assert "code=form_expired" in line
     assert f"detail={reason}" in line
     assert not re.search("ada|token|secret", caplog.text)
+
+
+@pytest.mark.parametrize("name", ["login", "connect", "disconnect", "sign_out"])
+@pytest.mark.parametrize("cookies", [{}, {"csrftoken": "a" * 32}])
+def test_a_form_that_does_not_arrive_is_refused(
+    name: str, cookies: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """As Django refuses it: no error of the site."""
+    client = Client(enforce_csrf_checks=True)
+    client.cookies.load(cookies)
+    broken: Any = {"wsgi.input": CutOff()}
+    kind = "application/x-www-form-urlencoded"
+    address = reverse(f"identity:{name}")
+    page = client.generic("POST", address, b"next=/", content_type=kind, **broken)
+    assert page.status_code == 403
+    (line,) = lines_of_ours(caplog)
+    assert "code=form_expired" in line
+
+
+@pytest.mark.parametrize("name", ["login", "connect"])
+@pytest.mark.parametrize("more", ["", "; boundary=é", "; boundary=x"])
+def test_a_form_that_cannot_be_read_is_no_error_of_the_site(
+    name: str, more: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Django answers it, and nobody is called for it."""
+    kind = f"multipart/form-data{more}"
+    client = Client(enforce_csrf_checks=True)
+    client.cookies["csrftoken"] = "a" * 32
+    page = client.post(reverse(f"identity:{name}"), b"next", content_type=kind)
+    assert page.status_code in (400, 403)
+    assert "identity.sign_in.failed application=default error=" not in caplog.text
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
 @pytest.fixture

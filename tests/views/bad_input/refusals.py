@@ -1,5 +1,6 @@
 """How a sign-in that goes wrong ends: the same for every kind of bad input."""
 
+import io
 import logging
 import re
 from urllib.parse import parse_qs
@@ -16,6 +17,13 @@ from django_identity.models import LinkedIdentity, TokenGrant
 SECRETS = ("at-secret", "rt-secret", "a-code", "a-client-secret", "ada@example.org", "subject-1",
            "Obi", "<script")  # fmt: skip
 WAY_ON = re.compile(r'<a class="identity-button" href="/(?!/)')
+
+
+class CutOff(io.BytesIO):
+    """The body of a request whose connection ends."""
+
+    def read(self, _size: int | None = -1, /) -> bytes:
+        raise OSError("the client has gone")
 
 
 def refused(
