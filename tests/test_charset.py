@@ -13,6 +13,7 @@ from django_identity import charset
 from django_identity.lifecycle.operators.doctor import diagnose
 from django_identity.models import (
     AuthorizationRequest,
+    ConnectRedemption,
     LinkedIdentity,
     StoredClaim,
     WebhookEvent,
@@ -22,6 +23,7 @@ from tests.deliveries import SECRET, deliver
 from tests.factories import make_claim, make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, sign_in
+from tests.views.connect.pages import browser_of, hand_in
 
 # Beyond the characters of utf8mb3, of LATIN1, and of ASCII.
 LONE = "\N{CJK UNIFIED IDEOGRAPH-20BB7}"
@@ -118,6 +120,18 @@ def test_events_and_sign_ins_at_a_database_of_utf8mb3(
     assert StoredClaim.objects.get().revoked
     begin(Client(), f"/{LONE}/?q={LONE}")
     assert AuthorizationRequest.objects.get().next == "/%F0%A0%AE%B7/?q=%F0%A0%AE%B7"
+
+
+@only_mysql
+def test_a_code_whose_request_has_an_odd_number(
+    old_tables: None, service: FakeService, settings: Any
+) -> None:
+    """The code is spent by then, so what it brought is stored."""
+    settings.DJANGO_IDENTITY = {"default": service.settings()}
+    service.connect = {"request_id": f"req-{LONE}"}
+    hand_in(browser_of(make_user()))
+    assert LinkedIdentity.objects.get().kyc_level
+    assert ConnectRedemption.objects.get().request_id == "req-?"
 
 
 class Following(IdentityPolicy):
