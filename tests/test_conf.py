@@ -174,6 +174,23 @@ def test_only_the_aliases_that_are_set_up_exist() -> None:
         conf.application("other")
 
 
+@pytest.mark.parametrize("alias", ["shop.ng", "shop ng", "läden", "", "a" * 65, 7])
+def test_an_alias_stands_in_an_address_and_in_a_column(alias: Any) -> None:
+    """Nobody could sign in under another one."""
+    given = {"default": COMPLETE, "shop-2_NG": COMPLETE}
+    with override_settings(DJANGO_IDENTITY=given):
+        assert check_ids() == set()
+    with override_settings(DJANGO_IDENTITY={**given, alias: COMPLETE}):
+        assert check_ids() == {"django_identity.E076"}
+
+
+def test_aliases_differ_by_more_than_case() -> None:
+    """MariaDB would take the identities of one application for those of the other."""
+    given = {"default": COMPLETE, "shop": COMPLETE, "Shop": COMPLETE}
+    with override_settings(DJANGO_IDENTITY=given):
+        assert check_ids() == {"django_identity.E076"}
+
+
 def test_a_short_secret_is_reported_but_usable() -> None:
     """A development stand-in with a short secret still runs, with an error in the checks."""
     with configured(CLIENT_SECRET="short"):

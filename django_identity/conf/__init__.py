@@ -59,11 +59,10 @@ def problems() -> tuple[Problem, ...]:
         return (
             Problem("E001", f'{SETTING} must be a dict with the key "default".', hint),
         )
-    return tuple(
-        problem
-        for alias, entry in raw.items()
-        for problem in rules.alias_problems(alias, entry)
-    )
+    found = list(rules.naming_problems(raw))
+    for alias, entry in raw.items():
+        found += rules.alias_problems(alias, entry)
+    return tuple(found)
 
 
 def _setting() -> Mapping[str, Any]:

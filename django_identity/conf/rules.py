@@ -1,7 +1,8 @@
 """The keys of ``DJANGO_IDENTITY`` with their parsers, and all mistakes that the keys may have."""
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any
@@ -28,6 +29,10 @@ from django_identity.strict_json import JSONObject
 
 SETTING = "DJANGO_IDENTITY"
 SHORTEST_SECRET = 16
+# Of the columns with an alias.
+LONGEST_ALIAS = 64
+# As Django's converter of addresses has it.
+ALIAS = re.compile(rf"[-a-zA-Z0-9_]{{1,{LONGEST_ALIAS}}}")
 Scopes = tuple[str, ...]
 #: What the site has written for one application.
 Settings = Mapping[str, Any]
@@ -186,6 +191,24 @@ def _value(name: str, settings: Settings) -> Any:
     if value is None and rule.default is None:
         return None
     return rule.parse(value)
+
+
+def naming_problems(aliases: Iterable[object]) -> Problems:
+    """All aliases that cannot stand in an address or in a column, or that databases may confuse."""
+    hint = (
+        f"Use at most {LONGEST_ALIAS} ASCII letters, digits, hyphens and underscores."
+    )
+    known: set[str] = set()
+    for alias in aliases:
+        name = str(alias)
+        if not ALIAS.fullmatch(name) or name != alias:
+            problem = f"{SETTING} has an alias that no address can have: {alias!r}."
+            yield Problem("E076", problem, hint, fatal=False)
+        # For MariaDB and MySQL two texts that differ by case are the same.
+        if name.lower() in known:
+            problem = f"{SETTING} has two aliases that differ only by case: {alias!r}."
+            yield Problem("E076", problem, "Rename one of them.", fatal=False)
+        known.add(name.lower())
 
 
 def alias_problems(alias: str, settings: object) -> Problems:
