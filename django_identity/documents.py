@@ -17,6 +17,7 @@ from django_identity import conf
 from django_identity.exceptions import DocumentsNotAllowed
 from django_identity.gates.closed import keep_private
 from django_identity.lifecycle import documents
+from django_identity.lifecycle.standing import may_have_standing
 from django_identity.models import LinkedIdentity
 from django_identity.service.answers import Document
 from django_identity.views.flow import signed_in_user
@@ -43,6 +44,9 @@ def documents_of(
     whose = user or asked_by
     if asked_by is None or whose is None:
         raise DocumentsNotAllowed("nobody is signed in")
+    # The key of anything else may be the key of somebody else's account.
+    if not may_have_standing(whose):
+        raise DocumentsNotAllowed("not an account of this site")
     here = LinkedIdentity.objects.under(conf.application(application))
     identity = here.filter(user_id=whose.pk).first()
     if identity is None:

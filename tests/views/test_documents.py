@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core.cache import cache
 from django.db import connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.test import Client, override_settings
+from django.test import Client, RequestFactory, override_settings
 from django.urls import include, path, reverse
 from joserfc.jwk import ECKey
 
@@ -23,6 +23,7 @@ from django_identity.models import Consent, LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.testing.sandbox import RunningSandbox
 from tests.factories import make_user
+from tests.gates.test_gates_closed import device
 from tests.views.connect.pages import browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -202,6 +203,23 @@ def test_the_policy_decides_about_each_scope(
     assert staff.get(f"/passport/?of={identity.user.username}").status_code == 200
     assert client.get("/passport/").status_code == 403
     assert client.get("/listing/").status_code == 403
+
+
+def test_nothing_but_an_account_has_documents(
+    identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key of a row of another table is the account's of another person."""
+    monkeypatch.setattr(IdentityPolicy, "may_read_documents", staff_alone)
+    request: Any = RequestFactory().get("/passport/")
+    request.resolver_match = None
+    request.user = make_user("officer", is_staff=True)
+    assert documents_of(request, user=identity.user)
+    group: Any = Group(pk=identity.user_id, name="a group")
+    foreign = User.objects.get(pk=identity.user_id)
+    foreign._state.db = "archive"
+    for other in (group, device(identity.user), foreign):
+        with pytest.raises(DocumentsNotAllowed):
+            documents_of(request, user=other)
 
 
 @pytest.mark.parametrize("declined", PATHS)
