@@ -15,6 +15,7 @@ from django_identity.error_table import hint_of
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle import runs
 from django_identity.lifecycle.claims import PROVIDER_MISMATCH
+from django_identity.lifecycle.clocks import CLOCK_SKEW
 from django_identity.lifecycle.operators.doctor.finding import (
     Diagnosis,
     Level,
@@ -23,6 +24,7 @@ from django_identity.lifecycle.operators.doctor.finding import (
     warning,
 )
 from django_identity.lifecycle.operators.doctor.grant_checks import lost_lately
+from django_identity.lifecycle.sealing import REFRESH_TOKEN_LIFETIME
 from django_identity.models import (
     AuthorizationRequest,
     Environment,
@@ -33,6 +35,7 @@ from django_identity.models import (
 )
 from django_identity.models.events import NAMES_NOBODY
 from django_identity.models.querysets import MOST_COUNTED, number_of, under
+from django_identity.service import backoff
 
 SILENT_DAYS = 7
 NAMELESS_DAYS = 30
@@ -74,6 +77,14 @@ UNREACHABLE = (
     " then they open no gate."
 )
 
+REFETCH_THEM = (
+    "Re-fetch them now: by the admin's list, or by identity_refetch with their ids."
+)
+CLOCK_WAS_AHEAD = (
+    "A clock was ahead when they were stored, and has been set back: upkeep does not look at them"
+    " until then. {}"
+)
+
 
 def check_records() -> Diagnosis:
     """Each group of rows that needs somebody, with its number."""
@@ -90,6 +101,7 @@ def check_records() -> Diagnosis:
     yield from _audits()
     yield from _gone_accounts()
     yield from _pending_erasures()
+    yield from _dates_ahead()
 
 
 def _webhooks() -> Diagnosis:
@@ -269,6 +281,42 @@ def _pending_erasures() -> Diagnosis:
         pending.filter(requested_at__lt=timezone.now() - runs.LATE),
         "not done",
         "The receipt in the admin has the error, and a button that tries again.",
+    )
+
+
+def _dates_ahead() -> Diagnosis:
+    """Rows that are due later than any pause could make them."""
+    now = timezone.now()
+    longest_pause = now + timedelta(seconds=backoff.LONGEST) + CLOCK_SKEW
+    ours = LinkedIdentity.objects.filter(under(conf.applications()))
+    # Two questions, because each has its index.
+    yield from counted(
+        "due_dates",
+        ours.filter(
+            refetch_failures=0, refetch_due_at__gt=now + REFRESH_TOKEN_LIFETIME
+        ),
+        f"re-fetches are due in more than {REFRESH_TOKEN_LIFETIME.days} days",
+        CLOCK_WAS_AHEAD.format(REFETCH_THEM),
+    )
+    yield from counted(
+        "due_dates",
+        ours.filter(refetch_failures__gt=0, refetch_due_at__gt=longest_pause),
+        "re-fetches that failed are due later than after any pause",
+        CLOCK_WAS_AHEAD.format(REFETCH_THEM),
+    )
+    yield from counted(
+        "due_dates",
+        WebhookEvent.objects.filter(next_attempt_at__gt=longest_pause),
+        "event(s) are due later than after any pause",
+        CLOCK_WAS_AHEAD.format("identity_replay --since makes them due now."),
+    )
+    yield from counted(
+        "due_dates",
+        ErasureReceipt.objects.filter(
+            erased_at=None, next_attempt_at__gt=longest_pause
+        ),
+        "erasure(s) are due later than after any pause",
+        CLOCK_WAS_AHEAD.format("The receipt in the admin has a button that tries now."),
     )
 
 
