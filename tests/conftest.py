@@ -33,7 +33,6 @@ os.environ["PYTHONWARNINGS"] = (
 # Until the tests are collected there is no garbage to collect.
 gc.disable()
 ROOT = Path(__file__).resolve().parent.parent
-DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences"}
 WORKERS_BESIDE_CORES = 1
 # Objects that are made before garbage is collected: with fewer it takes a part of each test's time.
 GARBAGE = 50_000
@@ -64,18 +63,13 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """What uses the database runs on each kind of it, and what needs a server nowhere else."""
+    """Mark what is left out by default, and skip what needs a server where there is none."""
     if "integration" in item.path.parts:
         item.add_marker("integration")
     if item.get_closest_marker("server") and "CELERY_BROKER_URL" not in os.environ:
         item.add_marker(
             pytest.mark.skip(reason="needs servers: tox -e servers-postgresql")
         )
-    fixtures = getattr(item, "fixturenames", ())
-    if item.get_closest_marker("django_db") or not DATABASE_FIXTURES.isdisjoint(
-        fixtures
-    ):
-        item.add_marker("database")
 
 
 @pytest.fixture(scope="session")
