@@ -50,17 +50,13 @@ SITES = (
 
 
 def rows() -> list[object]:
-    """The sites as parameters of a fixture. xdist gives one site's steps to one worker."""
-    return [
-        pytest.param(each, id=each.name, marks=pytest.mark.xdist_group(each.name))
-        for each in SITES
-    ]
+    """The sites as parameters of a fixture."""
+    return [pytest.param(each, id=each.name) for each in SITES]
 
 
 def steps_of(name: str) -> list[pytest.MarkDecorator]:
     """The marks of a module with steps that one site takes alone."""
     [site] = [each for each in SITES if each.name == name]
     return [
-        pytest.mark.xdist_group(name),
         pytest.mark.parametrize("site", [site], indirect=True, ids=[name]),
     ]
