@@ -212,6 +212,17 @@ def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:
     assert [119 < age < 180 for age in ages.values()] == [True, True, True]
 
 
+def test_an_application_without_events_does_not_hide_behind_another(site: Site) -> None:
+    """The other one's event is a minute old. An application that has none yet counts as 0."""
+    names = ("default", "other", "new")
+    site.settings.DJANGO_IDENTITY = dict.fromkeys(names, site.service.settings())
+    hour_ago = timezone.now() - timedelta(hours=1)
+    for name, fields in (("default", {}), ("other", {"received_at": hour_ago})):
+        person = make_identity(make_user(name), subject=name, application=name)
+        make_event(person, "claim.issued", **fields)
+    assert 3599 < figures()["no_event_for"] < 3700
+
+
 def test_a_problem_is_printed_with_its_remedy_and_exit_code_1(site: Site) -> None:
     """So that a scheduler notices; each finding is printed, and its remedy below it."""
     broken.wrong_secret(site)

@@ -4,6 +4,7 @@ Nor does its time, but for the rows that fail.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -326,6 +327,7 @@ def figures() -> dict[str, float]:
     ours = LinkedIdentity.objects.filter(under(conf.applications()))
     waiting = WebhookEvent.objects.filter(next_attempt_at__lte=now)
     pending = ErasureReceipt.objects.filter(erased_at=None)
+    waited = [_seconds_since(at, now) for at in _newest_events()]
     return {
         "failing": number_of(ours.filter(refetch_failures__gt=0)),
         "due": number_of(ours.filter(refetch_due_at__lte=now)),
@@ -335,13 +337,27 @@ def figures() -> dict[str, float]:
         "oldest_waiting_event": _age(waiting, Min("next_attempt_at"), now),
         "pending_erasures": number_of(pending),
         "oldest_erasure": _age(pending, Min("requested_at"), now),
-        "no_event_for": _age(WebhookEvent.objects.all(), Max("received_at"), now),
+        "no_event_for": max(waited, default=0.0),
     }
 
 
-def _age(rows: QuerySet[Any], time: Min | Max, now: datetime) -> float:
-    """The seconds since the oldest or newest time; 0 if it is not in the past, or there is none."""
-    at = rows.aggregate(at=time)["at"]
+def _newest_events() -> Iterator[datetime | None]:
+    """The time of each application's newest event.
+
+    Each has its webhook. One that receives none must not hide behind another.
+    """
+    newest = WebhookEvent.objects.order_by("-received_at")
+    for site in conf.applications():
+        of_site = newest.filter(application=site.alias)
+        yield of_site.values_list("received_at", flat=True).first()
+
+
+def _age(rows: QuerySet[Any], time: Min, now: datetime) -> float:
+    """The seconds since the oldest time; 0 if it is not in the past, or there is none."""
+    return _seconds_since(rows.aggregate(at=time)["at"], now)
+
+
+def _seconds_since(at: datetime | None, now: datetime) -> float:
     if at is None:
         return 0.0
     seconds: float = (now - at).total_seconds()
