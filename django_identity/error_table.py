@@ -172,7 +172,7 @@ ERRORS: Mapping[str, Row] = {
     "no_other_way_in": Row(409, _CONTACT, _("This identity is the only way in to your account.")),
     "consent_withdrawn": Row(
         403, _RESTART, _("Your consent was revoked while you were signing in."),
-        title=_("You took back your consent")),
+        title=_("Your consent was revoked")),
 
     # Connect codes.
     "connect_code_malformed": Row(400, _RETRY, _("Enter a code like CNX-XXXX-XXXX.")),

@@ -2,15 +2,18 @@
 
 An e-mail address that another account has is refused, so ``address_of`` has one rule for them: what
 two accounts could share under two spellings is none.
+
+An error of the site's code goes through here to its error tracker, which prints the variables of
+each frame. So names and addresses stand in no variable of their own: see ``Hidden``.
 """
 
 import logging
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, Generic, TypeVar
 from unicodedata import is_normalized
 
 from django.contrib.auth import get_user_model
@@ -28,19 +31,30 @@ from django_identity.service.members import REPLACEMENT
 
 #: ``linking`` tries again after those of the database.
 NOT_OF_THE_SITE = (DatabaseError, exceptions.IdentityError)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden(Generic[T]):
+    """Something of a person in a variable, whose ``repr`` does not show it."""
+
+    value: T = field(repr=False)
+
+
 #: Fields of the user model, and what the policy wants in them.
-Fields = dict[str, Any]
+Fields = Hidden[dict[str, Any]]
 
 
-def address_of(text: str) -> str:
-    """The e-mail address in ``text`` as ``create_user`` stores it, or an empty text for none.
+def address_of(given: Hidden[str]) -> str:
+    """The e-mail address that is given, as ``create_user`` stores it, or an empty text for none.
 
     Django's validator alone lets pass what looks like another address or is one: a control
     character (which the parser has replaced), an invisible one, a letter of a local part that
     upper case makes ASCII (U+017F), a quoted local part, a wide letter of a domain.
     """
     normalize = getattr(_manager(), "normalize_email", str)
-    address = str(normalize(text.strip()))
+    address = str(normalize(given.value.strip()))
     if not charset.holds(address):
         return ""
     try:
@@ -61,7 +75,7 @@ def usable(profile: Profile) -> Profile:
     """The profile with its e-mail address by ``address_of``, and names that can be stored."""
     return replace(
         profile,
-        email=address_of(profile.email),
+        email=address_of(Hidden(profile.email)),
         first_name=_name_in(profile.first_name),
         last_name=_name_in(profile.last_name),
     )
@@ -77,7 +91,7 @@ def _name_in(text: str) -> str:
 def require_free_address(application: Application, profile: Profile) -> None:
     """Raises ``EmailTaken`` if another account has the profile's address."""
     site = policy.load(application.policy)
-    _require_free(site, usable(profile).email)
+    _require_free(site, Hidden(usable(profile).email))
 
 
 def sign_up(
@@ -91,8 +105,10 @@ def sign_up(
     """
     site = policy.load(application.policy)
     profile = usable(profile)
-    fields = policy.writable(
-        site.new_user_fields(profile=profile, kyc=kyc), "new_user_fields"
+    fields = Hidden(
+        policy.writable(
+            site.new_user_fields(profile=profile, kyc=kyc), "new_user_fields"
+        )
     )
     try:
         created = _created(fields)
@@ -103,17 +119,17 @@ def sign_up(
         raise exceptions.LinkingRefused(detail, code="user_fields_refused") from error
 
     # Policy, model and manager may each have made another address of it.
-    stored = address_in(created)
-    if stored != profile.email:
-        _require_free(site, stored, besides=created)
+    if address_in(created) != profile.email:
+        _require_free(site, Hidden(address_in(created)), besides=created)
     return created
 
 
 def _created(fields: Fields) -> AbstractBaseUser:
     """A user of the site's own ``create_user``, without a password."""
     create_user = _manager().create_user
-    arguments = dict.fromkeys(_demanded_by(create_user), "") | _validated(fields)
-    created: AbstractBaseUser = create_user(**arguments, password=None)
+    demanded = dict.fromkeys(_demanded_by(create_user), "")
+    arguments = Hidden(demanded | _validated(fields).value)
+    created: AbstractBaseUser = create_user(**arguments.value, password=None)
     if created.has_usable_password():
         created.set_unusable_password()
         created.save()
@@ -140,11 +156,11 @@ def _empty_as_null(user: AbstractBaseUser) -> list[str]:
     are not.
     """
     names = []
-    for field in user._meta.concrete_fields:
-        is_empty = getattr(user, field.attname) == ""
-        if is_empty and field.null and uniqueness.must_differ(field):
-            setattr(user, field.attname, None)
-            names.append(field.name)
+    for column in user._meta.concrete_fields:
+        is_empty = getattr(user, column.attname) == ""
+        if is_empty and column.null and uniqueness.must_differ(column):
+            setattr(user, column.attname, None)
+            names.append(column.name)
     return names
 
 
@@ -153,16 +169,17 @@ def _validated(fields: Fields) -> Fields:
 
     What the service said and the model refuses is left out. Raises ``LinkingRefused``.
     """
-    user = get_user_model()(**fields)
+    user = get_user_model()(**fields.value)
     user.set_unusable_password()
-    for name in _refused(user.clean_fields) & fields.keys() & {*policy.PROFILE_FIELDS}:
-        field: Any = user._meta.get_field(name)
-        setattr(user, name, field.get_default())
+    of_profile = fields.value.keys() & {*policy.PROFILE_FIELDS}
+    for name in _refused(user.clean_fields) & of_profile:
+        column: Any = user._meta.get_field(name)
+        setattr(user, name, column.get_default())
     refused = _refused_of(user)
     if refused:
         detail = f"the user model refuses: {', '.join(sorted(refused))}"
         raise exceptions.LinkingRefused(detail, code="user_fields_refused")
-    return {name: getattr(user, name) for name in fields}
+    return Hidden({name: getattr(user, name) for name in fields.value})
 
 
 def overwrite_fields(
@@ -180,28 +197,29 @@ def overwrite_fields(
     the former address, if another one has taken its place.
     """
     site = policy.load(application.policy)
-    address = address_of(profile.email)
-    if address:
+    with_address_as_stored = replace(profile, email=address_of(Hidden(profile.email)))
+    if with_address_as_stored.email:
         # What is none stays as it came and is refused below: as an empty text it would be written.
-        profile = replace(profile, email=address)
-    fields = policy.writable(
-        site.changed_user_fields(user, profile=profile, kyc=kyc, claims=claims),
-        "changed_user_fields",
+        profile = with_address_as_stored
+    fields = Hidden(
+        policy.writable(
+            site.changed_user_fields(user, profile=profile, kyc=kyc, claims=claims),
+            "changed_user_fields",
+        )
     )
-    changed = {
-        name: value for name, value in fields.items() if getattr(user, name) != value
-    }
-    if not changed:
+    names = [name for name in fields.value if getattr(user, name) != fields.value[name]]
+    if not names:
         return ""
 
-    former_address = address_in(user)
+    changed = Hidden({name: fields.value[name] for name in names})
+    former = Hidden(address_in(user))
     is_written = _overwrite(application, site, user, changed)
     if not is_written:
-        user.refresh_from_db(fields=changed)
+        user.refresh_from_db(fields=names)
         return ""
-    if former_address == address_in(user):
+    if former.value == address_in(user):
         return ""
-    return former_address
+    return former.value
 
 
 def _overwrite(
@@ -211,13 +229,13 @@ def _overwrite(
     changed: Fields,
 ) -> bool:
     """Write these fields. Returns False if they are refused; the log says why."""
-    for name, value in changed.items():
-        setattr(user, name, value)
+    for name in changed.value:
+        setattr(user, name, changed.value[name])
     try:
         refused = _refused_of_changed(site, user, changed)
         if not refused:
             with database.atomic():
-                user.save(update_fields=changed)
+                user.save(update_fields=changed.value)
     except NOT_OF_THE_SITE:
         raise
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
@@ -225,7 +243,7 @@ def _overwrite(
             LogEvent.USER_FIELDS_REFUSED,
             error,
             application=application.alias,
-            fields=",".join(sorted(changed)),
+            fields=",".join(sorted(changed.value)),
         )
         return False
     if not refused:
@@ -243,16 +261,14 @@ def _refused_of_changed(
     site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Fields
 ) -> set[str]:
     """The names of the changed fields for which the user cannot be saved."""
-    lost: set[str] = set()
-    for name, value in changed.items():
-        if isinstance(value, str) and not charset.holds(value):
-            lost.add(name)
+    texts = [name for name in changed.value if isinstance(changed.value[name], str)]
+    lost = {name for name in texts if not charset.holds(changed.value[name])}
     if lost:
         return lost
     email = user.get_email_field_name()
-    if changed.get(email):
-        address = address_of(changed[email])
-        if not address:
+    if changed.value.get(email):
+        address = Hidden(address_of(Hidden(changed.value[email])))
+        if not address.value:
             return {email}
         try:
             _require_free(site, address, besides=user)
@@ -275,14 +291,14 @@ def with_address(user: AbstractBaseUser, address: str) -> AbstractBaseUser:
 
 def _require_free(
     site: policy.IdentityPolicy,
-    address: str,
+    address: Hidden[str],
     *,
     besides: AbstractBaseUser | None = None,
 ) -> None:
     """Raises ``EmailTaken`` if an account ``besides`` this one has the address."""
-    if not address:
+    if not address.value:
         return
-    owner = site.account_with_email(address)
+    owner = site.account_with_email(address.value)
     if owner is None or (besides is not None and owner.pk == besides.pk):
         return
     raise exceptions.EmailTaken

@@ -2,7 +2,7 @@
 
 ``EFFECTS`` has one function for each ``Effect``; it is the table of ``docs/webhooks.md``. Every
 function works on rows that the caller has locked, and saves the identity; the caller saves the
-event.
+event, and tells the site of a level that has changed.
 """
 
 from collections.abc import Callable, Mapping
@@ -244,9 +244,7 @@ def _state_level(
     if stated.status == VERIFIED:
         verified_at = at
     dated = replace(stated, verified_at=verified_at)
-    before = identity.kyc_state
     identity.set_columns(kyc.level_columns(dated, said_at=at))
-    kyc.announce_change(identity, before=before)
     return True
 
 

@@ -138,7 +138,7 @@ def apply_since(identity: LinkedIdentity, began_at: datetime, *, is_new: bool) -
         elif is_new and not row.outcome:
             # Its own transaction may have looked before the identity was written, and found nobody.
             row.subject = identity.subject
-            _apply(row, identity)
+            _apply(row, identity, tells_level=False)
         # Else its own transaction applies it, and waits for the lock of this one.
 
 
@@ -159,11 +159,16 @@ def _lock(stored: WebhookEvent, nameless: str) -> WebhookEvent:
 
 
 def _apply(
-    row: WebhookEvent, identity: LinkedIdentity | None, *, members: Iterable[str] = ()
+    row: WebhookEvent,
+    identity: LinkedIdentity | None,
+    *,
+    members: Iterable[str] = (),
+    tells_level: bool = True,
 ) -> None:
     """Apply a locked event to the locked identity of its subject, and save its outcome.
 
     An event about a subject that is not linked keeps its type, its times and its digests only.
+    ``tells_level``: announce a changed level. A sign-in does so itself, once for all its changes.
     """
     if row.event_type in KINDS and not row.subject_digest:
         row.outcome = EventOutcome.FAILED
@@ -172,7 +177,11 @@ def _apply(
     elif identity is None:
         row.outcome = effects.outcome_for_nobody(row)
     else:
+        before = identity.kyc_state
         row.outcome = effects.outcome_of(identity, row)
+        # Not if the consent ended: of that another signal tells.
+        if tells_level and kind_of(row.event_type).says_level:
+            kyc.announce_change(identity, before=before)
     _set_due(row)
     row.save(update_fields=CHANGED)
     signals.announce(signals.event_received, WebhookEvent, event=row)

@@ -1,10 +1,13 @@
-"""Parse time-stamps in the forms of ISO 8601 that Python reads."""
+"""Parse time-stamps in the forms of ISO 8601 that Python reads, and leap seconds."""
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 
 # Every database can store these times, and every time zone can show them.
 BEGINNING = datetime(1000, 1, 1, tzinfo=UTC)
 NO_END = datetime(9999, 1, 1, tzinfo=UTC)
+# RFC 3339 §5.6: a minute may have a second 60. Python has no time for it.
+SECOND_60 = re.compile(r"([T ][0-9]{2}:?[0-9]{2}:?)60(?![0-9])")
 
 
 class NotAMoment(ValueError):
@@ -14,15 +17,20 @@ class NotAMoment(ValueError):
 def parse_moment(text: str, *, takes_days: bool = False) -> datetime:
     """Parse ``text`` into an aware datetime in UTC. Without a zone it is UTC.
 
-    ``takes_days``: a date alone is its first moment. Raises ``NotAMoment``.
+    A second 60 is the first one of the next minute, as in POSIX. ``takes_days``: a date alone is
+    its first moment. Raises ``NotAMoment``.
     """
     text = text.upper()
     if not (takes_days or "T" in text or " " in text):
         raise NotAMoment("not a time")
+    # A refused time of an event is delivered again for ever.
+    text, leap_seconds = SECOND_60.subn(r"\g<1>59", text, count=1)
     try:
-        return bounded(datetime.fromisoformat(text))
+        moment = bounded(datetime.fromisoformat(text))
     except ValueError:
         raise NotAMoment("not a time") from None
+    # Twice bounded: at the end of the calendar a sum would raise.
+    return bounded(moment + timedelta(seconds=leap_seconds))
 
 
 def bounded(moment: datetime) -> datetime:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.lifecycle import runs
-from django_identity.models import LinkedIdentity
+from django_identity.models import Consent, LinkedIdentity, LinkedVia
 from django_identity.testing.clock import Clock
 from tests.commands import broken_setups as broken
 from tests.commands.broken_setups import BreakIt, Site
@@ -79,10 +79,44 @@ def test_all_that_is_due_is_fetched_up_to_the_limit(
 def test_identities_that_are_named_are_fetched_whether_due_or_not(
     service: FakeService, three: list[LinkedIdentity]
 ) -> None:
-    """An id is enough; one that does not exist is passed over, and so are those over the limit."""
+    """An id is enough. Those over the limit wait for another time."""
     refetch("--due")
-    ids = (three[0].pk, 999_999, three[1].pk)
-    assert refetch(*ids, "--limit", 2).out == "re-fetches, stored: 1\n"
+    ids = [identity.pk for identity in three]
+    assert refetch(*ids, "--limit", 2) == ("re-fetches, stored: 2\n", "", "", 0)
+
+
+@pytest.mark.parametrize("unknown", ["absent", "huge", "revoked", "by code", "removed"])
+def test_an_id_that_cannot_be_re_fetched_is_named(
+    service: FakeService, three: list[LinkedIdentity], unknown: str
+) -> None:
+    """The others are re-fetched. The command exits with 1: somebody may have mistyped an id."""
+    rows = LinkedIdentity.objects.filter(pk=three[1].pk)
+    pk = three[1].pk
+    match unknown:
+        case "absent":
+            pk = 999_999
+        case "huge":
+            pk = 10**30
+        case "revoked":
+            rows.update(consent=Consent.REVOKED)
+        case "by code":
+            rows.update(linked_via=LinkedVia.CONNECT, account_made=False)
+        case "removed":
+            rows.update(application="removed")
+    ran = refetch(three[0].pk, pk, three[2].pk)
+    assert ran.out == f"left out: {pk}\nre-fetches, stored: 2\n"
+    assert ran.error.startswith(f"Not re-fetched: {pk}: ")
+    assert ran.code == 1
+
+
+def test_what_is_left_out_is_said_when_the_others_fail(
+    service: FakeService, three: list[LinkedIdentity]
+) -> None:
+    """The error is then that of the service, and the list of ids stands above it."""
+    service.answers["jwks"] = http(b"", status="500 Oops")
+    ran = refetch(three[0].pk, 999_999)
+    assert ran.out.startswith("left out: 999999\n")
+    assert ran.error.startswith("Nothing could be re-fetched.")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +125,9 @@ def test_identities_that_are_named_are_fetched_whether_due_or_not(
         ((), "Name linked"),
         (("--due", 1), "Name linked"),
         (("--due", "--pause"), "Name linked"),
-        ((999_999,), "No linked identity"),
+        ((999_999,), "Not re-fetched: 999999"),
+        (("--due", "--limit", 0), "Error: argument --limit"),
+        ((1, 2, "--limit=-1"), "Error: argument --limit"),
         (("--pause", "nan"), "Error: argument --pause"),
         (("--pause", "1e9"), "Error: argument --pause"),
         (("--pause=-1",), "Error: argument --pause"),

@@ -4,11 +4,13 @@ import pickle
 import socket
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from django.db import DatabaseError, connection
+from django.contrib.auth.models import UserManager
+from django.db import DatabaseError, ProgrammingError, connection
 from django.test import Client
 from django.utils import timezone
 from django.views.debug import ExceptionReporter
@@ -229,4 +231,71 @@ def test_a_policy_that_fails_shows_no_person(
     shown = collected(caught.value)
     assert "LinkRequest(" in shown
     person = ("subject-1", "ada@example.org", "Obi")
+    assert not [text for text in person if text in shown]
+
+
+class Fails(IdentityPolicy):
+    """Breaks a sign-up or a return after it has seen the profile, each in another way."""
+
+    broken: ClassVar[str] = ""
+
+    def account_with_email(self, email: str) -> Any:
+        if self.broken == "the look for the address":
+            raise ZeroDivisionError
+        return super().account_with_email(email)
+
+    def changed_user_fields(self, user: Any, *, profile: Any, **about: Any) -> Any:
+        if self.broken == "the fields of who returns":
+            raise ZeroDivisionError
+        fields = {"email": profile.email, "last_name": profile.last_name}
+        if self.broken == "a field that nobody has":
+            fields["nickname"] = profile.first_name
+        return fields
+
+
+def fails_for_accounts(run: Any, sql: str, *rest: Any) -> Any:
+    """A database whose table of accounts lacks a column."""
+    if sql.startswith(("INSERT", "UPDATE")) and "auth_user" in sql:
+        raise ProgrammingError("no such column")
+    return run(sql, *rest)
+
+
+@pytest.mark.parametrize(
+    ("broken", "is_known"),
+    [
+        ("the look for the address", False),
+        ("the site's rule for addresses", False),
+        ("the table of accounts", False),
+        ("the site's rule for addresses", True),
+        ("the table of accounts", True),
+        ("the fields of who returns", True),
+        ("a field that nobody has", True),
+    ],
+)
+def test_fields_that_fail_show_no_person(
+    service: FakeService,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    broken: str,
+    *,
+    is_known: bool,
+) -> None:
+    """In no frame of this package: neither the name nor the address, old or new."""
+    policy = f"{__name__}.{Fails.__name__}"
+    settings.DJANGO_IDENTITY = {"default": service.settings(POLICY=policy)}
+    if is_known:
+        sign_in(Client())
+        service.profile = {"email": "countess@example.org", "last_name": "Byron"}
+    monkeypatch.setattr(Fails, "broken", broken)
+    if broken == "the site's rule for addresses":
+        monkeypatch.setattr(UserManager, "normalize_email", lambda *_: 1 / 0)
+    wrapper = nullcontext()
+    if broken == "the table of accounts":
+        wrapper = connection.execute_wrapper(fails_for_accounts)
+    errors = (ZeroDivisionError, AttributeError, ProgrammingError)
+    with wrapper, pytest.raises(errors) as caught:
+        sign_in(Client())
+    shown = collected(caught.value)
+    assert "LinkRequest(" in shown
+    person = ("ada@example.org", "Obi", "countess@example.org", "Byron")
     assert not [text for text in person if text in shown]

@@ -334,6 +334,8 @@ def test_a_withdrawal_on_the_way_is_heard(
     site.meanwhile["token"] = withdraw
     page = come_back(browser, state).content.decode()
     assert "consent_withdrawn" in page or "erasure_pending" in page
+    # An operator may have ended it, so the page does not say who did.
+    assert "You took back" not in page
     assert not is_signed_in(browser)
     assert not LinkedIdentity.objects.filter(consent=Consent.GRANTED).exists()
     assert User.objects.exists() is is_known
@@ -365,6 +367,48 @@ def test_an_event_that_looked_before_the_first_step_is_not_lost(
     assert is_signed_in(browser)
     assert identity.kyc_status != "verified"
     assert WebhookEvent.objects.get().outcome == "applied"
+
+
+@pytest.fixture
+def told() -> Iterator[list[str]]:
+    """The status of each ``kyc_changed``."""
+    statuses: list[str] = []
+
+    def changed(identity: LinkedIdentity, **_kwargs: Any) -> None:
+        statuses.append(identity.kyc_status)
+
+    signals.kyc_changed.connect(changed)
+    yield statuses
+    signals.kyc_changed.disconnect(changed)
+
+
+@pytest.mark.parametrize(
+    ("event_type", "is_known", "expected"),
+    [
+        ("kyc.rejected", False, ["rejected"]),
+        ("kyc.rejected", True, ["rejected"]),
+        ("claim.revoked", False, []),
+        ("claim.revoked", True, [""]),
+    ],
+)
+def test_a_level_that_an_event_changes_on_the_way_is_told_once(
+    site: FakeService,
+    told: list[str],
+    event_type: str,
+    expected: list[str],
+    *,
+    is_known: bool,
+) -> None:
+    """By the event if the person is known, and else by the sign-in, if it changed at all."""
+    if is_known:
+        sign_in(Client())
+        told.clear()
+    browser = Client()
+    state = begin(browser)
+    site.meanwhile["claims"] = partial(deliver, event_type)
+    come_back(browser, state)
+    assert is_signed_in(browser)
+    assert told == expected
 
 
 def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(

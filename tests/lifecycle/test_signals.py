@@ -68,7 +68,7 @@ def linked(**fields: Any) -> LinkedIdentity:
         ("kyc.verified", ["kyc_changed"]),
         ("kyc.rejected", ["kyc_changed"]),
         ("claim.issued", []),
-        ("claim.revoked", ["kyc_changed", "claims_changed"]),
+        ("claim.revoked", ["claims_changed", "kyc_changed"]),
         ("consent.revoked", ["sessions_ended", "consent_revoked"]),
         ("data.deletion_requested", ["sessions_ended", "consent_revoked"]),
     ],

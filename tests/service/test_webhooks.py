@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -240,9 +240,34 @@ def test_every_form_of_iso_8601_is_one_moment(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "second"),
+    [
+        ("2026-12-31T23:59:60Z", 0),
+        ("2026-12-31t23:59:60.25z", 0.25),
+        ("2026-12-31 23:59:60", 0),
+        ("20261231T235960Z", 0),
+        ("20261231T155960,5-0800", 0.5),
+        ("2027-01-01T05:29:60+05:30", 0),
+    ],
+)
+def test_a_leap_second_is_the_first_second_of_the_next_minute(
+    text: str, second: float
+) -> None:
+    """RFC 3339 §5.6 has a second 60, at the end of a UTC day, in any zone."""
+    new_year = datetime(2027, 1, 1, tzinfo=UTC)
+    expected = new_year + timedelta(seconds=second)
+    assert Event.parse(body_with(timestamp=text)).occurred_at == expected
+
+
+def test_the_last_leap_second_of_the_calendar_is_a_moment() -> None:
+    assert parse_moment("9999-12-31T23:59:60Z") == datetime(9999, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
     "text",
     ["", "2026-11-21", "15:00", "1763737200", "2026-13-01T00:00Z", "2026-02-30T00:00Z",
      "2026-366T00:00Z", "2026-11-21T25:00Z", "2026-11-21T24:01Z", "2026-11-21X15:00Z",
+     "2026-11-21T15:60Z", "2026-11-21T1560Z", "2026-11-21T15:00:61Z", "2026-11-21T15:00:600Z",
      "9999-12-31T24:00Z", "202\uff16-11-21T15:00Z", "2026-11-21T15:00Z "],
 )  # fmt: skip
 def test_what_is_no_moment_is_refused(text: str) -> None:

@@ -61,6 +61,7 @@ urlpatterns = [
     path("leave/", recent_sign_in_required(minutes=5)(page)),
     path("loans/<int:key>/", adult(page)),
     re_path("^old/(?P<key>\\d+)$", adult(page)),
+    re_path("^code/(?P<code>[A-Z]{3}-\\d{4})$", adult(page)),
     path("teaser/", claim_required("age_over_18", on_closed=teaser)(page)),
     path("either/", Either.as_view()),
     path("chosen/", Chosen.as_view()),

@@ -13,7 +13,7 @@ from django_identity.gates import site_map
 from django_identity.management.commands import identity_drill
 from django_identity.policy import IdentityPolicy
 from django_identity.testing.drill import findings
-from django_identity.testing.drill.doors import doors_of, outcome_of
+from django_identity.testing.drill.doors import Door, doors_of, outcome_of
 from django_identity.testing.drill.person import Scene
 from django_identity.testing.drill.report import Report
 from django_identity.testing.drill.walk import Visitor
@@ -30,11 +30,16 @@ STEPS = (
 )  # fmt: skip
 #: Of the tests themselves.
 LEAKY = "leaky.Elsewhere"
+UNSEEN = "nobody can tell whether an earlier pattern answers: try a path with --address"
 
 
 @pytest.fixture
 def report() -> Report:
     return Report()
+
+
+def doors_at(report: Report, *examples: str) -> list[Door]:
+    return list(doors_of(list(site_map.addresses()), report, examples=examples))
 
 
 @pytest.fixture
@@ -46,10 +51,7 @@ def scene(
     report: Report,
 ) -> Scene:
     settings.MEDIA_ROOT = str(tmp_path)
-    found = site_map.with_answers(list(site_map.addresses()))
-    doors = list(
-        doors_of(found, report, examples=["/loans/1/", "/loans/2/", "/nowhere/"])
-    )
+    doors = doors_at(report, "/loans/1/", "/loans/2/", "/nowhere/")
     return Scene(identity_sandbox, doors, ["/"], report)
 
 
@@ -65,9 +67,40 @@ def test_doors_and_what_is_none(scene: Scene, report: Report) -> None:
     assert untried == {
         "/nowhere/": "no gated address has it",
         "/^old/(?P<key>\\d+)$": "no --address",
+        "/^code/(?P<code>[A-Z]{3}-\\d{4})$": UNSEEN,
         "/either/": "somebody else's permissions open it, too: (age_over_18 | IsAdminUser)",
         "/chosen/": "the site's own code decides: Chosen.get_permissions()",
     }
+
+
+def test_an_example_tries_an_address_of_which_nothing_can_be_seen(
+    report: Report,
+) -> None:
+    """It leads there. Whether an earlier pattern answers its other paths, nobody can tell."""
+    doors = doors_at(report, "/code/ABC-1234")
+    assert "/code/ABC-1234" in [door.path for door in doors]
+    assert UNSEEN not in report.untried.values()
+
+
+def test_a_large_site_is_tried_at_its_gated_addresses(
+    report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The addresses without a gate are many, and none of them is a door."""
+    few = [door.path for door in doors_at(report)]
+    monkeypatch.setattr(site_map, "MOST_COMPARED", 12)
+    assert len(list(site_map.addresses())) > 12
+    assert [door.path for door in doors_at(report)] == few
+
+
+def test_of_too_many_gated_addresses_the_examples_are_tried(
+    report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are listed with the reason."""
+    monkeypatch.setattr(site_map, "MOST_COMPARED", 1)
+    doors = doors_at(report, "/bar/", "/loans/1/")
+    assert [door.path for door in doors] == ["/bar/", "/loans/1/"]
+    assert report.untried["/vault/"] == UNSEEN
+    assert report.untried["/either/"] == UNSEEN
 
 
 def test_a_walk_finds_nothing_at_a_site_that_keeps_its_promises(

@@ -82,8 +82,8 @@ def test_what_worked_is_said(
 @pytest.mark.parametrize(
     ("how", "words"),
     [("person", "you took back your consent."), ("site", "we ended your connection."),
-     ("erasure", "your data here is erased, as you asked."),
-     ("erasure that is pending", "your data here is erased, as you asked.")],
+     ("erasure", "your data here is erased."),
+     ("erasure that is pending", "your data here is erased.")],
 )  # fmt: skip
 def test_a_session_that_ended_says_why(
     client: Client, monkeypatch: pytest.MonkeyPatch, how: str, words: str

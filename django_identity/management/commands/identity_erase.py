@@ -67,7 +67,7 @@ class Command(IdentityCommand):
 
     def _write(self, receipt: ErasureReceipt) -> None:
         counts = [f"{count} {name}" for name, count in receipt.counts.items() if count]
-        erased = ", ".join(counts) or "nothing was held"
+        erased = ", ".join(counts) or "nothing was held. Did you mistype it?"
         self.stdout.write(f"Erased; receipt {receipt.pk}: {erased}")
         if receipt.account_was_gone:
             self.stdout.write("The account was deleted before: erase_user did not run.")

@@ -1,6 +1,7 @@
 """Re-fetch claims in this process, due or not; or let upkeep's re-fetches pause."""
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,10 @@ from django_identity.management.command import IdentityCommand, asked_to_stop
 
 A_DAY = timedelta(days=1)
 MOST_HOURS = 366 * 24
+LEFT_OUT = (
+    "there is no such linked identity, it is revoked, linked by a code alone, or of an application"
+    " that the settings do not have"
+)
 
 
 class Command(IdentityCommand):
@@ -28,7 +33,7 @@ class Command(IdentityCommand):
         )
         parser.add_argument("--due", action="store_true", help="All due identities.")
         parser.add_argument(
-            "--limit", type=int, help="The largest number of identities."
+            "--limit", type=positive, help="The largest number of identities."
         )
         parser.add_argument(
             "--pause",
@@ -71,18 +76,32 @@ class Command(IdentityCommand):
             most = due.count()
         if limit is not None:
             most = min(most, limit)
-        outcomes = upkeep.refetch_all(most=most)
+        left_out: list[int] = []
+        outcomes: Iterator[upkeep.Refetched] = upkeep.refetch_all(most=most)
         if ids:
-            outcomes = upkeep.refetch_these(ids[:most])
+            outcomes = _refetch_named(ids[:most], left_out)
         tally: Counter[upkeep.Refetched] = Counter()
         with asked_to_stop() as stop:
             for outcome in tqdm(outcomes, total=most, disable=None):
                 tally[outcome] += 1
                 if stop():
                     break
+            named = ", ".join(map(str, left_out))
+            if left_out:
+                self.stdout.write(f"left out: {named}")
             self.conclude(tally, was_stopped=stop())
-        if ids and not tally:
-            raise CommandError("No linked identity with these ids can be re-fetched.")
+        if left_out:
+            raise CommandError(f"Not re-fetched: {named}: {LEFT_OUT}.")
+
+
+def _refetch_named(ids: list[int], left_out: list[int]) -> Iterator[upkeep.Refetched]:
+    """Re-fetch these identities, due or not. ``left_out`` gets those that cannot be."""
+    for pk in ids:
+        outcome = next(upkeep.refetch_these([pk]), None)
+        if outcome is None:
+            left_out.append(pk)
+        else:
+            yield outcome
 
 
 def hours(text: str) -> timedelta:
@@ -91,3 +110,10 @@ def hours(text: str) -> timedelta:
     if not 0 <= number <= MOST_HOURS:
         raise ValueError(text)
     return timedelta(hours=number)
+
+
+def positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import Resolver404, resolve
 
 from django_identity import conf
-from django_identity.gates import Gate
+from django_identity.gates import Gate, site_map
 from django_identity.gates.closed import ANSWERS
 from django_identity.gates.demands import describe
 from django_identity.gates.reading import Guard
@@ -22,6 +22,7 @@ from django_identity.requirements import Requirement
 from django_identity.testing.drill.report import Report
 from django_identity.views.pages import address_of
 
+UNSEEN = "nobody can tell whether an earlier pattern answers: try a path with --address"
 OPEN = "open"
 CLOSED = "closed"
 # Those of a regex, too, for which nobody can tell an address.
@@ -70,13 +71,20 @@ def doors_of(
         report.untried[path] = "no gated address has it"
         with suppress(Resolver404):
             routes[path] = f"/{resolve(path).route}"
-    for address in found:
+    # Those without a gate may be too many to compare, and are no doors.
+    gated = site_map.with_answers([address for address in found if address.gates])
+    others = [address for address in found if not address.gates]
+    for address in (*gated, *others):
         paths = [path for path, route in routes.items() if route == address.url]
-        if not PARAMETERS.search(address.url):
+        # An example leads to the address, whatever else answers there.
+        is_unknown = address.answered_by == site_map.UNKNOWN
+        if not (is_unknown or address.url in paths or PARAMETERS.search(address.url)):
             paths.append(address.url)
         if address.error:
             report.untried[address.url] = f"its view cannot be read: {address.error}"
-        elif address.gates and address.answered_by:
+        elif is_unknown and not paths:
+            report.untried[address.url] = UNSEEN
+        elif address.answered_by and not is_unknown:
             report.untried[address.url] = f"{address.answered_by} answers"
         elif address.gates and not paths:
             report.untried[address.url] = "no --address"

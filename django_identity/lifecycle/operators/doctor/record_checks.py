@@ -4,6 +4,7 @@ Nor does its time, but for the rows that fail.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from django_identity.error_table import hint_of
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle import runs
 from django_identity.lifecycle.claims import PROVIDER_MISMATCH
+from django_identity.lifecycle.clocks import CLOCK_SKEW
 from django_identity.lifecycle.operators.doctor.finding import (
     Diagnosis,
     Level,
@@ -23,6 +25,7 @@ from django_identity.lifecycle.operators.doctor.finding import (
     warning,
 )
 from django_identity.lifecycle.operators.doctor.grant_checks import lost_lately
+from django_identity.lifecycle.sealing import REFRESH_TOKEN_LIFETIME
 from django_identity.models import (
     AuthorizationRequest,
     Environment,
@@ -33,6 +36,7 @@ from django_identity.models import (
 )
 from django_identity.models.events import NAMES_NOBODY
 from django_identity.models.querysets import MOST_COUNTED, number_of, under
+from django_identity.service import backoff
 
 SILENT_DAYS = 7
 NAMELESS_DAYS = 30
@@ -74,6 +78,14 @@ UNREACHABLE = (
     " then they open no gate."
 )
 
+REFETCH_THEM = (
+    "Re-fetch them now: by the admin's list, or by identity_refetch with their ids."
+)
+CLOCK_WAS_AHEAD = (
+    "A clock was ahead when they were stored, and has been set back: upkeep does not look at them"
+    " until then. {}"
+)
+
 
 def check_records() -> Diagnosis:
     """Each group of rows that needs somebody, with its number."""
@@ -90,6 +102,7 @@ def check_records() -> Diagnosis:
     yield from _audits()
     yield from _gone_accounts()
     yield from _pending_erasures()
+    yield from _dates_ahead()
 
 
 def _webhooks() -> Diagnosis:
@@ -272,12 +285,49 @@ def _pending_erasures() -> Diagnosis:
     )
 
 
+def _dates_ahead() -> Diagnosis:
+    """Rows that are due later than any pause could make them."""
+    now = timezone.now()
+    longest_pause = now + timedelta(seconds=backoff.LONGEST) + CLOCK_SKEW
+    ours = LinkedIdentity.objects.filter(under(conf.applications()))
+    # Two questions, because each has its index.
+    yield from counted(
+        "due_dates",
+        ours.filter(
+            refetch_failures=0, refetch_due_at__gt=now + REFRESH_TOKEN_LIFETIME
+        ),
+        f"re-fetches are due in more than {REFRESH_TOKEN_LIFETIME.days} days",
+        CLOCK_WAS_AHEAD.format(REFETCH_THEM),
+    )
+    yield from counted(
+        "due_dates",
+        ours.filter(refetch_failures__gt=0, refetch_due_at__gt=longest_pause),
+        "re-fetches that failed are due later than after any pause",
+        CLOCK_WAS_AHEAD.format(REFETCH_THEM),
+    )
+    yield from counted(
+        "due_dates",
+        WebhookEvent.objects.filter(next_attempt_at__gt=longest_pause),
+        "event(s) are due later than after any pause",
+        CLOCK_WAS_AHEAD.format("identity_replay --since makes them due now."),
+    )
+    yield from counted(
+        "due_dates",
+        ErasureReceipt.objects.filter(
+            erased_at=None, next_attempt_at__gt=longest_pause
+        ),
+        "erasure(s) are due later than after any pause",
+        CLOCK_WAS_AHEAD.format("The receipt in the admin has a button that tries now."),
+    )
+
+
 def figures() -> dict[str, float]:
     """The figures to alert on. Counts end at 100,000. Ages are seconds."""
     now = timezone.now()
     ours = LinkedIdentity.objects.filter(under(conf.applications()))
     waiting = WebhookEvent.objects.filter(next_attempt_at__lte=now)
     pending = ErasureReceipt.objects.filter(erased_at=None)
+    waited = [_seconds_since(at, now) for at in _newest_events()]
     return {
         "failing": number_of(ours.filter(refetch_failures__gt=0)),
         "due": number_of(ours.filter(refetch_due_at__lte=now)),
@@ -287,13 +337,27 @@ def figures() -> dict[str, float]:
         "oldest_waiting_event": _age(waiting, Min("next_attempt_at"), now),
         "pending_erasures": number_of(pending),
         "oldest_erasure": _age(pending, Min("requested_at"), now),
-        "no_event_for": _age(WebhookEvent.objects.all(), Max("received_at"), now),
+        "no_event_for": max(waited, default=0.0),
     }
 
 
-def _age(rows: QuerySet[Any], time: Min | Max, now: datetime) -> float:
-    """The seconds since the oldest or newest time; 0 if it is not in the past, or there is none."""
-    at = rows.aggregate(at=time)["at"]
+def _newest_events() -> Iterator[datetime | None]:
+    """The time of each application's newest event.
+
+    Each has its webhook. One that receives none must not hide behind another.
+    """
+    newest = WebhookEvent.objects.order_by("-received_at")
+    for site in conf.applications():
+        of_site = newest.filter(application=site.alias)
+        yield of_site.values_list("received_at", flat=True).first()
+
+
+def _age(rows: QuerySet[Any], time: Min, now: datetime) -> float:
+    """The seconds since the oldest time; 0 if it is not in the past, or there is none."""
+    return _seconds_since(rows.aggregate(at=time)["at"], now)
+
+
+def _seconds_since(at: datetime | None, now: datetime) -> float:
     if at is None:
         return 0.0
     seconds: float = (now - at).total_seconds()
