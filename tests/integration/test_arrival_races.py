@@ -1,6 +1,6 @@
 """Sign-ins, withdrawals and re-fetches of one person at the same moment, on the real database.
 
-``RACES`` sets the number: 10 in CI, by hand more.
+``RACES`` sets the number: 20 in CI, by hand more.
 """
 
 import os
@@ -34,7 +34,7 @@ from tests.sign_in import begin, come_back, is_signed_in, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-RACES = int(os.environ.get("RACES", "10"))
+RACES = int(os.environ.get("RACES", "20"))
 REVOKED, DELETION = "consent.revoked", "data.deletion_requested"
 #: Longer ago than the clocks may differ.
 LATE = timedelta(minutes=10)

@@ -26,10 +26,10 @@ pytestmark = [
     ),
 ]
 
-IDENTITIES = 400
-KILLS = 10
-LEAST_KILLS = 7
-KILLS_OF_A_WORKER = 2
+IDENTITIES = 600
+KILLS = 14
+LEAST_KILLS = 10
+KILLS_OF_A_WORKER = 3
 MOST_ROUNDS = 8
 # Without a call for so long, nobody works any more.
 QUIET = 3.0
