@@ -467,7 +467,7 @@ def failed_events(site: Site) -> None:
 
 
 def stored_events(site: Site) -> None:
-    """A revocation that fails to be applied: it is tried again in hours."""
+    """A revocation that fails to be applied: it is tried again tomorrow."""
     make_event(
         make_identity(make_user()),
         "consent.revoked",
@@ -475,7 +475,7 @@ def stored_events(site: Site) -> None:
         received_at=LATE,
         attempts=7,
         error="OperationalError",
-        next_attempt_at=NOW + DAY / 4,
+        next_attempt_at=NOW + DAY,
     )
 
 
@@ -515,20 +515,6 @@ def many_reasons(site: Site) -> None:
 
 
 re_fetches_in_a_month = identity(refetch_due_at=NOW + 31 * DAY)
-failed_re_fetches_tomorrow = identity(
-    refetch_failures=1, last_error="service_timeout", refetch_due_at=NOW + DAY
-)
-
-
-def handlers_tomorrow(site: Site) -> None:
-    make_event(make_identity(make_user()), "kyc.verified", next_attempt_at=NOW + DAY)
-
-
-def erasures_tomorrow(site: Site) -> None:
-    """Both the request and its next attempt are by a clock that was ahead."""
-    ErasureReceipt.objects.create(
-        application="default", requested_at=NOW + DAY, next_attempt_at=NOW + DAY
-    )
 
 
 def erasures_left_undone(site: Site) -> None:

@@ -16,7 +16,6 @@ from django_identity.error_table import hint_of
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle import runs
 from django_identity.lifecycle.claims import PROVIDER_MISMATCH
-from django_identity.lifecycle.clocks import CLOCK_SKEW
 from django_identity.lifecycle.operators.doctor.finding import (
     Diagnosis,
     Level,
@@ -36,7 +35,6 @@ from django_identity.models import (
 )
 from django_identity.models.events import NAMES_NOBODY
 from django_identity.models.querysets import MOST_COUNTED, number_of, under
-from django_identity.service import backoff
 
 SILENT_DAYS = 7
 NAMELESS_DAYS = 30
@@ -77,13 +75,9 @@ UNREACHABLE = (
     " environment or subject. Save each of these identities, which makes its digest anew. Until"
     " then they open no gate."
 )
-
-REFETCH_THEM = (
-    "Re-fetch them now: by the admin's list, or by identity_refetch with their ids."
-)
 CLOCK_WAS_AHEAD = (
     "A clock was ahead when they were stored, and has been set back: upkeep does not look at them"
-    " until then. {}"
+    " until then. Re-fetch them now: by the admin's list, or by identity_refetch with their ids."
 )
 
 
@@ -286,38 +280,14 @@ def _pending_erasures() -> Diagnosis:
 
 
 def _dates_ahead() -> Diagnosis:
-    """Rows that are due later than any pause could make them."""
-    now = timezone.now()
-    longest_pause = now + timedelta(seconds=backoff.LONGEST) + CLOCK_SKEW
+    """Nobody else looks at a re-fetch that is due after the end of its refresh token."""
+    ends_at = timezone.now() + REFRESH_TOKEN_LIFETIME
     ours = LinkedIdentity.objects.filter(under(conf.applications()))
-    # Two questions, because each has its index.
     yield from counted(
         "due_dates",
-        ours.filter(
-            refetch_failures=0, refetch_due_at__gt=now + REFRESH_TOKEN_LIFETIME
-        ),
+        ours.filter(refetch_due_at__gt=ends_at),
         f"re-fetches are due in more than {REFRESH_TOKEN_LIFETIME.days} days",
-        CLOCK_WAS_AHEAD.format(REFETCH_THEM),
-    )
-    yield from counted(
-        "due_dates",
-        ours.filter(refetch_failures__gt=0, refetch_due_at__gt=longest_pause),
-        "re-fetches that failed are due later than after any pause",
-        CLOCK_WAS_AHEAD.format(REFETCH_THEM),
-    )
-    yield from counted(
-        "due_dates",
-        WebhookEvent.objects.filter(next_attempt_at__gt=longest_pause),
-        "event(s) are due later than after any pause",
-        CLOCK_WAS_AHEAD.format("identity_replay --since makes them due now."),
-    )
-    yield from counted(
-        "due_dates",
-        ErasureReceipt.objects.filter(
-            erased_at=None, next_attempt_at__gt=longest_pause
-        ),
-        "erasure(s) are due later than after any pause",
-        CLOCK_WAS_AHEAD.format("The receipt in the admin has a button that tries now."),
+        CLOCK_WAS_AHEAD,
     )
 
 
