@@ -11,6 +11,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_identity import conf
 from django_identity.conf import Application
 from django_identity.models.choices import (
     DIGEST_LENGTH,
@@ -224,6 +225,11 @@ class LinkedIdentity(Record):
         if self.application != application.alias:
             return False
         return self.environment == application.environment
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the settings have its application, in its environment."""
+        return any(self.is_under(site) for site in conf.applications())
 
     def allows(self, *scopes: str) -> bool:
         """Whether the person's consent is granted and covers one of ``scopes``.
