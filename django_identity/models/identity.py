@@ -177,11 +177,12 @@ class LinkedIdentity(Record):
 
     def save_changes(self, before: LinkedIdentity) -> None:
         """Save the columns that differ from ``before``, the row as it was read under its lock."""
-        changed: list[str] = []
-        for field in self._meta.concrete_fields:
-            if getattr(self, field.attname) != getattr(before, field.attname):
-                changed.append(field.attname)
-        self.save(update_fields=changed)
+        names = [field.attname for field in self._meta.concrete_fields]
+        self.save(
+            update_fields=[
+                name for name in names if getattr(self, name) != getattr(before, name)
+            ]
+        )
 
     @property
     def own_digest(self) -> str:
