@@ -86,6 +86,11 @@ def _decorator(gate: Gate) -> Decorator:
     """Under ``LoginRequiredMiddleware`` the gate answers, and not the middleware."""
 
     def decorate(view: View, /) -> View:
+        if isinstance(view, type) or not callable(view):
+            raise ImproperlyConfigured(
+                "A gate stands around the function of one view. For a class use a mixin, and gate"
+                " each view of an include()."
+            )
         return login_not_required(
             guarded(view, [gate], is_async=iscoroutinefunction(view))
         )
