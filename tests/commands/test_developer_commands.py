@@ -1,11 +1,13 @@
 """``identity_rotate_secret`` and ``identity_create_test_user``, against the sandbox."""
 
+import io
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
+from django_identity.models import ErasureReceipt
 from django_identity.testing.sandbox import RunningSandbox
 from tests.commands.run_command import run
 from tests.fake_service import FakeService, http
@@ -69,6 +71,27 @@ def test_another_applications_secret_is_not_printed(
     assert (ran.code, ran.out) == (1, "")
     assert "not of the application 'default'" in ran.error
     assert other["test"]["client_id"] in ran.error
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "command",
+    [
+        "identity_erase subject-1",
+        "identity_rotate_keys --forget-unreadable",
+        "identity_rotate_secret x",
+    ],
+)
+def test_without_a_terminal_nobody_is_asked(
+    monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """In cron, in a container: a sentence says what to give, and there is no traceback."""
+    monkeypatch.setenv("IDENTITY_PORTAL_TOKEN", "token")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    ran = run(*command.split())
+    assert ran.code == 1
+    assert "nothing was done. Give --yes" in ran.error
+    assert not ErasureReceipt.objects.exists()
 
 
 def test_a_secret_is_rotated_only_after_a_confirmation(

@@ -184,6 +184,7 @@ def test_a_replay_has_all_tries_again(register: Register) -> None:
     assert set(WebhookEvent.objects.values_list("handled_at", flat=True)) == {None}
     later = (timezone.now() + timedelta(hours=1)).isoformat()
     assert replayed("--since", later) == "0 event(s) are due."
+    assert replayed("--since", "9998-12-31") == "0 event(s) are due."
 
 
 def test_an_id_that_is_not_stored_is_not_hidden_by_one_that_is_twice() -> None:
