@@ -41,7 +41,7 @@ def problems_of(application: Application) -> Problems:
     yield from _signatures(site, application)
     for mistake in _attributes(site):
         yield Problem(
-            "E077",
+            "E078",
             f"POLICY {application.policy!r}: {mistake}.",
             "Write it as the page on the policy says.",
         )

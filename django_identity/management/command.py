@@ -34,10 +34,7 @@ UNREADABLE = (
     "the current one. Nobody has lost anything; the rest stays due."
 )
 PORTAL_TOKEN = "IDENTITY_PORTAL_TOKEN"  # noqa: S105  the name of the variable
-NOBODY_ANSWERS = (
-    "There is no terminal on which somebody could answer, so nothing was done. Give --yes, and set"
-    f" {PORTAL_TOKEN} for a command that calls the portal."
-)
+UNANSWERED = f"Nobody is there to answer. Give --yes, or set {PORTAL_TOKEN}."
 # RFC 6750 §2.1. The limit of the length is our own, because the token goes into a header.
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}")
 
@@ -51,7 +48,7 @@ class IdentityCommand(BaseCommand):
         except IdentityError as error:
             raise CommandError(f"{error.code}: {error}") from None
         except EOFError:
-            raise CommandError(NOBODY_ANSWERS) from None
+            raise CommandError(UNANSWERED) from None
         except Error as error:
             # Its own text may quote a row.
             name = type(error).__name__

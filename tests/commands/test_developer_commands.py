@@ -1,13 +1,13 @@
 """``identity_rotate_secret`` and ``identity_create_test_user``, against the sandbox."""
 
 import io
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from django_identity.models import ErasureReceipt
 from django_identity.testing.sandbox import RunningSandbox
 from tests.commands.run_command import run
 from tests.fake_service import FakeService, http
@@ -73,27 +73,6 @@ def test_another_applications_secret_is_not_printed(
     assert other["test"]["client_id"] in ran.error
 
 
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    "command",
-    [
-        "identity_erase subject-1",
-        "identity_rotate_keys --forget-unreadable",
-        "identity_rotate_secret x",
-    ],
-)
-def test_without_a_terminal_nobody_is_asked(
-    monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
-    """In cron, in a container: a sentence says what to give, and there is no traceback."""
-    monkeypatch.setenv("IDENTITY_PORTAL_TOKEN", "token")
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    ran = run(*command.split())
-    assert ran.code == 1
-    assert "nothing was done. Give --yes" in ran.error
-    assert not ErasureReceipt.objects.exists()
-
-
 def test_a_secret_is_rotated_only_after_a_confirmation(
     registered: dict[str, Any],
     identity_sandbox: RunningSandbox,
@@ -105,6 +84,25 @@ def test_a_secret_is_rotated_only_after_a_confirmation(
         ran = run("identity_rotate_secret", registered["app_id"])
         assert ("Nothing was done" in ran.error) is is_kept
         assert is_accepted(identity_sandbox, registered["test"]) is is_kept
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("identity_rotate_secret", APP),
+        ("identity_erase", "subject-1"),
+        ("identity_rotate_keys", "--forget-unreadable"),
+    ],
+)
+@pytest.mark.usefixtures("registered")
+def test_under_cron_nobody_answers_a_question(
+    monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """The command says what to give instead, and does nothing."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    ran = run(*command)
+    assert (ran.code, ran.out) == (1, "")
+    assert "--yes" in ran.error
 
 
 @pytest.mark.parametrize(
