@@ -105,14 +105,9 @@ def publish(task: TaskName, messages: Sequence[tuple[object, ...]]) -> bool:
     return True
 
 
-def nudge(task: TaskName, *arguments: object) -> bool:
-    """Publish ``task`` once. Returns False if no broker took it."""
-    return publish(task, [arguments])
-
-
 def nudge_on_commit(task: TaskName, *arguments: object) -> None:
     """Publish ``task`` when the transaction has committed. A failure is only logged."""
-    database.on_commit(lambda: nudge(task, *arguments))
+    database.on_commit(lambda: publish(task, [arguments]))
 
 
 def _send(app: Celery, task: TaskName, messages: Sequence[tuple[object, ...]]) -> None:

@@ -5,7 +5,7 @@ A further type is a member of ``EventType`` and a row of ``KINDS``; its name for
 type has its effect, a member of ``Effect`` too, and a function in ``lifecycle.effects.EFFECTS``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
@@ -111,13 +111,7 @@ def kind_of(event_type: str) -> Kind:
     return KINDS.get(event_type, UNKNOWN)
 
 
-def types_with(effects: Iterable[Effect]) -> tuple[str, ...]:
-    """The types with one of these effects."""
-    wanted = set(effects)
-    return tuple(name for name, kind in KINDS.items() if kind.effect in wanted)
-
-
 #: Types whose events may say something about the KYC level.
 ABOUT_LEVEL = tuple(name for name, kind in KINDS.items() if kind.says_level)
 #: Types that ask for the person's erasure.
-ERASING = types_with([Effect.ERASE])
+ERASING = tuple(name for name, kind in KINDS.items() if kind.effect is Effect.ERASE)

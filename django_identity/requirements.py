@@ -220,14 +220,8 @@ def parse(text: str, application: str = DEFAULT_ALIAS) -> Requirement:
 
 def _alike(required: Kind, others: Iterable[object]) -> list[Kind]:
     """Those of ``others`` that ask for the same kind of thing under the same application."""
-    alike: list[Kind] = []
-    for other in others:
-        if (
-            isinstance(other, type(required))
-            and other.application == required.application
-        ):
-            alike.append(other)
-    return alike
+    of_kind = [other for other in others if isinstance(other, type(required))]
+    return [other for other in of_kind if other.application == required.application]
 
 
 def _require_text(

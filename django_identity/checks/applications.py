@@ -140,13 +140,9 @@ def _without_types(wanted: Signature) -> Signature:
 
 def _takes(own: Callable[..., object], wanted: Signature) -> bool:
     """Whether ``own``, a bound method, can be called with the arguments of ``wanted``."""
-    positional: list[str] = []
-    named: dict[str, str] = {}
-    for parameter in [*wanted.parameters.values()][1:]:
-        if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD:
-            positional.append(parameter.name)
-        elif parameter.kind is Parameter.KEYWORD_ONLY:
-            named[parameter.name] = parameter.name
+    taken = [*wanted.parameters.values()][1:]
+    positional = [one.name for one in taken if one.kind is one.POSITIONAL_OR_KEYWORD]
+    named = {one.name: one for one in taken if one.kind is one.KEYWORD_ONLY}
     try:
         signature(own).bind(*positional, **named)
     except TypeError:

@@ -173,10 +173,9 @@ def _requirements(
     arguments: dict[str, Any], application: str
 ) -> tuple[Requirement, ...]:
     """What the one argument that is not empty asks for."""
-    asked: dict[str, Any] = {}
-    for name, value in arguments.items():
-        if value not in ("", 0, ()):
-            asked[name] = value
+    asked = {
+        name: value for name, value in arguments.items() if value not in ("", 0, ())
+    }
     if not asked:
         raise ImproperlyConfigured(
             "A gate asks for claims, a KYC level, a scope or minutes."
@@ -198,10 +197,8 @@ def _require_kept(requirements: Iterable[Requirement], application: str) -> None
     kept = conf.kept_claims(application)
     if kept is None:
         return
-    dropped: set[str] = set()
-    for required in requirements:
-        if isinstance(required, RequiredClaim) and required.claim_type not in kept:
-            dropped.add(required.claim_type)
+    claims = [each for each in requirements if isinstance(each, RequiredClaim)]
+    dropped = {claim.claim_type for claim in claims}.difference(kept)
     if dropped:
         names = ", ".join(sorted(dropped))
         raise ImproperlyConfigured(

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import ImproperlyConfigured
-from django.http import HttpRequest
 from django.views import View
 
 from django_identity import conf
@@ -94,13 +93,10 @@ class ClaimRequiredMixin(GateMixin):
 
     def dispatch(
         self,
-        request: HttpRequest,
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        return self.guarded(super().dispatch, "required_claims")(
-            request, *args, **kwargs
-        )
+        return self.guarded(super().dispatch, "required_claims")(*args, **kwargs)
 
 
 class KycLevelRequiredMixin(GateMixin):
@@ -110,13 +106,10 @@ class KycLevelRequiredMixin(GateMixin):
 
     def dispatch(
         self,
-        request: HttpRequest,
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        return self.guarded(super().dispatch, "required_kyc_level")(
-            request, *args, **kwargs
-        )
+        return self.guarded(super().dispatch, "required_kyc_level")(*args, **kwargs)
 
 
 class ScopeRequiredMixin(GateMixin):
@@ -126,13 +119,10 @@ class ScopeRequiredMixin(GateMixin):
 
     def dispatch(
         self,
-        request: HttpRequest,
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        return self.guarded(super().dispatch, "required_scope")(
-            request, *args, **kwargs
-        )
+        return self.guarded(super().dispatch, "required_scope")(*args, **kwargs)
 
 
 class RecentSignInRequiredMixin(GateMixin):
@@ -142,10 +132,7 @@ class RecentSignInRequiredMixin(GateMixin):
 
     def dispatch(
         self,
-        request: HttpRequest,
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        return self.guarded(super().dispatch, "recent_sign_in_minutes")(
-            request, *args, **kwargs
-        )
+        return self.guarded(super().dispatch, "recent_sign_in_minutes")(*args, **kwargs)

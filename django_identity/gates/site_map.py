@@ -118,11 +118,6 @@ def _read(entry: URLPattern, address: Address) -> Address:
         return replace(address, error=type(error).__name__)
 
 
-def gates() -> list[Gate]:
-    """Each gate of the site once, in the order of the map."""
-    return [gate for gate, _urls in guarded()]
-
-
 def guarded() -> list[tuple[Gate, list[str]]]:
     """Each gate of the site once, in the order of the map, with the URLs that it guards."""
     found: dict[tuple[str, str], tuple[Gate, list[str]]] = {}
@@ -145,7 +140,7 @@ def passed_by(
     """
     rows = identities.prefetch_related("claims")
     standings = [standing_with(row, row.claims.all()) for row in rows]
-    for gate in gates():
+    for gate, _urls in guarded():
         if gate.application == application.alias and not gate.asks_of_session:
             shortfalls = [missing_to(gate, standing) for standing in standings]
             yield gate, shortfalls.count(None)

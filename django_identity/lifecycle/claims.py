@@ -244,11 +244,11 @@ def _disclosed(
     """The claims of the credential that can be stored, and that ``KEEP_CLAIMS`` does not drop."""
     if proof is None:
         return {}
-    disclosed: dict[str, Any] = {}
-    for name, value in proof.claims_as_json().items():
-        if _is_storable(name, value) and _is_kept(name, identity):
-            disclosed[name] = value
-    return disclosed
+    return {
+        name: value
+        for name, value in proof.claims_as_json().items()
+        if _is_storable(name, value) and _is_kept(name, identity)
+    }
 
 
 def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:

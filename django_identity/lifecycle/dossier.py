@@ -303,8 +303,5 @@ def _value_of(claim: StoredClaim) -> bool | str | None:
 def _names_of(user: AbstractBaseUser) -> dict[str, str]:
     """The fields of the account that a profile fills, as far as the user model has them."""
     known = database.field_names(user)
-    names: dict[str, str] = {}
-    for name in PROFILE_FIELDS:
-        if name in known and getattr(user, name):
-            names[name] = getattr(user, name)
-    return names
+    names = [name for name in PROFILE_FIELDS if name in known]
+    return {name: getattr(user, name) for name in names if getattr(user, name)}

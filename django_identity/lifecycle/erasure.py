@@ -317,24 +317,14 @@ def _choose(receipt: ErasureReceipt) -> Chosen:
     identities += named.exclude(user_id=user_id).select_for_update()
 
     policies = votes.policies_of(_aliases_for(receipt, user_id))
-    kept = _why_kept(receipt, user, policies, is_made=is_made)
+    # It may be decided since the request.
+    kept = receipt.account_kept
+    if user is not None and not kept:
+        kept = votes.why_kept(policies, user, is_made=is_made)
     if kept and not receipt.of_account:
         # The account's other identities go only with the account.
         identities = [row for row in identities if row.pk == receipt.identity_id]
     return Chosen(user, identities, policies, kept)
-
-
-def _why_kept(
-    receipt: ErasureReceipt,
-    user: AbstractBaseUser | None,
-    policies: list[IdentityPolicy],
-    *,
-    is_made: bool,
-) -> str:
-    """Why the account stays, or an empty text. It may be decided since the request."""
-    if user is None or receipt.account_kept:
-        return receipt.account_kept
-    return votes.why_kept(policies, user, is_made=is_made)
 
 
 def _aliases_for(receipt: ErasureReceipt, user_id: Any) -> list[str]:

@@ -71,13 +71,11 @@ def oldest_that_signs_in(
     It is granted, linked by a full sign-in, and of a configured application in its present
     environment.
     """
-    served = {(site.alias, site.environment) for site in conf.applications()}
     for identity in identities:
         is_granted = identity.consent == Consent.GRANTED
         # A link by code gives no power to sign in: the code may be another person's.
         is_by_sign_in = identity.linked_via == LinkedVia.OAUTH
-        is_served = (identity.application, identity.environment) in served
-        if is_granted and is_by_sign_in and is_served:
+        if is_granted and is_by_sign_in and identity.is_served:
             return identity
     return None
 

@@ -11,6 +11,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_identity import conf
 from django_identity.conf import Application
 from django_identity.models.choices import (
     DIGEST_LENGTH,
@@ -176,11 +177,12 @@ class LinkedIdentity(Record):
 
     def save_changes(self, before: LinkedIdentity) -> None:
         """Save the columns that differ from ``before``, the row as it was read under its lock."""
-        changed: list[str] = []
-        for field in self._meta.concrete_fields:
-            if getattr(self, field.attname) != getattr(before, field.attname):
-                changed.append(field.attname)
-        self.save(update_fields=changed)
+        names = [field.attname for field in self._meta.concrete_fields]
+        self.save(
+            update_fields=[
+                name for name in names if getattr(self, name) != getattr(before, name)
+            ]
+        )
 
     @property
     def own_digest(self) -> str:
@@ -224,6 +226,11 @@ class LinkedIdentity(Record):
         if self.application != application.alias:
             return False
         return self.environment == application.environment
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the settings have its application, in its environment."""
+        return any(self.is_under(site) for site in conf.applications())
 
     def allows(self, *scopes: str) -> bool:
         """Whether the person's consent is granted and covers one of ``scopes``.

@@ -88,7 +88,7 @@ def test_a_class_between_two_mixins() -> None:
 
 def test_a_list_of_gates_has_each_gate_once() -> None:
     """A list of gates has no gate twice."""
-    assert [str(gate) for gate in site_map.gates()] == [
+    assert [str(gate) for gate, _urls in site_map.guarded()] == [
         "age_over_18, country_resident=NG", "level_2", "age_over_18", "unique_human",
         "country_resident=NG", "level_3", "level_1",
     ]  # fmt: skip

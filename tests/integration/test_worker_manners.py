@@ -70,7 +70,7 @@ def test_an_erasure_does_not_wait_for_a_backlog(
     person = LinkedIdentity.objects.earliest("pk")
     LinkedIdentity.objects.filter(pk=person.pk).update(refetch_due_at=None)
     workers.start()
-    background.nudge(background.TaskName.UPKEEP)
+    background.publish(background.TaskName.UPKEEP, [()])
     wait_until(lambda: due.count() < BACKLOG, workers)
     assert (
         post(event_body("data.deletion_requested", subject=person.subject)).status_code

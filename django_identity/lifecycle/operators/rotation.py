@@ -7,10 +7,10 @@ from enum import StrEnum
 from django.db.models import QuerySet
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, database
+from django_identity import database
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle import sealing, tokens
-from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models import TokenGrant
 
 ROWS_AT_ONCE = 200
 SEALED = ("access_token", "refresh_token")
@@ -60,7 +60,7 @@ def grants_behind(after: int) -> QuerySet[TokenGrant]:
 def _rotated(grant: TokenGrant) -> Rotated:
     """Re-encrypt the tokens of one grant, unless no key opens the one that is needed."""
     identity = grant.identity
-    if not _is_of_settings(identity):
+    if not identity.is_served:
         return Rotated.STRAY
 
     fresh = {}
@@ -80,14 +80,6 @@ def _rotated(grant: TokenGrant) -> Rotated:
     if same.update(**fresh):
         return Rotated.RESEALED
     return Rotated.OVERTAKEN
-
-
-def _is_of_settings(identity: LinkedIdentity) -> bool:
-    """Whether the settings have the application, in the environment of the identity."""
-    alias = identity.application
-    if alias not in conf.aliases():
-        return False
-    return identity.is_under(conf.application(alias))
 
 
 def _forgotten(grant: TokenGrant) -> Rotated:

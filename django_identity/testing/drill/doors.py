@@ -77,23 +77,31 @@ def doors_of(
     for address in (*gated, *others):
         paths = [path for path, route in routes.items() if route == address.url]
         # An example leads to the address, whatever else answers there.
-        is_unknown = address.answered_by == site_map.UNKNOWN
-        if not (is_unknown or address.url in paths or PARAMETERS.search(address.url)):
+        is_known = address.answered_by != site_map.UNKNOWN
+        if is_known and not PARAMETERS.search(address.url):
             paths.append(address.url)
-        if address.error:
-            report.untried[address.url] = f"its view cannot be read: {address.error}"
-        elif is_unknown and not paths:
-            report.untried[address.url] = UNSEEN
-        elif address.answered_by and not is_unknown:
-            report.untried[address.url] = f"{address.answered_by} answers"
-        elif address.gates and not paths:
-            report.untried[address.url] = "no --address"
-        elif address.reading.guards and not address.gates:
-            asked = describe(address.reading.demand(""))
-            report.untried[address.url] = f"the site's own code decides: {asked}"
+        why = _why_untried(address, paths)
+        if why:
+            report.untried[address.url] = why
         else:
-            for path in paths:
+            for path in dict.fromkeys(paths):
                 yield from _doors_at(path, address, report)
+
+
+def _why_untried(address: Address, paths: Collection[str]) -> str:
+    """Why the address has no door, or an empty text. Without guards it needs none."""
+    if address.error:
+        return f"its view cannot be read: {address.error}"
+    if address.reading.guards and not address.gates:
+        asked = describe(address.reading.demand(""))
+        return f"the site's own code decides: {asked}"
+    if address.answered_by not in ("", site_map.UNKNOWN):
+        return f"{address.answered_by} answers"
+    if paths or not address.gates:
+        return ""
+    if address.answered_by:
+        return UNSEEN
+    return "no --address"
 
 
 def _doors_at(path: str, address: Address, report: Report) -> Iterator[Door]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from django_identity import conf, database
@@ -43,12 +44,8 @@ class Scene:
     @property
     def claims(self) -> list[RequiredClaim]:
         """What the doors ask for, but for levels, scopes and sign-ins."""
-        claims: list[RequiredClaim] = []
-        for door in self.doors:
-            for required in door.requirements:
-                if isinstance(required, RequiredClaim):
-                    claims.append(required)
-        return claims
+        asked = chain.from_iterable(door.requirements for door in self.doors)
+        return [required for required in asked if isinstance(required, RequiredClaim)]
 
 
 class Person:

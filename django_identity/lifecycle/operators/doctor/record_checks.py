@@ -89,13 +89,9 @@ def check_records() -> Diagnosis:
     yield from _strays()
     yield from _unreachable()
     yield from _sign_ins()
-    yield from _failed_events()
-    yield from _events_without_effect()
     yield from _nameless_events()
-    yield from _left_events()
-    yield from _audits()
-    yield from _gone_accounts()
-    yield from _pending_erasures()
+    yield from _events()
+    yield from _receipts()
     yield from _dates_ahead()
 
 
@@ -187,28 +183,6 @@ def _sign_ins() -> Diagnosis:
         yield problem("sign_ins", message, hint_of(code))
 
 
-def _failed_events() -> Diagnosis:
-    failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED)
-    # Without its content an event cannot be replayed, so nobody can do anything about it.
-    yield from counted(
-        "events",
-        failed.exclude(event_id=""),
-        "event(s) failed",
-        "Mend the handler; identity_replay.",
-    )
-
-
-def _events_without_effect() -> Diagnosis:
-    """Acknowledged or not, nothing has become of them. After each failure they are due later."""
-    stored = WebhookEvent.objects.filter(outcome="")
-    yield from counted(
-        "events",
-        stored.filter(received_at__lt=timezone.now() - runs.LATE),
-        "event(s) are stored and not applied: what they revoke is still open",
-        "They are tried again. The log lines identity.event.failed have the error: mend that.",
-    )
-
-
 def _nameless_events() -> Diagnosis:
     """Events that name nobody, by their type and the members that were there."""
     nameless = WebhookEvent.objects.filter(
@@ -226,22 +200,41 @@ def _nameless_events() -> Diagnosis:
         yield problem("events", message, NAME_THE_MEMBER)
 
 
-def _left_events() -> Diagnosis:
-    """Content of events that went without their identity. Only SQL beside Django leaves it."""
-    newest = WebhookEvent.objects.aggregate(pk=Max("pk"))["pk"] or 0
-    events = WebhookEvent.objects.filter(pk__gt=newest - MOST_EVENTS)
-    linked = LinkedIdentity.objects.filter(subject_digest=OuterRef("subject_digest"))
+def _events() -> Diagnosis:
+    """Events that failed, those that were not applied, and what one left without its identity."""
+    events = WebhookEvent.objects.all()
     yield from counted(
         "events",
-        events.exclude(subject="").filter(~Exists(linked)),
+        # Without its content an event cannot be replayed, so nobody can do anything about it.
+        events.filter(outcome=EventOutcome.FAILED).exclude(event_id=""),
+        "event(s) failed",
+        "Mend the handler; identity_replay.",
+    )
+    # Acknowledged or not, nothing has become of them. After each failure they are due later.
+    late = timezone.now() - runs.LATE
+    yield from counted(
+        "events",
+        events.filter(outcome="", received_at__lt=late),
+        "event(s) are stored and not applied: what they revoke is still open",
+        "They are tried again. The log lines identity.event.failed have the error: mend that.",
+    )
+    newest = events.aggregate(pk=Max("pk"))["pk"] or 0
+    linked = LinkedIdentity.objects.filter(subject_digest=OuterRef("subject_digest"))
+    with_content = events.filter(pk__gt=newest - MOST_EVENTS).exclude(subject="")
+    yield from counted(
+        "events",
+        with_content.filter(~Exists(linked)),
         "event(s) with content of somebody who is not linked",
         "SQL beside Django deleted the identity. identity_erase SUBJECT empties them.",
     )
 
 
-def _audits() -> Diagnosis:
-    lately = timezone.now() - LISTED_FOR
-    audited = ErasureReceipt.objects.filter(audit__isnull=False, erased_at__gte=lately)
+def _receipts() -> Diagnosis:
+    """What lately done erasures left, and those that are not done."""
+    now = timezone.now()
+    receipts = ErasureReceipt.objects.all()
+    done = receipts.filter(erased_at__gte=now - LISTED_FOR)
+    audited = done.filter(audit__isnull=False)
     yield from counted(
         "audits",
         audited.exclude(audit__hits={}),
@@ -256,24 +249,16 @@ def _audits() -> Diagnosis:
         "The receipt in the admin names what was not read, and why: look there yourself.",
         level=Level.WARNING,
     )
-
-
-def _gone_accounts() -> Diagnosis:
-    gone = ErasureReceipt.objects.filter(account_was_gone=True)
     yield from counted(
         "erasures",
-        gone.filter(erased_at__gte=timezone.now() - LISTED_FOR),
+        done.filter(account_was_gone=True),
         "account(s) that the site deleted before: erase_user did not run",
         "Look for what erase_user would have erased in your own tables.",
         level=Level.WARNING,
     )
-
-
-def _pending_erasures() -> Diagnosis:
-    pending = ErasureReceipt.objects.filter(erased_at=None)
     yield from counted(
         "erasures",
-        pending.filter(requested_at__lt=timezone.now() - runs.LATE),
+        receipts.filter(erased_at=None, requested_at__lt=now - runs.LATE),
         "not done",
         "The receipt in the admin has the error, and a button that tries again.",
     )
@@ -297,7 +282,6 @@ def figures() -> dict[str, float]:
     ours = LinkedIdentity.objects.filter(under(conf.applications()))
     waiting = WebhookEvent.objects.filter(next_attempt_at__lte=now)
     pending = ErasureReceipt.objects.filter(erased_at=None)
-    waited = [_seconds_since(at, now) for at in _newest_events()]
     return {
         "failing": number_of(ours.filter(refetch_failures__gt=0)),
         "due": number_of(ours.filter(refetch_due_at__lte=now)),
@@ -307,19 +291,20 @@ def figures() -> dict[str, float]:
         "oldest_waiting_event": _age(waiting, Min("next_attempt_at"), now),
         "pending_erasures": number_of(pending),
         "oldest_erasure": _age(pending, Min("requested_at"), now),
-        "no_event_for": max(waited, default=0.0),
+        "no_event_for": max(_silences(now)),
     }
 
 
-def _newest_events() -> Iterator[datetime | None]:
-    """The time of each application's newest event.
+def _silences(now: datetime) -> Iterator[float]:
+    """The seconds since each application's newest event.
 
     Each has its webhook. One that receives none must not hide behind another.
     """
     newest = WebhookEvent.objects.order_by("-received_at")
     for site in conf.applications():
         of_site = newest.filter(application=site.alias)
-        yield of_site.values_list("received_at", flat=True).first()
+        received_at = of_site.values_list("received_at", flat=True).first()
+        yield _seconds_since(received_at, now)
 
 
 def _age(rows: QuerySet[Any], time: Min, now: datetime) -> float:
@@ -330,5 +315,4 @@ def _age(rows: QuerySet[Any], time: Min, now: datetime) -> float:
 def _seconds_since(at: datetime | None, now: datetime) -> float:
     if at is None:
         return 0.0
-    seconds: float = (now - at).total_seconds()
-    return max(0.0, seconds)
+    return max(0.0, (now - at).total_seconds())
