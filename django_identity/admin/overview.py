@@ -19,6 +19,7 @@ from django_identity.admin.listing import RecordAdmin
 from django_identity.gates import site_map
 from django_identity.lifecycle.operators.overview import Figures, kept, overview_of
 from django_identity.models import Consent, LinkedIdentity, Overview
+from django_identity.models.querysets import disabled_account
 from django_identity.texts.operators import Words
 
 LIVES: dict[str, Words] = {
@@ -110,7 +111,7 @@ def _passed(application: conf.Application) -> Chart:
 def _count_passed(application: conf.Application) -> list[tuple[Words, int]]:
     """Of the newest people. More of them would take longer than a page may."""
     granted = LinkedIdentity.objects.under(application).filter(consent=Consent.GRANTED)
-    newest = granted.order_by("-pk")[:COUNTED]
+    newest = granted.exclude(disabled_account()).order_by("-pk")[:COUNTED]
     passed = site_map.passed_by(newest, application=application)
     return [(str(gate), count) for gate, count in passed]
 

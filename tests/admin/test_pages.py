@@ -231,12 +231,13 @@ def test_the_sites_own_gates_with_their_values(operator: Client) -> None:
 
 @pytest.mark.urls(__name__)
 def test_how_many_people_pass_each_gate_of_the_site(operator: Client) -> None:
-    """By what a gate answers at this moment. Revoked people and other applications are nobody."""
+    """By what a gate answers at this moment. Revoked or disabled people are nobody, and other applications."""
     for name, country in (("ada", "NG"), ("ben", "EG"), ("eve", "NG")):
         identity = make_identity(make_user(name), subject=name)
         make_claim(identity, "age_over_18", name != "eve")
         make_claim(identity, "country_resident", {"country": country})
     make_claim(make_identity(make_user("fay"), subject="fay", consent=Consent.REVOKED))
+    make_claim(make_identity(make_user("gus", is_active=False), subject="gus"))
     bars = r'<th scope="row">(\S[^<]*)</th>\s*<td>.*?</td>\s*<td>(\d+)</td>'
     counted = dict(re.findall(bars, page(operator, OVERVIEW), re.S))
     assert {"age_over_18": "2", "country_resident=NG": "2"}.items() <= counted.items()
