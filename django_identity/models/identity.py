@@ -166,7 +166,8 @@ class LinkedIdentity(Record):
         self.version += 1
         if self.former_user_id not in (None, self.user_id):
             self.account_made = False
-            update_fields = update_fields or ["user"]
+            if update_fields is None:
+                update_fields = ["user"]
         if update_fields is not None:
             update_fields = {*update_fields, "version"}
             if not update_fields.isdisjoint(IN_DIGEST):
