@@ -556,6 +556,14 @@ def test_the_command_asks_and_erases(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SUBJECT not in whole_database()
 
 
+@pytest.mark.parametrize("subject", ["", " "], ids=repr)
+def test_an_empty_subject_is_nobodys(subject: str) -> None:
+    """It comes from a variable of the shell that is not set, and a receipt would say "erased"."""
+    with pytest.raises(CommandError, match="Nothing was done"):
+        call_command("identity_erase", subject, "--yes")
+    assert not ErasureReceipt.objects.exists()
+
+
 @pytest.mark.parametrize("named", ["default", "secnod"])
 def test_the_command_says_where_else_the_subject_is_linked(
     two_applications: None, named: str
