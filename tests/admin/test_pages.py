@@ -231,7 +231,7 @@ def test_the_sites_own_gates_with_their_values(operator: Client) -> None:
 
 @pytest.mark.urls(__name__)
 def test_how_many_people_pass_each_gate_of_the_site(operator: Client) -> None:
-    """By what a gate answers at this moment. Revoked or disabled people are nobody, and other applications."""
+    """By what a gate answers now. Revoked or disabled people and other applications are nobody."""
     for name, country in (("ada", "NG"), ("ben", "EG"), ("eve", "NG")):
         identity = make_identity(make_user(name), subject=name)
         make_claim(identity, "age_over_18", name != "eve")
