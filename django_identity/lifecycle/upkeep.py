@@ -13,11 +13,10 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from django_identity import background, conf, exceptions
+from django_identity import background, conf, database, exceptions
 from django_identity.conf import Application
 from django_identity.lifecycle import (
     due,
@@ -236,7 +235,7 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
     alias = identity.application
     try:
         fetched = refetch.fetch(identity)
-    except (OperationalError, InterfaceError):
+    except database.BROKEN:
         raise  # Nothing can be written now.
     except exceptions.ReauthorizationNeeded as error:
         due.give_up(identity, error.code)
