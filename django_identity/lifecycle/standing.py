@@ -287,9 +287,7 @@ def share_memory(user: object, same_user: object) -> None:
     Django loads one instance for ``request.user`` and one for ``request.auser()``. A template of an
     async view may not read from the database.
     """
-    memory: _Memory | None = getattr(user, MEMORY, None)
-    if memory is not None:
-        setattr(same_user, MEMORY, memory)
+    setattr(same_user, MEMORY, getattr(user, MEMORY))
 
 
 def _identity_under(
