@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from django_identity import conf
+from django_identity import conf, database
 from django_identity.admin import filters
 from django_identity.admin.actions import IdentityActions
 from django_identity.gates import site_map
@@ -68,7 +68,7 @@ class LinkedIdentityAdmin(IdentityActions):
         if not self.may_see_people(request):
             return self.search_fields
         model = get_user_model()
-        known = {field.name for field in model._meta.get_fields()}
+        known = database.field_names(model)
         names = known.intersection([model.USERNAME_FIELD, model.get_email_field_name()])
         return (*self.search_fields, *(f"^user__{name}" for name in sorted(names)))
 
