@@ -37,7 +37,6 @@ from django_identity.models import (
     LinkedVia,
     StoredClaim,
 )
-from django_identity.models.querysets import under
 
 LONGEST_RUN = 60.0
 MOST_OUTAGES = 2
@@ -210,7 +209,7 @@ def refetch_due(application: Application, *, most: int) -> Generator[Refetched]:
 
 def refetch_these(ids: Iterable[int]) -> Generator[Refetched]:
     """Re-fetch these identities, due or not, one after another. Those without a grant are left."""
-    rows = LinkedIdentity.objects.filter(under(conf.applications()))
+    rows = LinkedIdentity.objects.served()
     rows = rows.filter(consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH)
     for pk in ids:
         identity = rows.filter(pk=pk).first()

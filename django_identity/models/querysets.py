@@ -47,14 +47,6 @@ def disabled_account(path: str = "user") -> models.Q:
     return models.Q(**{f"{path}__is_active": False})
 
 
-def under(applications: Iterable[Application]) -> models.Q:
-    """The condition that a row is of one of ``applications``."""
-    condition = models.Q(pk__in=())
-    for site in applications:
-        condition |= models.Q(application=site.alias, environment=site.environment)
-    return condition
-
-
 def number_of(rows: models.QuerySet[Any]) -> int:
     """How many they are, at most ``MOST_COUNTED``."""
     return rows[:MOST_COUNTED].count()
@@ -77,6 +69,13 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return self.filter(
             application=application.alias, environment=application.environment
         )
+
+    def served(self) -> LinkedIdentityQuerySet:
+        """The identities under any application of the settings."""
+        condition = models.Q(pk__in=())
+        for site in conf.applications():
+            condition |= models.Q(application=site.alias, environment=site.environment)
+        return self.filter(condition)
 
     def of_subject(
         self, alias: str, environment: str, subject: str
