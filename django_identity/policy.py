@@ -105,7 +105,7 @@ class IdentityPolicy:
         one. If a sign-in has changed that address, ``address_changed`` is true, and the method is
         called once more for a ``user`` with the former one.
         """
-        address = getattr(user, get_user_model().get_email_field_name(), "")
+        address = database.email_of(user)
         if not address:
             return None
         kind = "link" if change == "linked" else "change"

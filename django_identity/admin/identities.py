@@ -78,7 +78,7 @@ class LinkedIdentityAdmin(IdentityActions):
         identity = context["original"]
         email = ""
         if self.may_see_people(request):
-            email = wording.email_of(identity.user)
+            email = database.email_of(identity.user)
         grants = TokenGrant.objects.defer("access_token", "refresh_token")
         grant = grants.filter(identity=identity).first()
         context |= {

@@ -119,8 +119,8 @@ def sign_up(
         raise exceptions.LinkingRefused(detail, code="user_fields_refused") from error
 
     # Policy, model and manager may each have made another address of it.
-    if address_in(created) != profile.email:
-        _require_free(site, Hidden(address_in(created)), besides=created)
+    if database.email_of(created) != profile.email:
+        _require_free(site, Hidden(database.email_of(created)), besides=created)
     return created
 
 
@@ -212,12 +212,12 @@ def overwrite_fields(
         return ""
 
     changed = Hidden({name: fields.value[name] for name in names})
-    former = Hidden(address_in(user))
+    former = Hidden(database.email_of(user))
     is_written = _overwrite(application, site, user, changed)
     if not is_written:
         user.refresh_from_db(fields=names)
         return ""
-    if former.value == address_in(user):
+    if former.value == database.email_of(user):
         return ""
     return former.value
 
@@ -275,11 +275,6 @@ def _refused_of_changed(
         except exceptions.EmailTaken:
             return {email}
     return _refused_of(user)
-
-
-def address_in(user: AbstractBaseUser) -> str:
-    """The e-mail address of the account, or an empty text."""
-    return getattr(user, user.get_email_field_name(), "") or ""
 
 
 def with_address(user: AbstractBaseUser, address: str) -> AbstractBaseUser:
