@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from inspect import Parameter, signature
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -14,6 +13,7 @@ from django.db.models import Field
 from django_identity import policy, uniqueness
 from django_identity.conf import Application
 from django_identity.conf.rules import Problem, Problems
+from django_identity.lifecycle.accounts import demanded_by
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
 
@@ -103,11 +103,6 @@ def _demanded_besides(filled: set[str]) -> Iterator[str]:
     if create_user is None:
         yield "a manager that has it"
         return
-    for name, parameter in signature(create_user).parameters.items():
-        is_named = parameter.kind in (
-            Parameter.POSITIONAL_OR_KEYWORD,
-            Parameter.KEYWORD_ONLY,
-        )
-        is_demanded = is_named and parameter.default is Parameter.empty
-        if is_demanded and name not in filled | {"password"}:
+    for name in demanded_by(create_user):
+        if name not in filled | {"password"}:
             yield name

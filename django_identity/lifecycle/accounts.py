@@ -31,6 +31,7 @@ from django_identity.service.members import REPLACEMENT
 
 #: ``linking`` tries again after those of the database.
 NOT_OF_THE_SITE = (DatabaseError, exceptions.IdentityError)
+BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 T = TypeVar("T")
 
@@ -127,8 +128,9 @@ def sign_up(
 def _created(fields: Fields) -> AbstractBaseUser:
     """A user of the site's own ``create_user``, without a password."""
     create_user = _manager().create_user
-    demanded = dict.fromkeys(_demanded_by(create_user), "")
-    arguments = Hidden(demanded | _validated(fields).value)
+    demanded = {*demanded_by(create_user)}.intersection(policy.PROFILE_FIELDS)
+    given = dict.fromkeys(demanded, "")
+    arguments = Hidden(given | _validated(fields).value)
     created: AbstractBaseUser = create_user(**arguments.value, password=None)
     if created.has_usable_password():
         created.set_unusable_password()
@@ -140,13 +142,11 @@ def _created(fields: Fields) -> AbstractBaseUser:
     return created
 
 
-def _demanded_by(create_user: Callable[..., Any]) -> list[str]:
-    """The members of a profile that ``create_user`` demands: parameters without a default."""
-    parameters = signature(create_user).parameters
-    wanted = [parameters[name] for name in policy.PROFILE_FIELDS if name in parameters]
-    return [
-        parameter.name for parameter in wanted if parameter.default is Parameter.empty
-    ]
+def demanded_by(create_user: Callable[..., Any]) -> list[str]:
+    """What ``create_user`` demands by name: its parameters without a default."""
+    parameters = signature(create_user).parameters.values()
+    named = [each for each in parameters if each.kind in BY_NAME]
+    return [each.name for each in named if each.default is Parameter.empty]
 
 
 def _empty_as_null(user: AbstractBaseUser) -> list[str]:
