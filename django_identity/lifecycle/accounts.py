@@ -172,7 +172,7 @@ def _validated(fields: Fields) -> Fields:
     user = get_user_model()(**fields.value)
     user.set_unusable_password()
     of_profile = fields.value.keys() & {*policy.PROFILE_FIELDS}
-    for name in _refused(user.clean_fields) & of_profile:
+    for name in refused_by(user.clean_fields) & of_profile:
         column: Any = user._meta.get_field(name)
         setattr(user, name, column.get_default())
     refused = _refused_of(user)
@@ -308,15 +308,15 @@ def _refused_of(user: AbstractBaseUser) -> set[str]:
     own_rules = partial(
         user.full_clean, validate_unique=False, validate_constraints=False
     )
-    refused = _refused(own_rules)
+    refused = refused_by(own_rules)
     if refused:
         return refused
     # Django's ``clean`` makes an empty text of an address that is not there.
     _empty_as_null(user)
-    return _refused(user.validate_unique) | _refused(user.validate_constraints)
+    return refused_by(user.validate_unique) | refused_by(user.validate_constraints)
 
 
-def _refused(check: Callable[[], object]) -> set[str]:
+def refused_by(check: Callable[[], object]) -> set[str]:
     """The names of the fields that a check of the user model refuses."""
     try:
         check()
