@@ -17,7 +17,8 @@ from django_identity import conf, database
 from django_identity.admin import filters
 from django_identity.admin.actions import IdentityActions
 from django_identity.gates import site_map
-from django_identity.gates.gate import Gate, Missing, missing_to
+from django_identity.gates.closed import Closed
+from django_identity.gates.gate import Gate, missing_to
 from django_identity.lifecycle.operators import overview, timeline
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import LinkedIdentity, TokenGrant
@@ -132,7 +133,7 @@ class Before(NamedTuple):
     """A gate, what the person lacks, the first URLs that it guards, and how many others."""
 
     gate: Gate
-    missing: Missing | None
+    missing: Closed | None
     urls: list[str]
     others: int
 
