@@ -48,7 +48,9 @@ class UpkeepRun(Record):
 
     @property
     def seconds(self) -> float:
-        """How long after its begin the newest re-fetches ended, if it ``has_served``."""
+        """How long after its begin the newest re-fetches ended."""
+        if not self.has_served:
+            return 0.0
         return (self.served_at - self.begun_at).total_seconds()
 
     @property
