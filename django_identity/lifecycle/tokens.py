@@ -135,7 +135,7 @@ class Reader:
 
     def _usable_token(self, grant: TokenGrant) -> Secret | None:
         """The stored access token, if the caller can use it."""
-        if not grant.access_token or grant.access_expires_at <= timezone.now():
+        if grant.access_expires_at <= timezone.now():
             return None
         try:
             token = sealing.unseal(self.identity, grant, "access_token")
