@@ -25,7 +25,6 @@ from django_identity.models import (
     EventOutcome,
     LinkedIdentity,
     RevokedBy,
-    StoredClaim,
     TokenGrant,
     WebhookEvent,
 )
@@ -162,7 +161,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
     named = NamedClaim.parse(event.payload or {})
     since = _revoked_since(event, identity)
     if since is not None:
-        claims = StoredClaim.objects.filter(identity_id=identity.pk)
+        claims = identity.claims.all()
         if named.claim_type:
             claims = claims.filter(claim_type=named.claim_type)
         of_provider = claims.filter(provider=named.provider)

@@ -54,7 +54,7 @@ def proven_by(
 ) -> Proven:
     """What is proven now. ``rows``: the stored claims, or None if they have to be read."""
     if rows is None:
-        rows = StoredClaim.objects.filter(identity_id=identity.pk)
+        rows = identity.claims.all()
     found = standing.standing_with(identity, rows).proven_claims()
     return Proven(_level_of(identity), found, unread)
 
