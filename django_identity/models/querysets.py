@@ -101,13 +101,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
             # Then no event and no sign-in is about another identity of the user.
             found = self.select_for_update().filter(subject_digest=subject_digest)
             return next(iter(found), None)
-        owner = self.model.objects.filter(subject_digest=subject_digest).values(
-            "user_id"
-        )
-        for row in self.lock_those_of(owner[:1]):
-            if row.subject_digest == subject_digest:
-                return row
-        return None
+        return self._locked_by("subject_digest", subject_digest)
 
     def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
         """The same with the row of its user, which the statement locks after it."""
@@ -118,9 +112,13 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
         An operator may have moved it to another account since ``identity`` was read.
         """
-        owner = self.model.objects.filter(pk=identity.pk).values("user_id")
+        return self._locked_by("pk", identity.pk)
+
+    def _locked_by(self, column: str, value: Any) -> LinkedIdentity | None:
+        """The row with this value, locked with all others of its user."""
+        owner = self.model.objects.filter(**{column: value}).values("user_id")
         for row in self.lock_those_of(owner[:1]):
-            if row.pk == identity.pk:
+            if getattr(row, column) == value:
                 return row
         return None
 
