@@ -74,6 +74,12 @@ def on_commit(function: Callable[[], object]) -> None:
     transaction.on_commit(function, using=alias(), robust=True)
 
 
+def check_references() -> None:
+    """Raise now what PostgreSQL and SQLite say at the commit: a row points at one that is gone."""
+    if connection().features.can_defer_constraint_checks:
+        connection().check_constraints()
+
+
 def reconnect() -> None:
     """Close the connection if it has broken, so that the next statement opens a new one.
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 from django.db import connection
+from django.db.models import Model
 
 on_postgresql = pytest.mark.skipif(
     connection.vendor != "postgresql", reason="PostgreSQL's own"
@@ -51,3 +52,25 @@ def read_only() -> Iterator[None]:
     finally:
         connection.settings_dict["OPTIONS"] = given
         connection.close()
+
+
+@contextmanager
+def pointed_at(row: Model) -> Iterator[None]:
+    """A row that Django knows nothing of points at this one, as with ``DO_NOTHING``."""
+    key = row._meta.pk
+    table = row._meta.db_table
+    kind = key.rel_db_type(connection)
+    moment = ""
+    if connection.features.can_defer_constraint_checks:
+        moment = " DEFERRABLE INITIALLY DEFERRED"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"CREATE TABLE site_note (id int PRIMARY KEY, about {kind} NOT NULL,"
+            f" FOREIGN KEY (about) REFERENCES {table} ({key.column}){moment})"
+        )
+        cursor.execute("INSERT INTO site_note VALUES (1, %s)", [row.pk])
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE site_note")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from django.apps import AppConfig
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, User, UserManager
 from django.core.checks import Tags, run_checks
@@ -467,6 +468,56 @@ def test_a_schema_for_each_tenant(given: dict[str, Any], is_reported: bool) -> N
     """An event reaches the schema of its address only, and upkeep one schema."""
     with configured(), override_settings(**given):
         assert reported("W070") is is_reported
+
+
+class Cachalot(AppConfig):
+    """What a check can see of django-cachalot."""
+
+    name = "tests.deliveries"
+    label = "cachalot"
+
+
+@pytest.mark.parametrize(
+    ("profiles", "is_reported"),
+    [
+        ({"*.*": {"ops": "all", "timeout": 60}}, True),
+        ({"*.*": {"timeout": 60}}, False),
+        ({"auth.*": {"ops": "all"}, "*.*": {"ops": ()}}, False),
+        ({"Django_Identity.StoredClaim": {"ops": {"fetch"}}}, True),
+        ({"django_identity.*": None, "*.*": {"ops": "all"}}, False),
+    ],
+)
+def test_answers_that_cacheops_keeps(
+    profiles: dict[str, Any], is_reported: bool
+) -> None:
+    """A gate would stay open after a revocation, until the time-out of the cache."""
+    with configured(), override_settings(CACHEOPS=profiles):
+        assert reported("E077") is is_reported
+
+
+def test_answers_that_cacheops_keeps_by_its_defaults() -> None:
+    """What a profile leaves out."""
+    given = {"CACHEOPS": {"*.*": {}}, "CACHEOPS_DEFAULTS": {"ops": {"get"}}}
+    with configured(), override_settings(**given):
+        assert reported("E077")
+    with configured(), override_settings(**given, CACHEOPS_ENABLED=False):
+        assert not reported("E077")
+
+
+@pytest.mark.parametrize(
+    ("given", "is_reported"),
+    [
+        ({}, True),
+        ({"CACHALOT_UNCACHABLE_APPS": ["shop"]}, True),
+        ({"CACHALOT_UNCACHABLE_APPS": ("django_identity",)}, False),
+        ({"CACHALOT_ENABLED": False}, False),
+    ],
+)
+def test_answers_that_cachalot_keeps(given: dict[str, Any], is_reported: bool) -> None:
+    """It keeps all tables unless told otherwise."""
+    installed = [*settings.INSTALLED_APPS, "tests.test_checks.Cachalot"]
+    with configured(), override_settings(INSTALLED_APPS=installed, **given):
+        assert reported("E077") is is_reported
 
 
 # The sandbox, and what everybody knows of it

@@ -67,6 +67,14 @@ def problems() -> Problems:
     yield from _pages()
     yield from _tenants()
     yield from _databases()
+    if _is_kept_by_cacheops() or _is_kept_by_cachalot():
+        yield Problem(
+            "E077",
+            "A cache answers queries of this package in place of the database: gates and sessions "
+            "would stay open after a revocation, and locks would hold nothing.",
+            'Leave its tables out: CACHEOPS = {"django_identity.*": None, ...}, or for '
+            'django-cachalot CACHALOT_UNCACHABLE_APPS = ["django_identity"].',
+        )
     if any(application.environment == "live" for application in conf.applications()):
         yield from sandbox_problems()
         yield from _cookies()
@@ -229,3 +237,26 @@ def _databases() -> Problems:
             "time one may fail.",
             'Set OPTIONS = {"transaction_mode": "IMMEDIATE", "timeout": 20} in DATABASES.',
         )
+
+
+def _is_kept_by_cacheops() -> bool:
+    """Of a model the first profile counts: its own, its app's, that of all."""
+    if not getattr(settings, "CACHEOPS_ENABLED", True):
+        return False
+    stored = getattr(settings, "CACHEOPS", {})
+    profiles = {name.lower(): profile for name, profile in stored.items()}
+    defaults = getattr(settings, "CACHEOPS_DEFAULTS", {})
+    for model in apps.get_app_config("django_identity").get_models():
+        names = (model._meta.label_lower, "django_identity.*", "*.*")
+        found = [profiles[name] for name in names if name in profiles]
+        if found and found[0] is not None and (defaults | found[0]).get("ops"):
+            return True
+    return False
+
+
+def _is_kept_by_cachalot() -> bool:
+    """It keeps the answers about all tables but those of the apps that it is to leave out."""
+    is_installed = any(config.label == "cachalot" for config in apps.get_app_configs())
+    if not (is_installed and getattr(settings, "CACHALOT_ENABLED", True)):
+        return False
+    return "django_identity" not in getattr(settings, "CACHALOT_UNCACHABLE_APPS", ())

@@ -19,9 +19,17 @@ CLOCK_SKEW = timedelta(minutes=5)
 A_SECOND = timedelta(seconds=1)
 
 
+def is_ahead(moment: datetime) -> bool:
+    """Whether a stored time is from the future: a clock of this site was ahead, and is no more.
+
+    It proves nothing: neither that something else is older, nor that it was lately.
+    """
+    return moment > timezone.now() + CLOCK_SKEW
+
+
 def may_be_newer(moment: datetime, *, than: datetime) -> bool:
     """Whether ``moment`` is newer than another clock's time, or seems older by the skew at most."""
-    return moment >= than - CLOCK_SKEW
+    return moment >= than - CLOCK_SKEW or is_ahead(than)
 
 
 def after_credential(moment: datetime, issued_at: datetime | None) -> datetime:

@@ -24,7 +24,7 @@ from django.utils import timezone
 from django_identity import conf, database
 from django_identity.conf import Application
 from django_identity.event_types import ABOUT_LEVEL
-from django_identity.lifecycle import kyc
+from django_identity.lifecycle import clocks, kyc
 from django_identity.lifecycle.sealing import REFRESH_TOKEN_LIFETIME
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.models.querysets import number_of
@@ -130,7 +130,9 @@ def is_level_due(identity: LinkedIdentity) -> bool:
     said_at = identity.kyc_said_at
     life = conf.application(identity.application).kyc_holds
     every = min(LEVEL_CHECKED_EVERY, life / 2)
-    if said_at is None or said_at <= timezone.now() - every:
+    if said_at is None or clocks.is_ahead(said_at):
+        return True
+    if said_at <= timezone.now() - every:
         return True
     since = WebhookEvent.objects.of_subject_since(identity.subject_digest, said_at)
     return since.filter(event_type__in=ABOUT_LEVEL).exists()

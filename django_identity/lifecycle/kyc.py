@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django_identity import conf, signals
 from django_identity.conf.rules import KYC_SCOPE
+from django_identity.lifecycle import clocks
 from django_identity.models import LinkedIdentity
 from django_identity.models.choices import Columns
 from django_identity.service.answers import KycStatus
@@ -25,11 +26,12 @@ def holds_until(identity: LinkedIdentity) -> datetime | None:
 
     Upkeep cannot re-read a level from a Connect code, so that one counts for 30 days.
     """
-    if identity.kyc_said_at is None:
+    said_at = identity.kyc_said_at
+    if said_at is None or clocks.is_ahead(said_at):
         return None
     if SCOPE not in identity.scopes:
-        return identity.kyc_said_at + HELD_BY_CODE
-    return identity.kyc_said_at + conf.application(identity.application).kyc_holds
+        return said_at + HELD_BY_CODE
+    return said_at + conf.application(identity.application).kyc_holds
 
 
 def announce_change(identity: LinkedIdentity, *, before: tuple[str, str]) -> None:

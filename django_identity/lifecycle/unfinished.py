@@ -118,6 +118,7 @@ def _delete_account(user: AbstractBaseUser, identity: LinkedIdentity) -> str:
     try:
         with database.atomic():
             _remove(user)
+            database.check_references()
     except Exception as error:  # noqa: BLE001  the site's own rules may raise anything
         _log_trouble(error, identity)
         return "protected"

@@ -71,6 +71,7 @@ def _delete_unless_protected(identity: LinkedIdentity) -> bool:
     try:
         with database.atomic():
             delete(identity)
+            database.check_references()
     except database.BROKEN:
         raise
     except Exception as error:  # noqa: BLE001  the site's own rules may raise anything

@@ -34,6 +34,7 @@ UNREADABLE = (
     "the current one. Nobody has lost anything; the rest stays due."
 )
 PORTAL_TOKEN = "IDENTITY_PORTAL_TOKEN"  # noqa: S105  the name of the variable
+UNANSWERED = f"Nobody is there to answer. Give --yes, or set {PORTAL_TOKEN}."
 # RFC 6750 §2.1. The limit of the length is our own, because the token goes into a header.
 TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}")
 
@@ -46,6 +47,8 @@ class IdentityCommand(BaseCommand):
             return super().execute(*args, **options)
         except IdentityError as error:
             raise CommandError(f"{error.code}: {error}") from None
+        except EOFError:
+            raise CommandError(UNANSWERED) from None
         except Error as error:
             # Its own text may quote a row.
             name = type(error).__name__

@@ -35,11 +35,14 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 def is_subject(value: object) -> TypeGuard[str]:
     """Whether ``value`` is a subject: opaque text of 1 to 255 characters.
 
-    It must be storable and usable as a path segment, so ``.`` and ``..`` are refused.
+    It must be storable and usable as a path segment, so ``.`` and ``..`` are refused; and so are
+    spaces alone, which some collations take for an empty text.
     """
     if not isinstance(value, str) or value in (".", ".."):
         return False
-    return 0 < len(value) <= LONGEST_SUBJECT and value.isprintable()
+    if not value.strip() or len(value) > LONGEST_SUBJECT:
+        return False
+    return value.isprintable()
 
 
 def without_controls(text: str) -> str:
@@ -95,9 +98,9 @@ class Members:
         return value
 
     def required(self, name: str, *, longest: int = LONGEST_TEXT) -> str:
-        """A text that a terminal or a page can show: not empty, and printable."""
+        """A text that a terminal or a page can show: not empty or blank, and printable."""
         text = self.exact(name, longest=longest)
-        self.require(text and text.isprintable(), f"no usable {name}")
+        self.require(text.strip() and text.isprintable(), f"no usable {name}")
         return text
 
     def name(self, name: str) -> str:

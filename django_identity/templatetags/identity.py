@@ -147,15 +147,19 @@ def identity_gate(parser: Parser, token: Token) -> GateNode:
         arguments = ", ".join(f"{argument}=" for argument in sorted(GATE_ARGUMENTS))
         raise template.TemplateSyntaxError(f"{name} takes claims, and {arguments}.")
 
+    partials = parser.extra_data.setdefault("partials", {})
+    known = len(partials)
     opened = parser.parse(("else", "end_identity_gate"))
+    has_partial = len(partials) > known
     closed = template.NodeList()
     if parser.next_token().contents == "else":
         closed = parser.parse(("end_identity_gate",))
         parser.delete_first_token()
-    if opened.get_nodes_by_type(BlockNode):
-        # Where the template extends another, Django shows the block without what stands around it.
+    if has_partial or opened.get_nodes_by_type(BlockNode):
+        # Django shows a partial, and where the template extends another a block, without what
+        # stands around it.
         raise template.TemplateSyntaxError(
-            f"{name} stands around a block. Put it inside."
+            f"{name} stands around a block or a partial. Put it inside."
         )
     return GateNode(claims, named, opened, closed)
 

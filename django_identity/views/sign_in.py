@@ -222,10 +222,14 @@ def set_browser_cookie(
 
 
 def browser_key_of(request: HttpRequest) -> str | None:
-    key = request.COOKIES.get(_cookie_name(request), "")
-    if not BROWSER_KEY.fullmatch(key):
-        return None
-    return key
+    """The key in the browser's cookie, or None."""
+    # As the browser sent it. Django also takes a name behind a space of Unicode, where browsers see
+    # no prefix: another host of the domain could set it, and sign people in as somebody else.
+    for cookie in request.META.get("HTTP_COOKIE", "").split(";"):
+        name, _, key = cookie.strip(" ").partition("=")
+        if name == _cookie_name(request) and BROWSER_KEY.fullmatch(key):
+            return str(key)
+    return None
 
 
 def _cookie_name(request: HttpRequest) -> str:

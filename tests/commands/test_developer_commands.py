@@ -1,5 +1,7 @@
 """``identity_rotate_secret`` and ``identity_create_test_user``, against the sandbox."""
 
+import io
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -82,6 +84,25 @@ def test_a_secret_is_rotated_only_after_a_confirmation(
         ran = run("identity_rotate_secret", registered["app_id"])
         assert ("Nothing was done" in ran.error) is is_kept
         assert is_accepted(identity_sandbox, registered["test"]) is is_kept
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("identity_rotate_secret", APP),
+        ("identity_erase", "subject-1"),
+        ("identity_rotate_keys", "--forget-unreadable"),
+    ],
+)
+@pytest.mark.usefixtures("registered")
+def test_under_cron_nobody_answers_a_question(
+    monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """The command says what to give instead, and does nothing."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    ran = run(*command)
+    assert (ran.code, ran.out) == (1, "")
+    assert "--yes" in ran.error
 
 
 @pytest.mark.parametrize(

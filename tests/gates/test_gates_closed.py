@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import django
 import pytest
 from django.contrib.auth.models import AnonymousUser, Group, User
 from django.core.exceptions import ImproperlyConfigured
@@ -227,11 +228,17 @@ def test_a_tag_that_asks_for_nothing_is_a_mistake(given: str) -> None:
 EXTENDING = "{% extends base %}{% load identity %}"
 GATED = '{% identity_gate level="level_2" %}IN{% else %}denied{% end_identity_gate %}'
 BLOCK = "{% block part %}IN{% endblock %}"
+#: What Django also shows without what stands around it. From Django 6.0 on there are partials.
+SHOWN_ALONE = [BLOCK]
+if django.VERSION >= (6, 0):
+    partial = "{% partialdef part inline %}IN{% endpartialdef %}"
+    SHOWN_ALONE += [partial, f"{{% if user %}}{partial}{{% endif %}}"]
 
 
-def test_a_tag_around_a_block_is_a_mistake() -> None:
-    """In a template that extends another, Django shows the block without what stands around."""
-    around = GATED.replace("IN", BLOCK.replace("IN", "secret"))
+@pytest.mark.parametrize("part", SHOWN_ALONE)
+def test_a_tag_around_a_block_or_a_partial_is_a_mistake(part: str) -> None:
+    """In a template that extends another, a block is shown; as ``page.html#part``, a partial."""
+    around = GATED.replace("IN", part.replace("IN", "secret"))
     for before in (EXTENDING, "{% load identity %}"):
         with pytest.raises(TemplateSyntaxError, match="Put it inside"):
             Template(before + around)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from django_identity.lifecycle.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing import standing_of
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
@@ -172,6 +173,49 @@ def test_an_uncovered_level_is_not_kept_however_old_it_is(seconds: int) -> None:
         "not_covered",
     )
     assert not is_due()
+
+
+# A clock of the site was ahead
+
+
+@pytest.mark.parametrize(
+    "event_type", ["consent.revoked", "claim.revoked", "kyc.rejected"]
+)
+def test_a_sign_in_of_a_clock_that_was_ahead_outlives_no_withdrawal(
+    event_type: str,
+) -> None:
+    """Nobody knows what came first, so the withdrawal counts."""
+    ahead = timezone.now() + HOUR
+    identity = person(signed_in_at=ahead, kyc_said_at=ahead)
+    deliver(event_type)
+    assert newest_outcome() == "applied"
+    standing = standing_of(again(identity.user))
+    assert standing.level_shortfall("level_2") is not None
+    if event_type != "kyc.rejected":
+        assert not is_open(identity)
+
+
+@pytest.mark.parametrize("event_type", ["kyc.verified", "claim.issued"])
+def test_what_comes_after_such_a_sign_in_is_read_from_the_service(
+    event_type: str,
+) -> None:
+    person(signed_in_at=timezone.now() + HOUR)
+    deliver(event_type, kyc_level="level_2")
+    assert is_due()
+
+
+def test_a_level_from_the_future_opens_no_gate_and_is_read_again(
+    service: FakeService, settings: Any
+) -> None:
+    """Else it would count for as long as the clock was ahead."""
+    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    ahead = timezone.now() + 300 * 24 * HOUR
+    identity = person(kyc_said_at=ahead, credential_issued_at=None)
+    standing = standing_of(again(identity.user))
+    assert standing.level_shortfall("level_2") == Shortfall(Reason.RUN_OUT)
+    assert refetched(identity) is Refetched.STORED
+    standing = standing_of(again(identity.user))
+    assert standing.level_shortfall("level_2") is None
 
 
 # Every order

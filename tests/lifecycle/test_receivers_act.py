@@ -17,6 +17,7 @@ from django_identity.gates import Gate, closed_to
 from django_identity.lifecycle import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity
+from tests.databases import pointed_at
 from tests.deliveries import deliver
 from tests.factories import again, make_identity_by_code, make_user
 from tests.fake_service import FakeService
@@ -169,3 +170,12 @@ def test_a_link_by_code_that_the_site_protects_is_emptied() -> None:
         pre_delete.disconnect(protect, sender=LinkedIdentity)
     # Later it may go.
     assert disconnecting.disconnect(identity)
+
+
+def test_one_that_only_the_database_protects_is_emptied_too() -> None:
+    """Some look at the commit alone. Then the event would be refused for ever."""
+    user = make_user()
+    with pointed_at(make_identity_by_code(user)):
+        deliver("consent.revoked")
+    assert closed_to(Gate(kyc_level="level_2"), again(user))
+    assert LinkedIdentity.objects.get().connect_person == ""

@@ -22,6 +22,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from tests import sign_in as browsing
+from tests.databases import pointed_at
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_event, make_identity, make_user
 from tests.fake_service import FakeService
@@ -222,6 +223,16 @@ def test_what_the_site_protects_stays_and_is_logged_once(
     troubles = [each for each in caplog.records if each.levelname == "ERROR"]
     assert [each.event for each in troubles] == ["identity.sign_in.take_back_failed"]
     assert [each.models for each in troubles] == ["auth.User"]
+
+
+def test_what_only_the_database_protects_stays_too() -> None:
+    """Some look at the commit alone."""
+    user = sign_up_account()
+    left(user)
+    with pointed_at(user):
+        upkeep.tend()
+    assert not LinkedIdentity.objects.exists()
+    assert User.objects.exists()
 
 
 def test_one_that_cannot_be_taken_back_holds_up_nobody() -> None:

@@ -48,7 +48,8 @@ def raw(data: str) -> bytes:
         b"", b"null", b"[]", b'"text"', b"{", b"\xff\xfe", b"\xef\xbb\xbf" + body_with(),
         body_with() + b"x", *map(without, MEMBERS),
         *[body_with(event_type=value) for value in (None, "", 1, "x" * 65, "a\0b", ["kyc"])],
-        *[body_with(event_id=value) for value in (None, "", 7, True, "x" * 256, "a\0", "\ud800")],
+        *[body_with(event_id=value)
+          for value in (None, "", "  ", 7, True, "x" * 256, "a\0", "\ud800")],
         *[body_with(timestamp=value) for value in (None, "", 0, "now")],
         *[body_with(data=value) for value in (None, [], "x", 1)],
         *[data_with(user_id=value) for value in (1, "x" * 256, "a\0b", "a\nb", "..")],

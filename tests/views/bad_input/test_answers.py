@@ -34,7 +34,7 @@ MISTYPED = (
     *(f'{GOOD}"scope": {value}'
       for value in ('["claims:read"]', '"a\\u0000"', '"\\u00e9"', '"' + "a" * 2000 + '"')),
     *(f'{GOOD}"user_id": {value}' for value in
-      ('""', "0", "true", "[]", '"."', '".."', '"a\\u0000"', json.dumps("x" * 300))),
+      ('""', '" "', "0", "true", "[]", '"."', '".."', '"a\\u0000"', json.dumps("x" * 300))),
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import threading
 from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
@@ -159,6 +160,26 @@ def test_a_code_is_not_taken_to_another_application_or_environment(
             secure=True,
         )
         refused(response, "request_unknown", application=came_to)
+    assert service.requests == []
+
+
+@pytest.mark.parametrize("space", ["\u2000", "\u00a0", "\u0085", " \u3000"])
+def test_another_host_of_the_domain_sets_no_key(
+    client: Client, service: FakeService, refused: Any, space: str
+) -> None:
+    """Browsers see no prefix behind a space of Unicode, so they let any host set such a cookie."""
+    attacker = Client()
+    started = attacker.post(reverse("identity:login"), secure=True)
+    (state,) = parse_qs(urlsplit(started["Location"]).query)["state"]
+    cookie = attacker.cookies["__Host-identity_browser"]
+    tossed = f"a=b; {space}{cookie.key}={cookie.value}"
+    response = client.get(
+        reverse("identity:callback"),
+        {"code": "a-code", "state": state},
+        secure=True,
+        HTTP_COOKIE=tossed.encode().decode("latin-1"),  # as WSGI has it
+    )
+    refused(response, "request_unknown")
     assert service.requests == []
 
 
