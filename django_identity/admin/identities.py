@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet, Value
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -73,28 +73,24 @@ class LinkedIdentityAdmin(IdentityActions):
         names = known.intersection([model.USERNAME_FIELD, model.get_email_field_name()])
         return (*self.search_fields, *(f"^user__{name}" for name in sorted(names)))
 
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        identity = context["original"]
+    def facts_of(self, row: LinkedIdentity, request: HttpRequest) -> dict[str, Any]:
         email = ""
         if self.may_see_people(request):
-            email = database.email_of(identity.user)
+            email = database.email_of(row.user)
         grants = TokenGrant.objects.defer("access_token", "refresh_token")
-        grant = grants.filter(identity=identity).first()
-        context |= {
-            "gates": list(_gates_before(identity.user)),
+        grant = grants.filter(identity=row).first()
+        return {
+            "gates": list(_gates_before(row.user)),
             "has_several": len(conf.aliases()) > 1,
-            "claims": identity.claims.order_by("claim_type", "provider")[:MOST_CLAIMS],
+            "claims": row.claims.order_by("claim_type", "provider")[:MOST_CLAIMS],
             "grant": grant,
             # Without a live grant only the person's sign-in helps.
             "can_refetch": grant is not None and not grant.needs_reauthorization,
-            "timeline": timeline.timeline_of(identity),
+            "timeline": timeline.timeline_of(row),
             "email": email,
-            "user_opts": identity.user._meta,
-            "title": self.name_of(request, identity),
+            "user_opts": row.user._meta,
+            "title": self.name_of(request, row),
         }
-        return super().render_change_form(request, context, *args, **kwargs)
 
     @admin.display(description=_("person"))
     def person(self, identity: LinkedIdentity) -> str:
