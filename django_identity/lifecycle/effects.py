@@ -258,10 +258,7 @@ def _is_newest(
     if at > known_at:
         return True
     if at == known_at:
-        known = KycStatus(
-            identity.kyc_level, identity.kyc_status, identity.kyc_provider, None
-        )
-        return _rank(stated) > _rank(known)
+        return _rank(stated) > _rank(kyc.level_of(identity))
     # What is known may be the site's own answer, by another clock: then a withdrawal wins.
     if stated.status == VERIFIED or not clocks.may_be_newer(at, than=known_at):
         return False
