@@ -36,6 +36,7 @@ class LogEvent(StrEnum):
     GRANT_UNREADABLE = "identity.grant.unreadable"
     ERASED = "identity.erasure.done"
     ERASURE_FAILED = "identity.erasure.failed"
+    PURGE_FAILED = "identity.purge.failed"
     SERVICE_CALLED = "identity.service.called"
     BROKER_FAILED = "identity.broker.failed"
     BROKER_UNKNOWN = "identity.broker.unknown"

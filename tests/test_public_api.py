@@ -287,7 +287,7 @@ disclosure.collision
         disconnected link_notice.failed user_fields.refused documents.read documents.failed
         event.received event.refused event.failed grant.lost event.handler_failed erasure.done
         erasure.failed disconnect_failed gate.failed grant.unreadable broker.failed
-        broker.unknown service.called""",
+        broker.unknown purge.failed service.called""",
     ),
     "fixtures": (
         {name for name in vars(plugin) if name.startswith("identity_")},

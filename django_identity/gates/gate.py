@@ -90,11 +90,19 @@ def closed_to(
     for requirement in gate.requirements:
         if isinstance(requirement, RequiredScope):
             _require_listed(requirement)
+    if not _is_signed_in(user):
+        return Closed(gate.requirements[0], shortfall=None)
     standing = standing_of(user, application=gate.application)
-    closed = missing_to(gate, standing, session=session)
-    if closed is None or getattr(user, "is_authenticated", False):
-        return closed
-    return Closed(closed.requirement, shortfall=None)
+    return missing_to(gate, standing, session=session)
+
+
+def _is_signed_in(user: object) -> bool:
+    """Whether somebody is signed in whose account is not disabled: Django's rule for permissions.
+
+    Some backends, and packages that hand out tokens, let disabled accounts in.
+    """
+    is_authenticated = getattr(user, "is_authenticated", False)
+    return bool(is_authenticated and getattr(user, "is_active", True))
 
 
 async def aclosed_to(

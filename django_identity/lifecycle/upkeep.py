@@ -28,7 +28,12 @@ from django_identity.lifecycle import (
     unfinished,
 )
 from django_identity.lifecycle.attempts import Stop
-from django_identity.logs import LogEvent, log_failure, log_trouble
+from django_identity.logs import (
+    LogEvent,
+    log_failure,
+    log_trouble,
+    models_in_the_way,
+)
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,
@@ -297,5 +302,13 @@ def purge() -> None:
 
 
 def _delete(rows: QuerySet[Any]) -> None:
-    while keys := list(rows.values_list("pk", flat=True)[:PURGED_AT_ONCE]):
-        rows.model._default_manager.filter(pk__in=keys).delete()
+    """Delete them in batches. Rows that the site protects hold up no re-fetch."""
+    model = rows.model
+    try:
+        while keys := list(rows.values_list("pk", flat=True)[:PURGED_AT_ONCE]):
+            model._default_manager.filter(pk__in=keys).delete()
+    except Exception as error:  # noqa: BLE001  the site's own rules may raise anything
+        models = models_in_the_way(error)
+        if models is None:
+            models = model._meta.label
+        log_trouble(LogEvent.PURGE_FAILED, error, models=models)

@@ -31,7 +31,8 @@ from django_identity.models import (
 )
 from django_identity.testing.clock import Clock
 from tests import concurrency
-from tests.factories import make_event, make_identity, make_user
+from tests.databases import pointed_at
+from tests.factories import LONG_AGO, make_event, make_identity, make_user
 from tests.fake_service import FakeService, answer, html, http
 from tests.integration.counting_service import CountingService, setting
 from tests.lifecycle.conftest import Published
@@ -584,6 +585,24 @@ def test_a_run_that_is_stopped_begins_nothing_more(service: FakeService) -> None
     assert stopped.value.returncode == 130
     assert AuthorizationRequest.objects.exists()
     assert service.requests == []
+
+
+def test_old_rows_that_the_database_protects_hold_up_nothing(
+    everybody: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A table of the site points at them, or a trigger keeps them: known after ``EVENT_DAYS``."""
+    identity = make_due(1)
+    make_old_sign_in()
+    event = make_event(identity, "claim.issued", received_at=LONG_AGO)
+    with pointed_at(event):
+        _events, tally = upkeep.run()
+    assert tally == {Refetched.STORED: 1}
+    assert not AuthorizationRequest.objects.exists()
+    [line] = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert (line.event, line.models) == (
+        "identity.purge.failed",
+        "django_identity.WebhookEvent",
+    )
 
 
 def test_old_events_go_whole(monkeypatch: pytest.MonkeyPatch) -> None:
