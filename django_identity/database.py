@@ -149,8 +149,8 @@ def is_account(person: object) -> TypeGuard["AbstractBaseUser"]:
 
 
 def require_account(person: object) -> None:
-    """Raise ``ValueError`` unless it is an account of this database, and its key its own."""
-    if not (is_account(person) and holds(person)):
+    """Raise ``ValueError`` unless it is a stored account of this database, and its key its own."""
+    if not is_account(person) or person.pk is None or not holds(person):
         raise ValueError("not an instance of the user model from this database")
 
 

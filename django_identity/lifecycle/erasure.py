@@ -27,6 +27,7 @@ from django_identity.lifecycle.attempts import Stop
 from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,
+    Consent,
     ErasureReceipt,
     LinkedIdentity,
     RevokedBy,
@@ -127,7 +128,10 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
         with database.atomic():
             identities = LinkedIdentity.objects.lock_those_of(user.pk)
             for identity in identities:
-                withdrawal.empty(identity, at=now, by=RevokedBy.PERSON)
+                # A receiver of ``sessions_ended`` may ask again before anything is erased.
+                is_empty = identity.consent == Consent.REVOKED
+                if not (is_empty and withdrawal.is_being_erased(identity)):
+                    withdrawal.empty(identity, at=now, by=RevokedBy.PERSON)
             aliases = votes.aliases_of(identities) or [conf.DEFAULT_ALIAS]
             receipt = ErasureReceipt.objects.create(
                 application=aliases[0],

@@ -225,7 +225,7 @@ def _events() -> Diagnosis:
         "events",
         with_content.filter(~Exists(linked)),
         "event(s) with content of somebody who is not linked",
-        "SQL beside Django deleted the identity. identity_erase SUBJECT empties them.",
+        "SQL or a data migration deleted the identity. identity_erase SUBJECT empties them.",
     )
 
 
