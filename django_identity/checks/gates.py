@@ -1,15 +1,11 @@
 """What the gates of the site ask for."""
 
-from django.conf import settings
-
 from django_identity.conf.rules import Problem, Problems
 from django_identity.gates import site_map
 
 
 def problems() -> Problems:
     """What nobody could open: a gate for a scope that is never asked for, or of no application."""
-    if getattr(settings, "ROOT_URLCONF", None) is None:
-        return
     for url, required in site_map.unlisted_scopes():
         yield Problem(
             "E075",
