@@ -261,6 +261,20 @@ def writable(fields: object, method: str) -> dict[str, Any]:
     return dict(fields)
 
 
+def is_yes(answer: object, method: str) -> bool:
+    """Whether the policy's ``method`` said yes. Anything empty is a no.
+
+    Raises ``ConfigurationError`` for what is true and not ``True``: a redirect, a text, or the
+    coroutine of an async method, which nobody awaits.
+    """
+    if answer and answer is not True:
+        returned = type(answer).__name__
+        raise ConfigurationError(
+            f"The policy's {method} returned {returned}, not True or False."
+        )
+    return bool(answer)
+
+
 def members_said(claim_type: str, value: Mapping[str, Any]) -> list[Any]:
     """The members of a claim's object beside ``verified`` that say what the answer is.
 

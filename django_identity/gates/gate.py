@@ -100,11 +100,20 @@ def closed_to(
             _require_listed(requirement)
     standing = standing_of(user, application=gate.application)
     missing = missing_to(gate, standing, session=session)
+    if not _is_signed_in(user):
+        return Closed(gate.requirements[0], shortfall=None)
     if missing is None:
         return None
-    if not getattr(user, "is_authenticated", False):
-        return Closed(missing.requirement, shortfall=None)
     return Closed(missing.requirement, missing.shortfall)
+
+
+def _is_signed_in(user: object) -> bool:
+    """Whether somebody is signed in whose account is not disabled: Django's rule for permissions.
+
+    Some backends, and packages that hand out tokens, let disabled accounts in.
+    """
+    is_authenticated = getattr(user, "is_authenticated", False)
+    return bool(is_authenticated and getattr(user, "is_active", True))
 
 
 async def aclosed_to(

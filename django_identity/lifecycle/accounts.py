@@ -207,6 +207,7 @@ def overwrite_fields(
             "changed_user_fields",
         )
     )
+    _require_columns(user, fields)
     names = [name for name in fields.value if getattr(user, name) != fields.value[name]]
     if not names:
         return ""
@@ -220,6 +221,18 @@ def overwrite_fields(
     if former.value == address_in(user):
         return ""
     return former.value
+
+
+def _require_columns(user: AbstractBaseUser, fields: Fields) -> None:
+    """Raises ``ConfigurationError`` for a name that cannot be saved, such as a misspelt one."""
+    columns = user._meta.concrete_fields
+    stored = {name for column in columns for name in (column.name, column.attname)}
+    unknown = sorted(fields.value.keys() - stored)
+    if unknown:
+        named = ", ".join(unknown)
+        raise exceptions.ConfigurationError(
+            f"The policy's changed_user_fields names what the user model does not store: {named}."
+        )
 
 
 def _overwrite(

@@ -165,7 +165,9 @@ def _link(
     application: Application, answer: ConnectAnswer, redemption: ConnectRedemption
 ) -> LinkedIdentity:
     """Link what the service answered to the user who entered the code. Raises the refusal."""
-    if not policy.load(application.policy).may_accept_connect_answer(answer):
+    site = policy.load(application.policy)
+    is_accepted = site.may_accept_connect_answer(answer)
+    if not policy.is_yes(is_accepted, "may_accept_connect_answer"):
         raise exceptions.LinkingRefused(code="connect_answer_refused")
     request = LinkRequest(
         application=application,

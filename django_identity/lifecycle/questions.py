@@ -86,13 +86,14 @@ def refusal_of(
     """Ask one question: the refusal if the policy says no. ``user``: None before a sign-up."""
     site = policy.load(request.application.policy)
     profile = accounts.usable(request.profile)
+    answer: object
     if question is Question.MAY_SIGN_UP:
-        is_yes = site.may_sign_up(profile=profile, kyc=proven.kyc, claims=proven.claims)
+        answer = site.may_sign_up(profile=profile, kyc=proven.kyc, claims=proven.claims)
     elif question is Question.MAY_LINK:
-        is_yes = site.may_link(user, profile, claims=proven.claims)
+        answer = site.may_link(user, profile, claims=proven.claims)
     else:
-        is_yes = site.may_sign_in(user, claims=proven.claims)
-    if is_yes:
+        answer = site.may_sign_in(user, claims=proven.claims)
+    if policy.is_yes(answer, question):
         return None
     if proven.unread:
         # The policy may have missed what could not be read.

@@ -310,5 +310,7 @@ def _delete(rows: QuerySet[Any]) -> None:
         while keys := list(rows.values_list("pk", flat=True)[:PURGED_AT_ONCE]):
             model._default_manager.filter(pk__in=keys).delete()
     except Exception as error:  # noqa: BLE001  the site's own rules may raise anything
-        models = models_in_the_way(error) or model._meta.label
+        models = models_in_the_way(error)
+        if models is None:
+            models = model._meta.label
         log_trouble(LogEvent.PURGE_FAILED, error, models=models)

@@ -507,6 +507,19 @@ def test_an_account_that_took_over_an_identity_is_not_made_for_it(move: Any) -> 
     assert (survivor.username, survivor.is_active) == ("survivor", True)
 
 
+@pytest.mark.parametrize("move", [by_update, by_save, by_bulk_update])
+def test_an_identity_that_moves_stays_revoked(move: Any) -> None:
+    """Its consent has ended since the site's code has read the identity that it moves."""
+    survivor = make_user("survivor")
+    make_identity(make_user("duplicate"))
+    identity = LinkedIdentity.objects.get()
+    deliver("consent.revoked")
+    move(identity, survivor)
+    moved = LinkedIdentity.objects.get()
+    assert (moved.user, moved.consent) == (survivor, Consent.REVOKED)
+    assert moved.session_epoch == 1
+
+
 def test_saving_another_column_does_not_make_the_account_the_identitys() -> None:
     """The site has read the identity before it was moved, and saves it afterwards."""
     survivor = make_user("survivor")
@@ -541,6 +554,14 @@ def test_the_command_asks_and_erases(monkeypatch: pytest.MonkeyPatch) -> None:
     call_command("identity_erase", SUBJECT, "--yes", stdout=out)
     assert "1 linkedidentity" in out.getvalue()
     assert SUBJECT not in whole_database()
+
+
+@pytest.mark.parametrize("subject", ["", " "], ids=repr)
+def test_an_empty_subject_is_nobodys(subject: str) -> None:
+    """It comes from a variable of the shell that is not set, and a receipt would say "erased"."""
+    with pytest.raises(CommandError, match="Nothing was done"):
+        call_command("identity_erase", subject, "--yes")
+    assert not ErasureReceipt.objects.exists()
 
 
 @pytest.mark.parametrize("named", ["default", "secnod"])
