@@ -559,6 +559,7 @@ def test_one_line_configures_a_site() -> None:
         assert not reported("E018")
     elsewhere = sandbox_application("http://127.0.0.1:9500")
     assert elsewhere["SERVICE_ACCOUNT_URL"] == "http://127.0.0.1:9500/account/"
+    assert elsewhere == sandbox_application("http://127.0.0.1:9500/")
     values = [
         SANDBOX["CLIENT_ID"],
         SANDBOX["CLIENT_SECRET"],

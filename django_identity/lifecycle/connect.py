@@ -74,8 +74,10 @@ def redeem(
 
     The code is sent at most once. A later request with it gets the identity that the code linked,
     or is refused. Must run outside any transaction, because a rollback would forget that the code
-    was sent. After an ``IdentityError`` nothing has changed.
+    was sent. After an ``IdentityError`` nothing has changed. Raises ``ValueError`` for anybody but
+    a user.
     """
+    database.require_account(user)
     code = code_in(pasted)
     database.require_no_transaction(database.IN_STEPS)
     redemption = _entered(application, code, user)

@@ -597,7 +597,7 @@ def test_a_key_of_another_table_or_database_erases_nobody() -> None:
     employee.id = user.pk + 1
     archived = User(pk=user.pk)
     archived._state.db = "archive"
-    for somebody in (employee, archived):
+    for somebody in (employee, archived, User(username="unsaved")):
         with pytest.raises(ValueError, match="user model"):
             erasure.erase_account(somebody)
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
