@@ -1,15 +1,11 @@
 """What the gates of the site ask for."""
 
-from django.conf import settings
-
 from django_identity.conf.rules import Problem, Problems
 from django_identity.gates import site_map
 
 
 def problems() -> Problems:
     """Scopes for which no person is ever asked, so that nobody could open the gate."""
-    if getattr(settings, "ROOT_URLCONF", None) is None:
-        return
     for url, required in site_map.unlisted_scopes():
         yield Problem(
             "E075",
