@@ -149,8 +149,8 @@ def is_account(person: object) -> TypeGuard["AbstractBaseUser"]:
 
 
 def require_account(person: object) -> None:
-    """Raise ``ValueError`` unless it is an account of this database, and its key its own."""
-    if not (is_account(person) and holds(person)):
+    """Raise ``ValueError`` unless it is a stored account of this database, and its key its own."""
+    if not is_account(person) or person.pk is None or not holds(person):
         raise ValueError("not an instance of the user model from this database")
 
 
@@ -158,6 +158,11 @@ def account(key: Any) -> "AbstractBaseUser":
     """The account as it is stored now, or an instance with the key alone if it is gone."""
     stored: AbstractBaseUser | None = all_users().filter(pk=key).first()
     return stored or get_user_model()(pk=key)
+
+
+def email_of(user: "AbstractBaseUser") -> str:
+    """The e-mail address of the account, or an empty text."""
+    return getattr(user, user.get_email_field_name(), "") or ""
 
 
 def read_again(user: "AbstractBaseUser") -> None:

@@ -7,6 +7,7 @@ idempotent: if the process dies before the commit, the handler runs again.
 """
 
 from collections.abc import Callable, Mapping
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, TypeVar
 
 from django_identity.event_types import canonical
@@ -28,11 +29,21 @@ def on_event(event_type: str, *, name: str = "") -> Callable[[H], H]:
     The event records the ``name`` of each handler that succeeded; the default is the function's
     path. Do not change a name while events are waiting, because the handler would run again. Raises
     ``ConfigurationError`` if another handler of the type has the same name, because only one of the
-    two would run.
+    two would run, and for an async function, because nobody would await it.
     """
 
+    # Below a bare ``@on_event`` it is the handler, which nobody would call.
+    given: object = event_type
+    if not given or not isinstance(given, str):
+        raise ConfigurationError(
+            f'on_event takes a type of event, as on_event("kyc.verified"), not {event_type!r}.'
+        )
+
     def register(handler: H) -> H:
-        path = name or f"{handler.__module__}.{handler.__qualname__}"
+        path = name or _path_of(handler)
+        # Nobody would await its coroutine, and the event would count as handled.
+        if iscoroutinefunction(handler) or not callable(handler):
+            raise ConfigurationError(f"{path} must be a function that is not async.")
         registered = _registry.setdefault(canonical(event_type), {})
         if registered.setdefault(path, handler) is not handler:
             raise ConfigurationError(
@@ -41,6 +52,16 @@ def on_event(event_type: str, *, name: str = "") -> Callable[[H], H]:
         return handler
 
     return register
+
+
+def _path_of(handler: Handler) -> str:
+    """The module and the name of the function. Raises ``ConfigurationError`` if it has none."""
+    own_name = getattr(handler, "__qualname__", None)
+    if own_name is None:
+        raise ConfigurationError(
+            f"A {type(handler).__name__} has no name: on_event(…, name=…) gives it one."
+        )
+    return f"{handler.__module__}.{own_name}"
 
 
 def handlers_of(event_type: str) -> Mapping[str, Handler]:

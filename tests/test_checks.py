@@ -13,6 +13,7 @@ from django.db.models import Manager, Q, UniqueConstraint
 from django.db.models.functions import Lower
 from django.test import override_settings
 from django.test.utils import isolate_apps
+from django.urls import reverse_lazy
 
 from django_identity import anonymisation, conf
 from django_identity.checks import gates, sign_ups, site
@@ -59,6 +60,8 @@ def reported(number: str, *, deploy: bool = False) -> bool:
     ("application", "of_django", "number"),
     [
         ({"AUTH_URL": "https://login.example.org/oauth2"}, {}, "E037"),
+        ({"AUTH_URL": "https://login.example.org/oauth2/auth"}, {}, "E037"),
+        ({"AUTH_URL": "https://login.example.org/id/oauth2/token/"}, {}, "E037"),
         ({"KEEP_CLAIMS": ["age_over_81"]}, {}, "W034"),
         ({"WEBHOOK_SECRETS": []}, {}, "W025"),
         ({"ENVIRONMENT": "live"}, {}, "W026"),
@@ -197,6 +200,32 @@ def test_a_policy_with_methods_of_before(policy: str, methods: list[str]) -> Non
         assert f"{method}()" in each.msg
         assert str(each.hint).startswith(f"Write it as: def {method}(self, ")
         assert "claims" in str(each.hint)
+
+
+class Misspelt(IdentityPolicy):
+    erasure = "Delete"
+    reasons = [("age_over_18", "A bar is for adults.")]  # type: ignore[assignment]
+    people_may_erase = "False"  # type: ignore[assignment]
+    audit_erasures = 0  # type: ignore[assignment]
+    help_url = "no-such-page"
+    privacy_url = reverse_lazy("no-such-page")  # type: ignore[assignment]
+    contact_url = "mailto:help@example.org"
+    set_password_url = "local-login"
+
+
+def test_attributes_of_a_policy_that_cannot_be_used() -> None:
+    """A page would fail, or an erasure would leave the row that it should delete."""
+    for policy, wrong in (
+        ("Misspelt", [
+            "erasure", "reasons", "people_may_erase", "audit_erasures",
+            "help_url", "privacy_url",
+        ]),
+        ("Deleting", []),
+    ):  # fmt: skip
+        with configured(POLICY=f"{__name__}.{policy}"):
+            found = [each for each in run_checks() if each.id == "django_identity.E078"]
+        named = [each.msg.partition(": ")[2].partition(" is ")[0] for each in found]
+        assert named == wrong
 
 
 def test_a_required_field_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -531,6 +560,7 @@ def test_one_line_configures_a_site() -> None:
         assert not reported("E018")
     elsewhere = sandbox_application("http://127.0.0.1:9500")
     assert elsewhere["SERVICE_ACCOUNT_URL"] == "http://127.0.0.1:9500/account/"
+    assert elsewhere == sandbox_application("http://127.0.0.1:9500/")
     values = [
         SANDBOX["CLIENT_ID"],
         SANDBOX["CLIENT_SECRET"],

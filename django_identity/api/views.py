@@ -194,6 +194,7 @@ class DisconnectView(_Endpoint):
     """Disconnect the identity, and end the session if it is an identity session."""
 
     serializer_class = serializers.DisconnectSerializer
+    failure = LogEvent.DISCONNECT_FAILED
 
     def post(self, request: Request, **_alias: str) -> Response:
         if self.user is None:

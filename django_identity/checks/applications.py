@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from inspect import Parameter, Signature, iscoroutinefunction, signature
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.shortcuts import resolve_url
+from django.urls import NoReverseMatch
 
 from django_identity import anonymisation, policy
 from django_identity.checks import histories, sign_ups
@@ -17,6 +19,9 @@ from django_identity.conf.rules import ADDRESSES, Problem, Problems, is_loopback
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
 from django_identity.requirements import CLAIMS
+
+OF_AUTH_URL = ("/oauth2", "/oauth2/auth", "/oauth2/token")
+PAGES = ("help_url", "privacy_url", "contact_url", "set_password_url")
 
 
 def problems_of(application: Application) -> Problems:
@@ -34,6 +39,12 @@ def problems_of(application: Application) -> Problems:
         yield Problem("E010", str(error), "POLICY is the dotted path of a class.")
         return
     yield from _signatures(site, application)
+    for mistake in _attributes(site):
+        yield Problem(
+            "E078",
+            f"POLICY {application.policy!r}: {mistake}.",
+            "Write it as the page on the policy says.",
+        )
 
     where = f"in the policy of the application {application.alias!r}."
     # What the package's own methods do not do. A site's own method is for the site to test.
@@ -80,13 +91,14 @@ def _secrets(application: Application) -> Problems:
 
 def _addresses(application: Application) -> Problems:
     alias = application.alias
-    if urlsplit(application.auth_url).path.rstrip("/").endswith("/oauth2"):
-        yield Problem(
-            "E037",
-            f"AUTH_URL of the application {alias!r} ends in /oauth2. The package adds "
-            "/oauth2/auth and /oauth2/token itself.",
-            f"Set AUTH_URL = {application.auth_url.removesuffix('/oauth2')!r}.",
-        )
+    for ending in OF_AUTH_URL:
+        if application.auth_url.endswith(ending):
+            yield Problem(
+                "E037",
+                f"AUTH_URL of the application {alias!r} ends in {ending}. The package adds "
+                "/oauth2/auth and /oauth2/token itself.",
+                f"Set AUTH_URL = {application.auth_url.removesuffix(ending)!r}.",
+            )
 
     for name in ADDRESSES:
         parts = urlsplit(getattr(application, name.lower()) or "")
@@ -129,6 +141,22 @@ def _signatures(site: IdentityPolicy, application: Application) -> Problems:
             yield Problem(
                 "E069", f"{where} does not take what it is called with.", hint
             )
+
+
+def _attributes(site: IdentityPolicy) -> Iterator[str]:
+    """Attributes with which a page would fail, or of which the opposite would be done."""
+    if site.erasure not in ("anonymise", "delete"):
+        yield f'erasure is {site.erasure!r}, and neither "anonymise" nor "delete"'
+    if not isinstance(site.reasons, Mapping):
+        yield "reasons is not a dict"
+    for name in ("people_may_erase", "audit_erasures"):
+        if not isinstance(getattr(site, name), bool):
+            yield f"{name} is neither True nor False"
+    for name in PAGES:
+        try:
+            resolve_url(getattr(site, name) or "/")
+        except NoReverseMatch:
+            yield f"{name} is neither an address nor a URL name"
 
 
 def _without_types(wanted: Signature) -> Signature:

@@ -19,7 +19,9 @@ def _require(holds: object) -> None:
 
 def text(value: Any) -> str:
     _require(isinstance(value, str))
-    _require(value.strip() and value.isprintable())
+    _require(value and value.isprintable())
+    # Of a file or an environment variable. Python's ``urlsplit`` would not see it.
+    _require(value == value.strip())
     return str(value)
 
 
@@ -54,7 +56,7 @@ def between(least: Any, most: Any, *types: type) -> Parser:
 
 
 def address(value: object) -> str:
-    parts = urlsplit(text(value))
+    parts = urlsplit(matching(r"\S+")(value))
     _require(parts.scheme in ("http", "https"))
     # What is no port raises ``ValueError``.
     _require(parts.hostname and parts.port != 0)

@@ -64,14 +64,9 @@ def is_loopback(host: str | None) -> bool:
 def origin_of(url: str) -> str:
     """Scheme, host and port of ``url`` (RFC 6454), without a default port."""
     parts = urlsplit(url)
-    host = parts.hostname or ""
-    if ":" in host:
-        host = f"[{host}]"
-    default = {"http": 80, "https": 443}.get(parts.scheme)
-    port = ""
-    if parts.port not in (None, default):
-        port = f":{parts.port}"
-    return f"{parts.scheme}://{host}{port}"
+    default_port = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
+    host = parts.netloc.lower().removesuffix(default_port)
+    return f"{parts.scheme}://{host}"
 
 
 CLAIMS_SCOPE = "claims:read"
@@ -86,6 +81,8 @@ ADDRESSES = (
     "REDIRECT_URI",
     "SERVICE_ACCOUNT_URL",
 )
+TEXT = "a text without white space around it"
+TEXTS = "a list of texts without white space around them"
 _HOLDS = between(timedelta(hours=1), timedelta(days=366), timedelta)
 _scopes = list_of(matching("[^ ]+"), least=1)
 
@@ -126,9 +123,9 @@ class Application:
     auth_url: str = _key(base, "an http(s) address")
     api_origin: str = _key(base, "an http(s) address without a path, or None", None)
     # A colon ends the client id in Basic credentials (RFC 7617 §2).
-    client_id: str = _key(matching("[^:]+"), "a text without a colon")
-    client_secret: Secret = _key(secret, "a text")
-    webhook_secrets: tuple[Secret, ...] = _key(list_of(secret), "a list of texts", ())
+    client_id: str = _key(matching("[^:]+"), f"{TEXT} and without a colon")
+    client_secret: Secret = _key(secret, TEXT)
+    webhook_secrets: tuple[Secret, ...] = _key(list_of(secret), TEXTS, ())
     scopes: Scopes = _key(_scopes, "a list of scopes", SCOPES)
     later_scopes: Scopes = _key(list_of(matching("[^ ]+")), "a list of scopes", ())
     keep_claims: tuple[str, ...] | None = _key(
@@ -141,7 +138,7 @@ class Application:
     )
     policy: str = _key(text, "a dotted path", "django_identity.policy.IdentityPolicy")
     encryption_keys: tuple[Secret, ...] = _key(
-        list_of(secret), "a list of texts, or None", None
+        list_of(secret), f"{TEXTS}, or None", None
     )
     document_keys: tuple[JSONObject, ...] = _key(
         list_of(document_key), PRIVATE_JWKS, (), repr=False
@@ -153,18 +150,22 @@ class Application:
     timeout: float = _key(
         between(0.001, 60, int, float), "a number of seconds up to 60", 10.0
     )
-    refetches_per_minute: int = _key(between(1, 1_000_000, int), "a number", 1000)
+    refetches_per_minute: int = _key(
+        between(1, 1_000_000, int), "a whole number up to 1,000,000", 1000
+    )
     event_subject_paths: tuple[str, ...] = _key(
         list_of(matching(MEMBER_PATH)),
         "a list of paths such as data.user.id",
         ("data.user.user_id", "data.user.id", "user_id"),
     )
     # The handlers of an event are retried within a day.
-    event_days: int = _key(between(2, 3650, int), "a number of days, at least 2", 180)
+    event_days: int = _key(
+        between(2, 3650, int), "a whole number of days from 2 to 3,650", 180
+    )
     kyc_holds: timedelta = _key(
         _HOLDS, "a timedelta from an hour to a year", timedelta(hours=48)
     )
-    service_name: str = _key(text, "a text", SERVICE_NAME)
+    service_name: str = _key(text, TEXT, SERVICE_NAME)
     service_account_url: str | None = _key(address, "an http(s) address, or None", None)
 
 
@@ -278,8 +279,8 @@ def _naming_problems(where: str, application: Application) -> Problems:
 
 def _address_problems(where: str, application: Application) -> Problems:
     for name in ADDRESSES:
-        is_plain = (getattr(application, name.lower()) or "").startswith("http:")
-        if is_plain and application.environment == "live":
+        parts = urlsplit(getattr(application, name.lower()) or "")
+        if parts.scheme == "http" and application.environment == "live":
             hint = "Use https. Plain http is for the test environment alone."
             yield Problem("E005", f"{where}: {name} is not an https address.", hint)
     if not application.base_url.endswith("/api/v1"):

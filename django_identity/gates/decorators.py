@@ -9,6 +9,7 @@ from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
+from django.views import View as ClassView
 
 from django_identity import conf
 from django_identity.gates.closed import Closed, OnClosed, closed_response, keep_private
@@ -86,6 +87,12 @@ def _decorator(gate: Gate) -> Decorator:
     """Under ``LoginRequiredMiddleware`` the gate answers, and not the middleware."""
 
     def decorate(view: View, /) -> View:
+        is_class = isinstance(view, type) and issubclass(view, ClassView)
+        if is_class or not callable(view):
+            raise ImproperlyConfigured(
+                "A gate stands around the function of one view. For a class use a mixin, and gate"
+                " each view of an include()."
+            )
         return login_not_required(
             guarded(view, [gate], is_async=iscoroutinefunction(view))
         )

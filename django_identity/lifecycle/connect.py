@@ -74,8 +74,10 @@ def redeem(
 
     The code is sent at most once. A later request with it gets the identity that the code linked,
     or is refused. Must run outside any transaction, because a rollback would forget that the code
-    was sent. After an ``IdentityError`` nothing has changed.
+    was sent. After an ``IdentityError`` nothing has changed. Raises ``ValueError`` for anybody but
+    a user.
     """
+    database.require_account(user)
     code = code_in(pasted)
     database.require_no_transaction(database.IN_STEPS)
     redemption = _entered(application, code, user)
@@ -165,7 +167,9 @@ def _link(
     application: Application, answer: ConnectAnswer, redemption: ConnectRedemption
 ) -> LinkedIdentity:
     """Link what the service answered to the user who entered the code. Raises the refusal."""
-    if not policy.load(application.policy).may_accept_connect_answer(answer):
+    site = policy.load(application.policy)
+    is_accepted = site.may_accept_connect_answer(answer)
+    if not policy.is_yes(is_accepted, "may_accept_connect_answer"):
         raise exceptions.LinkingRefused(code="connect_answer_refused")
     request = LinkRequest(
         application=application,

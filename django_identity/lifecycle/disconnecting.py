@@ -84,4 +84,5 @@ def may_disconnect(identity: LinkedIdentity) -> bool:
         return True
     application = withdrawal.application_of(identity.application)
     site = policy.load(application.policy)
-    return site.has_other_way_in(withdrawal.user_of(identity))
+    answer = site.has_other_way_in(withdrawal.user_of(identity))
+    return policy.is_yes(answer, "has_other_way_in")

@@ -33,9 +33,9 @@ def read(
     alias = identity.application
     application = conf.application(alias)
     try:
-        if not policy.load(application.policy).may_read_documents(
-            asked_by, identity, scope=scope
-        ):
+        site = policy.load(application.policy)
+        is_allowed = site.may_read_documents(asked_by, identity, scope=scope)
+        if not policy.is_yes(is_allowed, "may_read_documents"):
             raise DocumentsNotAllowed("the policy refuses")
         _require_consent(identity, scope)
         reader = Reader(identity)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import DatabaseError, InterfaceError
+from django.db import Error
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
@@ -27,6 +27,7 @@ from django_identity.lifecycle.attempts import Stop
 from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,
+    Consent,
     ErasureReceipt,
     LinkedIdentity,
     RevokedBy,
@@ -127,7 +128,10 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
         with database.atomic():
             identities = LinkedIdentity.objects.lock_those_of(user.pk)
             for identity in identities:
-                withdrawal.empty(identity, at=now, by=RevokedBy.PERSON)
+                # A receiver of ``sessions_ended`` may ask again before anything is erased.
+                is_empty = identity.consent == Consent.REVOKED
+                if not (is_empty and withdrawal.is_being_erased(identity)):
+                    withdrawal.empty(identity, at=now, by=RevokedBy.PERSON)
             aliases = votes.aliases_of(identities) or [conf.DEFAULT_ALIAS]
             receipt = ErasureReceipt.objects.create(
                 application=aliases[0],
@@ -138,7 +142,7 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
                 next_attempt_at=now,
             )
         return _try_now(receipt, votes.policies_of(aliases))
-    except (DatabaseError, InterfaceError) as error:
+    except Error as error:
         # The database's message, and Django's report of it, could contain the person's data.
         raise StorageUnavailable(database.name_of(error)) from None
 
@@ -169,7 +173,7 @@ def erase_subject(
         if identity is None:
             return _erase_unlinked(alias, environment, subject, with_audit=with_audit)
         return _try_now(receipt, policies, with_audit=with_audit)
-    except (DatabaseError, InterfaceError) as error:
+    except Error as error:
         raise StorageUnavailable(database.name_of(error)) from None
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django_identity import exceptions, policy
-from django_identity.lifecycle import accounts, claims, standing
+from django_identity.lifecycle import accounts, claims, kyc, standing
 from django_identity.lifecycle.arrivals import LinkRequest
 from django_identity.lifecycle.decisions import Question
 from django_identity.models import LinkedIdentity, StoredClaim
@@ -54,21 +54,12 @@ def proven_by(
 ) -> Proven:
     """What is proven now. ``rows``: the stored claims, or None if they have to be read."""
     if rows is None:
-        rows = StoredClaim.objects.filter(identity_id=identity.pk)
+        rows = identity.claims.all()
     found = standing.standing_with(identity, rows).proven_claims()
-    return Proven(_level_of(identity), found, unread)
-
-
-def _level_of(identity: LinkedIdentity) -> KycStatus | None:
-    """The level as it is stored, or None if the service has not stated one."""
-    if identity.kyc_said_at is None:
-        return None
-    return KycStatus(
-        kyc_level=identity.kyc_level,
-        status=identity.kyc_status,
-        provider=identity.kyc_provider,
-        verified_at=identity.kyc_verified_at,
-    )
+    level = None
+    if identity.kyc_said_at is not None:
+        level = kyc.level_of(identity)
+    return Proven(level, found, unread)
 
 
 def require_yes(
@@ -86,13 +77,14 @@ def refusal_of(
     """Ask one question: the refusal if the policy says no. ``user``: None before a sign-up."""
     site = policy.load(request.application.policy)
     profile = accounts.usable(request.profile)
+    answer: object
     if question is Question.MAY_SIGN_UP:
-        is_yes = site.may_sign_up(profile=profile, kyc=proven.kyc, claims=proven.claims)
+        answer = site.may_sign_up(profile=profile, kyc=proven.kyc, claims=proven.claims)
     elif question is Question.MAY_LINK:
-        is_yes = site.may_link(user, profile, claims=proven.claims)
+        answer = site.may_link(user, profile, claims=proven.claims)
     else:
-        is_yes = site.may_sign_in(user, claims=proven.claims)
-    if is_yes:
+        answer = site.may_sign_in(user, claims=proven.claims)
+    if policy.is_yes(answer, question):
         return None
     if proven.unread:
         # The policy may have missed what could not be read.

@@ -62,9 +62,8 @@ def why_kept(
 
     ``is_made``: the account came with an identity.
     """
-    if not any(
-        site.keeps_account(user, made_for_identity=is_made) for site in policies
-    ):
+    answers = (site.keeps_account(user, made_for_identity=is_made) for site in policies)
+    if not any(policy.is_yes(answer, "keeps_account") for answer in answers):
         return ""
     if policy.is_privileged(user):
         return AccountKept.PRIVILEGED

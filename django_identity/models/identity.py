@@ -158,12 +158,16 @@ class LinkedIdentity(Record):
     ) -> None:
         """Save, and raise ``version``. The caller has locked the row, or has just made it.
 
-        An identity that moves to another user did not make that account.
+        An identity that moves to another user did not make that account. The site's own code moves
+        it, without a lock: then nothing else is saved that it has read, such as a consent that was
+        revoked since.
         """
         self.subject_digest = self.own_digest
         self.version += 1
         if self.former_user_id not in (None, self.user_id):
             self.account_made = False
+            if update_fields is None:
+                update_fields = ["user"]
         if update_fields is not None:
             update_fields = {*update_fields, "version"}
             if not update_fields.isdisjoint(IN_DIGEST):

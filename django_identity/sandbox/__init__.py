@@ -52,6 +52,7 @@ def sandbox_application(sandbox: str = SANDBOX) -> dict[str, Any]:
     Args:
         sandbox: the origin that the sandbox prints when it starts.
     """
+    sandbox = sandbox.rstrip("/")
     return {
         "ENVIRONMENT": "test",
         "BASE_URL": f"{sandbox}/api/v1",

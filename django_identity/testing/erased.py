@@ -19,6 +19,8 @@ def assert_erased(
     text that must be gone, of four letters at least. ``unread``: what may stay unread, as the
     failure names it. The test needs access to all databases of the site.
     """
+    if not person:
+        raise ValueError("nobody is named, so a search would prove nothing")
     found = audit.search(known_of(*person))
     if found.hits:
         left = ", ".join(f"{place} ({number})" for place, number in found.hits.items())

@@ -27,7 +27,7 @@ from django_identity.views.pages import (
 ABOUT_CODE = ("connect_code_malformed", "invalid_connect_code")
 
 
-@flow.open_page("GET", "HEAD", "POST")
+@flow.open_page("GET", "HEAD", "POST", failed=LogEvent.CONNECT_FAILED)
 @sensitive_post_parameters("connect_code")
 @sensitive_variables()
 def connect(request: HttpRequest, application: Application) -> HttpResponseBase:

@@ -118,7 +118,9 @@ def test_an_invalid_body_of_a_sites_own_view(found: Any, detail: str) -> None:
 # Sign-in
 
 
-def test_a_whole_sign_in(service: FakeService, browser: APIClient) -> None:
+def test_a_whole_sign_in(
+    service: FakeService, browser: APIClient, caplog: pytest.LogCaptureFixture
+) -> None:
     """Begin, come back, see what holds, disconnect: no page of ours in between."""
     state = begin(browser, next="/adults/")
     elsewhere = ask(APIClient(), "callback", {"state": state, "code": "a"})
@@ -145,6 +147,7 @@ def test_a_whole_sign_in(service: FakeService, browser: APIClient) -> None:
         "connect_scopes": ["profile:basic", "kyc:status"],
     }
     assert ask(browser, "disconnect").json()["code"] == "no_other_way_in"
+    assert "identity.disconnect_failed application=default" in caplog.text
     LinkedIdentity.objects.update(account_made=False)
     assert ask(browser, "disconnect").json() == {
         "disconnected": True,

@@ -16,7 +16,15 @@ from tests.browser.gallery import (
     handing_in,
     look_at,
 )
-from tests.browser.page_looks import Look, latin_words, looks_well, overflow, violations
+from tests.browser.page_looks import (
+    TEXT,
+    Look,
+    latin_words,
+    looks_well,
+    overflow,
+    shoot,
+    violations,
+)
 from tests.example_project.site import Site
 
 SEEN_IN_FULL = [exhibit for exhibit in EXAMPLE_PAGES if exhibit.looks == EVERY_LOOK]
@@ -35,6 +43,11 @@ BUTTON_COLOUR = (
     "getComputedStyle(document.querySelector('main .identity-button')).color"
 )
 ZOOM = {"width": 320, "height": 256}
+#: What has the name of the site or of the service in it: the header, titles, buttons.
+RENAME = """name => {
+  for (const part of document.querySelectorAll('.identity-header a, h1, h2, .identity-button'))
+    (part.querySelector('span') || part).append(' ' + name);
+}"""
 IN_SIGHT = """() => {
   const held = document.activeElement, top = held.getBoundingClientRect().top;
   return [held.innerText, top >= 0 && top < innerHeight];
@@ -166,6 +179,23 @@ def test_the_button_stands_alone(visit: Visit, bare_site: Site) -> None:
     assert len(heights) == 12
     assert min(heights) >= 36
     assert heights[0] < heights[1] < heights[2]
+
+
+@pytest.mark.parametrize("locale", ["en", "ar"])
+def test_a_name_without_a_space_is_broken(
+    visit: Visit, bare_site: Site, locale: str
+) -> None:
+    """A site or a service may be called by a long domain, and texts may be twice as large."""
+    page = visit(bare_site, "by_code", locale=locale)
+    page.goto("/identity/account/")
+    page.evaluate(
+        RENAME, "identity-verification-service.customers.example".replace("-", "")
+    )
+    for look in (Look(320), Look(320, text="200%"), Look(1280)):
+        page.set_viewport_size({"width": look.width, "height": 800})
+        page.evaluate(TEXT, look.text)
+        shoot(page, f"long/{locale}-{look.width}-{look.text}")
+        assert overflow(page) == [], look
 
 
 def too_late(page: Page) -> None:

@@ -9,6 +9,7 @@ from inspect import isawaitable
 from typing import Any
 
 from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.template import Context, Template
 from django.test import RequestFactory
@@ -241,4 +242,5 @@ LACKS: dict[str, Callable[[], Any]] = {
     "this application": identity(application="other"),
     "this environment": identity(environment="live"),
     "an identity": lambda: LinkedIdentity.objects.all().delete(),
+    "an account that is not disabled": lambda: User.objects.update(is_active=False),
 }

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 
 from django_identity.gates import (
@@ -139,6 +140,15 @@ def test_an_answer_that_is_none_opens_nothing(user: User) -> None:
         assert (
             answer_of(WAYS[way](on_closed=lambda request, closed: None), user) is None
         )
+
+
+@pytest.mark.parametrize(
+    "thing", [Page, ([], "shop", "shop"), "shop.views.bar", None], ids=repr
+)
+def test_a_gate_stands_around_a_view(thing: Any) -> None:
+    """A class or an ``include()`` would fail at a request, and not say why."""
+    with pytest.raises(ImproperlyConfigured, match="For a class use a mixin"):
+        claim_required("age_over_18")(thing)
 
 
 @pytest.mark.usefixtures("two_applications")

@@ -87,11 +87,14 @@ def test_who_lacks_one_thing_stays_outside(user: User) -> None:
     assert SECRET in WAYS["decorators"](again(user))
 
 
-@pytest.mark.parametrize("lacking", ["a claim that is not revoked", "the level"])
+@pytest.mark.parametrize(
+    "lacking",
+    ["a claim that is not revoked", "the level", "an account that is not disabled"],
+)
 def test_every_gate_asks_for_all(user: User, lacking: str) -> None:
     """However many requirements stand beside each other, and wherever they were declared."""
     LACKS[lacking]()
-    assert opened_by(WAYS, user) == []
+    assert opened_by(WAYS, again(user)) == []
 
 
 def device(user: User) -> Any:

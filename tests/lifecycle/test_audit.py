@@ -354,6 +354,8 @@ def test_a_short_name_of_wide_letters_is_no_chance(person: audit.Known) -> None:
 
 def test_a_text_that_is_too_short_is_no_proof() -> None:
     """It would never be found, so a test that asks for it would prove nothing."""
+    with pytest.raises(ValueError, match="nobody is named"):
+        assert_erased()
     with pytest.raises(ValueError, match="'Ada' is too short"):
         assert_erased("Ada", unread=NOT_HERE)
 

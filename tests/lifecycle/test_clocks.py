@@ -13,6 +13,7 @@ from django_identity.lifecycle.standing import standing_of
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.requirements import RequiredClaim
+from django_identity.testing.clock import Clock
 from tests.deliveries import SECRET, deliver
 from tests.factories import (
     again,
@@ -193,6 +194,21 @@ def test_a_sign_in_of_a_clock_that_was_ahead_outlives_no_withdrawal(
     assert standing.level_shortfall("level_2") is not None
     if event_type != "kyc.rejected":
         assert not is_open(identity)
+
+
+@pytest.mark.parametrize("event_type", ["consent.revoked", "claim.revoked"])
+def test_a_machine_whose_clock_is_behind_ignores_no_withdrawal(
+    event_type: str, identity_clock: Clock
+) -> None:
+    """For it the event is from its receipt, long before a sign-in on another machine."""
+    now = timezone.now()
+    lately = now - 10 * MINUTE
+    identity = person(signed_in_at=lately, credential_issued_at=lately)
+    identity_clock.advance(hours=-1)
+    deliver(event_type, at=now)
+    identity_clock.advance(hours=1)
+    assert newest_outcome() == "applied"
+    assert not is_open(identity)
 
 
 @pytest.mark.parametrize("event_type", ["kyc.verified", "claim.issued"])

@@ -507,6 +507,19 @@ def test_an_account_that_took_over_an_identity_is_not_made_for_it(move: Any) -> 
     assert (survivor.username, survivor.is_active) == ("survivor", True)
 
 
+@pytest.mark.parametrize("move", [by_update, by_save, by_bulk_update])
+def test_an_identity_that_moves_stays_revoked(move: Any) -> None:
+    """Its consent has ended since the site's code has read the identity that it moves."""
+    survivor = make_user("survivor")
+    make_identity(make_user("duplicate"))
+    identity = LinkedIdentity.objects.get()
+    deliver("consent.revoked")
+    move(identity, survivor)
+    moved = LinkedIdentity.objects.get()
+    assert (moved.user, moved.consent) == (survivor, Consent.REVOKED)
+    assert moved.session_epoch == 1
+
+
 def test_saving_another_column_does_not_make_the_account_the_identitys() -> None:
     """The site has read the identity before it was moved, and saves it afterwards."""
     survivor = make_user("survivor")
@@ -543,6 +556,14 @@ def test_the_command_asks_and_erases(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SUBJECT not in whole_database()
 
 
+@pytest.mark.parametrize("subject", ["", " "], ids=repr)
+def test_an_empty_subject_is_nobodys(subject: str) -> None:
+    """It comes from a variable of the shell that is not set, and a receipt would say "erased"."""
+    with pytest.raises(CommandError, match="Nothing was done"):
+        call_command("identity_erase", subject, "--yes")
+    assert not ErasureReceipt.objects.exists()
+
+
 @pytest.mark.parametrize("named", ["default", "secnod"])
 def test_the_command_says_where_else_the_subject_is_linked(
     two_applications: None, named: str
@@ -576,7 +597,7 @@ def test_a_key_of_another_table_or_database_erases_nobody() -> None:
     employee.id = user.pk + 1
     archived = User(pk=user.pk)
     archived._state.db = "archive"
-    for somebody in (employee, archived):
+    for somebody in (employee, archived, User(username="unsaved")):
         with pytest.raises(ValueError, match="user model"):
             erasure.erase_account(somebody)
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED

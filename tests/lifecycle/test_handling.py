@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -183,6 +184,7 @@ def test_a_replay_has_all_tries_again(register: Register) -> None:
     assert set(WebhookEvent.objects.values_list("handled_at", flat=True)) == {None}
     later = (timezone.now() + timedelta(hours=1)).isoformat()
     assert replayed("--since", later) == "0 event(s) are due."
+    assert replayed("--since", "9998-12-31") == "0 event(s) are due."
 
 
 def test_an_id_that_is_not_stored_is_not_hidden_by_one_that_is_twice() -> None:
@@ -250,6 +252,29 @@ def test_two_handlers_of_one_name_are_an_error(register: Register) -> None:
     handler = on_event("kyc.rejected", name="second")(len)
     assert on_event("kyc.rejected", name="second")(handler) is handler
     handlers.forget("second")
+
+
+async def handle_later(event: WebhookEvent) -> None:
+    raise AssertionError
+
+
+MISUSES: dict[str, Callable[[], object]] = {
+    "below a bare decorator": lambda: on_event(len),  # type: ignore[arg-type,type-var]
+    "of several types": lambda: on_event(["kyc.verified"]),  # type: ignore[arg-type]
+    "of no type": lambda: on_event(""),
+    "async": lambda: on_event("kyc.verified")(handle_later),
+    "without a name": lambda: on_event("kyc.verified")(partial(len)),
+    "a path": lambda: on_event("kyc.verified", name="x")("shop.handle"),  # type: ignore[type-var]
+}
+
+
+@pytest.mark.parametrize("misuse", MISUSES)
+def test_what_would_never_be_called_is_an_error(misuse: str) -> None:
+    """It is said when the module is imported, and no event counts as handled."""
+    before = handlers.handlers_of("kyc.verified")
+    with pytest.raises(ImproperlyConfigured):
+        MISUSES[misuse]()
+    assert handlers.handlers_of("kyc.verified") == before
 
 
 def test_a_type_may_be_named_as_the_policy_text_does(register: Register) -> None:

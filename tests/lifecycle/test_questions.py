@@ -1,19 +1,21 @@
 """The site's policy is asked with what opens gates, and never with the credential itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.contrib.auth.models import User
+from django.http import HttpResponseRedirect
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from django_identity import signals
+from django_identity.exceptions import ConfigurationError
 from django_identity.gates import claims_of
-from django_identity.lifecycle import key_sets
+from django_identity.lifecycle import disconnecting, erasure, key_sets
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
@@ -407,6 +409,109 @@ def test_a_code_that_a_crash_left_lets_nobody_in(asking: FakeService) -> None:
     refused(sign_in(browser), "linked_by_code")
     assert not is_signed_in(browser)
     assert Asked.questions == []
+
+
+# What it answers
+
+
+class Answers(IdentityPolicy):
+    """The same to every question."""
+
+    answer: ClassVar[Any] = True
+
+    def may_sign_up(self, **_about: Any) -> bool:
+        return self.answer  # type: ignore[no-any-return]
+
+    def may_link(self, *_about: Any, **_claims: Any) -> bool:
+        return self.answer  # type: ignore[no-any-return]
+
+    def may_sign_in(self, *_about: Any, **_claims: Any) -> bool:
+        return self.answer  # type: ignore[no-any-return]
+
+    def may_accept_connect_answer(self, _answer: Any) -> bool:
+        return self.answer  # type: ignore[no-any-return]
+
+    def has_other_way_in(self, _user: Any) -> bool:
+        return self.answer  # type: ignore[no-any-return]
+
+    def keeps_account(self, *_about: Any, **_made: Any) -> bool:
+        return self.answer  # type: ignore[no-any-return]
+
+
+async def _no() -> bool:
+    return False
+
+
+@pytest.fixture(params=["redirect", "text", "coroutine"])
+def odd_answer(
+    request: pytest.FixtureRequest,
+    service: FakeService,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[str]:
+    """Each is true, and none says yes. The name of its class."""
+    unawaited = _no()
+    answer = {
+        "redirect": HttpResponseRedirect("/not-for-you/"),
+        "text": "no",
+        "coroutine": unawaited,
+    }[request.param]
+    with_policy(service, settings, Answers)
+    monkeypatch.setattr(Answers, "answer", answer)
+    yield type(answer).__name__
+    unawaited.close()
+
+
+def says_what_it_returned(
+    caplog: pytest.LogCaptureFixture, method: str, returned: str
+) -> None:
+    [detail] = [
+        record.detail for record in caplog.records if getattr(record, "detail", "")
+    ]
+    assert detail == (f"The policy's {method} returned {returned}, not True or False.")
+    caplog.clear()
+
+
+def test_only_true_lets_a_person_in(
+    odd_answer: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A site that returns a redirect, or writes ``async``, wants to refuse."""
+    browser = Client()
+    refused(sign_in(browser), "configuration")
+    says_what_it_returned(caplog, "may_sign_up", odd_answer)
+
+    known = make_user("known")
+    refused(sign_in(browser_of(known)), "configuration")
+    says_what_it_returned(caplog, "may_link", odd_answer)
+    refused(hand_in(browser_of(known)), "configuration")
+    says_what_it_returned(caplog, "may_accept_connect_answer", odd_answer)
+    assert not LinkedIdentity.objects.exists()
+
+    make_identity(known)
+    refused(sign_in(browser), "configuration")
+    says_what_it_returned(caplog, "may_sign_in", odd_answer)
+    assert not is_signed_in(browser)
+    assert User.objects.get() == known
+
+
+def test_only_true_opens_another_way_in_and_keeps_an_account(odd_answer: str) -> None:
+    user = make_user()
+    identity = make_identity(user)
+    with pytest.raises(ConfigurationError, match=f"has_other_way_in .* {odd_answer},"):
+        disconnecting.disconnect(identity)
+    receipt = erasure.erase_account(user)
+    assert (receipt.erased_at, receipt.error) == (None, "ConfigurationError")
+
+
+@pytest.mark.parametrize("answer", [None, "", 0], ids=repr)
+def test_what_is_empty_is_a_no(
+    service: FakeService, settings: Any, monkeypatch: pytest.MonkeyPatch, answer: object
+) -> None:
+    """Such as ``claims.get("age_over_18")``, or a method without a ``return``."""
+    with_policy(service, settings, Answers)
+    monkeypatch.setattr(Answers, "answer", answer)
+    refused(sign_in(Client()), "sign_up_refused")
+    assert not User.objects.exists()
 
 
 # What the site's own code reads

@@ -16,10 +16,10 @@ from django_identity import signals
 from django_identity.gates import Gate, closed_to
 from django_identity.lifecycle import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import Consent, LinkedIdentity
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from tests.databases import pointed_at
 from tests.deliveries import deliver
-from tests.factories import again, make_identity_by_code, make_user
+from tests.factories import again, make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService
 from tests.lifecycle.test_erasure import Deleting, lived, with_policy
 from tests.sign_in import is_signed_in, sign_in
@@ -179,3 +179,22 @@ def test_one_that_only_the_database_protects_is_emptied_too() -> None:
         deliver("consent.revoked")
     assert closed_to(Gate(kyc_level="level_2"), again(user))
     assert LinkedIdentity.objects.get().connect_person == ""
+
+
+def test_a_receiver_that_erases_the_account_is_told_once() -> None:
+    """The erasure that it asks for ends no sessions again, so it is not called for ever."""
+    make_identity(make_user())
+    asked: list[User] = []
+
+    def erase(user: User, **_signal: Any) -> None:
+        asked.append(user)
+        erasure.erase_account(user)
+
+    signals.sessions_ended.connect(erase)
+    try:
+        deliver("consent.revoked")
+    finally:
+        signals.sessions_ended.disconnect(erase)
+    assert len(asked) <= 3
+    assert not LinkedIdentity.objects.exists()
+    assert not ErasureReceipt.objects.filter(erased_at=None).exists()

@@ -1,9 +1,10 @@
 """Tries of codes in ten minutes: five for each user."""
 
 from functools import partial
+from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.utils import timezone
 
 from django_identity.exceptions import FlowError, InvalidConnectCode
@@ -80,3 +81,15 @@ def test_a_repeat_is_no_try(service: FakeService, user: User) -> None:
     for _ in range(10):
         redeem(user)
     assert service.calls("request") == 1
+
+
+@pytest.mark.parametrize(
+    "nobody",
+    [AnonymousUser(), User(username="new"), None],
+    ids=["anonymous", "unsaved", "none"],
+)
+def test_a_code_of_nobody_is_not_sent(service: FakeService, nobody: Any) -> None:
+    """It would be spent, and verify no account."""
+    with pytest.raises(ValueError, match="user model"):
+        redeem(nobody)
+    assert service.calls("request") == 0

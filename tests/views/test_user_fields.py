@@ -503,6 +503,19 @@ def test_a_method_that_returns_nothing_is_named(
     assert f"{method} returned None" in caplog.text
 
 
+@pytest.mark.parametrize("name", ["frist_name", "groups", "is_anonymous"])
+def test_a_field_that_is_not_stored_is_named(
+    service: FakeService, caplog: pytest.LogCaptureFixture, says: Says, name: str
+) -> None:
+    """Whoever mistypes it reads which, and the person's values stay."""
+    sign_in(Client())
+    says("changed_user_fields", lambda profile: {"first_name": "Ada O.", name: "x"})
+    assert sign_in(Client()).status_code == 500
+    assert f"the user model does not store: {name}." in caplog.text
+    assert "Ada" not in caplog.text
+    assert User.objects.get().first_name == "Ada"
+
+
 @pytest.mark.parametrize(
     ("score", "is_refused"),
     [(49, False), (50, True), (None, False), (-1, False), ("12", False), (1.5, False),

@@ -39,6 +39,8 @@ class Command(IdentityCommand):
     def handle(
         self, *, subject: str, application: str, audit: bool, **options: Any
     ) -> None:
+        if not subject.strip():
+            raise CommandError("The subject is empty. Nothing was done.")
         environment = options["environment"]
         if environment is None:
             environment = withdrawal.application_of(application).environment

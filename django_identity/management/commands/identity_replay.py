@@ -24,8 +24,8 @@ class Command(IdentityCommand):
         )
         parser.add_argument(
             "--since",
-            type=parse_moment,
-            help="Events received since this time (ISO 8601, UTC).",
+            type=moment,
+            help="Events received since this day or time (ISO 8601, UTC).",
         )
         parser.add_argument(
             "--again", action="store_true", help="Succeeded handlers too."
@@ -56,3 +56,8 @@ class Command(IdentityCommand):
         if left:
             reasons = "not stored, emptied, or in a worker's hands"
             raise CommandError(f"{left} event(s) left out: {reasons}")
+
+
+def moment(text: str) -> datetime:
+    """A time, or the first moment of a day."""
+    return parse_moment(text, takes_days=True)
