@@ -208,8 +208,8 @@ def _tenants() -> Problems:
             "Each tenant has tables of this package: an event reaches the tenant of its address "
             "alone, and workers do the upkeep of the public schema, which has no tables.",
             "Give each tenant an application with a webhook address of its own, and run "
-            "identity_upkeep for each schema (all_tenants_command). Or list django_identity in "
-            "SHARED_APPS alone.",
+            "identity_upkeep for each schema. all_tenants_command stops at the first that fails. "
+            "Or list django_identity in SHARED_APPS alone.",
         )
 
 

@@ -306,7 +306,12 @@ def _require_free(
     """Raises ``EmailTaken`` if an account ``besides`` this one has the address."""
     if not address.value:
         return
-    owner = site.account_with_email(address.value)
+    owner: object = site.account_with_email(address.value)
+    if not isinstance(owner, AbstractBaseUser | None):
+        returned = type(owner).__name__
+        raise exceptions.ConfigurationError(
+            f"The policy's account_with_email returned {returned}, not an account or None."
+        )
     if owner is None or (besides is not None and owner.pk == besides.pk):
         return
     raise exceptions.EmailTaken
