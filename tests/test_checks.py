@@ -81,6 +81,7 @@ def reported(number: str, *, deploy: bool = False) -> bool:
         (LIVE, {"DEBUG": True}, "E038"),
         (LIVE, {"USE_TZ": False}, "E039"),
         (LIVE, {"ROOT_URLCONF": "django.contrib.staticfiles.urls"}, "E040"),
+        (LIVE, {"ROOT_URLCONF": None}, "E040"),
     ],
 )
 @SECURE

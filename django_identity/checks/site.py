@@ -63,6 +63,14 @@ def environment_problems() -> Problems:
         )
 
 
+NO_PAGES = Problem(
+    "E040",
+    "django_identity.urls is not in the ROOT_URLCONF: there is no login page, no callback and no "
+    "webhook.",
+    'Add path("identity/", include("django_identity.urls")).',
+)
+
+
 def problems() -> Problems:
     yield from _pages()
     yield from _tenants()
@@ -144,12 +152,7 @@ def _pages() -> Problems:
     try:
         reverse("identity:login")
     except NoReverseMatch:
-        yield Problem(
-            "E040",
-            "django_identity.urls is not in the ROOT_URLCONF: there is no login page, no callback "
-            "and no webhook.",
-            'Add path("identity/", include("django_identity.urls")).',
-        )
+        yield NO_PAGES
     else:
         yield from _languages()
     try:

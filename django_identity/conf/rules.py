@@ -64,9 +64,14 @@ def is_loopback(host: str | None) -> bool:
 def origin_of(url: str) -> str:
     """Scheme, host and port of ``url`` (RFC 6454), without a default port."""
     parts = urlsplit(url)
-    default_port = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
-    host = parts.netloc.lower().removesuffix(default_port)
-    return f"{parts.scheme}://{host}"
+    host = parts.hostname or ""
+    if ":" in host:
+        host = f"[{host}]"
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    port = ""
+    if parts.port not in (None, default):
+        port = f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}"
 
 
 CLAIMS_SCOPE = "claims:read"

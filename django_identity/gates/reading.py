@@ -263,12 +263,14 @@ def _inside(layer: Any) -> Any:
 
 def _only_function_in_closure(function: FunctionType) -> Any:
     """None if there are several: nobody can tell which one is called."""
-    variables = [cell.cell_contents for cell in function.__closure__ or ()]
-    functions = [
-        variable
-        for variable in variables
-        if callable(variable) and not isinstance(variable, type)
-    ]
+    functions: list[Any] = []
+    for cell in function.__closure__ or ():
+        try:
+            variable = cell.cell_contents
+        except ValueError:  # it is not set yet
+            continue
+        if callable(variable) and not isinstance(variable, type):
+            functions.append(variable)
     if len(functions) == 1:
         return functions[0]
     return None
