@@ -160,6 +160,11 @@ def account(key: Any) -> "AbstractBaseUser":
     return stored or get_user_model()(pk=key)
 
 
+def email_of(user: "AbstractBaseUser") -> str:
+    """The e-mail address of the account, or an empty text."""
+    return getattr(user, user.get_email_field_name(), "") or ""
+
+
 def read_again(user: "AbstractBaseUser") -> None:
     """Give the instance the columns of the account as it is stored now, or empty ones."""
     stored = account(user.pk)

@@ -41,9 +41,9 @@ def documents_of(
     ``lifecycle.documents.read`` raises.
     """
     asked_by = signed_in_user(request)
-    whose = user or asked_by
-    if asked_by is None or whose is None:
+    if asked_by is None:
         raise DocumentsNotAllowed("nobody is signed in")
+    whose = user or asked_by
     # The key of anything else may be the key of somebody else's account.
     if not may_have_standing(whose):
         raise DocumentsNotAllowed("not an account of this site")

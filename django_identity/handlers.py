@@ -7,7 +7,7 @@ idempotent: if the process dies before the commit, the handler runs again.
 """
 
 from collections.abc import Callable, Mapping
-from inspect import iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import TYPE_CHECKING, TypeVar
 
 from django_identity.event_types import canonical
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Handler = Callable[["WebhookEvent"], object]
 H = TypeVar("H", bound=Handler)
+
+SUSPENDED = (iscoroutinefunction, isgeneratorfunction, isasyncgenfunction)
 
 _registry: dict[str, dict[str, Handler]] = {}
 
@@ -41,9 +43,12 @@ def on_event(event_type: str, *, name: str = "") -> Callable[[H], H]:
 
     def register(handler: H) -> H:
         path = name or _path_of(handler)
-        # Nobody would await its coroutine, and the event would count as handled.
-        if iscoroutinefunction(handler) or not callable(handler):
-            raise ConfigurationError(f"{path} must be a function that is not async.")
+        # Its call would run nothing, and the event would count as handled.
+        is_suspended = any(is_kind(handler) for is_kind in SUSPENDED)
+        if is_suspended or not callable(handler):
+            raise ConfigurationError(
+                f"{path} must be a function that is not async, and without yield."
+            )
         registered = _registry.setdefault(canonical(event_type), {})
         if registered.setdefault(path, handler) is not handler:
             raise ConfigurationError(

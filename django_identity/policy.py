@@ -105,7 +105,7 @@ class IdentityPolicy:
         one. If a sign-in has changed that address, ``address_changed`` is true, and the method is
         called once more for a ``user`` with the former one.
         """
-        address = getattr(user, get_user_model().get_email_field_name(), "")
+        address = database.email_of(user)
         if not address:
             return None
         kind = "link" if change == "linked" else "change"
@@ -121,7 +121,7 @@ class IdentityPolicy:
         """The fields of a new user, from the profile, if the user model has them."""
         model = get_user_model()
         fields: dict[str, Any] = {model.USERNAME_FIELD: f"identity-{uuid.uuid4().hex}"}
-        known = {field.name for field in model._meta.get_fields()}
+        known = database.field_names(model)
         for name in PROFILE_FIELDS:
             text = getattr(profile, name)
             if text and name in known:
@@ -150,8 +150,7 @@ class IdentityPolicy:
         """
         model = get_user_model()
         field = model.get_email_field_name()
-        names = {column.name for column in model._meta.get_fields()}
-        if not email or field not in names:
+        if not email or field not in database.field_names(model):
             return None
 
         users = database.all_users()

@@ -13,13 +13,15 @@ from django.db.models import Manager, Q, UniqueConstraint
 from django.db.models.functions import Lower
 from django.test import override_settings
 from django.test.utils import isolate_apps
-from django.urls import reverse_lazy
+from django.urls import path, reverse_lazy
 
 from django_identity import anonymisation, conf
 from django_identity.checks import gates, sign_ups, site
+from django_identity.gates import claim_required
 from django_identity.policy import IdentityPolicy
 from django_identity.sandbox import sandbox_application
 from tests import i18n_urls
+from tests import urls as root_urls
 from tests.test_conf import COMPLETE, check_ids, configured
 
 # From 6.1 on, Django's own checks ask the database.
@@ -32,6 +34,12 @@ LIVE = {
 SECURE = override_settings(SESSION_COOKIE_SECURE=True, CSRF_COOKIE_SECURE=True)
 SANDBOX = sandbox_application()
 OWN = {**COMPLETE, **LIVE}
+
+
+urlpatterns = [
+    *root_urls.urlpatterns,
+    path("brand/", claim_required("age_over_18", application="brnad")(root_urls.home)),
+]
 
 
 class OwnErasure(IdentityPolicy):
@@ -73,6 +81,7 @@ def reported(number: str, *, deploy: bool = False) -> bool:
         (LIVE, {"DEBUG": True}, "E038"),
         (LIVE, {"USE_TZ": False}, "E039"),
         (LIVE, {"ROOT_URLCONF": "django.contrib.staticfiles.urls"}, "E040"),
+        (LIVE, {"ROOT_URLCONF": None}, "E040"),
     ],
 )
 @SECURE
@@ -94,6 +103,17 @@ def test_a_gate_for_a_scope_that_nobody_is_asked_for() -> None:
         assert not reported("E075")
     with override_settings(ROOT_URLCONF="tests.gates.broken_urls"):
         assert not list(gates.problems())
+
+
+@pytest.mark.urls(__name__)
+def test_a_gate_of_an_application_that_is_not_set_up() -> None:
+    """Its page would answer everybody with a 500."""
+    with configured():
+        [found] = [each for each in run_checks() if each.id == "django_identity.E075"]
+    assert "/brand/ is of the application 'brnad'" in found.msg
+    given = {"default": COMPLETE, "brnad": COMPLETE}
+    with override_settings(DJANGO_IDENTITY=given):
+        assert not reported("E075")
 
 
 @SECURE

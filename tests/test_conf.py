@@ -103,6 +103,8 @@ def test_no_secret_is_in_the_repr() -> None:
         ({"ENVIRONMENT": "live", "AUTH_URL": "HTTP://127.0.0.1:9"}, "E005"),
         ({"BASE_URL": "https://api.example.org/v1"}, "E006"),
         ({"API_ORIGIN": "https://api.example.org/keys"}, "E007"),
+        ({"API_ORIGIN": "https://api.example.org:"}, "E007"),
+        ({"API_ORIGIN": "https://api.example.org:0443"}, "E007"),
         ({"CLIENT_SECRET": "short"}, "E008"),
         ({"WEBHOOK_SECRETS": ["a-webhook-secret-of-length", "short"]}, "E008"),
         ({"EVENT_DAYS": 1}, "E004"),

@@ -7,17 +7,18 @@ from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet, Value
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from django_identity import conf
+from django_identity import conf, database
 from django_identity.admin import filters
 from django_identity.admin.actions import IdentityActions
 from django_identity.gates import site_map
-from django_identity.gates.gate import Gate, Missing, missing_to
+from django_identity.gates.closed import Closed
+from django_identity.gates.gate import Gate, missing_to
 from django_identity.lifecycle.operators import overview, timeline
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import LinkedIdentity, TokenGrant
@@ -68,32 +69,28 @@ class LinkedIdentityAdmin(IdentityActions):
         if not self.may_see_people(request):
             return self.search_fields
         model = get_user_model()
-        known = {field.name for field in model._meta.get_fields()}
+        known = database.field_names(model)
         names = known.intersection([model.USERNAME_FIELD, model.get_email_field_name()])
         return (*self.search_fields, *(f"^user__{name}" for name in sorted(names)))
 
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        identity = context["original"]
+    def facts_of(self, row: LinkedIdentity, request: HttpRequest) -> dict[str, Any]:
         email = ""
         if self.may_see_people(request):
-            email = wording.email_of(identity.user)
+            email = database.email_of(row.user)
         grants = TokenGrant.objects.defer("access_token", "refresh_token")
-        grant = grants.filter(identity=identity).first()
-        context |= {
-            "gates": list(_gates_before(identity.user)),
+        grant = grants.filter(identity=row).first()
+        return {
+            "gates": list(_gates_before(row.user)),
             "has_several": len(conf.aliases()) > 1,
-            "claims": identity.claims.order_by("claim_type", "provider")[:MOST_CLAIMS],
+            "claims": row.claims.order_by("claim_type", "provider")[:MOST_CLAIMS],
             "grant": grant,
             # Without a live grant only the person's sign-in helps.
             "can_refetch": grant is not None and not grant.needs_reauthorization,
-            "timeline": timeline.timeline_of(identity),
+            "timeline": timeline.timeline_of(row),
             "email": email,
-            "user_opts": identity.user._meta,
-            "title": self.name_of(request, identity),
+            "user_opts": row.user._meta,
+            "title": self.name_of(request, row),
         }
-        return super().render_change_form(request, context, *args, **kwargs)
 
     @admin.display(description=_("person"))
     def person(self, identity: LinkedIdentity) -> str:
@@ -132,7 +129,7 @@ class Before(NamedTuple):
     """A gate, what the person lacks, the first URLs that it guards, and how many others."""
 
     gate: Gate
-    missing: Missing | None
+    missing: Closed | None
     urls: list[str]
     others: int
 

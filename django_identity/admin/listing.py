@@ -100,7 +100,12 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         choices = self.get_action_choices(request, default_choices=[])
         context["allowed_actions"] = dict(choices)
         context["may_see_people"] = self.may_see_people(request)
+        context |= self.facts_of(context["original"], request)
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def facts_of(self, row: Any, request: HttpRequest) -> dict[str, Any]:
+        """What the page of ``row`` shows beside its columns."""
+        return {}
 
     def may_see_people(self, request: HttpRequest) -> bool:
         """Whether the operator may see the site's users, and so their e-mail addresses."""

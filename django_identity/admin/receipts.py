@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import localize
 from django.utils.html import format_html, format_html_join
@@ -45,14 +45,11 @@ class ErasureReceiptAdmin(RecordAdmin):
     readonly_fields = ("erased", "error", "covered", "left")
     actions = ("try_now",)
 
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
+    def facts_of(self, row: ErasureReceipt, request: HttpRequest) -> dict[str, Any]:
         """A pending erasure names its person to operators who may see identities."""
-        receipt = context["original"]
-        if request.user.has_perm("django_identity.view_linkedidentity"):
-            context["concerned"] = interventions.concerned_by(receipt)
-        return super().render_change_form(request, context, *args, **kwargs)
+        if not request.user.has_perm("django_identity.view_linkedidentity"):
+            return {}
+        return {"concerned": interventions.concerned_by(row)}
 
     def has_erase_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("django_identity.erase_linkedidentity")

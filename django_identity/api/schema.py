@@ -1,5 +1,6 @@
 """What an OpenAPI schema says of the refusals, on a site with drf-spectacular."""
 
+from functools import partial
 from typing import Any, TypeVar
 
 from django.apps import apps
@@ -9,18 +10,20 @@ from django_identity.views.problems import MEDIA_TYPE
 
 Endpoint = TypeVar("Endpoint", bound=type[Any])
 
+_Text = partial(serializers.CharField, read_only=True)
+
 
 class ProblemSerializer(serializers.Serializer[dict[str, Any]]):
     """A problem of RFC 9457. ``docs/api.md`` says what each member means."""
 
-    type = serializers.CharField(read_only=True)
-    title = serializers.CharField(read_only=True)
+    type = _Text()
+    title = _Text()
     status = serializers.IntegerField(read_only=True)
-    code = serializers.CharField(read_only=True)
-    detail = serializers.CharField(read_only=True)
-    missing = serializers.CharField(read_only=True)
-    recovery = serializers.CharField(read_only=True)
-    reference = serializers.CharField(read_only=True)
+    code = _Text()
+    detail = _Text()
+    missing = _Text()
+    recovery = _Text()
+    reference = _Text()
     retry_after = serializers.IntegerField(read_only=True, required=False)
 
 
@@ -29,7 +32,7 @@ class ConnectProblemSerializer(ProblemSerializer):
 
     code_spent = serializers.BooleanField(read_only=True)
     kyc_url = serializers.URLField(read_only=True, required=False)
-    request_id = serializers.CharField(read_only=True, required=False)
+    request_id = _Text(required=False)
 
 
 def described(view: Endpoint) -> Endpoint:

@@ -9,6 +9,7 @@ user · ``content_policies``: the way to the service · ``site``: what all of th
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from django_identity import conf, database
@@ -25,6 +26,9 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
     """Check what the package depends on, once the setting can be used."""
     if not conf.is_usable():
         return []
+    # Settings of a worker alone may have none, and every address is asked for there.
+    if not getattr(settings, "ROOT_URLCONF", None):
+        return _messages([site.NO_PAGES])
     found = list(site.problems())
     for application in conf.applications():
         found += applications.problems_of(application)

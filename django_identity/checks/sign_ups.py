@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from inspect import Parameter, signature
+from functools import partial
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
-from django.core.exceptions import ValidationError
 from django.db.models import Field
 
 from django_identity import policy, uniqueness
 from django_identity.conf import Application
 from django_identity.conf.rules import Problem, Problems
+from django_identity.lifecycle.accounts import demanded_by, refused_by
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
 
@@ -40,7 +40,8 @@ def problems_of(site: IdentityPolicy, application: Application) -> Problems:
     user = model(**values, **dict.fromkeys(unknown))
     hint = f"Write new_user_fields() {where}"
 
-    names = ", ".join(_invalid(user, unknown))
+    validate = partial(user.clean_fields, exclude=["password", *unknown])
+    names = ", ".join(sorted(refused_by(validate)))
     if names:
         yield Problem(
             "E041",
@@ -65,15 +66,6 @@ def problems_of(site: IdentityPolicy, application: Application) -> Problems:
             "Every new person would be refused.",
             hint,
         )
-
-
-def _invalid(user: AbstractBaseUser, unknown: set[str]) -> list[str]:
-    """The names of the fields whose own validation refuses their values."""
-    try:
-        user.clean_fields(exclude=["password", *unknown])
-    except ValidationError as error:
-        return sorted(error.message_dict)
-    return []
 
 
 def _may_query(field: Field[Any, Any]) -> bool:
@@ -103,11 +95,6 @@ def _demanded_besides(filled: set[str]) -> Iterator[str]:
     if create_user is None:
         yield "a manager that has it"
         return
-    for name, parameter in signature(create_user).parameters.items():
-        is_named = parameter.kind in (
-            Parameter.POSITIONAL_OR_KEYWORD,
-            Parameter.KEYWORD_ONLY,
-        )
-        is_demanded = is_named and parameter.default is Parameter.empty
-        if is_demanded and name not in filled | {"password"}:
+    for name in demanded_by(create_user):
+        if name not in filled | {"password"}:
             yield name

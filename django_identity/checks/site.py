@@ -63,6 +63,14 @@ def environment_problems() -> Problems:
         )
 
 
+NO_PAGES = Problem(
+    "E040",
+    "django_identity.urls is not in the ROOT_URLCONF: there is no login page, no callback and no "
+    "webhook.",
+    'Add path("identity/", include("django_identity.urls")).',
+)
+
+
 def problems() -> Problems:
     yield from _pages()
     yield from _tenants()
@@ -144,12 +152,7 @@ def _pages() -> Problems:
     try:
         reverse("identity:login")
     except NoReverseMatch:
-        yield Problem(
-            "E040",
-            "django_identity.urls is not in the ROOT_URLCONF: there is no login page, no callback "
-            "and no webhook.",
-            'Add path("identity/", include("django_identity.urls")).',
-        )
+        yield NO_PAGES
     else:
         yield from _languages()
     try:
@@ -205,8 +208,8 @@ def _tenants() -> Problems:
             "Each tenant has tables of this package: an event reaches the tenant of its address "
             "alone, and workers do the upkeep of the public schema, which has no tables.",
             "Give each tenant an application with a webhook address of its own, and run "
-            "identity_upkeep for each schema (all_tenants_command). Or list django_identity in "
-            "SHARED_APPS alone.",
+            "identity_upkeep for each schema. all_tenants_command stops at the first that fails. "
+            "Or list django_identity in SHARED_APPS alone.",
         )
 
 

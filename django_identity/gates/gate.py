@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, MutableMapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
@@ -10,7 +10,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django_identity import conf
 from django_identity.gates.closed import Closed, OnClosed, require_answer
 from django_identity.lifecycle import scopes, step_up
-from django_identity.lifecycle.shortfalls import Shortfall
 from django_identity.lifecycle.standing import Standing, standing_of, standings_of
 from django_identity.requirements import (
     NotARequirement,
@@ -77,13 +76,6 @@ class Gate:
         return ", ".join(map(describe_requirement, self.requirements))
 
 
-class Missing(NamedTuple):
-    """The first requirement of a gate that is not met, and why."""
-
-    requirement: Requirement
-    shortfall: Shortfall
-
-
 def closed_to(
     gate: Gate,
     user: object,
@@ -98,13 +90,10 @@ def closed_to(
     for requirement in gate.requirements:
         if isinstance(requirement, RequiredScope):
             _require_listed(requirement)
-    standing = standing_of(user, application=gate.application)
-    missing = missing_to(gate, standing, session=session)
     if not _is_signed_in(user):
         return Closed(gate.requirements[0], shortfall=None)
-    if missing is None:
-        return None
-    return Closed(missing.requirement, missing.shortfall)
+    standing = standing_of(user, application=gate.application)
+    return missing_to(gate, standing, session=session)
 
 
 def _is_signed_in(user: object) -> bool:
@@ -131,7 +120,7 @@ def missing_to(
     standing: Standing,
     *,
     session: Session | None = None,
-) -> Missing | None:
+) -> Closed | None:
     """What somebody with this standing lacks, or None if the gate is open."""
     for requirement in gate.requirements:
         if isinstance(requirement, RecentSignIn):
@@ -141,7 +130,7 @@ def missing_to(
         else:
             shortfall = standing.shortfall(requirement)
         if shortfall is not None:
-            return Missing(requirement, shortfall)
+            return Closed(requirement, shortfall)
     return None
 
 

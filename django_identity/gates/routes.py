@@ -28,41 +28,30 @@ def answering_route(patterns: Iterable[Any]) -> str | None:
     None if nobody can tell: there is no sample for a difficult regex, and a converter of the site's
     own may raise anything.
     """
-    samples = [_sample_of(pattern) for pattern in patterns]
-    if None in samples:
-        return None
     try:
-        match = get_resolver().resolve("/" + "".join(map(str, samples)))
+        sample = "".join(map(_sample_of, patterns))
+        match = get_resolver().resolve(f"/{sample}")
     except Exception:  # noqa: BLE001  this calls the site's own converters
         return None
     return str(match.route)
 
 
-def _sample_of(pattern: Any) -> str | None:
-    """A text that the pattern matches."""
+def _sample_of(pattern: Any) -> str:
+    """A text that the pattern matches. Raises ``LookupError`` if none is known."""
     if isinstance(pattern, RegexPattern):
         return _sample_of_regex(pattern)
     text = str(pattern)
     for name, converter in pattern.converters.items():
-        word = _word_for(converter)
-        if word is None:
-            return None
-        text = re.sub(rf"<(?:[^<>:]+:)?{name}>", word, text)
+        fitting = [word for word in WORDS if re.fullmatch(converter.regex, word)]
+        text = re.sub(rf"<(?:[^<>:]+:)?{name}>", fitting[0], text)
     return text
 
 
-def _word_for(converter: Any) -> str | None:
-    for word in WORDS:
-        if re.fullmatch(converter.regex, word):
-            return word
-    return None
-
-
-def _sample_of_regex(pattern: RegexPattern) -> str | None:
+def _sample_of_regex(pattern: RegexPattern) -> str:
     route = str(pattern).removeprefix("^").removesuffix("$")
     for word in WORDS:
         text = GROUP.sub(word, route)
         match = pattern.regex.search(text)
         if match is not None and match.end() == len(text):
             return text
-    return None
+    raise LookupError

@@ -161,8 +161,17 @@ def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
     for application in conf.applications():
         listed[application.alias] = scopes.of_application(application)
     for url, required in _required_scopes():
-        if required.scope not in listed.get(required.application, ()):
+        known = listed.get(required.application)
+        if known is not None and required.scope not in known:
             yield url, required
+
+
+def of_no_application() -> Iterator[tuple[str, str]]:
+    """Address and alias of each gate whose application the settings do not have."""
+    known = conf.aliases()
+    for gate, urls in guarded():
+        if gate.application not in known:
+            yield urls[0], gate.application
 
 
 def _required_scopes() -> Iterator[tuple[str, RequiredScope]]:

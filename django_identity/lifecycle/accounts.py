@@ -31,6 +31,7 @@ from django_identity.service.members import REPLACEMENT
 
 #: ``linking`` tries again after those of the database.
 NOT_OF_THE_SITE = (DatabaseError, exceptions.IdentityError)
+BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 T = TypeVar("T")
 
@@ -119,16 +120,17 @@ def sign_up(
         raise exceptions.LinkingRefused(detail, code="user_fields_refused") from error
 
     # Policy, model and manager may each have made another address of it.
-    if address_in(created) != profile.email:
-        _require_free(site, Hidden(address_in(created)), besides=created)
+    if database.email_of(created) != profile.email:
+        _require_free(site, Hidden(database.email_of(created)), besides=created)
     return created
 
 
 def _created(fields: Fields) -> AbstractBaseUser:
     """A user of the site's own ``create_user``, without a password."""
     create_user = _manager().create_user
-    demanded = dict.fromkeys(_demanded_by(create_user), "")
-    arguments = Hidden(demanded | _validated(fields).value)
+    demanded = {*demanded_by(create_user)}.intersection(policy.PROFILE_FIELDS)
+    given = dict.fromkeys(demanded, "")
+    arguments = Hidden(given | _validated(fields).value)
     created: AbstractBaseUser = create_user(**arguments.value, password=None)
     if created.has_usable_password():
         created.set_unusable_password()
@@ -140,13 +142,11 @@ def _created(fields: Fields) -> AbstractBaseUser:
     return created
 
 
-def _demanded_by(create_user: Callable[..., Any]) -> list[str]:
-    """The members of a profile that ``create_user`` demands: parameters without a default."""
-    parameters = signature(create_user).parameters
-    wanted = [parameters[name] for name in policy.PROFILE_FIELDS if name in parameters]
-    return [
-        parameter.name for parameter in wanted if parameter.default is Parameter.empty
-    ]
+def demanded_by(create_user: Callable[..., Any]) -> list[str]:
+    """What ``create_user`` demands by name: its parameters without a default."""
+    parameters = signature(create_user).parameters.values()
+    named = [each for each in parameters if each.kind in BY_NAME]
+    return [each.name for each in named if each.default is Parameter.empty]
 
 
 def _empty_as_null(user: AbstractBaseUser) -> list[str]:
@@ -172,7 +172,7 @@ def _validated(fields: Fields) -> Fields:
     user = get_user_model()(**fields.value)
     user.set_unusable_password()
     of_profile = fields.value.keys() & {*policy.PROFILE_FIELDS}
-    for name in _refused(user.clean_fields) & of_profile:
+    for name in refused_by(user.clean_fields) & of_profile:
         column: Any = user._meta.get_field(name)
         setattr(user, name, column.get_default())
     refused = _refused_of(user)
@@ -213,12 +213,12 @@ def overwrite_fields(
         return ""
 
     changed = Hidden({name: fields.value[name] for name in names})
-    former = Hidden(address_in(user))
+    former = Hidden(database.email_of(user))
     is_written = _overwrite(application, site, user, changed)
     if not is_written:
         user.refresh_from_db(fields=names)
         return ""
-    if former.value == address_in(user):
+    if former.value == database.email_of(user):
         return ""
     return former.value
 
@@ -290,11 +290,6 @@ def _refused_of_changed(
     return _refused_of(user)
 
 
-def address_in(user: AbstractBaseUser) -> str:
-    """The e-mail address of the account, or an empty text."""
-    return getattr(user, user.get_email_field_name(), "") or ""
-
-
 def with_address(user: AbstractBaseUser, address: str) -> AbstractBaseUser:
     """A copy of ``user`` with this e-mail address, not to be saved."""
     other = copy(user)
@@ -311,7 +306,12 @@ def _require_free(
     """Raises ``EmailTaken`` if an account ``besides`` this one has the address."""
     if not address.value:
         return
-    owner = site.account_with_email(address.value)
+    owner: object = site.account_with_email(address.value)
+    if not isinstance(owner, AbstractBaseUser | None):
+        returned = type(owner).__name__
+        raise exceptions.ConfigurationError(
+            f"The policy's account_with_email returned {returned}, not an account or None."
+        )
     if owner is None or (besides is not None and owner.pk == besides.pk):
         return
     raise exceptions.EmailTaken
@@ -326,15 +326,15 @@ def _refused_of(user: AbstractBaseUser) -> set[str]:
     own_rules = partial(
         user.full_clean, validate_unique=False, validate_constraints=False
     )
-    refused = _refused(own_rules)
+    refused = refused_by(own_rules)
     if refused:
         return refused
     # Django's ``clean`` makes an empty text of an address that is not there.
     _empty_as_null(user)
-    return _refused(user.validate_unique) | _refused(user.validate_constraints)
+    return refused_by(user.validate_unique) | refused_by(user.validate_constraints)
 
 
-def _refused(check: Callable[[], object]) -> set[str]:
+def refused_by(check: Callable[[], object]) -> set[str]:
     """The names of the fields that a check of the user model refuses."""
     try:
         check()

@@ -108,7 +108,7 @@ def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClai
     """
     wanted = rows_of(identity, verified)
     rows = list(wanted.values())
-    stored = list(StoredClaim.objects.filter(identity_id=identity.pk))
+    stored = list(identity.claims.all())
     contents = {*map(_content, stored)}
     newest_at = verified.issued_at or identity.credential_issued_at
     gone: list[int] = []
@@ -154,7 +154,7 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
     revoked = {_key(listed) for listed in answer.claims if listed.revoked}
     if not revoked:
         return
-    unrevoked = StoredClaim.objects.filter(identity_id=identity.pk, revoked_at=None)
+    unrevoked = identity.claims.filter(revoked_at=None)
     ended = [row.pk for row in unrevoked if _key(row) in revoked]
     if not ended:
         return

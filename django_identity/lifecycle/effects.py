@@ -25,7 +25,6 @@ from django_identity.models import (
     EventOutcome,
     LinkedIdentity,
     RevokedBy,
-    StoredClaim,
     TokenGrant,
     WebhookEvent,
 )
@@ -162,7 +161,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
     named = NamedClaim.parse(event.payload or {})
     since = _revoked_since(event, identity)
     if since is not None:
-        claims = StoredClaim.objects.filter(identity_id=identity.pk)
+        claims = identity.claims.all()
         if named.claim_type:
             claims = claims.filter(claim_type=named.claim_type)
         of_provider = claims.filter(provider=named.provider)
@@ -259,10 +258,7 @@ def _is_newest(
     if at > known_at:
         return True
     if at == known_at:
-        known = KycStatus(
-            identity.kyc_level, identity.kyc_status, identity.kyc_provider, None
-        )
-        return _rank(stated) > _rank(known)
+        return _rank(stated) > _rank(kyc.level_of(identity))
     # What is known may be the site's own answer, by another clock: then a withdrawal wins.
     if stated.status == VERIFIED or not clocks.may_be_newer(at, than=known_at):
         return False

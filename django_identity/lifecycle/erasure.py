@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import DatabaseError, InterfaceError
+from django.db import Error
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
@@ -142,7 +142,7 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
                 next_attempt_at=now,
             )
         return _try_now(receipt, votes.policies_of(aliases))
-    except (DatabaseError, InterfaceError) as error:
+    except Error as error:
         # The database's message, and Django's report of it, could contain the person's data.
         raise StorageUnavailable(database.name_of(error)) from None
 
@@ -173,7 +173,7 @@ def erase_subject(
         if identity is None:
             return _erase_unlinked(alias, environment, subject, with_audit=with_audit)
         return _try_now(receipt, policies, with_audit=with_audit)
-    except (DatabaseError, InterfaceError) as error:
+    except Error as error:
         raise StorageUnavailable(database.name_of(error)) from None
 
 

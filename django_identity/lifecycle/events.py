@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
-from django.db import DatabaseError, InterfaceError
+from django.db import Error
 from django.utils import timezone
 
 from django_identity import background, database, exceptions, signals
@@ -60,7 +60,7 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
         row, is_repeat = database.tried_again(
             partial(_store_and_apply, application, event)
         )
-    except (DatabaseError, InterfaceError) as error:
+    except Error as error:
         raise exceptions.StorageUnavailable(database.name_of(error)) from error
 
     level = logging.INFO

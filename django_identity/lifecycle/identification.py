@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils import timezone
 
-from django_identity import exceptions, vault
+from django_identity import exceptions
 from django_identity.conf import Application
 from django_identity.conf.rules import Scopes
 from django_identity.credentials import RejectionReason
-from django_identity.lifecycle import claims, key_sets, kyc, scopes
+from django_identity.lifecycle import claims, key_sets, kyc, scopes, sealing
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.lifecycle.claims import VerifiedAnswer
 from django_identity.models import AuthorizationRequest
@@ -133,9 +133,7 @@ def _exchange(
     application: Application, request: AuthorizationRequest, code: str
 ) -> TokenAnswer:
     """Exchange the code once, with the verifier that only this site knows (RFC 7636 §4.5)."""
-    keys = application.encryption_keys
-    context = request.sealing_context("code_verifier")
-    verifier = vault.unseal(request.code_verifier, keys=keys, context=context)
+    verifier = sealing.unseal(request, request, "code_verifier")
     return ServiceClient(application).exchange_code(
         code=code, code_verifier=verifier, redirect_uri=request.redirect_uri
     )

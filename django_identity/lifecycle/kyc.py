@@ -51,6 +51,16 @@ def level_columns(stated: KycStatus, *, said_at: datetime | None) -> Columns:
     }
 
 
+def level_of(identity: LinkedIdentity) -> KycStatus:
+    """The level as it is stored."""
+    return KycStatus(
+        kyc_level=identity.kyc_level,
+        status=identity.kyc_status,
+        provider=identity.kyc_provider,
+        verified_at=identity.kyc_verified_at,
+    )
+
+
 #: What the end of the KYC claim says about the level.
 NOTHING_STATED = KycStatus(kyc_level="", status="", provider="", verified_at=None)
 #: Nothing is known of the person's KYC.

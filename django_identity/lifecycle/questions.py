@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django_identity import exceptions, policy
-from django_identity.lifecycle import accounts, claims, standing
+from django_identity.lifecycle import accounts, claims, kyc, standing
 from django_identity.lifecycle.arrivals import LinkRequest
 from django_identity.lifecycle.decisions import Question
 from django_identity.models import LinkedIdentity, StoredClaim
@@ -54,21 +54,12 @@ def proven_by(
 ) -> Proven:
     """What is proven now. ``rows``: the stored claims, or None if they have to be read."""
     if rows is None:
-        rows = StoredClaim.objects.filter(identity_id=identity.pk)
+        rows = identity.claims.all()
     found = standing.standing_with(identity, rows).proven_claims()
-    return Proven(_level_of(identity), found, unread)
-
-
-def _level_of(identity: LinkedIdentity) -> KycStatus | None:
-    """The level as it is stored, or None if the service has not stated one."""
-    if identity.kyc_said_at is None:
-        return None
-    return KycStatus(
-        kyc_level=identity.kyc_level,
-        status=identity.kyc_status,
-        provider=identity.kyc_provider,
-        verified_at=identity.kyc_verified_at,
-    )
+    level = None
+    if identity.kyc_said_at is not None:
+        level = kyc.level_of(identity)
+    return Proven(level, found, unread)
 
 
 def require_yes(

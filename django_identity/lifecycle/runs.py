@@ -34,6 +34,11 @@ def has_begun_lately(run: UpkeepRun) -> bool:
     return abs(timezone.now() - run.begun_at) <= LATE
 
 
+def late() -> datetime:
+    """What was due before this time is late."""
+    return timezone.now() - LATE
+
+
 def begin(application: Application, **columns: Any) -> None:
     """A run begins now. ``columns``: what else is known of it."""
     _set(application, begun_at=timezone.now(), **columns)

@@ -1,4 +1,7 @@
-"""The tokens of a grant, as its row holds them: encrypted for one identity and one column."""
+"""Secrets as their rows hold them, encrypted for one row and one column.
+
+They are the tokens of a grant, which belongs to an identity, and the verifier of a sign-in.
+"""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -6,7 +9,7 @@ from typing import Any
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, vault
-from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models import AuthorizationRequest, LinkedIdentity, TokenGrant
 from django_identity.models.choices import Columns
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
@@ -16,24 +19,26 @@ REFRESH_TOKEN_LIFETIME = timedelta(days=30)
 LONGEST_MARGIN = 60.0
 MARGIN_SHARE = 0.1
 
+Owner = LinkedIdentity | AuthorizationRequest
+
 
 @sensitive_variables()
-def seal(identity: LinkedIdentity, token: Secret, column: str) -> str:
-    """The token, encrypted under the first key.
+def seal(owner: Owner, secret: Secret, column: str) -> str:
+    """The secret, encrypted under the first key.
 
-    Its context names the identity and the column. So whoever can write to the database cannot give
-    one person's token to another one by copying it.
+    Its context names the owner and the column. So whoever can write to the database cannot give one
+    person's token to another one by copying it.
     """
-    keys = conf.application(identity.application).encryption_keys
-    return vault.seal(token, keys=keys, context=identity.sealing_context(column))
+    keys = conf.application(owner.application).encryption_keys
+    return vault.seal(secret, keys=keys, context=owner.sealing_context(column))
 
 
 @sensitive_variables()
-def unseal(identity: LinkedIdentity, grant: TokenGrant, column: str) -> Secret:
-    """The decrypted token of the column. Raises ``SealedValueUnreadable``."""
-    keys = conf.application(identity.application).encryption_keys
-    context = identity.sealing_context(column)
-    return vault.unseal(getattr(grant, column), keys=keys, context=context)
+def unseal(owner: Owner, row: Owner | TokenGrant, column: str) -> Secret:
+    """The decrypted secret in the column of ``row``. Raises ``SealedValueUnreadable``."""
+    keys = conf.application(owner.application).encryption_keys
+    context = owner.sealing_context(column)
+    return vault.unseal(getattr(row, column), keys=keys, context=context)
 
 
 @sensitive_variables()

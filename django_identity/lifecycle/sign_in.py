@@ -19,14 +19,13 @@ from django.utils import timezone
 from django.utils.encoding import iri_to_uri
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import database, exceptions, vault
+from django_identity import database, exceptions
 from django_identity.conf import Application
 from django_identity.conf.rules import Scopes
-from django_identity.lifecycle import linking, scopes, unfinished
+from django_identity.lifecycle import linking, scopes, sealing, unfinished
 from django_identity.lifecycle.identification import learn
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, digest
 from django_identity.models.flows import COMPLETED
-from django_identity.secrets import Secret
 from django_identity.service.authorization import authorization_url, code_verifier
 
 # Seconds from the button to the callback. A first verification at the service takes long. The same
@@ -131,7 +130,8 @@ def begin(
         scopes=list(plan.scopes),
         expires_at=timezone.now() + timedelta(seconds=SIGN_IN_LIFETIME),
     )
-    _save(request, application, verifier)
+    request.code_verifier = sealing.seal(request, verifier, "code_verifier")
+    request.save(force_insert=True)
     return authorization_url(
         application,
         state=state,
@@ -139,16 +139,6 @@ def begin(
         redirect_uri=redirect_uri,
         scopes=plan.scopes,
     )
-
-
-def _save(
-    request: AuthorizationRequest, application: Application, verifier: Secret
-) -> None:
-    """Save a new sign-in with its verifier, encrypted."""
-    keys = application.encryption_keys
-    context = request.sealing_context("code_verifier")
-    request.code_verifier = vault.seal(verifier, keys=keys, context=context)
-    request.save(force_insert=True)
 
 
 @sensitive_variables()

@@ -6,13 +6,13 @@ claims a request.
 """
 
 import time
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeGuard
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 from django_identity import conf, database
@@ -228,8 +228,7 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
         memory = remember(user, sessions.identities_of(user.pk))
     if application not in memory.standings:
         identity = _identity_under(memory.identities, conf.application(application))
-        claims = StoredClaim.objects.filter(identity=identity)
-        memory.standings[application] = _standing(identity, claims)
+        memory.standings[application] = _standing(identity)
     return memory.standings[application]
 
 
@@ -243,27 +242,14 @@ def standings_of(
     people = [user for user in users if may_have_standing(user)]
     identities = sessions.identities_of_all({user.pk for user in people})
     site = conf.application(application)
-    of_application: dict[Any, LinkedIdentity] = {}
-    for key, theirs in identities.items():
-        identity = _identity_under(theirs, site)
-        if identity is not None:
-            of_application[key] = identity
+    found = {user.pk: _identity_under(identities[user.pk], site) for user in people}
+    linked = [identity for identity in found.values() if identity is not None]
+    prefetch_related_objects(linked, "claims")
 
-    granted = [
-        identity.pk
-        for identity in of_application.values()
-        if identity.consent == Consent.GRANTED
-    ]
-    claims: dict[int, list[StoredClaim]] = defaultdict(list)
-    for row in StoredClaim.objects.filter(identity_id__in=granted):
-        claims[row.identity_id].append(row)
-
-    standings: dict[Any, Standing] = {}
+    standings = {key: _standing(identity) for key, identity in found.items()}
     for user in people:
-        identity = of_application.get(user.pk)
-        standing = _standing(identity, claims[identity.pk] if identity else ())
-        standings[user.pk] = standing
-        remember(user, identities[user.pk]).standings[application] = standing
+        memory = remember(user, identities[user.pk])
+        memory.standings[application] = standings[user.pk]
     return standings
 
 
@@ -287,9 +273,7 @@ def share_memory(user: object, same_user: object) -> None:
     Django loads one instance for ``request.user`` and one for ``request.auser()``. A template of an
     async view may not read from the database.
     """
-    memory: _Memory | None = getattr(user, MEMORY, None)
-    if memory is not None:
-        setattr(same_user, MEMORY, memory)
+    setattr(same_user, MEMORY, getattr(user, MEMORY))
 
 
 def _identity_under(
@@ -310,13 +294,11 @@ def standing_with(identity: LinkedIdentity, claims: Iterable[StoredClaim]) -> St
     return Standing(barrier=None, identity=identity, claims=values)
 
 
-def _standing(
-    identity: LinkedIdentity | None, claims: Iterable[StoredClaim]
-) -> Standing:
-    """The standing of a user with this identity. ``claims`` are read if the consent is granted."""
+def _standing(identity: LinkedIdentity | None) -> Standing:
+    """The standing of a user with this identity. Its claims are read if the consent is granted."""
     if identity is None:
         return _nobody()
     if identity.consent != Consent.GRANTED:
         reason = shortfalls.revocation_reason(identity.revoked_by)
         return Standing(barrier=Shortfall(reason, since=identity.revoked_at))
-    return standing_with(identity, claims)
+    return standing_with(identity, identity.claims.all())

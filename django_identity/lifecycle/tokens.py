@@ -14,7 +14,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TypeVar
 
-from django.db import InterfaceError, InternalError, OperationalError
+from django.db import InternalError
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
@@ -135,7 +135,7 @@ class Reader:
 
     def _usable_token(self, grant: TokenGrant) -> Secret | None:
         """The stored access token, if the caller can use it."""
-        if not grant.access_token or grant.access_expires_at <= timezone.now():
+        if grant.access_expires_at <= timezone.now():
             return None
         try:
             token = sealing.unseal(self.identity, grant, "access_token")
@@ -269,7 +269,7 @@ def _replace(
             if missing:
                 return _replace_with_less(grant, changed, identity, missing)
             return _written(grant, changed)
-        except (OperationalError, InterfaceError, InternalError):
+        except (*database.BROKEN, InternalError):
             if time.monotonic() > give_up_at:
                 raise
             database.connection().close()

@@ -13,11 +13,10 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from django.db import InterfaceError, OperationalError
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from django_identity import background, conf, exceptions
+from django_identity import background, conf, database, exceptions
 from django_identity.conf import Application
 from django_identity.lifecycle import (
     due,
@@ -43,7 +42,6 @@ from django_identity.models import (
     LinkedVia,
     StoredClaim,
 )
-from django_identity.models.querysets import under
 
 LONGEST_RUN = 60.0
 MOST_OUTAGES = 2
@@ -216,7 +214,7 @@ def refetch_due(application: Application, *, most: int) -> Generator[Refetched]:
 
 def refetch_these(ids: Iterable[int]) -> Generator[Refetched]:
     """Re-fetch these identities, due or not, one after another. Those without a grant are left."""
-    rows = LinkedIdentity.objects.filter(under(conf.applications()))
+    rows = LinkedIdentity.objects.served()
     rows = rows.filter(consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH)
     for pk in ids:
         identity = rows.filter(pk=pk).first()
@@ -241,7 +239,7 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
     alias = identity.application
     try:
         fetched = refetch.fetch(identity)
-    except (OperationalError, InterfaceError):
+    except database.BROKEN:
         raise  # Nothing can be written now.
     except exceptions.ReauthorizationNeeded as error:
         due.give_up(identity, error.code)

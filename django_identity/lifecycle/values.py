@@ -29,8 +29,7 @@ class ClaimValue:
         """The claim as the policy of ``application`` reads its value.
 
         The policy is not called for a value that denies. A value affirms if it is exactly ``true``,
-        or an object whose ``verified`` or ``value`` is, and no member contradicts another or says
-        anything but ``true`` or a text: an age of 17 is no yes.
+        or an object whose ``verified`` or ``value`` is, and no member contradicts another.
         """
         members = row.value
         if not isinstance(members, Mapping):
@@ -38,9 +37,7 @@ class ClaimValue:
         if _denies(row.claim_type, members):
             return cls(row, text="", affirms=False)
         affirms = members.get("verified") is True or members.get("value") is True
-        said = policy.members_said(row.claim_type, members)
-        is_readable = all(member is True or isinstance(member, str) for member in said)
-        if not is_readable or policy.contradicts_itself(row.claim_type, members):
+        if policy.contradicts_itself(row.claim_type, members):
             affirms = False
         site = policy.load(conf.application(application).policy)
         text: object = site.claim_value(row.claim_type, row.value)

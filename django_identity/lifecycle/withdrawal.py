@@ -22,7 +22,6 @@ from django_identity.models import (
     ErasureReceipt,
     LinkedIdentity,
     RevokedBy,
-    StoredClaim,
     TokenGrant,
     WebhookEvent,
 )
@@ -135,10 +134,9 @@ def take_claims_back(identity: LinkedIdentity) -> None:
 
 
 def _empty_claims(identity: LinkedIdentity) -> int:
-    claims = StoredClaim.objects.filter(identity_id=identity.pk)
     # Not ``value=None``: that would mean JSON's null.
     is_empty = Q(value__isnull=True, proof_hash="", expires_at=None, valid_until=None)
-    return claims.exclude(is_empty).update(**NO_VALUE)
+    return identity.claims.exclude(is_empty).update(**NO_VALUE)
 
 
 def delete(identity: LinkedIdentity) -> None:

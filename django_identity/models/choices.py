@@ -95,3 +95,16 @@ class Record(models.Model):
             if name not in known:
                 raise FieldDoesNotExist(f"{self._meta.label} has no column {name!r}")
             setattr(self, name, value)
+
+
+class AttemptedRecord(Record):
+    """A row that is attempted until it succeeds: ``lifecycle.attempts`` says when it is due."""
+
+    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
+    next_attempt_at = models.DateTimeField(
+        _("next attempt"), blank=True, null=True, db_index=True
+    )
+    error = models.CharField(_("error"), max_length=ERROR_LENGTH, blank=True)
+
+    class Meta:
+        abstract = True

@@ -14,11 +14,10 @@ from django_identity.conf import Application
 from django_identity.event_types import KINDS
 from django_identity.models.choices import (
     DIGEST_LENGTH,
-    ERROR_LENGTH,
     SUBJECT_LENGTH,
     AccountKept,
+    AttemptedRecord,
     EventOutcome,
-    Record,
     WhyIgnored,
 )
 from django_identity.models.querysets import WebhookEventManager, digest
@@ -30,7 +29,7 @@ NOT_APPLIED_IS_DUE_AFTER = timedelta(minutes=1)
 NAMES_NOBODY = "names_nobody"
 
 
-class WebhookEvent(Record):
+class WebhookEvent(AttemptedRecord):
     """The content of one webhook delivery. About a subject that is not linked it has no content."""
 
     application = models.CharField(_("application"), max_length=64)
@@ -50,11 +49,6 @@ class WebhookEvent(Record):
     handled_at = models.DateTimeField(_("handled"), blank=True, null=True)
     # The names of the site's handlers that are done with it.
     handled_by = models.JSONField(blank=True, default=list)
-    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
-    next_attempt_at = models.DateTimeField(
-        _("next attempt"), blank=True, null=True, db_index=True
-    )
-    error = models.CharField(_("error"), max_length=ERROR_LENGTH, blank=True)
 
     objects: ClassVar[WebhookEventManager[WebhookEvent]] = WebhookEventManager()
 
@@ -147,7 +141,7 @@ class WebhookEvent(Record):
         return str(why.label)
 
 
-class ErasureReceipt(Record):
+class ErasureReceipt(AttemptedRecord):
     """A record, without personal data, that an erasure was requested and done.
 
     While it is pending it points at what is to be erased: the ``identity`` of a request that came
@@ -186,11 +180,6 @@ class ErasureReceipt(Record):
     account_was_gone = models.BooleanField(_("account deleted before"), default=False)
     # The findings of the search afterwards, by model and field.
     audit = models.JSONField(_("audit"), blank=True, null=True)
-    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
-    next_attempt_at = models.DateTimeField(
-        _("next attempt"), blank=True, null=True, db_index=True
-    )
-    error = models.CharField(_("error"), max_length=ERROR_LENGTH, blank=True)
 
     class Meta:
         verbose_name = _("erasure receipt")

@@ -12,13 +12,23 @@ from django_identity.vault import Context
 COMPLETED = "completed"
 
 
-class AuthorizationRequest(Record):
+class Flow(Record):
+    """What a person began here. It is purged when its time is over."""
+
+    application = models.CharField(max_length=64)
+    expires_at = models.DateTimeField(db_index=True)
+    outcome = models.CharField(_("outcome"), max_length=64, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class AuthorizationRequest(Flow):
     """One started sign-in. A conditional UPDATE of ``consumed_at`` lets it be used once."""
 
     state_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
     # The digest of the key in the browser's cookie. Only this browser can complete the sign-in.
     browser_digest = models.CharField(max_length=DIGEST_LENGTH)
-    application = models.CharField(max_length=64)
     environment = models.CharField(max_length=4, choices=Environment)
     purpose = models.CharField(_("Purpose"), max_length=7, choices=Purpose)
     # The user who started it. If the account is gone meanwhile, the callback says so.
@@ -42,10 +52,8 @@ class AuthorizationRequest(Record):
     code_verifier = models.TextField(blank=True)
     redirect_uri = models.TextField()
     scopes = models.JSONField(blank=True, default=list)
-    expires_at = models.DateTimeField(db_index=True)
     # The time of the callback. It is written once, before any call.
     consumed_at = models.DateTimeField(blank=True, null=True)
-    outcome = models.CharField(_("outcome"), max_length=64, blank=True)
 
     class Meta:
         verbose_name = _("authorization request")
@@ -59,11 +67,10 @@ class AuthorizationRequest(Record):
         return (self.application, self.environment, self.state_digest, column)
 
 
-class ConnectRedemption(Record):
+class ConnectRedemption(Flow):
     """One Connect code that was entered on this site. The unique digest lets it be sent once."""
 
     code_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
-    application = models.CharField(max_length=64)
     # The user who entered the code.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -72,8 +79,6 @@ class ConnectRedemption(Record):
         null=True,
         related_name="+",
     )
-    expires_at = models.DateTimeField(db_index=True)
-    outcome = models.CharField(_("outcome"), max_length=64, blank=True)
     # The service's own id of the request, for its support.
     request_id = ServiceText(_("Reference"), max_length=255, blank=True)
 

@@ -47,14 +47,6 @@ def disabled_account(path: str = "user") -> models.Q:
     return models.Q(**{f"{path}__is_active": False})
 
 
-def under(applications: Iterable[Application]) -> models.Q:
-    """The condition that a row is of one of ``applications``."""
-    condition = models.Q(pk__in=())
-    for site in applications:
-        condition |= models.Q(application=site.alias, environment=site.environment)
-    return condition
-
-
 def number_of(rows: models.QuerySet[Any]) -> int:
     """How many they are, at most ``MOST_COUNTED``."""
     return rows[:MOST_COUNTED].count()
@@ -77,6 +69,13 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return self.filter(
             application=application.alias, environment=application.environment
         )
+
+    def served(self) -> LinkedIdentityQuerySet:
+        """The identities under any application of the settings."""
+        condition = models.Q(pk__in=())
+        for site in conf.applications():
+            condition |= models.Q(application=site.alias, environment=site.environment)
+        return self.filter(condition)
 
     def of_subject(
         self, alias: str, environment: str, subject: str
@@ -102,13 +101,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
             # Then no event and no sign-in is about another identity of the user.
             found = self.select_for_update().filter(subject_digest=subject_digest)
             return next(iter(found), None)
-        owner = self.model.objects.filter(subject_digest=subject_digest).values(
-            "user_id"
-        )
-        for row in self.lock_those_of(owner[:1]):
-            if row.subject_digest == subject_digest:
-                return row
-        return None
+        return self._locked_by("subject_digest", subject_digest)
 
     def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
         """The same with the row of its user, which the statement locks after it."""
@@ -119,9 +112,13 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
         An operator may have moved it to another account since ``identity`` was read.
         """
-        owner = self.model.objects.filter(pk=identity.pk).values("user_id")
+        return self._locked_by("pk", identity.pk)
+
+    def _locked_by(self, column: str, value: Any) -> LinkedIdentity | None:
+        """The row with this value, locked with all others of its user."""
+        owner = self.model.objects.filter(**{column: value}).values("user_id")
         for row in self.lock_those_of(owner[:1]):
-            if row.pk == identity.pk:
+            if getattr(row, column) == value:
                 return row
         return None
 

@@ -3,7 +3,7 @@
 from django import template
 
 from django_identity.error_table import hint_of
-from django_identity.gates.gate import Missing
+from django_identity.lifecycle.shortfalls import Shortfall
 from django_identity.texts import operators as wording
 from django_identity.texts.advice import REASONS, distance
 from django_identity.texts.labels import in_words
@@ -24,6 +24,6 @@ register.filter(wording.short_subject)
 
 
 @register.filter
-def title_of(missing: Missing) -> str:
+def title_of(shortfall: Shortfall) -> str:
     """What the person reads at the closed gate, in short."""
-    return str(REASONS[missing.shortfall.reason].title)
+    return str(REASONS[shortfall.reason].title)

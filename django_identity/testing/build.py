@@ -13,7 +13,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, StoredClaim
+from django_identity.models import Consent, LinkedIdentity, LinkedVia
 
 LIFETIME = timedelta(hours=24)
 ADULT: Mapping[str, Any] = {"age_over_18": True}
@@ -54,7 +54,5 @@ def build_identity(
     )
     proven = {"provider": "Test", "issued_at": now, "valid_until": now + LIFETIME}
     for name, value in claims.items():
-        StoredClaim.objects.create(
-            identity=identity, claim_type=name, value=value, **proven
-        )
+        identity.claims.create(claim_type=name, value=value, **proven)
     return identity

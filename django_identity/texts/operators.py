@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import conf
+from django_identity import conf, database
 from django_identity.models import (
     Environment,
     ErasureReceipt,
@@ -38,17 +38,13 @@ def person_name(user: AbstractBaseUser, may_see: bool) -> str:
     see users) no e-mail address is shown.
     """
     name = user.get_username()
-    email = email_of(user)
+    email = database.email_of(user)
     if not GENERATED.fullmatch(name):
         if may_see or "@" not in name:
             return name
     elif may_see and email:
         return email
     return gettext("user #%(number)s") % {"number": user.pk}
-
-
-def email_of(user: AbstractBaseUser) -> str:
-    return str(getattr(user, user.get_email_field_name(), "") or "")
 
 
 def as_json(value: object) -> str:

@@ -117,15 +117,14 @@ def complete_sign_in(
 def _button_page(request: HttpRequest, application: conf.Application) -> HttpResponse:
     next_url = flow.safe_next(request.GET.get("next", ""))
     requirement = _asked_by(request.GET.get("missing", ""), application)
-    asked = ""
-    if requirement is not None:
-        asked = str(requirement)
     user = flow.signed_in_user(request)
-    plan = sign_in.plan_for(user, application=application, more=asked)
     person = standing.standing_of(user, application=application.alias)
+    asked = ""
     shortfall = None
     if requirement is not None:
+        asked = str(requirement)
         shortfall = person.shortfall(requirement)
+    plan = sign_in.plan_for(user, application=application, more=asked)
     # A Connect code brings a KYC level and no claims, to whom no full sign-in has verified.
     takes_code = plan.purpose == Purpose.LINK or person.identity.connect_only
     context: dict[str, Any] = {

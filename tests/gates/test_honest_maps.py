@@ -144,6 +144,25 @@ def test_own_code_that_may_answer_before_a_gate_is_named(
     assert listed()[0].endswith(f"  {asked}")
 
 
+def reported(view: Callable[..., Any], *, to: Callable[..., Any] | None = None) -> Any:
+    """A decorator of a site, without ``wraps``. A name that its closure has may not be set."""
+    if to is not None:
+        report = to
+
+    def inner(request: HttpRequest) -> Any:
+        answer = view(request)
+        if to is not None:
+            report(answer)
+        return answer
+
+    return inner
+
+
+def test_a_closure_that_is_not_filled_hides_no_gate(site: Change) -> None:
+    site(path("door/", reported(adult(view))))
+    assert listed()[0].endswith("  age_over_18 (redirect)")
+
+
 def test_a_comparison_says_where_an_earlier_pattern_could_answer(
     site: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

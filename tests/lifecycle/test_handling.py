@@ -258,11 +258,16 @@ async def handle_later(event: WebhookEvent) -> None:
     raise AssertionError
 
 
+def yield_event(event: WebhookEvent) -> Iterator[WebhookEvent]:
+    yield event
+
+
 MISUSES: dict[str, Callable[[], object]] = {
     "below a bare decorator": lambda: on_event(len),  # type: ignore[arg-type,type-var]
     "of several types": lambda: on_event(["kyc.verified"]),  # type: ignore[arg-type]
     "of no type": lambda: on_event(""),
     "async": lambda: on_event("kyc.verified")(handle_later),
+    "a generator": lambda: on_event("kyc.verified")(yield_event),
     "without a name": lambda: on_event("kyc.verified")(partial(len)),
     "a path": lambda: on_event("kyc.verified", name="x")("shop.handle"),  # type: ignore[type-var]
 }

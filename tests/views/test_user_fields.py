@@ -16,6 +16,7 @@ from django.db.models.signals import post_save
 from django.test import Client
 
 from django_identity.models import LinkedIdentity
+from django_identity.policy import IdentityPolicy
 from tests.factories import make_user
 from tests.fake_service import FakeService
 from tests.sign_in import is_signed_in, sign_in
@@ -501,6 +502,20 @@ def test_a_method_that_returns_nothing_is_named(
     says(method, lambda profile: None)
     assert sign_in(Client()).status_code == 500
     assert f"{method} returned None" in caplog.text
+
+
+@pytest.mark.parametrize("found", [False, [], User.objects.none()], ids=repr)
+def test_a_look_for_an_account_finds_one_or_none(
+    service: FakeService,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    found: object,
+) -> None:
+    """Else everybody would be told that they have an account already."""
+    monkeypatch.setattr(IdentityPolicy, "account_with_email", lambda *_: found)
+    assert sign_in(Client()).status_code == 500
+    assert f"account_with_email returned {type(found).__name__}, not" in caplog.text
+    assert not User.objects.exists()
 
 
 @pytest.mark.parametrize("name", ["frist_name", "groups", "is_anonymous"])

@@ -80,7 +80,7 @@ def overview_of(application: Application) -> Overview:
     """What needs attention now, and the figures, which ``kept`` may have."""
     alias = application.alias
     key = f"{CACHE_KEY}.{alias}.{application.environment}"
-    late = timezone.now() - runs.LATE
+    late = runs.late()
     pending = ErasureReceipt.objects.filter(application=alias, erased_at=None)
     events = WebhookEvent.objects.filter(application=alias)
     failed = events.filter(outcome=EventOutcome.FAILED)

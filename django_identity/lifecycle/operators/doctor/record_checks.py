@@ -34,7 +34,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.models.events import NAMES_NOBODY
-from django_identity.models.querysets import MOST_COUNTED, number_of, under
+from django_identity.models.querysets import MOST_COUNTED, number_of
 
 SILENT_DAYS = 7
 NAMELESS_DAYS = 30
@@ -211,7 +211,7 @@ def _events() -> Diagnosis:
         "Mend the handler; identity_replay.",
     )
     # Acknowledged or not, nothing has become of them. After each failure they are due later.
-    late = timezone.now() - runs.LATE
+    late = runs.late()
     yield from counted(
         "events",
         events.filter(outcome="", received_at__lt=late),
@@ -258,7 +258,7 @@ def _receipts() -> Diagnosis:
     )
     yield from counted(
         "erasures",
-        receipts.filter(erased_at=None, requested_at__lt=now - runs.LATE),
+        receipts.filter(erased_at=None, requested_at__lt=runs.late()),
         "not done",
         "The receipt in the admin has the error, and a button that tries again.",
     )
@@ -267,7 +267,7 @@ def _receipts() -> Diagnosis:
 def _dates_ahead() -> Diagnosis:
     """Nobody else looks at a re-fetch that is due after the end of its refresh token."""
     ends_at = timezone.now() + REFRESH_TOKEN_LIFETIME
-    ours = LinkedIdentity.objects.filter(under(conf.applications()))
+    ours = LinkedIdentity.objects.served()
     yield from counted(
         "due_dates",
         ours.filter(refetch_due_at__gt=ends_at),
@@ -279,7 +279,7 @@ def _dates_ahead() -> Diagnosis:
 def figures() -> dict[str, float]:
     """The figures to alert on. Counts end at 100,000. Ages are seconds."""
     now = timezone.now()
-    ours = LinkedIdentity.objects.filter(under(conf.applications()))
+    ours = LinkedIdentity.objects.served()
     waiting = WebhookEvent.objects.filter(next_attempt_at__lte=now)
     pending = ErasureReceipt.objects.filter(erased_at=None)
     return {

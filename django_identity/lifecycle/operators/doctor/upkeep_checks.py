@@ -90,7 +90,11 @@ def _not_running(site: Application, run: UpkeepRun) -> Finding:
         message += f"; {rows} re-fetch(es) and {events} event(s) are late"
         return problem("upkeep", message, RUN_IT)
     # Nothing is late yet, but without upkeep it will be.
-    if LinkedIdentity.objects.under(site).filter(refetch_due_at__gt=_late()).exists():
+    if (
+        LinkedIdentity.objects.under(site)
+        .filter(refetch_due_at__gt=runs.late())
+        .exists()
+    ):
         return problem("upkeep", message, RUN_IT)
     return warning("upkeep", message, RUN_IT)
 
@@ -115,7 +119,7 @@ def _why_late(site: Application, run: UpkeepRun) -> Why:
     """Why re-fetches are late though upkeep runs, and what to do."""
     if run.is_paused:
         return Why(_pause(run), END_THE_PAUSE)
-    if run.served_at < _late():
+    if run.served_at < runs.late():
         remedy = ENDS_EARLY if run.handed_out is None else NOBODY_TAKES_IT
         return Why("upkeep runs, and none was re-fetched meanwhile", remedy)
 
@@ -135,12 +139,12 @@ def _late_events(site: Application) -> Diagnosis:
 
 
 def _late_rows(site: Application) -> int:
-    return number_of(due.rows_of(site).filter(refetch_due_at__lte=_late()))
+    return number_of(due.rows_of(site).filter(refetch_due_at__lte=runs.late()))
 
 
 def _late_event_count(site: Application) -> int:
     events = WebhookEvent.objects.filter(application=site.alias)
-    return number_of(events.filter(next_attempt_at__lte=_late()))
+    return number_of(events.filter(next_attempt_at__lte=runs.late()))
 
 
 def _results(run: UpkeepRun) -> str:
@@ -151,10 +155,6 @@ def _results(run: UpkeepRun) -> str:
 
 def _pause(run: UpkeepRun) -> str:
     return f"re-fetches pause until {_moment(run.paused_until)}"
-
-
-def _late() -> datetime:
-    return timezone.now() - runs.LATE
 
 
 def _moment(at: datetime) -> str:
