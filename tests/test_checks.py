@@ -223,11 +223,11 @@ def test_a_policy_with_methods_of_before(policy: str, methods: list[str]) -> Non
 
 class Misspelt(IdentityPolicy):
     erasure = "Delete"
-    reasons = [("age_over_18", "A bar is for adults.")]  # type: ignore[assignment]
-    people_may_erase = "False"  # type: ignore[assignment]
-    audit_erasures = 0  # type: ignore[assignment]
+    reasons: Any = [("age_over_18", "A bar is for adults.")]
+    people_may_erase: Any = "False"
+    audit_erasures: Any = 0
     help_url = "no-such-page"
-    privacy_url = reverse_lazy("no-such-page")  # type: ignore[assignment]
+    privacy_url: Any = reverse_lazy("no-such-page")
     contact_url = "mailto:help@example.org"
     set_password_url = "local-login"
 

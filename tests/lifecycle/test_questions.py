@@ -419,23 +419,23 @@ class Answers(IdentityPolicy):
 
     answer: ClassVar[Any] = True
 
-    def may_sign_up(self, **_about: Any) -> bool:
-        return self.answer  # type: ignore[no-any-return]
+    def may_sign_up(self, **_about: Any) -> Any:
+        return self.answer
 
-    def may_link(self, *_about: Any, **_claims: Any) -> bool:
-        return self.answer  # type: ignore[no-any-return]
+    def may_link(self, *_about: Any, **_claims: Any) -> Any:
+        return self.answer
 
-    def may_sign_in(self, *_about: Any, **_claims: Any) -> bool:
-        return self.answer  # type: ignore[no-any-return]
+    def may_sign_in(self, *_about: Any, **_claims: Any) -> Any:
+        return self.answer
 
-    def may_accept_connect_answer(self, _answer: Any) -> bool:
-        return self.answer  # type: ignore[no-any-return]
+    def may_accept_connect_answer(self, _answer: Any) -> Any:
+        return self.answer
 
-    def has_other_way_in(self, _user: Any) -> bool:
-        return self.answer  # type: ignore[no-any-return]
+    def has_other_way_in(self, _user: Any) -> Any:
+        return self.answer
 
-    def keeps_account(self, *_about: Any, **_made: Any) -> bool:
-        return self.answer  # type: ignore[no-any-return]
+    def keeps_account(self, *_about: Any, **_made: Any) -> Any:
+        return self.answer
 
 
 async def _no() -> bool:
