@@ -2,7 +2,8 @@
 
 Django empties every table and makes content types and permissions anew with dozens of queries: most
 of what such a test costs. Here one query says which tables hold rows, those alone are emptied, and
-the rows of these two models stay as the migrations left them.
+the rows of these two models stay as the migrations left them. The connection stays open too: on a
+server a new one is a new process.
 """
 
 from django.contrib.auth.models import Permission
@@ -26,6 +27,11 @@ def keep_rows() -> None:
             _empty(connections[alias], kept)
 
     TransactionTestCase._fixture_teardown = empty
+    TransactionTestCase._should_reload_connections = _stay_connected
+
+
+def _stay_connected(self: TransactionTestCase) -> bool:
+    return False
 
 
 def _empty(connection: BaseDatabaseWrapper, kept: Rows) -> None:
