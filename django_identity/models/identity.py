@@ -164,7 +164,10 @@ class LinkedIdentity(Record):
         """
         self.subject_digest = self.own_digest
         self.version += 1
-        if self.former_user_id not in (None, self.user_id):
+        is_moved = self.former_user_id not in (None, self.user_id)
+        if is_moved:
+            # Others may have raised it since, and a re-fetch may have read what this would write.
+            self.version = models.F("version") + 1
             self.account_made = False
             if update_fields is None:
                 update_fields = ["user"]
@@ -176,6 +179,8 @@ class LinkedIdentity(Record):
             if not update_fields.isdisjoint(("user", "user_id")):
                 update_fields.add("account_made")
         super().save(*args, update_fields=update_fields, **kwargs)
+        if is_moved:
+            self.refresh_from_db(using=self._state.db, fields=["version"])
         self.former_user_id = self.user_id
         Changes.note()
 

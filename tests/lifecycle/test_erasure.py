@@ -29,8 +29,15 @@ from django_identity.models import (
 from django_identity.policy import IdentityPolicy
 from tests.concurrency import at_once
 from tests.deliveries import SECRET, deliver, event_body, post
-from tests.factories import make_claim, make_identity, make_identity_by_code, make_user
+from tests.factories import (
+    make_claim,
+    make_grant,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
 from tests.fake_service import FakeService
+from tests.lifecycle.refetches import refetched
 from tests.lifecycle.test_standing import Employee
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
@@ -518,6 +525,30 @@ def test_an_identity_that_moves_stays_revoked(move: Any) -> None:
     moved = LinkedIdentity.objects.get()
     assert (moved.user, moved.consent) == (survivor, Consent.REVOKED)
     assert moved.session_epoch == 1
+
+
+@pytest.mark.parametrize("move", [by_update, by_save, by_bulk_update])
+def test_an_identity_that_moves_takes_no_answer_that_an_event_has_overtaken(
+    move: Any, service: FakeService, settings: Any
+) -> None:
+    """The re-fetch has read the row after the site's code, and the rejection comes meanwhile."""
+    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    survivor = make_user("survivor")
+    asked = {"scopes": ["kyc:read"], "kyc_said_at": None}
+    make_grant(make_identity(make_user("duplicate"), **asked))
+    identity = LinkedIdentity.objects.get()
+    deliver("claim.issued")
+
+    def meanwhile() -> None:
+        deliver("kyc.rejected")
+        move(identity, survivor)
+
+    service.meanwhile["kyc"] = meanwhile
+    assert refetched(LinkedIdentity.objects.get()) == "overtaken"
+    moved = LinkedIdentity.objects.get()
+    assert (moved.user, moved.kyc_status) == (survivor, "rejected")
+    if move is by_save:
+        assert identity.version == moved.version
 
 
 def test_saving_another_column_does_not_make_the_account_the_identitys() -> None:
