@@ -5,8 +5,9 @@ credential discloses it: only then its row has ``valid_until``, and only then it
 
 An attacker, or a cache, may hand in an old answer with a genuine credential. So nothing older than
 what is stored counts (``is_usable``), a revoked claim needs a credential that was issued after its
-revocation (``_revoked_at``), also when it was listed no more meanwhile (``_is_remembered``), and of
-an answer that fails any check only revocations are taken (``revoke_listed``).
+revocation (``_revoked_at``), also when it was listed no more meanwhile (``_is_remembered``) or not
+stored yet (``_revoke_new``), and of an answer that fails any check only revocations are taken
+(``revoke_listed``).
 """
 
 import json
@@ -19,11 +20,13 @@ from django.utils import timezone
 from django_identity import conf, database, signals
 from django_identity.conf.rules import CLAIMS_SCOPE
 from django_identity.credentials import VerifiedCredential
+from django_identity.event_types import EventType
 from django_identity.lifecycle import clocks, values
 from django_identity.lifecycle.withdrawal import NO_VALUE
-from django_identity.models import LinkedIdentity, StoredClaim
+from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
 from django_identity.service.members import LONGEST_NAME, without_controls
+from django_identity.service.webhooks import NamedClaim
 from django_identity.strict_json import JSONObject
 
 #: The scope that covers claims.
@@ -128,6 +131,9 @@ def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClai
         StoredClaim.objects.filter(pk__in=gone).delete()
     _update([row for row in rows if row.pk])
     new = [row for row in rows if not row.pk]
+    # One that was just made has met no event: each would have raised the version.
+    if new and identity.version > 1:
+        _revoke_new(identity, new, verified.issued_at)
     # Under the lock only two keys conflict that are equal by this database's collation alone.
     StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
 
@@ -325,6 +331,26 @@ def _revoked_at(
     if clocks.is_younger(issued_at, before.revoked_at):
         return None
     return before.revoked_at
+
+
+def _revoke_new(
+    identity: LinkedIdentity, rows: list[StoredClaim], issued_at: datetime | None
+) -> None:
+    """Revoke those of the new ``rows`` that an event has revoked since the credential was issued.
+
+    The claim was not stored then, so no row remembers it. A provider may have another name there.
+    """
+    # Only an event about a linked subject keeps the subject, and says which claim it named.
+    events = WebhookEvent.objects.filter(
+        subject_digest=identity.subject_digest, event_type=EventType.CLAIM_REVOKED
+    ).exclude(subject="")
+    for event in events:
+        named = NamedClaim.parse(event.payload or {}).claim_type
+        if clocks.is_younger(issued_at, event.occurred_at):
+            continue
+        for row in rows:
+            if named in ("", row.claim_type) and row.revoked_at is None:
+                row.revoked_at = event.occurred_at
 
 
 def _is_remembered(before: StoredClaim, newest_at: datetime | None) -> bool:

@@ -153,6 +153,37 @@ def test_a_new_consent_brings_back_no_claim_that_was_revoked_in_the_one_before(
     assert proven() == {"unique_human"}
 
 
+REVOCATIONS: list[dict[str, str]] = [
+    {},
+    {"claim_type": "age_over_18"},
+    {"claim_type": "age_over_18", "provider": "another name"},
+]
+
+
+@pytest.mark.parametrize("about", REVOCATIONS, ids=str)
+@pytest.mark.parametrize("arrival", ["re-fetch", "sign-in"])
+def test_a_claim_that_was_revoked_before_it_was_stored_stays_revoked(
+    site: FakeService, arrival: str, about: dict[str, str]
+) -> None:
+    """A cache still has the credential from before. Another claim, and a younger one, count."""
+    now = int(time.time())
+    site.payload["iat"] = now - 7200
+    site.disclosed = {}
+    sign_in(Client())
+    LinkedIdentity.objects.update(signed_in_at=timezone.now() - timedelta(hours=2))
+    deliver("claim.revoked", at=timezone.now() - timedelta(minutes=10), **about)
+    site.disclosed = dict.fromkeys(CLAIMS, True)
+    site.payload["iat"] = now - 1800
+    if arrival == "sign-in":
+        assert sign_in(Client()).status_code == 302
+    else:
+        assert refetched(LinkedIdentity.objects.get()) == "stored"
+    assert proven() == ({"unique_human"} if about else set())
+    site.payload["iat"] = now
+    assert refetched(LinkedIdentity.objects.get()) == "stored"
+    assert proven() == {*CLAIMS}
+
+
 def test_a_code_from_the_future_outlasts_no_rejection(site: FakeService) -> None:
     """The service's clock may be ahead."""
     site.connect["issued_at"] = (
