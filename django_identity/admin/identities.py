@@ -135,8 +135,11 @@ class Before(NamedTuple):
 
 
 def _gates_before(user: AbstractBaseUser) -> Iterator[Before]:
-    """Each gate of the site as the person meets it."""
+    """Each gate of the site as the person meets it, whose account may be disabled."""
     for gate, urls in site_map.guarded():
-        standing = standing_of(user, application=gate.application)
+        missing: Closed | None = Closed(gate.requirements[0], shortfall=None)
+        if user.is_active:
+            standing = standing_of(user, application=gate.application)
+            missing = missing_to(gate, standing)
         others = max(0, len(urls) - MOST_URLS)
-        yield Before(gate, missing_to(gate, standing), urls[:MOST_URLS], others)
+        yield Before(gate, missing, urls[:MOST_URLS], others)

@@ -2,7 +2,7 @@
 
 from django import template
 
-from django_identity.error_table import hint_of
+from django_identity.error_table import ERRORS, hint_of
 from django_identity.lifecycle.shortfalls import Shortfall
 from django_identity.texts import operators as wording
 from django_identity.texts.advice import REASONS, distance
@@ -24,6 +24,8 @@ register.filter(wording.short_subject)
 
 
 @register.filter
-def title_of(shortfall: Shortfall) -> str:
-    """What the person reads at the closed gate, in short."""
+def title_of(shortfall: Shortfall | None) -> str:
+    """What the person reads at the closed gate, in short. None: the account is disabled."""
+    if shortfall is None:
+        return str(ERRORS["user_inactive"].sentence)
     return str(REASONS[shortfall.reason].title)

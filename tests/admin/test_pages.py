@@ -230,6 +230,17 @@ def test_the_sites_own_gates_with_their_values(operator: Client) -> None:
 
 
 @pytest.mark.urls(__name__)
+def test_no_gate_is_open_to_a_disabled_account(operator: Client) -> None:
+    identity = make_identity(make_user("ben", is_active=False))
+    make_claim(identity, "country_resident", "NG")
+    shown = page(operator, IDENTITY, identity.pk)
+    section = shown[shown.index('id="identity-gates"') :].partition("</section>")[0]
+    assert "identity-closed" in section
+    assert "identity-open" not in section
+    assert "Your account on this site is disabled." in section
+
+
+@pytest.mark.urls(__name__)
 def test_how_many_people_pass_each_gate_of_the_site(operator: Client) -> None:
     """By what a gate answers now. Revoked or disabled people and other applications are nobody."""
     for name, country in (("ada", "NG"), ("ben", "EG"), ("eve", "NG")):
