@@ -4,13 +4,15 @@ Every statement, transaction, lock and on-commit function of the package uses it
 which a gate, a session or a flow rests. A read replica may lag, and a revoked gate would be open.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.db import (
+    IntegrityError,
     InterfaceError,
     OperationalError,
     connections,
@@ -74,10 +76,30 @@ def on_commit(function: Callable[[], object]) -> None:
     transaction.on_commit(function, using=alias(), robust=True)
 
 
-def check_references() -> None:
-    """Raise now what PostgreSQL and SQLite say at the commit: a row points at one that is gone."""
-    if connection().features.can_defer_constraint_checks:
+@contextmanager
+def checked_references() -> Iterator[None]:
+    """Raise now what PostgreSQL and SQLite say at the commit: a row points at one that is gone.
+
+    What others have left before the block does not count.
+    """
+    before = _dangling()
+    yield
+    if _dangling() - before:
+        raise IntegrityError("a row points at one that is gone")
+    if connection().vendor == "postgresql":
         connection().check_constraints()
+
+
+def _dangling() -> set[tuple[Any, ...]]:
+    """SQLite's rows that point at one that is gone, also such as its own shell has left.
+
+    Others let none be written.
+    """
+    if connection().vendor != "sqlite":
+        return set()
+    with connection().cursor() as cursor:
+        cursor.execute("PRAGMA foreign_key_check")
+        return {*cursor.fetchall()}
 
 
 def reconnect() -> None:

@@ -74,3 +74,24 @@ def pointed_at(row: Model) -> Iterator[None]:
     finally:
         with connection.cursor() as cursor:
             cursor.execute("DROP TABLE site_note")
+
+
+@contextmanager
+def dangling() -> Iterator[None]:
+    """A row points at one that is gone. SQLite's own shell leaves such rows; others let none be."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TABLE site_note (id int PRIMARY KEY, about int NOT NULL,"
+            " FOREIGN KEY (about) REFERENCES auth_user (id) DEFERRABLE INITIALLY DEFERRED)"
+        )
+        cursor.execute("PRAGMA foreign_keys = OFF")
+        cursor.execute("INSERT INTO site_note VALUES (1, 999999)")
+        cursor.execute("PRAGMA foreign_keys = ON")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE site_note")

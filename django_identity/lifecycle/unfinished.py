@@ -116,9 +116,8 @@ def _why_it_stays(user: AbstractBaseUser, identity: LinkedIdentity) -> str:
 def _delete_account(user: AbstractBaseUser, identity: LinkedIdentity) -> str:
     """Delete the account. Returns why it stays, if the site protects it."""
     try:
-        with database.atomic():
+        with database.atomic(), database.checked_references():
             _remove(user)
-            database.check_references()
     except Exception as error:  # noqa: BLE001  the site's own rules may raise anything
         _log_trouble(error, identity)
         return "protected"

@@ -69,9 +69,8 @@ def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> bool:
 def _delete_unless_protected(identity: LinkedIdentity) -> bool:
     """Delete the link. Returns False if the site's own rows or receivers do not let it go."""
     try:
-        with database.atomic():
+        with database.atomic(), database.checked_references():
             delete(identity)
-            database.check_references()
     except database.BROKEN:
         raise
     except Exception as error:  # noqa: BLE001  the site's own rules may raise anything

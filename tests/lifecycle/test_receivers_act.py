@@ -17,7 +17,7 @@ from django_identity.gates import Gate, closed_to
 from django_identity.lifecycle import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
-from tests.databases import pointed_at
+from tests.databases import dangling, pointed_at
 from tests.deliveries import deliver
 from tests.factories import again, make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService
@@ -198,3 +198,11 @@ def test_a_receiver_that_erases_the_account_is_told_once() -> None:
     assert len(asked) <= 3
     assert not LinkedIdentity.objects.exists()
     assert not ErasureReceipt.objects.filter(erased_at=None).exists()
+
+
+def test_a_row_that_points_at_nobody_protects_no_link() -> None:
+    """Something else has left it, in a database that does not look."""
+    make_identity_by_code(make_user())
+    with dangling():
+        deliver("consent.revoked")
+    assert not LinkedIdentity.objects.exists()

@@ -22,7 +22,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from tests import sign_in as browsing
-from tests.databases import pointed_at
+from tests.databases import dangling, pointed_at
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_event, make_identity, make_user
 from tests.fake_service import FakeService
@@ -233,6 +233,14 @@ def test_what_only_the_database_protects_stays_too() -> None:
         upkeep.tend()
     assert not LinkedIdentity.objects.exists()
     assert User.objects.exists()
+
+
+def test_a_row_that_points_at_nobody_protects_no_account() -> None:
+    """Else its address would be taken for good."""
+    left(sign_up_account())
+    with dangling():
+        upkeep.tend()
+    assert not User.objects.exists()
 
 
 def test_one_that_cannot_be_taken_back_holds_up_nobody() -> None:
