@@ -13,7 +13,7 @@ from django.db.models import Field
 from django_identity import policy, uniqueness
 from django_identity.conf import Application
 from django_identity.conf.rules import Problem, Problems
-from django_identity.lifecycle.accounts import demanded_by, refused_by
+from django_identity.lifecycle.accounts import refused_by
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
 
@@ -58,14 +58,6 @@ def problems_of(site: IdentityPolicy, application: Application) -> Problems:
             f"Let them be NULL (null=True), add profile:read to SCOPES, or write "
             f"new_user_fields() {where}",
         )
-    names = ", ".join(_demanded_besides({*values, *policy.PROFILE_FIELDS}))
-    if names:
-        yield Problem(
-            "E074",
-            f"create_user() of {user._meta.label} demands what a sign-up does not give: {names}. "
-            "Every new person would be refused.",
-            hint,
-        )
 
 
 def _may_query(field: Field[Any, Any]) -> bool:
@@ -86,15 +78,3 @@ def _same_for_everybody(user: AbstractBaseUser) -> Iterator[str]:
         )
         if is_alone and getattr(user, field.attname) == "":
             yield field.name
-
-
-def _demanded_besides(filled: set[str]) -> Iterator[str]:
-    """The parameters of ``create_user`` without a default that a sign-up does not fill."""
-    manager = get_user_model()._default_manager
-    create_user = getattr(manager, "create_user", None)
-    if create_user is None:
-        yield "a manager that has it"
-        return
-    for name in demanded_by(create_user):
-        if name not in filled | {"password"}:
-            yield name

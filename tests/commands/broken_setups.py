@@ -514,9 +514,6 @@ def many_reasons(site: Site) -> None:
         make_identity(make_user(f"u-{number}"), subject=f"s-{number}", **failing)
 
 
-re_fetches_in_a_month = identity(refetch_due_at=NOW + 31 * DAY)
-
-
 def erasures_left_undone(site: Site) -> None:
     ErasureReceipt.objects.create(application="default", requested_at=LATE)
 

@@ -118,8 +118,6 @@ SETUPS = [
     ("lost_grants", "grants", WARNING, "1 grant(s) wait", "grant.lost"),
     ("removed_application", "applications", PROBLEM, "1 identities of former/test", "alias back"),
     ("changed_environment", "applications", PROBLEM, "1 identities of default/live", "erase them"),
-    ("re_fetches_in_a_month", "due_dates", PROBLEM, "1 re-fetches are due in more than 30 days",
-     "identity_refetch"),
     ("failing_sign_ins", "sign_ins", PROBLEM, "1 failed lately: credential_rejected", "issuer"),
     ("redirected_sign_ins", "sign_ins", PROBLEM, "1 failed lately: unexpected", "BASE_URL"),
 ]  # fmt: skip
@@ -147,12 +145,6 @@ def test_what_is_broken_is_named(
     assert not re.search(
         r"\bada\b|subject-", "\n".join(finding.message for finding in found)
     )
-
-
-def test_the_latest_date_of_a_right_clock_is_fine(site: Site) -> None:
-    """That of a re-fetch for the grant alone."""
-    broken.identity(refetch_due_at=broken.NOW + 25 * broken.DAY)(site)
-    assert "due_dates" not in [finding.check for finding in diagnose(probe=False)]
 
 
 def test_a_site_that_is_all_right_needs_nobody(site: Site) -> None:

@@ -24,7 +24,6 @@ from django_identity.lifecycle.operators.doctor.finding import (
     warning,
 )
 from django_identity.lifecycle.operators.doctor.grant_checks import lost_lately
-from django_identity.lifecycle.sealing import REFRESH_TOKEN_LIFETIME
 from django_identity.models import (
     AuthorizationRequest,
     Environment,
@@ -42,7 +41,6 @@ MANY_FAILURES = 5
 MOST_REASONS = 5
 # Of all events it would take as long as there are events.
 MOST_EVENTS = 10_000
-MOST_DIGESTS = 1_000
 LISTED_FOR = timedelta(days=30)
 # The failures of a sign-in that the site's settings cause.
 OF_SETTINGS = (
@@ -70,29 +68,16 @@ STRAY = (
 )
 
 
-UNREACHABLE = (
-    "One statement for several rows, SQL, a migration or a fixture has changed application,"
-    " environment or subject. Save each of these identities, which makes its digest anew. Until"
-    " then they open no gate."
-)
-CLOCK_WAS_AHEAD = (
-    "A clock was ahead when they were stored, and has been set back: upkeep does not look at them"
-    " until then. Re-fetch them now: by the admin's list, or by identity_refetch with their ids."
-)
-
-
 def check_records() -> Diagnosis:
     """Each group of rows that needs somebody, with its number."""
     yield from _webhooks()
     yield from _failing()
     yield from _provider_names()
     yield from _strays()
-    yield from _unreachable()
     yield from _sign_ins()
     yield from _nameless_events()
     yield from _events()
     yield from _receipts()
-    yield from _dates_ahead()
 
 
 def _webhooks() -> Diagnosis:
@@ -163,15 +148,6 @@ def _strays() -> Diagnosis:
                     STRAY,
                 )
         alias = aliases.filter(application__gt=alias).first()
-
-
-def _unreachable() -> Diagnosis:
-    """Identities that no event finds, among the newest."""
-    newest = LinkedIdentity.objects.order_by("-pk")[:MOST_DIGESTS]
-    lost = sum(identity.subject_digest != identity.own_digest for identity in newest)
-    if lost:
-        message = f"{lost} of the newest identities that no event finds"
-        yield problem("applications", message, UNREACHABLE)
 
 
 def _sign_ins() -> Diagnosis:
@@ -261,18 +237,6 @@ def _receipts() -> Diagnosis:
         receipts.filter(erased_at=None, requested_at__lt=runs.late()),
         "not done",
         "The receipt in the admin has the error, and a button that tries again.",
-    )
-
-
-def _dates_ahead() -> Diagnosis:
-    """Nobody else looks at a re-fetch that is due after the end of its refresh token."""
-    ends_at = timezone.now() + REFRESH_TOKEN_LIFETIME
-    ours = LinkedIdentity.objects.served()
-    yield from counted(
-        "due_dates",
-        ours.filter(refetch_due_at__gt=ends_at),
-        f"re-fetches are due in more than {REFRESH_TOKEN_LIFETIME.days} days",
-        CLOCK_WAS_AHEAD,
     )
 
 
