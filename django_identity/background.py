@@ -65,11 +65,6 @@ def is_eager() -> bool:
     return any(app.conf.task_always_eager for app in _apps)
 
 
-def is_broker_shared() -> bool:
-    """Whether a worker in another process hears of what is published here."""
-    return not any(str(app.conf.broker_url).startswith("memory:") for app in _apps)
-
-
 def ask_broker() -> None:
     """Connect to the broker. Raises the transport's own errors."""
     for app in _apps:

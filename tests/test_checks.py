@@ -464,24 +464,6 @@ def test_a_policy_that_is_not_for_our_pages() -> None:
     [
         ({"TENANT_APPS": ["django.contrib.auth", "django_identity"]}, True),
         ({"TENANT_APPS": ("django_identity.apps.IdentityConfig",)}, True),
-        (
-            {
-                "TENANT_TYPES": {
-                    "public": {"APPS": []},
-                    "a": {"APPS": ["django_identity"]},
-                }
-            },
-            True,
-        ),
-        (
-            {
-                "TENANT_TYPES": {
-                    "public": {"APPS": ["django_identity"]},
-                    "a": {"APPS": []},
-                }
-            },
-            False,
-        ),
         ({"TENANT_APPS": ["shop"], "SHARED_APPS": ["django_identity"]}, False),
     ],
 )

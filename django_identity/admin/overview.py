@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from functools import partial
 from typing import Any, NamedTuple
 
 from django.contrib import admin
@@ -16,10 +15,8 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.admin.listing import RecordAdmin
-from django_identity.gates import site_map
-from django_identity.lifecycle.operators.overview import Figures, kept, overview_of
-from django_identity.models import Consent, LinkedIdentity, Overview
-from django_identity.models.querysets import disabled_account
+from django_identity.lifecycle.operators.overview import Figures, overview_of
+from django_identity.models import Consent, Overview
 from django_identity.texts.operators import Words
 
 LIVES: dict[str, Words] = {
@@ -30,8 +27,6 @@ LIVES: dict[str, Words] = {
     "ran_out": _("ran out"),
     "none": _("no credential"),
 }
-COUNTED = 1000
-PASSED_KEY = "django_identity.passed.1"
 
 
 class Chart(NamedTuple):
@@ -77,7 +72,7 @@ class OverviewAdmin(RecordAdmin):
             seen=seen,
             identities=seen.figures.by_consent.total(),
             failures=seen.figures.failures.most_common(),
-            charts=[*_charts(seen.figures), _passed(application)],
+            charts=_charts(seen.figures),
         )
         return TemplateResponse(request, "admin/django_identity/overview.html", context)
 
@@ -96,24 +91,6 @@ def _charts(figures: Figures) -> list[Chart]:
         Chart(_("People linked a day"), _days(figures.linked)),
         Chart(_("Events a day"), _days(figures.received)),
     ]
-
-
-def _passed(application: conf.Application) -> Chart:
-    """Who passes the gates, or passed them lately, as the other figures."""
-    key = f"{PASSED_KEY}.{application.alias}.{application.environment}"
-    bars = kept(key, partial(_count_passed, application))
-    title = _("Who passes the site's gates now, of the newest %(most)d people") % {
-        "most": COUNTED
-    }
-    return Chart(title, bars)
-
-
-def _count_passed(application: conf.Application) -> list[tuple[Words, int]]:
-    """Of the newest people. More of them would take longer than a page may."""
-    granted = LinkedIdentity.objects.under(application).filter(consent=Consent.GRANTED)
-    newest = granted.exclude(disabled_account()).order_by("-pk")[:COUNTED]
-    passed = site_map.passed_by(newest, application=application)
-    return [(str(gate), count) for gate, count in passed]
 
 
 def _days(counts: Mapping[date, int]) -> list[tuple[str, int]]:

@@ -196,13 +196,7 @@ def _tenants() -> Problems:
     """With django-tenants, which has a schema for each tenant."""
     config = apps.get_app_config("django_identity")
     names = {config.name, f"{type(config).__module__}.{type(config).__name__}"}
-    public = getattr(settings, "PUBLIC_SCHEMA_NAME", "public")
-
-    of_tenants = [*getattr(settings, "TENANT_APPS", ())]
-    for kind, tenant_type in getattr(settings, "TENANT_TYPES", {}).items():
-        if kind != public:
-            of_tenants += tenant_type.get("APPS", ())
-    if not names.isdisjoint(of_tenants):
+    if not names.isdisjoint(getattr(settings, "TENANT_APPS", ())):
         yield Problem(
             "W070",
             "Each tenant has tables of this package: an event reaches the tenant of its address "

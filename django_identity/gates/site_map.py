@@ -5,17 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from django_identity import conf
-from django_identity.conf import Application
-from django_identity.gates.gate import Gate, missing_to
+from django_identity.gates.gate import Gate
 from django_identity.gates.reading import Reading, read
 from django_identity.gates.routes import answering_route, route_of
 from django_identity.lifecycle import scopes
-from django_identity.lifecycle.standing import standing_with
-from django_identity.models import LinkedIdentity
 from django_identity.requirements import RequiredScope
 
 # What stands before a view that could not be read.
@@ -127,23 +123,6 @@ def guarded() -> list[tuple[Gate, list[str]]]:
             if address.url not in urls:
                 urls.append(address.url)
     return list(found.values())
-
-
-def passed_by(
-    identities: QuerySet[LinkedIdentity],
-    *,
-    application: Application,
-) -> Iterator[tuple[Gate, int]]:
-    """Each gate of the application, and how many of these granted identities pass it now.
-
-    A gate that wants a recent sign-in depends on the session, and is left out.
-    """
-    rows = identities.prefetch_related("claims")
-    standings = [standing_with(row, row.claims.all()) for row in rows]
-    for gate, _urls in guarded():
-        if gate.application == application.alias and not gate.asks_of_session:
-            shortfalls = [missing_to(gate, standing) for standing in standings]
-            yield gate, shortfalls.count(None)
 
 
 def unused_scopes() -> Iterator[tuple[str, str]]:

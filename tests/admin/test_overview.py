@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -26,7 +24,6 @@ from django_identity.models import (
 )
 from tests.factories import (
     LONG_AGO,
-    make_claim,
     make_event,
     make_grant,
     make_identity,
@@ -97,17 +94,6 @@ def test_what_takes_long_to_count_is_kept_longer(
             later.setattr(time, "time", lambda passed=passed: began + passed)
             assert kept("figures", count) == "figures"
         assert len(counted) == times
-
-
-@pytest.mark.urls("tests.urls")
-def test_who_passes_is_counted_once_a_minute(operator: Client) -> None:
-    """The page reads the claims of a thousand people, and not at each look."""
-    make_claim(make_identity(make_user()), "country_resident", "NG")
-    address = reverse("admin:django_identity_overview_changelist")
-    with CaptureQueriesContext(connection) as captured:
-        pages = [operator.get(address).content.decode() for _ in range(2)]
-    assert len([each for each in captured if "storedclaim" in each["sql"]]) == 1
-    assert all("country_resident=NG" in page for page in pages)
 
 
 def test_the_overview_names_pending_erasures_and_failed_handlers() -> None:

@@ -267,7 +267,6 @@ def broker(address: Callable[[Site], str]) -> BreakIt:
 dead_broker = broker(lambda site: f"redis://127.0.0.1:{site.closed_port()}/0")
 silent_broker = broker(lambda site: f"redis://127.0.0.1:{site.silent_port()}/0")
 broker_without_its_client = broker(lambda _site: "mongodb://127.0.0.1")
-broker_in_memory = broker(lambda _site: "memory://")
 no_broker = broker(lambda _site: "")
 
 

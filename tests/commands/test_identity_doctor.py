@@ -71,7 +71,6 @@ SETUPS = [
     ("broker_without_its_client", "broker", PROBLEM, "missing: No module named", "Install"),
     ("cron_alone", "broker", WARNING, "identity_upkeep every minute", ""),
     ("eager_tasks", "broker", WARNING, "tasks run inside requests", "Start a worker"),
-    ("broker_in_memory", "broker", WARNING, "reaches no other process", "CELERY_BROKER_URL"),
     ("dead_cache", "cache", PROBLEM, "does not answer", "CACHES"),
     ("forgetful_cache", "cache", WARNING, "it keeps nothing", "CACHES"),
     ("no_events", "webhook", PROBLEM, "no event came in 7 days", "Register"),

@@ -108,18 +108,17 @@ def test_everything_moves_under_the_first_key() -> None:
         assert all_opened() == before
 
 
-def test_it_can_be_stopped_anywhere_and_resumed(
+def test_it_can_be_stopped_anywhere_and_run_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each batch is committed, and an end in the middle of one takes its writes back together.
 
-    What was done is said, without a traceback, and where to go on.
+    What was done is said, without a traceback.
     """
     with ring(OLD):
         for person in ("ada", "bob", "eve", "dan"):
             make_sealed(person)
         before = all_opened()
-    second, last = TokenGrant.objects.order_by("pk")[1:4:2]
     writes: list[str] = []
 
     def interrupted(execute: Any, sql: str, *rest: Any) -> Any:
@@ -132,7 +131,7 @@ def test_it_can_be_stopped_anywhere_and_resumed(
     monkeypatch.setattr(rotation, "rotate_keys", partial(rotation.rotate_keys, size=2))
     out = io.StringIO()
     with ring(NEW, OLD):
-        stopped = pytest.raises(CommandError, match=f"--after {second.pk}")
+        stopped = pytest.raises(CommandError, match="Run it again")
         with connection.execute_wrapper(interrupted), stopped as caught:
             call_command("identity_rotate_keys", stdout=out)
         assert caught.value.returncode == 130
@@ -141,8 +140,7 @@ def test_it_can_be_stopped_anywhere_and_resumed(
     with ring(OLD):
         assert "2 grant(s) re-encrypted" in rotate()
     with ring(NEW, OLD):
-        assert "2 grant(s) re-encrypted" in rotate(after=second.pk)
-        assert "0 grant(s) re-encrypted" in rotate(after=last.pk)
+        assert "4 grant(s) re-encrypted" in rotate()
     with ring(NEW):
         assert all_opened() == before
 
@@ -161,7 +159,7 @@ def test_a_refresh_meanwhile_wins() -> None:
 
     with ring(NEW, OLD):
         with connection.execute_wrapper(refresh_first):
-            ((_last, fates),) = rotation.rotate_keys()
+            (fates,) = rotation.rotate_keys()
         assert fates == {Rotated.OVERTAKEN: 1}
     with ring(NEW):
         assert all_opened() == ["at-newer", "rt-newer"]

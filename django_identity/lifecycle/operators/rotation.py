@@ -31,14 +31,15 @@ class Rotated(StrEnum):
 
 
 def rotate_keys(
-    *, after: int = 0, size: int = ROWS_AT_ONCE, forget_unreadable: bool = False
-) -> Iterator[tuple[int, Counter[Rotated]]]:
-    """Re-encrypt the tokens of the grants behind the key ``after``, in batches that are committed.
+    *, size: int = ROWS_AT_ONCE, forget_unreadable: bool = False
+) -> Iterator[Counter[Rotated]]:
+    """Re-encrypt the tokens of all grants, in batches that are committed.
 
-    Yields the key of the last grant of each batch, and what became of how many.
-    ``forget_unreadable``: end the grants whose tokens no key opens. Nothing else ends them.
+    Yields what became of how many of each batch. ``forget_unreadable``: end the grants whose tokens
+    no key opens. Nothing else ends them.
     """
-    while batch := list(grants_behind(after)[:size]):
+    last = 0
+    while batch := list(usable_grants().filter(pk__gt=last)[:size]):
         with database.atomic():
             fates = {grant: _rotated(grant) for grant in batch}
         if forget_unreadable:
@@ -46,13 +47,13 @@ def rotate_keys(
             for grant, fate in fates.items():
                 if fate is Rotated.UNREADABLE:
                     fates[grant] = _forgotten(grant)
-        after = batch[-1].pk
-        yield after, Counter(fates.values())
+        last = batch[-1].pk
+        yield Counter(fates.values())
 
 
-def grants_behind(after: int) -> QuerySet[TokenGrant]:
-    """The grants with a larger key that have tokens, in the order of their keys."""
-    usable = TokenGrant.objects.filter(pk__gt=after, needs_reauthorization=False)
+def usable_grants() -> QuerySet[TokenGrant]:
+    """The grants that have tokens, in the order of their keys."""
+    usable = TokenGrant.objects.filter(needs_reauthorization=False)
     return usable.select_related("identity").order_by("pk")
 
 

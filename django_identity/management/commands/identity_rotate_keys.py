@@ -16,13 +16,10 @@ class Command(IdentityCommand):
         "Re-encrypt the tokens of every grant under the first of the ENCRYPTION_KEYS. A new key "
         "comes in two deploys: first as the last of the keys, on every machine, then as the "
         "first. Run this after the second, and remove the old key an hour later. May run beside "
-        "the site. Ctrl-C stops it, and it says where to go on."
+        "the site. Ctrl-C stops it; run it again then."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--after", type=int, default=0, help="Go on behind this grant."
-        )
         parser.add_argument(
             "--forget-unreadable",
             action="store_true",
@@ -31,9 +28,7 @@ class Command(IdentityCommand):
         )
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
 
-    def handle(
-        self, *, after: int, forget_unreadable: bool, yes: bool, **_options: Any
-    ) -> None:
+    def handle(self, *, forget_unreadable: bool, yes: bool, **_options: Any) -> None:
         if forget_unreadable and not yes:
             question = (
                 "Is the key lost for good? Type forget to end what no key opens: "
@@ -42,20 +37,15 @@ class Command(IdentityCommand):
                 raise CommandError("Nothing was done.")
 
         fates = Counter({Rotated.RESEALED: 0})
-        total = rotation.grants_behind(after).count()
-        rotating = rotation.rotate_keys(
-            after=after, forget_unreadable=forget_unreadable
-        )
+        total = rotation.usable_grants().count()
         try:
             with tqdm(total=total, disable=None) as progress:
-                for last, batch in rotating:
-                    after = last
+                for batch in rotation.rotate_keys(forget_unreadable=forget_unreadable):
                     fates.update(batch)
                     progress.update(batch.total())
         except KeyboardInterrupt:
             raise CommandError(
-                f"Stopped. To go on: identity_rotate_keys --after {after}",
-                returncode=INTERRUPTED,
+                "Stopped. Run it again: it begins anew.", returncode=INTERRUPTED
             ) from None
         finally:
             for fate, count in fates.items():

@@ -51,12 +51,6 @@ def check_broker() -> Diagnosis:
             "CELERY_TASK_ALWAYS_EAGER is on: tasks run inside requests, and upkeep by cron alone",
             "Start a worker and beat with a broker, except in development and tests.",
         )
-    elif not background.is_broker_shared():
-        yield warning(
-            "broker",
-            "memory:// reaches no other process: no worker hears of an event",
-            "Set CELERY_BROKER_URL to a real broker.",
-        )
     elif background.has_broker():
         remedy = "Start it or correct CELERY_BROKER_URL. Until then upkeep publishes nothing."
         yield _try("broker", background.ask_broker, remedy)
