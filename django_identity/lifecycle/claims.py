@@ -63,7 +63,7 @@ class VerifiedAnswer(NamedTuple):
             if newest_at is not None and identity.credential_expires_at is not None:
                 newest_at += clocks.A_SECOND
             return {"credential_expires_at": None, "credential_issued_at": newest_at}
-        columns = {"credential_expires_at": _ends_at(self.proof)}
+        columns = {"credential_expires_at": clocks.end_of(self.proof)}
         if self.issued_at is not None:
             columns["credential_issued_at"] = self.issued_at
         return columns
@@ -73,7 +73,7 @@ class VerifiedAnswer(NamedTuple):
         """Until when no other answer is needed, if this one is usable."""
         if self.proof is None:
             return timezone.now() + clocks.CREDENTIAL_LIFETIME
-        return _ends_at(self.proof)
+        return clocks.end_of(self.proof)
 
 
 # What an answer may change
@@ -222,10 +222,9 @@ def rows_of(
 def _proves(value: object, listed: ListedClaim) -> bool:
     """Whether a disclosed value proves the listed claim.
 
-    A value proves the claim of the provider that it names; without one, every claim of its type but
-    revoked ones.
+    Of the provider that it names; without one, every claim of its type but revoked ones.
     """
-    named = _provider_in(value)
+    named = values.provider_in(value)
     if named is None:
         return not listed.revoked
     return named == listed.provider
@@ -241,7 +240,7 @@ def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
     row.expires_at = _earliest(
         row.expires_at, values.moment_in(members.get("expires_at"))
     )
-    row.valid_until = _earliest(row.expires_at, _ends_at(proof))
+    row.valid_until = _earliest(row.expires_at, clocks.end_of(proof))
 
 
 def _disclosed(
@@ -253,7 +252,7 @@ def _disclosed(
     return {
         name: value
         for name, value in proof.claims_as_json().items()
-        if _is_storable(name, value) and _is_kept(name, identity)
+        if values.is_storable(name, value) and _is_kept(name, identity)
     }
 
 
@@ -269,7 +268,7 @@ def _mismatched(answer: ClaimsAnswer, disclosed: JSONObject) -> set[str]:
     listed_keys: list[tuple[str, object]] = [*map(_key, answer.claims)]
     found = set()
     for name in valid.intersection(disclosed):
-        named = _provider_in(disclosed[name])
+        named = values.provider_in(disclosed[name])
         if named is not None and (name, named) not in listed_keys:
             found.add(name)
     return found
@@ -278,28 +277,11 @@ def _mismatched(answer: ClaimsAnswer, disclosed: JSONObject) -> set[str]:
 def _unlisted(answer: ClaimsAnswer, disclosed: JSONObject) -> Iterator[ListedClaim]:
     """What the credential discloses beyond the list."""
     for name in disclosed.keys() - {listed.claim_type for listed in answer.claims}:
-        named = str(_provider_in(disclosed[name]) or "")
+        named = str(values.provider_in(disclosed[name]) or "")
         provider = without_controls(named[:LONGEST_NAME])
         yield ListedClaim(
             name, provider=provider, revoked=False, proof_hash="", expires_at=None
         )
-
-
-def _provider_in(value: object) -> object:
-    """The provider that a disclosed value names, or None."""
-    if isinstance(value, dict):
-        return value.get("provider")
-    return None
-
-
-def _is_storable(name: str, value: object) -> bool:
-    """PostgreSQL cannot store NUL, and pages show no control characters.
-
-    A claim that cannot be stored opens no gate.
-    """
-    if len(name) > LONGEST_NAME or not name.isprintable():
-        return False
-    return "\\u0000" not in json.dumps(value)
 
 
 def _key(claim: StoredClaim | ListedClaim) -> Key:
@@ -362,11 +344,6 @@ def _is_remembered(before: StoredClaim, newest_at: datetime | None) -> bool:
     if before.revoked_at is None:
         return False
     return not clocks.is_younger(newest_at, before.revoked_at)
-
-
-def _ends_at(proof: VerifiedCredential) -> datetime:
-    # Whatever the credential says, it counts no longer after it was read.
-    return min(proof.expires_at, timezone.now() + clocks.CREDENTIAL_LIFETIME)
 
 
 def _earliest(*moments: datetime | None) -> datetime | None:

@@ -64,3 +64,8 @@ def time_of_issue(proof: VerifiedCredential) -> datetime | None:
     if issued_at > timezone.now() + CLOCK_SKEW:
         return None
     return issued_at
+
+
+def end_of(proof: VerifiedCredential) -> datetime:
+    """When a credential ends: as it says, and at most its lifetime after it was read."""
+    return min(proof.expires_at, timezone.now() + CREDENTIAL_LIFETIME)

@@ -1,5 +1,6 @@
 """What the value of a stored claim says. A claim can be proven and still say no."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +10,7 @@ from django_identity import conf, policy
 from django_identity.models import StoredClaim
 from django_identity.models.choices import NEVER
 from django_identity.requirements import RequiredClaim
+from django_identity.service.members import LONGEST_NAME
 from django_identity.service.moments import NotAMoment, parse_moment
 from django_identity.strict_json import JSONObject
 
@@ -93,3 +95,20 @@ def moment_in(text: object) -> datetime | None:
         return parse_moment(text, takes_days=True)
     except NotAMoment:
         return NEVER
+
+
+def provider_in(value: object) -> object:
+    """The provider that a disclosed value names, or None."""
+    if isinstance(value, dict):
+        return value.get("provider")
+    return None
+
+
+def is_storable(name: str, value: object) -> bool:
+    """PostgreSQL cannot store NUL, and pages show no control characters.
+
+    A claim that cannot be stored opens no gate.
+    """
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        return False
+    return "\\u0000" not in json.dumps(value)
