@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 from django.apps import apps
-from django.db import connections, models, router
+from django.db import DatabaseError, connections, models, router
 from django.db.models import QuerySet
 
 from django_identity.models import WebhookEvent
@@ -41,9 +41,12 @@ def tables() -> tuple[list[Table], Unread]:
     unread: Unread = {}
     for alias in connections:
         try:
-            found += _tables_in(alias, wanted)
+            here = list(_tables_in(alias, wanted))
+            unread |= _without_model(alias, here)
         except Exception as error:  # noqa: BLE001  it may be away, or its driver missing
             unread[alias] = type(error).__name__
+        else:
+            found += here
 
     with_table = {table.model for table in found}
     for model in wanted:
@@ -70,6 +73,59 @@ def _is_kept_in(alias: str, model: type[models.Model]) -> bool:
     if router.allow_migrate_model(alias, model):
         return True
     return bool(router.db_for_write(model) == alias)
+
+
+def _without_model(alias: str, found: Iterable[Table]) -> Unread:
+    """Columns of these tables that no model has, as where a model was written for a part of one."""
+    known: dict[str, set[str]] = {}
+    labels: dict[str, str] = {}
+    for table in found:
+        options = table.model._meta
+        columns = {field.column.lower() for field in options.local_concrete_fields}
+        known.setdefault(options.db_table, set()).update(columns)
+        labels.setdefault(options.db_table, options.label)
+
+    unread: Unread = {}
+    for name, columns in known.items():
+        try:
+            unknown = {
+                column
+                for column in _column_names(alias, name)
+                if column.lower() not in columns
+            }
+            # Few tables have such a column, and to read the types of all takes long.
+            if unknown:
+                for column in unknown & _columns_with_text(alias, name):
+                    unread[f"{labels[name]}.{column}"] = "no field"
+        except DatabaseError as error:
+            unread[labels[name]] = type(error).__name__
+    return unread
+
+
+def _column_names(alias: str, table: str) -> set[str]:
+    """The names of a table's columns."""
+    connection = connections[alias]
+    quoted = connection.ops.quote_name(table)
+    with connection.cursor() as cursor:
+        # The name of a model's table, and quoted.
+        cursor.execute(f"SELECT * FROM {quoted} WHERE 1 = 0")  # noqa: S608
+        return {column[0] for column in cursor.description}
+
+
+def _columns_with_text(alias: str, table: str) -> set[str]:
+    """The same, but for those whose type holds no text."""
+    introspection = connections[alias].introspection
+    with connections[alias].cursor() as cursor:
+        described = introspection.get_table_description(cursor, table)
+    names: set[str] = set()
+    for column in described:
+        try:
+            kind = introspection.get_field_type(column.type_code, column)
+        except KeyError:
+            kind = "Field"  # Django does not know the type.
+        if not issubclass(getattr(models, kind, models.Field), WITHOUT_TEXT):
+            names.add(column.name)
+    return names
 
 
 def columns_of(model: type[models.Model]) -> list[Column]:

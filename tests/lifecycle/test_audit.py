@@ -142,10 +142,16 @@ def test_models_of_each_kind(person: audit.Known) -> None:
 
 
 @pytest.mark.parametrize("padding", [0, 2000], ids=["plain", "compressed"])
-def test_a_session_in_a_table(person: audit.Known, padding: int) -> None:
+@pytest.mark.parametrize("key", ["the same", "another"])
+def test_a_session_in_a_table(
+    person: audit.Known, settings: Any, key: str, padding: int
+) -> None:
+    """Also one that a former key has signed: everybody who has the table can read it."""
     session = SessionStore()
     session["address"] = ADDRESS + " " * padding
     session.save()
+    if key == "another":
+        settings.SECRET_KEY = "another key"
     assert hits(person) == {"sessions.Session.session_data": 1}
 
 
@@ -154,6 +160,19 @@ def test_a_session_of_another_form(person: audit.Known) -> None:
         session_key="k", session_data=f'"to": {ADDRESS}', expire_date=timezone.now()
     )
     assert hits(person) == {"sessions.Session.session_data": 1}
+
+
+def test_a_view_of_the_database_whose_keys_repeat(
+    person: audit.Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model of it names some column as its key, and nothing makes that unique."""
+    for name in "abbbcc":
+        HistoricalUser.objects.create(first_name=name, email=ADDRESS)
+    monkeypatch.setattr(audit, "ROWS_AT_ONCE", 2)
+    options = HistoricalUser._meta
+    monkeypatch.setattr(options, "managed", False)
+    monkeypatch.setattr(options, "pk", options.get_field("first_name"))
+    assert hits(person)["leaky.HistoricalUser.email"] == 6
 
 
 def test_a_name_in_one_column_is_searched(person: audit.Known) -> None:
@@ -234,6 +253,22 @@ def test_a_database_that_is_away_is_said(engine: str, why: str) -> None:
         "from django_identity.lifecycle import searchable; print(searchable.tables()[1]['away'])"
     )
     assert said_by(look) == f"{why}\n"
+
+
+def test_a_column_without_a_field_is_said(
+    person: audit.Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model of somebody else's table may have a part of its columns. Numbers name nobody."""
+    HistoricalUser.objects.create(first_name="-", email=ADDRESS)
+    options = HistoricalUser._meta
+    seen = [options.get_field("first_name")]
+    monkeypatch.setattr(options, "local_concrete_fields", seen)
+    findings = audit.search(person)
+    assert findings.hits == {}
+    assert findings.unread == {
+        "leaky.Elsewhere": "no table",
+        "leaky.HistoricalUser.email": "no field",
+    }
 
 
 def said_by(code: str) -> str:
