@@ -1,6 +1,5 @@
 """Whom gates are asked about."""
 
-
 import pytest
 from django.contrib.auth.models import User
 

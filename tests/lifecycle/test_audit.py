@@ -373,7 +373,7 @@ class Leaky(IdentityPolicy):
 @pytest.fixture
 def leaky(settings: Any) -> None:
     given = settings.DJANGO_IDENTITY
-    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": f"{__name__}.Leaky"}}
+    settings.DJANGO_IDENTITY = {**given, "POLICY": f"{__name__}.Leaky"}
 
 
 # A model whose table is somebody else's.

@@ -146,7 +146,7 @@ def change(**columns: Any) -> Change:
         ("used", change(last_login=timezone.now())),
         (
             "linked",
-            lambda user: make_identity(user, subject="other", application="second"),
+            lambda user: make_identity(user, subject="other", environment="live"),
         ),
     ],
     ids=["a password", "staff", "a superuser", "disabled", "signed in", "linked again"],
