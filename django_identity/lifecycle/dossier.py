@@ -26,7 +26,7 @@ from django_identity.texts import labels
 
 MOST_SHOWN = 100
 #: What only a machine reads: the download has it, the page has not.
-FOR_MACHINES = frozenset({"application", "payload", "proof_hash", "request_id"})
+FOR_MACHINES = frozenset({"payload", "proof_hash", "request_id"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,6 @@ PLACES: tuple[Place, ...] = (
         LinkedIdentity,
         _is_of_subject,
         shown=(
-            "application",
             "environment",
             "subject",
             "consent",

@@ -15,9 +15,6 @@ from django.utils.translation import gettext_lazy as _
 from django_identity import database
 from django_identity.models import (
     Environment,
-    ErasureReceipt,
-    LinkedIdentity,
-    WebhookEvent,
 )
 from django_identity.texts.advice import distance, span
 

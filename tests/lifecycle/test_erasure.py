@@ -298,7 +298,7 @@ def erase_by_operator(user: User) -> None:
 
 
 def erase_by_command(_user: User) -> None:
-    erasure.erase_subject("default", "test", SUBJECT)
+    erasure.erase_subject("test", SUBJECT)
 
 
 def erase_by_service(_user: User) -> None:
@@ -409,16 +409,6 @@ def test_the_services_request_takes_its_subject(link: Any) -> None:
     assert user.is_active
     assert LinkedIdentity.objects.get().subject == "subject-2"
     assert ConnectRedemption.objects.exists()
-
-
-def test_an_account_that_goes_takes_its_other_identities(
-    two_applications: None,
-) -> None:
-    first, _second = two_accounts()
-    deliver("data.deletion_requested")
-    erasure.retry_pending()
-    assert not first.linked_identities.exists()
-    assert LinkedIdentity.objects.get().subject == "subject-3"
 
 
 @pytest.mark.parametrize(

@@ -105,5 +105,5 @@ def test_what_no_event_finds_opens_nothing(change: Callable[[Any], None]) -> Non
 
     stored = LinkedIdentity.objects.get()
     stored.save()
-    assert stored.subject_digest == digest("default", "test", stored.subject)
+    assert stored.subject_digest == digest("test", stored.subject)
     assert claims_of(again(user))
