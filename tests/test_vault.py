@@ -38,7 +38,8 @@ def test_an_older_key_still_opens() -> None:
 
 
 OTHERS = [("live", *CONTEXT[1:]), (*CONTEXT[:1], "other", *CONTEXT[2:]),
-    (*CONTEXT[:2], "refresh_token"), CONTEXT[:2], (), ("testa", " subject", *CONTEXT[2:])]  # fmt: skip
+    (*CONTEXT[:2], "refresh_token"), CONTEXT[:2], (),
+    ("testa", " subject", *CONTEXT[2:])]  # fmt: skip
 
 
 @pytest.mark.parametrize("moved", OTHERS, ids=str)
