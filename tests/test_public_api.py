@@ -267,9 +267,8 @@ disclosure.collision
     "recoveries": (set(Recovery), "retry restart sign_in_to_link verify contact"),
     "commands": (
         {name for name, app in get_commands().items() if app == "django_identity"},
-        """identity_create_test_user identity_doctor identity_drill identity_erase identity_gates
-        identity_refetch identity_replay identity_rotate_keys identity_rotate_secret identity_upkeep
-        identity_verify""",
+        """identity_doctor identity_drill identity_erase identity_gates identity_refetch
+        identity_replay identity_rotate_keys identity_upkeep identity_verify""",
     ),
     "signals": (
         {name for name, each in vars(signals).items() if isinstance(each, Signal)},
