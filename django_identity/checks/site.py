@@ -8,8 +8,9 @@ from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, reverse
 from django.utils import translation
 
-from django_identity import charset, conf, database
+from django_identity import conf, database
 from django_identity.backends import BACKEND_PATH
+from django_identity.checks import charset
 from django_identity.conf.rules import Problem, Problems
 from django_identity.secrets import Secret
 from django_identity.service.http import environment_problem
@@ -108,12 +109,12 @@ def problems() -> Problems:
 
 def database_problems() -> Problems:
     """What only the database itself can tell."""
-    lacking = charset.lacking(database.alias())
+    lacking = charset.lacking()
     if lacking:
         yield Problem(
             "E072",
             f"The database {database.alias()!r} stores text in {lacking}, which lacks characters "
-            "of people's names: they are left out, or stored as question marks.",
+            "of people's names: what has one of them cannot be stored.",
             "Convert it: the tables and the connection of MariaDB or MySQL to utf8mb4, a database "
             "of PostgreSQL to the encoding UTF8.",
         )

@@ -13,7 +13,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_identity import charset, conf
+from django_identity import conf
+from django_identity.checks import charset
 from django_identity.lifecycle.operators.doctor import (
     Level,
     diagnose,
@@ -304,7 +305,7 @@ def test_a_database_that_lacks_characters_hides_nothing_else(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It can be used all the same, so what its rows tell is told."""
-    monkeypatch.setattr(charset, "lacking", lambda _alias: "latin1")
+    monkeypatch.setattr(charset, "lacking", lambda: "latin1")
     broken.erasures_left_undone(site)
     found = [finding.check for finding in diagnose() if finding.level is PROBLEM]
     assert found == ["database", "erasures"]
