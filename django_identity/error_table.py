@@ -244,10 +244,6 @@ ERRORS: Mapping[str, Row] = {
         502, _RETRY, _("%(service)s sent a proof that this site could not verify."),
         _("The credential failed a check, which the log names. API_ORIGIN must be the issuer, "
           "CLIENT_ID the audience.")),
-    "provider_mismatch": Row(
-        502, _RETRY, _UNUSABLE,
-        _("The list of claims and the credential name different providers for one claim, so it "
-          "opens no gate. The claim's row in the admin shows both names; tell the service.")),
     "overtaken": Row(
         502, _RETRY, _WRONG, _("Something newer came first, so nothing of the answer was stored.")),
     "document_unreadable": Row(

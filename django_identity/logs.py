@@ -22,6 +22,7 @@ class LogEvent(StrEnum):
     CONNECT_FAILED = "identity.connect.failed"
     GATE_FAILED = "identity.gate.failed"
     REFETCH_FAILED = "identity.refetch.failed"
+    CLAIMS_UNPROVEN = "identity.claims.unproven"
     USER_FIELDS_REFUSED = "identity.user_fields.refused"
     LINK_NOTICE_FAILED = "identity.link_notice.failed"
     DOCUMENTS_READ = "identity.documents.read"

@@ -116,7 +116,7 @@ length_required body_too_large names_nobody storage_unavailable erasure_pending 
 linked_before claims_unread approval_pending storage_refused session_needed
 """
 # What a re-fetch records without an exception.
-RECORDED = ("overtaken", "provider_mismatch", "unexpected_error")
+RECORDED = ("overtaken", "unexpected_error")
 
 
 def _tree(kind: type[IdentityError]) -> list[type[IdentityError]]:
@@ -282,7 +282,7 @@ disclosure.collision
     "log events": (
         {each.removeprefix("identity.") for each in LogEvent},
         """sign_in.completed sign_in.failed sign_in.taken_back sign_in.take_back_failed
-        connect.redeemed connect.failed refetch.failed
+        connect.redeemed connect.failed refetch.failed claims.unproven
         disconnected link_notice.failed user_fields.refused documents.read documents.failed
         event.received event.refused event.failed grant.lost event.handler_failed erasure.done
         erasure.failed disconnect_failed gate.failed grant.unreadable broker.failed

@@ -63,15 +63,13 @@ def fetch(identity: LinkedIdentity) -> Fetched:
     # With a failure the caller notes when the next attempt is due.
     if level.failure is None:
         until = None
-        problem = ""
         if found is not None:
             until = found.lasts_until
-            problem = claims.problem_of(found, identity)
         columns |= {
             "refetch_due_at": due.after_answers(identity, claims_until=until),
             "refetch_failures": 0,
             "refetch_failed_at": None,
-            "last_error": problem,
+            "last_error": "",
         }
     return Fetched(_store(identity, columns, found), level.failure)
 

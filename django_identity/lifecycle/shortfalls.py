@@ -28,8 +28,6 @@ class Reason(StrEnum):
     NOT_CONFIRMED = "not_confirmed"
     #: What the service says could not be read yet.
     UNREAD = "unread"
-    #: The service's list and its credential name two providers for the claim.
-    PROVIDER_MISMATCH = claims.PROVIDER_MISMATCH
     RUN_OUT = "run_out"
     REVOKED = "revoked"
     OTHER_VALUE = "other_value"
@@ -70,8 +68,6 @@ def end_of(rows: Iterable[StoredClaim]) -> Shortfall | None:
     ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
     if ends:
         return Shortfall(Reason.RUN_OUT, since=max(ends))
-    if any(row.is_mismatched for row in rows):
-        return Shortfall(Reason.PROVIDER_MISMATCH)
     if any(row.revoked for row in rows):
         return Shortfall(Reason.REVOKED)
     return None

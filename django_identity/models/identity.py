@@ -293,10 +293,7 @@ class TokenGrant(Record):
 
 
 class StoredClaim(Record):
-    """One claim. The credential proves it if ``valid_until`` is set; else it is only listed.
-
-    A value without ``valid_until``: see ``is_mismatched``.
-    """
+    """One claim. The credential proves it if ``valid_until`` is set; else it is only listed."""
 
     identity = models.ForeignKey(
         LinkedIdentity, on_delete=models.CASCADE, related_name="claims"
@@ -329,13 +326,3 @@ class StoredClaim(Record):
     def revoked(self) -> bool:
         """Whether the claim is revoked. Only a credential that was issued later proves it again."""
         return self.revoked_at is not None
-
-    @property
-    def is_mismatched(self) -> bool:
-        """Whether the credential discloses the claim, but by a provider that is not listed for it.
-
-        Then the value names that provider.
-        """
-        if self.valid_until is not None or self.revoked:
-            return False
-        return self.value is not None

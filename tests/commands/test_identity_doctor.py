@@ -111,7 +111,6 @@ SETUPS = [
     ("failing_rows", "refetches", WARNING, "1 failing: credential_rejected", "issuer"),
     ("failing_rows", "refetches", WARNING, "2 failing: service_timeout", ""),
     ("failing_rows", "refetches", PROBLEM, "1 failed 5 times in a row or more", "admin"),
-    ("provider_names", "provider_names", PROBLEM, "1 with a claim", "tell the service"),
     ("erasures_left_undone", "erasures", PROBLEM, "1 not done", "receipt"),
     ("erasures_that_left_something", "audits", WARNING, "1 erasure(s) left", "erase_user"),
     ("audits_that_could_not_read", "audits", WARNING, "1 erasure(s) after which", "not read"),
