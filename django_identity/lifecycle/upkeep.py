@@ -40,7 +40,6 @@ from django_identity.models import (
     Consent,
     LinkedIdentity,
     LinkedVia,
-    StoredClaim,
 )
 
 LONGEST_RUN = 60.0
@@ -286,19 +285,12 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
 
 
 def purge() -> None:
-    """Delete old events, sign-ins and redemptions that are over, and claims that are not kept.
-
-    The claims once an hour: a shorter list of them is rare, and every claim is read.
-    """
+    """Delete old events, and sign-ins and redemptions that are over."""
     now = timezone.now()
     for events in retention.old():
         _delete(events)
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
-    for site in conf.applications():
-        if site.keep_claims is not None and runs.begin_dropping(site):
-            stored = StoredClaim.objects.filter(identity__application=site.alias)
-            _delete(stored.exclude(claim_type__in=site.keep_claims))
 
 
 def _delete(rows: QuerySet[Any]) -> None:
