@@ -74,7 +74,6 @@ NO_PAGES = Problem(
 
 def problems() -> Problems:
     yield from _pages()
-    yield from _tenants()
     yield from _databases()
     if _is_kept_by_cacheops() or _is_kept_by_cachalot():
         yield Problem(
@@ -191,21 +190,6 @@ def _addresses(page: str) -> set[str]:
         with translation.override(language):
             found.add(reverse(f"identity:{page}"))
     return found
-
-
-def _tenants() -> Problems:
-    """With django-tenants, which has a schema for each tenant."""
-    config = apps.get_app_config("django_identity")
-    names = {config.name, f"{type(config).__module__}.{type(config).__name__}"}
-    if not names.isdisjoint(getattr(settings, "TENANT_APPS", ())):
-        yield Problem(
-            "W070",
-            "Each tenant has tables of this package: an event reaches the tenant of its address "
-            "alone, and workers do the upkeep of the public schema, which has no tables.",
-            "Give each tenant an application with a webhook address of its own, and run "
-            "identity_upkeep for each schema. all_tenants_command stops at the first that fails. "
-            "Or list django_identity in SHARED_APPS alone.",
-        )
 
 
 def _databases() -> Problems:

@@ -56,6 +56,13 @@ class AdultsAlone(IdentityPolicy):
         return {"first_name": profile.first_name}
 
 
+class OfBefore(IdentityPolicy):
+    """A method as it was before it was shown the claims."""
+
+    def may_sign_up(self, *, profile: Any, kyc: Any) -> bool:  # type: ignore[override]
+        return True
+
+
 def with_policy(
     service: FakeService, settings: Any, kind: type, **changes: Any
 ) -> None:
@@ -80,6 +87,16 @@ def adults(service: FakeService, settings: Any) -> FakeService:
 
 def shown() -> list[dict[str, Any]]:
     return [claims for _, claims in Asked.questions]
+
+
+def test_a_method_of_before_raises_at_the_first_call(
+    service: FakeService, settings: Any
+) -> None:
+    """It is named, and nobody comes in."""
+    with_policy(service, settings, OfBefore)
+    with pytest.raises(TypeError, match=r"OfBefore\.may_sign_up\(\)"):
+        sign_in(Client())
+    assert not User.objects.exists()
 
 
 # What it is shown
