@@ -36,6 +36,7 @@ def _dropped(gate: Gate) -> list[str]:
     if gate.application not in conf.aliases():
         return []
     kept = conf.application(gate.application).keep_claims
+    if kept is None:
+        return []
     claims = [each for each in gate.requirements if isinstance(each, RequiredClaim)]
-    names = {claim.claim_type for claim in claims}
-    return sorted(names.difference(names if kept is None else kept))
+    return sorted({claim.claim_type for claim in claims}.difference(kept))

@@ -88,7 +88,5 @@ def refusal_of(
         return None
     if proven.unread:
         # The policy may have missed what could not be read.
-        return exceptions.LinkingRefused(
-            f"unread: {proven.unread}", code="claims_unread"
-        )
+        return exceptions.LinkingRefused("unread", code=proven.unread)
     return exceptions.LinkingRefused(code=REFUSALS[question])

@@ -41,8 +41,6 @@ class Reason(StrEnum):
     NOT_RECENT = "not_recent"
     #: Only on the account page: the site can no longer ask the service about the person.
     PERMISSION_ENDED = "permission_ended"
-    #: Only on the account page: no proof is left.
-    ALL_REVOKED = "all_revoked"
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def take_back_old(*, stop: Stop = lambda: False) -> None:
         try:
             _take_back_old(subject_digest)
         except Exception as error:  # noqa: BLE001  one row must not stop the others
-            log_trouble(LogEvent.TAKE_BACK_FAILED, error)
+            log_trouble(LogEvent.ERASURE_FAILED, error)
 
 
 def take_back(empty: LinkedIdentity) -> None:
@@ -136,7 +136,7 @@ def _remove(user: AbstractBaseUser) -> None:
 
 def _log_trouble(error: Exception, identity: LinkedIdentity) -> None:
     log_trouble(
-        LogEvent.TAKE_BACK_FAILED,
+        LogEvent.ERASURE_FAILED,
         error,
         application=identity.application,
         row=identity.pk,

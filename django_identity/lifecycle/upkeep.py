@@ -303,4 +303,4 @@ def _delete(rows: QuerySet[Any]) -> None:
         models = models_in_the_way(error)
         if models is None:
             models = model._meta.label
-        log_trouble(LogEvent.PURGE_FAILED, error, models=models)
+        log_trouble(LogEvent.ERASURE_FAILED, error, models=models)

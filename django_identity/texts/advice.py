@@ -129,13 +129,6 @@ REASONS: Mapping[str, Advice] = {
         _AGAIN,
         _VERIFY,
     ),
-    "all_revoked": Advice(
-        _("Your proofs were revoked"),
-        _("You revoked them, or the verification behind them no longer holds."),
-        _("Get verified there again, then check again here."),
-        _AGAIN,
-        _VERIFY,
-    ),
     "other_value": Advice(
         _("Your proof says something else"),
         _("%(claim)s: %(held)s."),

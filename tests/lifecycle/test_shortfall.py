@@ -167,9 +167,9 @@ def test_an_account_in_each_state() -> None:
 @pytest.mark.parametrize(
     ("claims", "expected"),
     [
-        ([REVOKED, REVOKED], Reason.ALL_REVOKED),
+        ([REVOKED, REVOKED], Reason.REVOKED),
         ([REVOKED, {}], None),
-        ([REVOKED | LISTED], Reason.ALL_REVOKED),
+        ([REVOKED | LISTED], Reason.REVOKED),
         ([{"valid_until": AN_HOUR_AGO}, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
         ([REVOKED, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
         ([], None),

@@ -609,7 +609,7 @@ def test_old_rows_that_the_database_protects_hold_up_nothing(
     assert not AuthorizationRequest.objects.exists()
     [line] = [each for each in caplog.records if each.levelname == "ERROR"]
     assert (line.event, line.models) == (
-        "identity.purge.failed",
+        "identity.erasure.failed",
         "django_identity.WebhookEvent",
     )
 
