@@ -57,7 +57,7 @@ def proven_by(
         rows = identity.claims.all()
     found = standing.standing_with(identity, rows).proven_claims()
     level = None
-    if identity.kyc_said_at is not None:
+    if identity.kyc_said_at is not None or identity.kyc_status:
         level = kyc.level_of(identity)
     return Proven(level, found, unread)
 
