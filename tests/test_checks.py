@@ -13,7 +13,7 @@ from django.db.models import Q, UniqueConstraint
 from django.db.models.functions import Lower
 from django.test import override_settings
 from django.test.utils import isolate_apps
-from django.urls import path, reverse_lazy
+from django.urls import include, path, reverse_lazy
 
 from django_identity import anonymisation, conf
 from django_identity.checks import gates, sign_ups, site
@@ -411,6 +411,61 @@ def test_former_versions_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
         ):
             with configured(POLICY=policy):
                 assert reported("W033") is is_reported
+
+
+# A check that cannot be finished
+
+
+class Raising(IdentityPolicy):
+    @property
+    def erasure(self) -> Any:  # type: ignore[override]
+        raise LookupError("no such choice")
+
+
+class RaisingRouter:
+    def db_for_write(self, model: Any, **_hints: Any) -> Any:
+        if model is User:
+            raise LookupError("no such database")
+        return None
+
+
+def test_an_error_of_the_sites_code_is_a_message() -> None:
+    """It hides no check of Django's, and none of ours but its own."""
+    of_django = [each.id for each in run_checks() if "django_identity" not in each.id]
+    for name, changes in {
+        "policy": {},
+        "router": {"DATABASE_ROUTERS": [f"{__name__}.RaisingRouter"]},
+        "tenants": {"TENANT_APPS": None},
+        "caches": {"CACHEOPS": ["django_identity.*"]},
+    }.items():
+        policy = {"POLICY": f"{__name__}.Raising"} if name == "policy" else {}
+        with configured(WEBHOOK_SECRETS=[], **policy), override_settings(**changes):
+            found = run_checks()
+        ids = [each.id for each in found]
+        assert "django_identity.E079" in ids, name
+        assert "django_identity.W025" in ids, name
+        assert {*of_django} <= {*ids}, name
+        [broken] = [each for each in found if each.id == "django_identity.E079"]
+        assert "Error: " in broken.msg
+        assert str(broken.hint).startswith("It was raised in ")
+
+
+def of_the_site(*pages: str) -> tuple[Any, ...]:
+    """The site's own addresses, in a namespace with our name, before ours."""
+    views = [path(f"{page}/", root_urls.home, name=page) for page in pages]
+    own = path("own/", include((views, "identity")))
+    return (own, path("identity/", include("django_identity.urls")))
+
+
+@pytest.mark.parametrize(
+    "pages", [["login"], ["login", "callback"], ["profile"], ["login", "webhook"]], ids=str
+)  # fmt: skip
+def test_a_namespace_of_our_name(pages: list[str]) -> None:
+    """Our pages could not find each other."""
+    patterns = i18n_urls.Conf(*of_the_site(*pages))
+    with configured(), override_settings(ROOT_URLCONF=patterns):
+        assert reported("E040")
+        assert not reported("E079")
 
 
 # What changes our addresses, and what closes the way to the service
