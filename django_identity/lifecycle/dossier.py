@@ -304,4 +304,7 @@ def _names_of(user: AbstractBaseUser) -> dict[str, str]:
     """The fields of the account that a profile fills, as far as the user model has them."""
     known = database.field_names(user)
     names = [name for name in profile_fields().values() if name in known]
-    return {name: getattr(user, name) for name in names if getattr(user, name)}
+    # The instance may lack them: a site's manager may defer columns.
+    account = database.all_users().filter(pk=user.pk)
+    stored = account.values(*names).first() or {}
+    return {name: stored[name] for name in stored if stored[name]}
