@@ -304,6 +304,7 @@ def test_an_error_is_read_by_its_code(
 
 TOKEN_ERRORS = {
     "invalid_grant": (exceptions.InvalidGrant, "400 No"),
+    "token_inactive": (exceptions.InvalidGrant, "401 No"),
     "invalid_client": (exceptions.ClientRejected, "401 No"),
     "unauthorized_client": (exceptions.ClientRejected, "400 No"),
     "environment_mismatch": (exceptions.EnvironmentMismatch, "403 No"),
@@ -334,6 +335,18 @@ def test_a_token_error_is_read_in_either_shape(
             ASKS[ask](ServiceClient(conf.application()))
         assert type(raised.value) is kind
         assert raised.value.service_code == spelled(code)
+
+
+@pytest.mark.parametrize("code", ["token_inactive", "invalid_grant", "UNAUTHORIZED"])
+@pytest.mark.parametrize("endpoint", ["profile", "kyc", "claims"])
+def test_a_401_for_a_read_is_about_its_token(
+    service: FakeService, endpoint: str, code: str
+) -> None:
+    """Whatever its code: a refresh may help."""
+    service.answers[endpoint] = refusal(code, status="401 No")
+    ask = getattr(ServiceClient(conf.application()), endpoint)
+    with pytest.raises(exceptions.AccessTokenRejected):
+        ask("s", access_token=Secret("at"))
 
 
 @pytest.mark.parametrize(
