@@ -144,8 +144,8 @@ def test_invalid_grant_is_final(service: FakeService, identity: LinkedIdentity) 
         (silent, ServiceUnavailable),
     ],
     ids=["invalid_request", "invalid_client", "500", "400", "401", "403",
-         "unauthorized", "invalid_scope", "invalid_grant 503", "suspended", *("404",) * 4, "503", "html",
-         "half", "truncated", "reset", "silent"],
+         "unauthorized", "invalid_scope", "invalid_grant 503", "suspended", *("404",) * 4, "503",
+         "html", "half", "truncated", "reset", "silent"],
 )  # fmt: skip
 def test_what_is_not_invalid_grant_keeps_the_tokens(
     service: FakeService, identity: LinkedIdentity, bad: Any, error: type[Exception]

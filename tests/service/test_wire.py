@@ -237,6 +237,21 @@ def test_a_success_is_the_envelope(
         ServiceClient(conf.application()).claims("s", access_token=Secret("at"))
 
 
+@pytest.mark.parametrize("ask", ["exchange", "refresh"])
+def test_a_token_answer_may_be_in_the_envelope(service: FakeService, ask: str) -> None:
+    """As every other answer is. Half an envelope is none."""
+    pair = {"access_token": "at", "refresh_token": "rt", "expires_in": 60}
+    client = ServiceClient(conf.application())
+    for body in ({"success": True, "data": pair}, {**pair, "success": True}, pair):
+        service.answers["token"] = body
+        answered: Any = ASKS[ask](client)
+        assert (answered.access_token, answered.expires_in) == (Secret("at"), 60)
+    for odd in ([pair], None, "at"):
+        service.answers["token"] = {"success": True, "data": odd}
+        with pytest.raises(exceptions.MalformedAnswer):
+            ASKS[ask](client)
+
+
 def test_the_verdict_is_a_boolean(service: FakeService) -> None:
     """The service's on a credential, which knows of revocations. Anything else is no verdict."""
     verify = ServiceClient(conf.application()).verify_claims
