@@ -52,9 +52,9 @@ def sandbox_problems() -> Problems:
 
 NO_PAGES = Problem(
     "E040",
-    "django_identity.urls is not in the ROOT_URLCONF: there is no login page, no callback and no "
-    "webhook.",
-    'Add path("identity/", include("django_identity.urls")).',
+    "django_identity.urls is not in the ROOT_URLCONF, or below other addresses of the namespace "
+    "identity: there is no login page, no callback and no webhook.",
+    'Add path("identity/", include("django_identity.urls")), and give yours another namespace.',
 )
 
 
@@ -122,7 +122,8 @@ def _pages() -> Problems:
             f"Add {BACKEND_PATH!r}.",
         )
     try:
-        reverse("identity:login")
+        for page in ("login", "callback", "webhook"):
+            reverse(f"identity:{page}")
     except NoReverseMatch:
         yield NO_PAGES
     else:

@@ -253,6 +253,9 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
     is_pending = isinstance(error, exceptions.RefreshPending)
     if is_pending or not isinstance(error, exceptions.ServiceUnavailable):
         return Refetched.FAILED
+    # Of two people with such an answer everybody else would wait.
+    if error.endpoint == "token" and 400 <= error.status < 500:
+        return Refetched.FAILED
     return Refetched.OUTAGE
 
 
