@@ -35,7 +35,6 @@ Claims = Mapping[str, bool | str]
 FIELDS_NEVER_WRITTEN = frozenset({"is_staff", "is_superuser", "is_active", "password"})
 # Claim -> the member of its value with the claim's own noun.
 NOUNS: Mapping[str, str] = {"country_resident": "country"}
-PROFILE_FIELDS = ("email", "first_name", "last_name")
 
 
 class IdentityPolicy:
@@ -122,8 +121,8 @@ class IdentityPolicy:
         model = get_user_model()
         fields: dict[str, Any] = {model.USERNAME_FIELD: f"identity-{uuid.uuid4().hex}"}
         known = database.field_names(model)
-        for name in PROFILE_FIELDS:
-            text = getattr(profile, name)
+        for member, name in profile_fields().items():
+            text = getattr(profile, member)
             if text and name in known:
                 fields[name] = text
         return fields
@@ -256,6 +255,12 @@ def writable(fields: object, method: str) -> dict[str, Any]:
             f"An IdentityPolicy may not write {', '.join(refused)}."
         )
     return dict(fields)
+
+
+def profile_fields() -> dict[str, str]:
+    """Member of a profile -> the field for it in a user model that has one."""
+    email = get_user_model().get_email_field_name()
+    return {"email": email, "first_name": "first_name", "last_name": "last_name"}
 
 
 def is_yes(answer: object, method: str) -> bool:

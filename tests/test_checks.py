@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from django.apps import AppConfig
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser, User
+from django.contrib.auth.models import AbstractBaseUser, User, UserManager
 from django.core.checks import Tags, run_checks
 from django.db import models
 from django.db.models import Q, UniqueConstraint
 from django.db.models.functions import Lower
 from django.test import override_settings
 from django.test.utils import isolate_apps
-from django.urls import path
+from django.urls import include, path
 
 from django_identity import anonymisation, conf
 from django_identity.checks import gates, sign_ups, site
@@ -158,14 +158,43 @@ def test_a_test_application_beside_a_live_one() -> None:
             )
 
 
-def test_a_required_field_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> None:
+def demands_country(self: Any, username: str, country: str, email: str = "") -> None:
+    """As some sites have it: what nobody gives is an error."""
+
+
+def demands_number(self: Any, username: str, *, number: int, **more: Any) -> None:
+    """The same, by name alone."""
+
+
+def fills_itself(self: Any, username: str, email: str, password: str = "") -> None:
+    """What a profile may lack gets an empty text, and ``password`` is always given."""
+
+
+@pytest.mark.parametrize(
+    ("create_user", "missing"),
+    [(demands_country, "country"), (demands_number, "number"), (fills_itself, "")],
+    ids=["country", "number", "nothing"],
+)
+def test_what_create_user_demands_and_nobody_gives(
+    monkeypatch: pytest.MonkeyPatch, create_user: Any, missing: str
+) -> None:
     """The package's own policy fills name and address; a site's own is its own to test."""
     with configured():
         assert not reported("E041")
-        monkeypatch.setattr(User._meta.get_field("last_login"), "blank", False)
-        assert reported("E041")
+        monkeypatch.setattr(UserManager, "create_user", create_user)
+        assert reported("E041") is bool(missing)
         with configured(POLICY="tests.test_checks.OwnFields"):
             assert not reported("E041")
+
+
+@pytest.mark.parametrize("name", ["username", "email", "last_name"])
+def test_what_the_user_model_refuses_of_a_sign_up(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    with configured():
+        field = User._meta.get_field(name)
+        monkeypatch.setattr(field, "choices", [("a", "A")])
+        assert reported("E041")
 
 
 def unique_address(**options: Any) -> list[UniqueConstraint]:
@@ -220,32 +249,26 @@ def test_a_unique_field_that_stays_empty(
 
 
 def test_a_required_field_without_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is filled if the service says the profile, and only then."""
+    """Nobody gives it, so it gets what the user model has for it, as ``create_user`` does."""
     monkeypatch.setattr(User._meta.get_field("last_name"), "blank", False)
-    with configured():
-        assert not reported("E041")
-    with configured(SCOPES=["claims:read"]):
-        assert reported("E041")
+    for scopes in (["profile:read"], ["claims:read"]):
+        with configured(SCOPES=scopes):
+            assert not reported("E041")
 
 
 @pytest.mark.parametrize(
-    ("field", "is_refused"),
+    "field",
     [
-        (models.IntegerField(default=User.objects.count), False),
-        (
-            models.CharField(
-                max_length=40, default=lambda: User.objects.get().username
-            ),
-            False,
-        ),
-        (models.ForeignKey(User, models.CASCADE, "+", default=1), False),
-        (models.CharField(max_length=40, default=""), True),
+        models.IntegerField(default=User.objects.count),
+        models.CharField(max_length=40, default=lambda: User.objects.get().username),
+        models.ForeignKey(User, models.CASCADE, "+", default=1),
+        models.CharField(max_length=40, default=""),
     ],
     ids=["number", "text", "foreign key", "empty"],
 )
 @isolate_apps("tests.leaky")
 def test_a_default_of_the_user_model(
-    field: "models.Field[Any, Any]", is_refused: bool, monkeypatch: pytest.MonkeyPatch
+    field: "models.Field[Any, Any]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that may be a query is not asked for: ``migrate`` runs the checks without tables."""
 
@@ -261,7 +284,7 @@ def test_a_default_of_the_user_model(
 
     monkeypatch.setattr(sign_ups, "get_user_model", lambda: Member)
     with configured():
-        assert reported("E041") is is_refused
+        assert not reported("E041")
         assert not reported("W032")
 
 
@@ -274,6 +297,60 @@ def test_fields_that_an_erasure_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
         for policy in ("OwnErasure", "Deleting"):
             with configured(POLICY=f"tests.test_checks.{policy}"):
                 assert not reported("W032")
+
+
+# A check that cannot be finished
+
+
+class Raising(IdentityPolicy):
+    @property
+    def erasure(self) -> Any:  # type: ignore[override]
+        raise LookupError("no such choice")
+
+
+class RaisingRouter:
+    def db_for_write(self, model: Any, **_hints: Any) -> Any:
+        if model is User:
+            raise LookupError("no such database")
+        return None
+
+
+def test_an_error_of_the_sites_code_is_a_message() -> None:
+    """It hides no check of Django's, and none of ours but its own."""
+    of_django = [each.id for each in run_checks() if "django_identity" not in each.id]
+    for name, changes in {
+        "policy": {},
+        "router": {"DATABASE_ROUTERS": [f"{__name__}.RaisingRouter"]},
+        "caches": {"CACHEOPS": ["django_identity.*"]},
+    }.items():
+        policy = {"POLICY": f"{__name__}.Raising"} if name == "policy" else {}
+        with configured(WEBHOOK_SECRETS=[], **policy), override_settings(**changes):
+            found = run_checks()
+        ids = [each.id for each in found]
+        assert "django_identity.E079" in ids, name
+        assert "django_identity.W025" in ids, name
+        assert {*of_django} <= {*ids}, name
+        [broken] = [each for each in found if each.id == "django_identity.E079"]
+        assert "Error: " in broken.msg
+        assert str(broken.hint).startswith("It was raised in ")
+
+
+def of_the_site(*pages: str) -> tuple[Any, ...]:
+    """The site's own addresses, in a namespace with our name, before ours."""
+    views = [path(f"{page}/", root_urls.home, name=page) for page in pages]
+    own = path("own/", include((views, "identity")))
+    return (own, path("identity/", include("django_identity.urls")))
+
+
+@pytest.mark.parametrize(
+    "pages", [["login"], ["login", "callback"], ["profile"], ["login", "webhook"]], ids=str
+)  # fmt: skip
+def test_a_namespace_of_our_name(pages: list[str]) -> None:
+    """Our pages could not find each other."""
+    patterns = i18n_urls.Conf(*of_the_site(*pages))
+    with configured(), override_settings(ROOT_URLCONF=patterns):
+        assert reported("E040")
+        assert not reported("E079")
 
 
 # What changes our addresses, and what closes the way to the service

@@ -43,6 +43,8 @@ class _Endpoint(APIView):
     parser_classes = (BoundedJSONParser,)
     renderer_classes = (JSONRenderer,)
     permission_classes = ()
+    # The versions are those of the site's own API.
+    versioning_class = None
     serializer_class: type[BaseSerializer[Any]]
     failure = LogEvent.SIGN_IN_FAILED
 

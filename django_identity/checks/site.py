@@ -66,9 +66,9 @@ def environment_problems() -> Problems:
 
 NO_PAGES = Problem(
     "E040",
-    "django_identity.urls is not in the ROOT_URLCONF: there is no login page, no callback and no "
-    "webhook.",
-    'Add path("identity/", include("django_identity.urls")).',
+    "django_identity.urls is not in the ROOT_URLCONF, or below other addresses of the namespace "
+    "identity: there is no login page, no callback and no webhook.",
+    'Add path("identity/", include("django_identity.urls")), and give yours another namespace.',
 )
 
 
@@ -150,7 +150,8 @@ def _pages() -> Problems:
             f"Add {BACKEND_PATH!r}.",
         )
     try:
-        reverse("identity:login")
+        for page in ("login", "callback", "webhook"):
+            reverse(f"identity:{page}")
     except NoReverseMatch:
         yield NO_PAGES
     else:

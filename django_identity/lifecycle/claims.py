@@ -21,7 +21,7 @@ from django.utils import timezone
 from django_identity import conf, database, signals
 from django_identity.conf.rules import CLAIMS_SCOPE
 from django_identity.credentials import VerifiedCredential
-from django_identity.event_types import EventType
+from django_identity.event_types import Effect, types_of
 from django_identity.lifecycle import clocks, values
 from django_identity.lifecycle.withdrawal import NO_VALUE
 from django_identity.logs import LogEvent, log
@@ -124,8 +124,7 @@ def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClai
         StoredClaim.objects.filter(pk__in=gone).delete()
     _update([row for row in rows if row.pk])
     new = [row for row in rows if not row.pk]
-    # One that was just made has met no event: each would have raised the version.
-    if new and identity.version > 1:
+    if new:
         _revoke_new(identity, new, verified.issued_at)
     # Under the lock only two keys conflict that are equal by this database's collation alone.
     StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
@@ -312,19 +311,19 @@ def _revoke_new(
 ) -> None:
     """Revoke those of the new ``rows`` that an event has revoked since the credential was issued.
 
-    The claim was not stored then, so no row remembers it. A provider may have another name there.
+    The claim was not stored then, or its link is gone, so no row remembers it. A provider may have
+    another name there. An event that was emptied names nothing, so it revokes all.
     """
-    # Only an event about a linked subject keeps the subject, and says which claim it named.
     events = WebhookEvent.objects.filter(
-        subject_digest=identity.subject_digest, event_type=EventType.CLAIM_REVOKED
-    ).exclude(subject="")
+        subject_digest=identity.subject_digest,
+        event_type__in=types_of(Effect.REVOKE_CLAIM),
+    )
     for event in events:
+        since = clocks.revoked_from(event.occurred_at, issued_at=issued_at)
         named = NamedClaim.parse(event.payload or {}).claim_type
-        if clocks.is_younger(issued_at, event.occurred_at):
-            continue
         for row in rows:
-            if named in ("", row.claim_type) and row.revoked_at is None:
-                row.revoked_at = event.occurred_at
+            if named in ("", row.claim_type):
+                row.revoked_at = row.revoked_at or since
 
 
 def _is_remembered(before: StoredClaim, newest_at: datetime | None) -> bool:

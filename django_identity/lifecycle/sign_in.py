@@ -34,6 +34,15 @@ STATE = re.compile(r"[A-Za-z0-9_-]{16,128}")
 # RFC 6749 appendix A.11: visible ASCII and space. The limit of the length is our own.
 CODE = re.compile(r"[\x20-\x7e]{1,2048}")
 
+#: The service's code at the callback -> ours. Only the site can mend those but the first.
+REFUSALS = {
+    "access_denied": "access_denied",
+    "environment_mismatch": "environment_mismatch",
+    "invalid_scope": "configuration",
+    "invalid_client": "client_rejected",
+    "unauthorized_client": "client_rejected",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Callback:
@@ -58,9 +67,7 @@ class Callback:
             return cls(state[0], code[0])
         # A malformed error is still an error. Its text is not used.
         service_code = exceptions.shaped_code(error[0])
-        code_here = "authorization_refused"
-        if service_code == "access_denied":
-            code_here = service_code
+        code_here = REFUSALS.get(service_code.lower(), "authorization_refused")
         return cls(state[0], error=exceptions.FlowError(service_code, code=code_here))
 
 

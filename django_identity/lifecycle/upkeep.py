@@ -170,13 +170,21 @@ def tend(*, stop: Stop = lambda: False) -> int:
 
 
 def refetch_for_a_minute(
-    alias: str, most: int | None = None, *, stop: Stop = lambda: False
+    alias: str,
+    most: int | None = None,
+    *,
+    only: int | None = None,
+    stop: Stop = lambda: False,
 ) -> Counter[Refetched]:
-    """Re-fetch ``most`` due identities, or ``REFETCHES_PER_MINUTE``. None begins after a minute."""
+    """Re-fetch ``most`` due identities, or ``REFETCHES_PER_MINUTE``. None begins after a minute.
+
+    ``only``: see ``due.take``.
+    """
     site = conf.application(alias)
     tally = Counter[Refetched]()
     ends_at = time.monotonic() + LONGEST_RUN
-    for outcome in refetch_due(site, most=most or site.refetches_per_minute):
+    most = most or site.refetches_per_minute
+    for outcome in refetch_due(site, most=most, only=only):
         tally[outcome] += 1
         if stop() or time.monotonic() >= ends_at:
             break
@@ -192,7 +200,9 @@ def refetch_all(*, most: int) -> Generator[Refetched]:
             yield outcome
 
 
-def refetch_due(application: Application, *, most: int) -> Generator[Refetched]:
+def refetch_due(
+    application: Application, *, most: int, only: int | None = None
+) -> Generator[Refetched]:
     """Re-fetch at most ``most`` due identities, and yield each result. A caller may stop early.
 
     It ends at a 429, a rejected client, the second outage in a row, and at tokens that no key
@@ -200,7 +210,7 @@ def refetch_due(application: Application, *, most: int) -> Generator[Refetched]:
     """
     course = Course()
     while most > 0 and not runs.is_paused(application):
-        rows = due.take(application, min(most, due.ROWS_AT_ONCE))
+        rows = due.take(application, min(most, due.ROWS_AT_ONCE), only=only)
         if not rows:
             return
         most -= len(rows)
@@ -277,6 +287,9 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
         return Refetched.NOT_NOW
     is_pending = isinstance(error, exceptions.RefreshPending)
     if is_pending or not isinstance(error, exceptions.ServiceUnavailable):
+        return Refetched.FAILED
+    # Of two people with such an answer everybody else would wait.
+    if error.endpoint == "token" and 400 <= error.status < 500:
         return Refetched.FAILED
     return Refetched.OUTAGE
 

@@ -61,7 +61,7 @@ class LinkedIdentity(Record):
     kyc_status = models.CharField(_("KYC status"), max_length=64, blank=True)
     kyc_provider = models.CharField(_("KYC provider"), max_length=255, blank=True)
     kyc_verified_at = models.DateTimeField(_("KYC verified"), blank=True, null=True)
-    # The time of the newest statement about the level, by the service's API or by an event.
+    # The time of the service's newest answer about the level. No event changes it.
     kyc_said_at = models.DateTimeField(_("KYC checked"), blank=True, null=True)
     # The dates of the newest verified credential. An older one is refused.
     credential_issued_at = models.DateTimeField(

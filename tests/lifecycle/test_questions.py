@@ -120,6 +120,54 @@ def test_each_question_is_asked_with_the_claims(asking: FakeService) -> None:
     assert claims_of(User.objects.get()) == proven
 
 
+class Writes(IdentityPolicy):
+    """It writes into what it is shown, and says what came of it."""
+
+    errors: ClassVar[list[str]] = []
+
+    def _write(self, claims: Any) -> bool:
+        for change in (
+            lambda: claims.update(unique_human=True),
+            lambda: claims.__setitem__("age_over_18", "yes"),
+            lambda: claims.pop("age_over_18"),
+        ):
+            try:
+                change()
+            except (AttributeError, TypeError) as error:
+                self.errors.append(type(error).__name__)
+        return set(claims) == set(ADULT)
+
+    def may_sign_up(self, *, claims: Any, **_about: Any) -> bool:
+        return self._write(claims)
+
+    def may_link(self, user: Any, profile: Any, *, claims: Any) -> bool:
+        return self._write(claims)
+
+    def may_sign_in(self, user: Any, *, claims: Any) -> bool:
+        return self._write(claims)
+
+    def changed_user_fields(
+        self, user: Any, *, claims: Any, **_about: Any
+    ) -> dict[str, Any]:
+        return {"first_name": str(self._write(claims))}
+
+
+def test_what_one_question_writes_no_other_sees(
+    service: FakeService, settings: Any
+) -> None:
+    with_policy(service, settings, Writes)
+    Writes.errors.clear()
+    service.disclosed = {**ADULT}
+    for _ in range(2):
+        assert sign_in(Client()).status_code == 302
+    user = User.objects.get()
+    assert user.first_name == "True"
+    LinkedIdentity.objects.all().delete()
+    assert sign_in(browser_of(user)).status_code == 302
+    # Seven questions, three writes each.
+    assert len(Writes.errors) == 21
+
+
 def list_as_revoked(service: FakeService) -> None:
     answer = service.good("claims")
     for claim in answer["data"]["claims"]:  # type: ignore[index,call-overload]
