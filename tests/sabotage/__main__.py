@@ -72,7 +72,8 @@ def tried(workshop: Workshop, job: Job, *, with_suite: bool) -> Result:
 
 
 def tell(result: Result) -> None:
-    answer = result.trouble or result.found or "not noticed"
+    nothing = "not noticed" if result.job.sabotage else "green"
+    answer = result.trouble or result.found or nothing
     print(f"{result.job} | {answer} | {result.seconds:.0f} s", flush=True)
 
 
@@ -85,8 +86,8 @@ def run(jobs: Sequence[Job], pool: ThreadPoolExecutor, workshop: Workshop) -> in
     )
     ill = set()
     for result in as_they_are:
+        tell(result)
         if result.found or result.trouble:
-            tell(result)
             ill.add(result.job.room)
     noticed = 0
     left = [job for job in jobs if job.room not in ill]
