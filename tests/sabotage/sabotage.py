@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = "django_identity"
+import django_identity
+
+#: The package that is tested: of the wheel, too.
+PACKAGE = Path(django_identity.__file__).parent
 
 
 class Unusable(Exception):
@@ -24,21 +26,20 @@ class Sabotage:
     after: str
     breaks: str
 
-    def commit(self, root: Path) -> None:
-        """Change the package in the folder ``root``. Raises ``Unusable``."""
-        path = root / PACKAGE / self.file
-        path.write_text(self.changed(root))
+    def commit(self, package: Path) -> None:
+        """Change a copy of the package. Raises ``Unusable``."""
+        (package / self.file).write_text(self.changed(package))
 
-    def changed(self, root: Path) -> str:
+    def changed(self, package: Path = PACKAGE) -> str:
         """The text of the file with the change. Raises ``Unusable``."""
-        path = root / PACKAGE / self.file
+        path = package / self.file
         if not path.exists():
-            raise Unusable(f"{self.name}: there is no file {PACKAGE}/{self.file}")
+            raise Unusable(f"{self.name}: the package has no file {self.file}")
         text = path.read_text()
         times = text.count(self.before)
         if times != 1:
             raise Unusable(
-                f"{self.name}: {self.before!r} is {times} times in {PACKAGE}/{self.file}"
+                f"{self.name}: {self.before!r} is {times} times in {self.file}"
             )
         return text.replace(self.before, self.after)
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.sabotage.sabotage import PACKAGE, ROOT, Sabotage
+from tests.sabotage.sabotage import PACKAGE, Sabotage
 
+ROOT = Path(__file__).resolve().parents[2]
 #: What tests read. Those of the sabotages themselves would notice every change.
-COPIED = (PACKAGE, "tests", "docs", "example_project", "manage.py", "pyproject.toml")
+COPIED = ("tests", "docs", "example_project", "manage.py", "pyproject.toml")
 COPIED_FILES = ("*.md", "LICENSE", ".importlinter")
 NOT_COPIED = shutil.ignore_patterns("sabotage", "node_modules", ".*_cache", "_build")
 PYTEST = (
@@ -47,7 +48,7 @@ class Workshop:
             copy = Path(name) / "tree"
             _copy_tree(copy)
             if sabotage is not None:
-                sabotage.commit(copy)
+                sabotage.commit(copy / PACKAGE.name)
             output = Path(name) / "output"
             status = self._run(copy, output, tests)
             lines = output.read_text(errors="replace").splitlines()
@@ -96,7 +97,7 @@ def _copy_tree(copy: Path) -> None:
     """With the compiled files, which stay good: a copy has the times of the original."""
     copy.mkdir()
     files = [path for pattern in COPIED_FILES for path in ROOT.glob(pattern)]
-    for path in (*files, *(ROOT / name for name in COPIED)):
+    for path in (PACKAGE, *files, *(ROOT / name for name in COPIED)):
         if path.is_dir():
             shutil.copytree(path, copy / path.name, ignore=NOT_COPIED)
         else:
