@@ -5,7 +5,6 @@ from tests.sabotage.sabotage import Room, Sabotage
 SIGN_IN = Room(
     "sign-in",
     tests=(
-        "tests/views/test_sign_in.py",
         "tests/views/bad_input/test_callback.py",
         "tests/lifecycle/test_linking.py",
         "tests/lifecycle/test_arrivals.py",

@@ -12,6 +12,9 @@ import pytest
 from tests.sabotage.sabotage import PACKAGE
 from tests.sabotage.workshop import ROOT
 
+# It copies the tree, and starts Django.
+pytestmark = pytest.mark.integration
+
 LONGEST = 120.0
 
 
