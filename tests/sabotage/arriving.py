@@ -6,8 +6,9 @@ SIGN_IN = Room(
     "sign-in",
     tests=(
         "tests/views/bad_input/test_callback.py",
+        "tests/views/test_few_scopes.py",
         "tests/lifecycle/test_linking.py",
-        "tests/lifecycle/test_arrivals.py",
+        "tests/views/bad_input/test_people.py",
     ),
     sabotages=(
         Sabotage(
@@ -72,10 +73,10 @@ SIGN_IN = Room(
 CODES = Room(
     "codes",
     tests=(
+        "tests/lifecycle/test_linking.py",
         "tests/views/connect/test_states.py",
         "tests/views/connect/test_refusals.py",
         "tests/views/connect/test_foreign_code.py",
-        "tests/lifecycle/test_linking.py",
     ),
     sabotages=(
         Sabotage(
