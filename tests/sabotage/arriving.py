@@ -76,7 +76,7 @@ CODES = Room(
         "tests/lifecycle/test_linking.py",
         "tests/views/connect/test_states.py",
         "tests/views/connect/test_refusals.py",
-        "tests/views/connect/test_foreign_code.py",
+        "tests/lifecycle/test_arrivals.py",
     ),
     sabotages=(
         Sabotage(
