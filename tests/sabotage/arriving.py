@@ -135,8 +135,8 @@ POLICY = Room(
     "policy",
     tests=(
         "tests/lifecycle/test_questions.py",
-        "tests/views/test_user_fields.py",
-        "tests/views/connect/test_refusals.py",
+        "tests/views/connect/test_foreign_code.py",
+        "tests/views/bad_input/test_people.py",
     ),
     sabotages=(
         Sabotage(

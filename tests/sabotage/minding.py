@@ -113,7 +113,11 @@ REFETCH = Room(
 
 LEAVING = Room(
     "leaving",
-    tests=("tests/lifecycle/test_erasure.py", "tests/lifecycle/test_forgetting.py"),
+    tests=(
+        "tests/lifecycle/test_erasure.py",
+        "tests/lifecycle/test_forgetting.py",
+        "tests/lifecycle/test_events.py",
+    ),
     sabotages=(
         Sabotage(
             "tokens-outlive-the-consent",
@@ -137,11 +141,11 @@ LEAVING = Room(
             "An identity that goes takes the content of its events with it.",
         ),
         Sabotage(
-            "older-end-hides-the-newer",
-            "lifecycle/withdrawal.py",
-            "identity.revoked_at = max(at, identity.revoked_at or at)",
-            "identity.revoked_at = at",
-            "A late older revocation does not hide a newer one.",
+            "erasure-takes-staff",
+            "policy.py",
+            "return not made_for_identity or is_privileged(user)",
+            "return not made_for_identity",
+            "By default an erasure of the identity leaves an account of staff.",
         ),
         Sabotage(
             "completed-sign-in-stays",
