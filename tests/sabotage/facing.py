@@ -54,9 +54,8 @@ FACES = Room(
     "admin-and-api",
     tests=(
         "tests/admin/test_reach.py",
-        "tests/admin/test_lists.py",
-        "tests/api/test_permissions.py",
         "tests/api/test_api.py",
+        "tests/gates/test_gate_requests.py",
     ),
     sabotages=(
         Sabotage(
@@ -85,7 +84,7 @@ FACES = Room(
 
 CHECKS = Room(
     "checks",
-    tests=("tests/test_checks.py",),
+    tests=("tests/test_checks.py", "tests/test_conf.py"),
     sabotages=(
         Sabotage(
             "debug-on-a-live-site",
