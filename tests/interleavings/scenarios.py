@@ -23,6 +23,7 @@ BEFORE: dict[str, Callable[[World], None]] = {
     "known": known,
     "known, with password": partial(known, password="x"),
     "known for a day": partial(known, hours=25),
+    "rejected for a day": partial(actors.rejected, hours=25),
     "known twice": actors.known_twice,
     "unapplied revocation": partial(unapplied, what="consent.revoked"),
     "unapplied claim.revoked": partial(unapplied, what="claim.revoked"),
@@ -80,6 +81,8 @@ EVENTS = {
     "claim revoked and issued, reversed": "claim.revoked, claim.issued",
     "rejected": "kyc.rejected",
     "rejected and verified, reversed": "kyc.rejected, kyc.verified",
+    "verified": "kyc.verified",
+    "verified and rejected, reversed": "kyc.verified, kyc.rejected",
 }
 
 #: The rules that the rows hold. A row whose rule other rows hold too is a sample of it.
@@ -126,6 +129,16 @@ known | user deleted by the site + revoked + sign-in | long | going
 known | re-fetch + claim revoked and issued, reversed | one dies | claims
 known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, long | level
 known for a day | sign-in + re-fetch + rejected | kyc, long | level
+rejected for a day | re-fetch + verified | one dies, kyc | level
+rejected for a day | re-fetch + verified | one dies, kyc, clock behind, long | level
+rejected for a day | re-fetch + verified | one dies, kyc, clock ahead, long | level
+rejected for a day | sign-in + verified | one dies, kyc, clock behind, long | level
+rejected for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock behind, long | level
+known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, long | level
+known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock behind, long | level
+known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock ahead, long | level
+known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, clock behind, long | level
+known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, clock ahead, long | level
 known for a day | refresh + another refresh + revoked | one dies, long | tokens
 known for a day | refresh + another refresh | one dies | tokens
 known for a day | refresh + renewal | one dies | tokens
@@ -133,6 +146,9 @@ known for a day | refresh + another refresh + renewal | long | tokens
 known, with password | disconnected + revoked + re-fetch | one dies, long | going
 older account | code + revoked twice | one dies, long | withdrawal
 older account | code + link | one dies, long | linking
+older account | code + rejected | one dies, kyc, long | level
+older account | code + rejected and verified, reversed | one dies, kyc, long | level
+older account | code + rejected | one dies, kyc, clock behind, long | level
 older account | code + sign-up + revoked | long | linking
 known | code + revoked | one dies | withdrawal
 known twice | revoked at the second + sign-in | one dies | sessions
@@ -148,7 +164,7 @@ unapplied revocation | upkeep + sign-in | one dies | crash
 unapplied claim.revoked | upkeep + claim issued + sign-in | long | crash
 known | revoked twice + upkeep | one dies | crash
 unapplied revocation | upkeep + another upkeep | one dies, long | crash
-"""
+"""  # noqa: E501  a scenario is one line
 
 
 class Scenario(NamedTuple):

@@ -142,7 +142,7 @@ POLICY = Room(
         Sabotage(
             "level-that-nobody-stated",
             "lifecycle/questions.py",
-            "if identity.kyc_said_at is not None:",
+            "if identity.kyc_said_at is not None or identity.kyc_status:",
             "if identity is not None:",
             "The policy sees no level, and not an empty one, where none was stated.",
         ),

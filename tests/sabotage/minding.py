@@ -19,16 +19,16 @@ EVENTS = Room(
         ),
         Sabotage(
             "repeat-tells-the-former-link",
-            "lifecycle/events.py",
-            "if not row.subject or row.event_id:",
-            "if row.event_id:",
+            "models/querysets.py",
+            'update_fields=["event_digest"],',
+            'update_fields=["event_digest", "subject", "event_id", "payload"],',
             "A repeat after a new link stores nothing of the former link.",
         ),
         Sabotage(
             "event-from-the-future",
             "models/events.py",
-            "occurred_at=min(event.occurred_at, now)",
-            "occurred_at=event.occurred_at",
+            "return min(self.occurred_at, self.received_at)",
+            "return self.occurred_at",
             "An event from the future counts as received.",
         ),
         Sabotage(
@@ -41,8 +41,8 @@ EVENTS = Room(
         Sabotage(
             "another-claim-is-revoked",
             "lifecycle/effects.py",
-            "claims = claims.filter(claim_type=named.claim_type)",
-            "claims = claims.exclude(claim_type=named.claim_type)",
+            "rows = rows.filter(claim_type=named.claim_type)",
+            "rows = rows.exclude(claim_type=named.claim_type)",
             "claim.revoked revokes the claim that it names.",
         ),
     ),
