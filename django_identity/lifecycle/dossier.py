@@ -84,17 +84,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """The data of the account page: the identity under one application, and all records.
+    """The data of the account page: the identity of the settings' environment, and all records.
 
-    ``names``: labels and values of the account's name and e-mail address. ``elsewhere``: the other
-    identities of the same account, under applications of the settings.
+    ``names``: labels and values of the account's name and e-mail address.
     """
 
     identity: LinkedIdentity | None
     grant: TokenGrant | None
     sections: tuple[Section, ...]
     names: tuple[Fact, ...]
-    elsewhere: tuple[LinkedIdentity, ...]
 
 
 def _is_of_subject(person: Person) -> Q:
@@ -205,17 +203,9 @@ def count(person: Person) -> dict[str, int]:
 def dossier_of(user: AbstractBaseUser) -> Dossier:
     """The data about ``user`` for the account page, with their identity."""
     rows = LinkedIdentity.objects.filter(user_id=user.pk)
-    linked = list(rows.order_by("environment"))
-    person = Person(tuple(identity.subject_digest for identity in linked), user.pk)
-    identity = None
-    grant = None
-    elsewhere: list[LinkedIdentity] = []
-    for row in linked:
-        if row.is_served:
-            identity = row
-            grant = TokenGrant.objects.filter(identity=identity).first()
-        else:
-            elsewhere.append(row)
+    person = Person(tuple(row.subject_digest for row in rows), user.pk)
+    identity = next((row for row in rows if row.is_served), None)
+    grant = TokenGrant.objects.filter(identity=identity).first()
 
     sections = [_section(person, place) for place in PLACES]
     names = _names_of(user).items()
@@ -224,7 +214,6 @@ def dossier_of(user: AbstractBaseUser) -> Dossier:
         grant,
         sections=tuple(section for section in sections if section.records),
         names=tuple((labels.label_of(user, name), text) for name, text in names),
-        elsewhere=tuple(elsewhere),
     )
 
 

@@ -57,7 +57,7 @@ class Command(IdentityCommand):
         self._write(receipt)
         if elsewhere := interventions.still_linked(subject):
             raise CommandError(
-                f"The subject is still linked under {', '.join(elsewhere)}: erase it there, too, by"
+                f"The subject is still linked in {', '.join(elsewhere)}: erase it there, too, by"
                 " --environment."
             )
         if receipt.audit is not None:
