@@ -171,9 +171,7 @@ def _subject(request: LinkRequest, known: LinkedIdentity | None) -> Subject:
 
 
 def _without_row(request: LinkRequest) -> Subject:
-    of_account = LinkedIdentity.objects.under(request.application).filter(
-        user_id=request.user_id
-    )
+    of_account = LinkedIdentity.objects.served().filter(user_id=request.user_id)
     if of_account.exists():
         return Subject.HOLDS_ANOTHER
     return Subject.NONE

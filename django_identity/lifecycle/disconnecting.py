@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from django_identity import database, exceptions, policy
-from django_identity.conf import Application
+from django_identity import conf, database, exceptions, policy
 from django_identity.lifecycle import notices, withdrawal
 from django_identity.models import LinkedIdentity
 
@@ -28,9 +27,9 @@ class Parting:
     has_both: bool
 
 
-def parting(user: AbstractBaseUser, *, alias: str) -> Parting | None:
-    """What follows if ``user`` leaves the application ``alias`` now. None if nothing is linked."""
-    identities = list(LinkedIdentity.objects.filter(user_id=user.pk, application=alias))
+def parting(user: AbstractBaseUser) -> Parting | None:
+    """What follows if ``user`` disconnects now. None if nothing is linked."""
+    identities = list(LinkedIdentity.objects.filter(user_id=user.pk))
     if not identities:
         return None
     return Parting(
@@ -40,14 +39,12 @@ def parting(user: AbstractBaseUser, *, alias: str) -> Parting | None:
     )
 
 
-def leave(user: AbstractBaseUser, *, application: Application) -> bool:
-    """Disconnect what is stored under the application, in any environment. False if nothing was.
+def leave(user: AbstractBaseUser) -> bool:
+    """Disconnect what is stored, in any environment. False if nothing was.
 
     Raises like ``disconnect``.
     """
-    identities = LinkedIdentity.objects.filter(
-        user_id=user.pk, application=application.alias
-    )
+    identities = LinkedIdentity.objects.filter(user_id=user.pk)
     was_linked = False
     with database.atomic():
         for identity in identities:
@@ -68,9 +65,8 @@ def disconnect(identity: LinkedIdentity) -> bool:
             raise exceptions.LinkingRefused(code="erasure_pending")
         if not may_disconnect(locked):
             raise exceptions.NoOtherWayIn
-        application = withdrawal.application_of(locked.application)
         user = withdrawal.user_of(locked)
-        notices.send_on_commit(application, user, change="disconnected")
+        notices.send_on_commit(user, change="disconnected")
         withdrawal.delete(locked)
     return True
 
@@ -82,7 +78,6 @@ def may_disconnect(identity: LinkedIdentity) -> bool:
     """
     if not identity.account_made:
         return True
-    application = withdrawal.application_of(identity.application)
-    site = policy.load(application.policy)
+    site = policy.load(conf.application().policy)
     answer = site.has_other_way_in(withdrawal.user_of(identity))
     return policy.is_yes(answer, "has_other_way_in")

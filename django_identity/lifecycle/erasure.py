@@ -20,7 +20,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, database
+from django_identity import database
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import attempts, audit, dossier, votes, withdrawal
 from django_identity.lifecycle.attempts import Stop
@@ -30,6 +30,7 @@ from django_identity.models import (
     Consent,
     ErasureReceipt,
     LinkedIdentity,
+    LinkedVia,
     RevokedBy,
     digest,
 )
@@ -91,7 +92,7 @@ class Forecast:
 def forecast(user: AbstractBaseUser) -> Forecast:
     """What ``erase_account`` would do. The policies decide again when it is done."""
     identities = list(_identities_of(user.pk))
-    policies = votes.policies_of(votes.aliases_of(identities))
+    policies = votes.policies_of()
     is_made = any(identity.account_made for identity in identities)
     kept = votes.why_kept(policies, user, is_made=is_made)
     chosen = Chosen(user, identities, policies, kept)
@@ -104,15 +105,14 @@ def forecast(user: AbstractBaseUser) -> Forecast:
 
 
 def may_erase_themselves(user: AbstractBaseUser) -> bool:
-    """Whether the person may erase their account: if all its policies allow it.
+    """Whether the person may erase their account: if the policy allows it.
 
     Not with links by code alone. A code may be another person's, so it gives no say about the
     account's data at the service.
     """
-    aliases = votes.aliases_of(_identities_of(user.pk))
-    if not aliases:
+    if not _identities_of(user.pk).filter(linked_via=LinkedVia.OAUTH).exists():
         return False
-    return votes.allow_erasure(votes.policies_of(aliases))
+    return votes.allow_erasure(votes.policies_of())
 
 
 def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
@@ -132,16 +132,14 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
                 is_empty = identity.consent == Consent.REVOKED
                 if not (is_empty and withdrawal.is_being_erased(identity)):
                     withdrawal.empty(identity, at=now, by=RevokedBy.PERSON)
-            aliases = votes.aliases_of(identities) or [conf.DEFAULT_ALIAS]
             receipt = ErasureReceipt.objects.create(
-                application=aliases[0],
                 of_account=True,
                 user_id=user.pk,
                 account_made=any(identity.account_made for identity in identities),
                 requested_at=now,
                 next_attempt_at=now,
             )
-        return _try_now(receipt, votes.policies_of(aliases))
+        return _try_now(receipt, votes.policies_of())
     except Error as error:
         # The database's message, and Django's report of it, could contain the person's data.
         raise StorageUnavailable(database.name_of(error)) from None
@@ -149,7 +147,7 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
 
 @sensitive_variables()
 def erase_subject(
-    alias: str, environment: str, subject: str, *, with_audit: bool = False
+    environment: str, subject: str, *, with_audit: bool = False
 ) -> ErasureReceipt:
     """Erase the subject wherever it is linked, as the service's deletion event does.
 
@@ -159,7 +157,7 @@ def erase_subject(
     identity = None
     try:
         with database.atomic():
-            subjects = LinkedIdentity.objects.of_subject(alias, environment, subject)
+            subjects = LinkedIdentity.objects.of_subject(environment, subject)
             named = subjects.first()
             if named is not None:
                 identity = LinkedIdentity.objects.locked_beside(named)
@@ -168,28 +166,25 @@ def erase_subject(
                 receipt = withdrawal.request_erasure(
                     identity, at=now, by=RevokedBy.SITE
                 )
-                policies = votes.policies_of(_aliases_for(receipt, identity.user_id))
         # Behind the transaction, because the first attempt has one of its own.
         if identity is None:
-            return _erase_unlinked(alias, environment, subject, with_audit=with_audit)
-        return _try_now(receipt, policies, with_audit=with_audit)
+            return _erase_unlinked(environment, subject, with_audit=with_audit)
+        return _try_now(receipt, votes.policies_of(), with_audit=with_audit)
     except Error as error:
         raise StorageUnavailable(database.name_of(error)) from None
 
 
 @sensitive_variables()
 def _erase_unlinked(
-    alias: str, environment: str, subject: str, *, with_audit: bool
+    environment: str, subject: str, *, with_audit: bool
 ) -> ErasureReceipt:
     """Empty the events that are left about a subject who is not linked, and look for more."""
-    subject_digest = digest(alias, environment, subject)
+    subject_digest = digest(environment, subject)
     with database.atomic():
-        receipt = withdrawal.erase_unlinked(
-            alias, subject_digest, requested_at=timezone.now()
-        )
+        receipt = withdrawal.erase_unlinked(subject_digest, requested_at=timezone.now())
         receipt.save()
         withdrawal.announce_erased(receipt)
-    if with_audit or votes.ask_for_audit(votes.policies_of([alias])):
+    if with_audit or votes.ask_for_audit(votes.policies_of()):
         known = audit.Known(frozenset({subject, subject_digest}))
         receipt.audit = asdict(audit.search(known))
         receipt.save(update_fields=["audit"])
@@ -227,7 +222,7 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         _note_failure(receipt, error)
         return False
-    log(LogEvent.ERASED, application=receipt.application, row=receipt_id)
+    log(LogEvent.ERASED, row=receipt_id)
     if sought is not None:
         ErasureReceipt.objects.filter(pk=receipt_id).update(
             audit=asdict(audit.search(sought))
@@ -247,7 +242,6 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     log_trouble(
         LogEvent.ERASURE_FAILED,
         error,
-        application=receipt.application,
         row=receipt.pk,
         models=models,
     )
@@ -320,7 +314,7 @@ def _choose(receipt: ErasureReceipt) -> Chosen:
     named = LinkedIdentity.objects.filter(pk__in=[receipt.identity_id])
     identities += named.exclude(user_id=user_id).select_for_update()
 
-    policies = votes.policies_of(_aliases_for(receipt, user_id))
+    policies = votes.policies_of()
     # It may be decided since the request.
     kept = receipt.account_kept
     if user is not None and not kept:
@@ -329,11 +323,6 @@ def _choose(receipt: ErasureReceipt) -> Chosen:
         # The account's other identities go only with the account.
         identities = [row for row in identities if row.pk == receipt.identity_id]
     return Chosen(user, identities, policies, kept)
-
-
-def _aliases_for(receipt: ErasureReceipt, user_id: Any) -> list[str]:
-    """The applications whose policies decide: the receipt's own, too, if its identity is gone."""
-    return [receipt.application, *votes.aliases_of(_identities_of(user_id))]
 
 
 def _identities_of(user_id: Any) -> QuerySet[LinkedIdentity]:

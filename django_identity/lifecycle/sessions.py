@@ -5,8 +5,8 @@ A session has the identity's ``mark_of``, with its epoch, and Django's own hash 
 either after one of these:
 
 - ``end_all`` raises the epoch: a revocation, the end of an identity, "sign out everywhere";
-- no identity of the user signs in any more (``oldest_that_signs_in``): its application is gone from
-  the settings, or is in the other environment;
+- no identity of the user signs in any more (``oldest_that_signs_in``): it is of the other
+  environment;
 - an older identity of the user begins to sign in, because the session has the oldest one's mark;
 - the site's default manager hides the user;
 - Django's own: the account is disabled, its password or ``SECRET_KEY`` has changed, or the session
@@ -25,7 +25,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import F
 from django.db.models.manager import BaseManager
 
-from django_identity import conf, database, signals
+from django_identity import database, signals
 from django_identity.models import Consent, LinkedIdentity, LinkedVia
 
 
@@ -68,8 +68,7 @@ def oldest_that_signs_in(
 ) -> LinkedIdentity | None:
     """The first of ``identities`` on which a session may rest. The oldest is the first of them.
 
-    It is granted, linked by a full sign-in, and of a configured application in its present
-    environment.
+    It is granted, linked by a full sign-in, and of the settings' environment.
     """
     for identity in identities:
         is_granted = identity.consent == Consent.GRANTED
@@ -83,10 +82,10 @@ def oldest_that_signs_in(
 def begun_by(granted: LinkedIdentity) -> LinkedIdentity | None:
     """The identity on which a session rests that begins with the sign-in of ``granted``.
 
-    With one application no other identity of the user can sign in, so no second read is needed.
+    No other identity of the user can sign in, so no second read is needed.
     """
     identities = [granted]
-    if len(conf.aliases()) > 1 or has_own_manager():
+    if has_own_manager():
         identities = identities_of(granted.user_id)
     return oldest_that_signs_in(identities)
 
@@ -111,18 +110,18 @@ def mark_of(identity: LinkedIdentity | None) -> str:
     return f"{identity.pk}.{identity.session_epoch}"
 
 
-def sign_out_everywhere(user: AbstractBaseUser, *, application: str) -> None:
+def sign_out_everywhere(user: AbstractBaseUser) -> None:
     """End every session of ``user``, who asks for it."""
     with database.atomic():
         LinkedIdentity.objects.lock_those_of(user.pk)
-        end_all(user.pk, application=application)
+        end_all(user.pk)
 
 
-def end_all(user_id: Any, *, application: str) -> None:
+def end_all(user_id: Any) -> None:
     """End every session of the user that began with the identity sign-in, and say so.
 
     The epoch of every identity rises: a session may rest on any of them later. The caller has
-    locked them. ``application``: the alias under which it happened.
+    locked them.
     """
     theirs = LinkedIdentity.objects.filter(user_id=user_id)
     # By their keys: MySQL locks the entries of the index that it searches, too, and that may be
@@ -131,9 +130,4 @@ def end_all(user_id: Any, *, application: str) -> None:
     LinkedIdentity.objects.filter(pk__in=keys).change(
         session_epoch=F("session_epoch") + 1
     )
-    signals.announce_end(
-        signals.sessions_ended,
-        LinkedIdentity,
-        user_id=user_id,
-        application=application,
-    )
+    signals.announce_end(signals.sessions_ended, LinkedIdentity, user_id=user_id)

@@ -15,7 +15,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
-from django_identity import conf, database
+from django_identity import database
 from django_identity.lifecycle import kyc, sessions, shortfalls
 from django_identity.lifecycle.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.values import ClaimValue
@@ -200,7 +200,7 @@ class _Memory:
     identities: list[LinkedIdentity]
     read_at: float = field(default_factory=time.monotonic)
     newest_change: object = field(default_factory=lambda: Changes.newest)
-    standings: dict[str, Standing] = field(default_factory=dict)
+    standing: Standing | None = None
 
     def is_fresh(self, user: AbstractBaseUser) -> bool:
         # An instance becomes another account by ``user.pk = None``, Django's way to copy a row.
@@ -212,8 +212,10 @@ class _Memory:
         return type(None), ()
 
 
-def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Standing:
-    """The standing of ``user`` under ``application``.
+def standing_of(
+    user: object,
+) -> Standing:
+    """The standing of ``user``.
 
     Only a saved instance of the site's user model has one. It is remembered on the instance for 5
     seconds at most, and until this process changes an identity; expiry is checked at each call.
@@ -223,14 +225,13 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
     memory: _Memory | None = getattr(user, MEMORY, None)
     if memory is None or not memory.is_fresh(user):
         memory = remember(user, sessions.identities_of(user.pk))
-    if application not in memory.standings:
-        identity = _identity_under(memory.identities, conf.application(application))
-        memory.standings[application] = _standing(identity)
-    return memory.standings[application]
+    if memory.standing is None:
+        memory.standing = _standing(_served(memory.identities))
+    return memory.standing
 
 
 def standings_of(
-    users: Iterable[object], *, application: str = conf.DEFAULT_ALIAS
+    users: Iterable[object],
 ) -> dict[Any, Standing]:
     """Key -> standing, of all ``users`` who can have one, in two queries.
 
@@ -238,15 +239,14 @@ def standings_of(
     """
     people = [user for user in users if may_have_standing(user)]
     identities = sessions.identities_of_all({user.pk for user in people})
-    site = conf.application(application)
-    found = {user.pk: _identity_under(identities[user.pk], site) for user in people}
+    found = {user.pk: _served(identities[user.pk]) for user in people}
     linked = [identity for identity in found.values() if identity is not None]
     prefetch_related_objects(linked, "claims")
 
     standings = {key: _standing(identity) for key, identity in found.items()}
     for user in people:
         memory = remember(user, identities[user.pk])
-        memory.standings[application] = standings[user.pk]
+        memory.standing = standings[user.pk]
     return standings
 
 
@@ -273,21 +273,17 @@ def share_memory(user: object, same_user: object) -> None:
     setattr(same_user, MEMORY, getattr(user, MEMORY))
 
 
-def _identity_under(
-    identities: Iterable[LinkedIdentity], application: conf.Application
-) -> LinkedIdentity | None:
-    """The one of ``identities`` of the application, in its present environment."""
+def _served(identities: Iterable[LinkedIdentity]) -> LinkedIdentity | None:
+    """The one of ``identities`` of the settings' environment."""
     for identity in identities:
-        if identity.is_under(application):
+        if identity.is_served:
             return identity
     return None
 
 
 def standing_with(identity: LinkedIdentity, claims: Iterable[StoredClaim]) -> Standing:
     """The standing of somebody whose consent is granted, by their identity and its claims."""
-    values = tuple(
-        ClaimValue.of(row, application=identity.application) for row in claims
-    )
+    values = tuple(ClaimValue.of(row) for row in claims)
     return Standing(barrier=None, identity=identity, claims=values)
 
 

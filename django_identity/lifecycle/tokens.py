@@ -62,7 +62,7 @@ class Reader:
     ) -> None:
         self.identity = identity
         self.rejected = rejected
-        self.application = conf.application(identity.application)
+        self.application = conf.application()
         self.client = ServiceClient(self.application)
         self._token: Secret | None = None
         # The grant, if this reader has refreshed its tokens.
@@ -163,7 +163,6 @@ class Reader:
             log(
                 LogEvent.GRANT_UNREADABLE,
                 level=logging.ERROR,
-                application=self.application.alias,
                 identity=self.identity.pk,
                 detail=f"{unreadable}; {PUT_KEY_BACK}",
             )
@@ -187,7 +186,7 @@ class Reader:
             _unchanged(grant).update(lease_until=None, retry_at=retry_at)
             raise
 
-        lost = scopes.lost(answer, had=grant.scopes, application=self.application)
+        lost = scopes.lost(answer, had=grant.scopes)
         if lost:
             if end_grant(self.identity, grant, reason="fewer_scopes", lost=lost):
                 raise exceptions.ReauthorizationNeeded("refresh: fewer scopes")
@@ -315,7 +314,6 @@ def end_grant(
     log(
         LogEvent.GRANT_LOST,
         level=logging.WARNING,
-        application=identity.application,
         identity=identity.pk,
         reason=reason,
     )

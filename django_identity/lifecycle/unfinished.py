@@ -72,7 +72,6 @@ def _take_back_old(subject_digest: str) -> None:
         account = f"kept:{reason}"
     log(
         LogEvent.TAKEN_BACK,
-        application=identity.application,
         row=identity.pk,
         account=account,
     )
@@ -138,7 +137,6 @@ def _log_trouble(error: Exception, identity: LinkedIdentity) -> None:
     log_trouble(
         LogEvent.ERASURE_FAILED,
         error,
-        application=identity.application,
         row=identity.pk,
         models=models_in_the_way(error),
     )

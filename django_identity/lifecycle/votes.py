@@ -1,8 +1,4 @@
-"""The policies that decide together about one account.
-
-A person may have linked an account under several applications, each with a policy of its own. An
-address, a request or a code of somebody else must not choose among them.
-"""
+"""What the site's policy says about an account that is to be erased."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 
 from django_identity import conf, database, policy
-from django_identity.models import AccountKept, LinkedIdentity, LinkedVia
+from django_identity.models import AccountKept
 from django_identity.policy import IdentityPolicy
 
 
@@ -18,31 +14,9 @@ class AccountStillThere(RuntimeError):
     """The policy deletes accounts, but the row still exists: ``delete`` only hides it."""
 
 
-def policies_of(aliases: Iterable[str]) -> list[IdentityPolicy]:
-    """The policies of these applications, each once, in the order of the settings.
-
-    Aliases that are gone have none. If no other is left, it is the default application's.
-    """
-    named = set(aliases)
-    configured = [alias for alias in conf.aliases() if alias in named]
-    found = []
-    for alias in configured or [conf.DEFAULT_ALIAS]:
-        site = policy.load(conf.application(alias).policy)
-        if site not in found:
-            found.append(site)
-    return found
-
-
-def aliases_of(identities: Iterable[LinkedIdentity]) -> list[str]:
-    """The applications under which a full sign-in linked the account, the oldest link first.
-
-    A code may be another person's, so it gives no say about the account.
-    """
-    return [
-        identity.application
-        for identity in identities
-        if identity.linked_via == LinkedVia.OAUTH
-    ]
+def policies_of() -> list[IdentityPolicy]:
+    """The policy that decides."""
+    return [policy.load(conf.application().policy)]
 
 
 def allow_erasure(policies: Iterable[IdentityPolicy]) -> bool:

@@ -4,7 +4,6 @@ Every function works on an identity whose row the caller has locked, and runs in
 transaction. ``is_being_erased`` says who may not sign in or link because an erasure is pending.
 """
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -12,8 +11,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Q
 from django.utils import timezone
 
-from django_identity import conf, database, signals
-from django_identity.conf import Application
+from django_identity import database, signals
 from django_identity.lifecycle import kyc, retention, sessions
 from django_identity.logs import LogEvent, log_trouble, models_in_the_way
 from django_identity.models import (
@@ -77,7 +75,6 @@ def _delete_unless_protected(identity: LinkedIdentity) -> bool:
         log_trouble(
             LogEvent.DISCONNECT_FAILED,
             error,
-            application=identity.application,
             row=identity.pk,
             models=models_in_the_way(error),
         )
@@ -89,7 +86,7 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     """Revoke the consent, delete tokens, claims' values and level, and end the sessions."""
     TokenGrant.objects.filter(identity_id=identity.pk).delete()
     _empty_claims(identity)
-    sessions.end_all(identity.user_id, application=identity.application)
+    sessions.end_all(identity.user_id)
     # ``end_all`` has raised it in the database. ``save`` would write the number that was read.
     identity.session_epoch += 1
     identity.set_columns(NOTHING_BROUGHT)
@@ -112,7 +109,6 @@ def request_erasure(
     """
     empty(identity, at=at, by=by)
     receipt = ErasureReceipt(
-        application=identity.application,
         identity=identity,
         account_made=identity.account_made,
         requested_at=at,
@@ -166,14 +162,8 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
         # Nobody was told of it, and no session rests on it.
         return
     user_id = identity.user_id
-    application = identity.application
-    sessions.end_all(user_id, application=application)
-    signals.announce_end(
-        signals.identity_unlinked,
-        LinkedIdentity,
-        user_id=user_id,
-        application=application,
-    )
+    sessions.end_all(user_id)
+    signals.announce_end(signals.identity_unlinked, LinkedIdentity, user_id=user_id)
 
 
 def user_of(identity: LinkedIdentity) -> AbstractBaseUser:
@@ -186,9 +176,7 @@ def user_of(identity: LinkedIdentity) -> AbstractBaseUser:
     return database.account(identity.user_id)
 
 
-def erase_unlinked(
-    application: str, subject_digest: str, *, requested_at: datetime
-) -> ErasureReceipt:
+def erase_unlinked(subject_digest: str, *, requested_at: datetime) -> ErasureReceipt:
     """Empty the events of a subject who is not linked. Returns the receipt, which is not saved yet.
 
     An identity takes the content of its events with it, so what has content was left by SQL beside
@@ -199,7 +187,6 @@ def erase_unlinked(
     # What is not applied yet, as the request itself, is emptied when it is.
     count = retention.empty(with_content.exclude(outcome=""))
     return ErasureReceipt(
-        application=application,
         requested_at=requested_at,
         erased_at=timezone.now(),
         counts={WebhookEvent._meta.model_name: count},
@@ -211,16 +198,8 @@ def announce_erased(receipt: ErasureReceipt) -> None:
     signals.announce(
         signals.data_erased,
         ErasureReceipt,
-        application=receipt.application,
         receipt=receipt,
     )
-
-
-def application_of(alias: str) -> Application:
-    """The application, or the default one's settings for an alias that is not set up any more."""
-    if alias in conf.aliases():
-        return conf.application(alias)
-    return replace(conf.application(), alias=alias)
 
 
 def is_being_erased(identity: LinkedIdentity) -> bool:
@@ -230,9 +209,8 @@ def is_being_erased(identity: LinkedIdentity) -> bool:
     for the erasure would be stored again, and it would take what they have just agreed to.
     """
     # Every request ends the consent in the transaction that writes the receipt, and no consent is
-    # granted while it is pending. Only an identity under another application may be linked to the
-    # account in the same moment.
-    if identity.consent == Consent.GRANTED and len(conf.aliases()) == 1:
+    # granted while it is pending.
+    if identity.consent == Consent.GRANTED:
         return False
     is_about_it = asks_to_erase(identity.pk, user_id=identity.user_id)
     return ErasureReceipt.objects.filter(is_about_it, erased_at=None).exists()

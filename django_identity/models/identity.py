@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
-from django_identity.conf import Application
 from django_identity.models.choices import (
     DIGEST_LENGTH,
     NEVER,
@@ -33,14 +32,13 @@ from django_identity.vault import Context
 
 
 class LinkedIdentity(Record):
-    """The link between one subject and one user, under one application and environment."""
+    """The link between one subject and one user, in one environment."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.CASCADE,
         related_name="linked_identities",
     )
-    application = models.CharField(_("application"), max_length=64)
     environment = models.CharField(_("environment"), max_length=4, choices=Environment)
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH)
     subject_digest = models.CharField(max_length=DIGEST_LENGTH)
@@ -100,7 +98,7 @@ class LinkedIdentity(Record):
         verbose_name_plural = _("linked identities")
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["user", "application", "environment"],
+                fields=["user", "environment"],
                 name="identity_one_per_user",
             ),
             models.UniqueConstraint(fields=["subject_digest"], name="identity_once"),
@@ -114,7 +112,7 @@ class LinkedIdentity(Record):
         ]
         indexes: ClassVar = [
             models.Index(
-                fields=["application", "environment", "refetch_due_at", "id"],
+                fields=["environment", "refetch_due_at", "id"],
                 name="identity_refetch_due",
             ),
             # The admin's filters. The first has few different entries, which PostgreSQL stores once
@@ -143,7 +141,7 @@ class LinkedIdentity(Record):
         ]
 
     def __str__(self) -> str:
-        return f"{self.application}/{self.environment} #{self.pk}"
+        return f"{self.environment} #{self.pk}"
 
     @classmethod
     def from_db(cls, *args: Any, **kwargs: Any) -> Self:
@@ -195,7 +193,7 @@ class LinkedIdentity(Record):
     @property
     def own_digest(self) -> str:
         """What ``subject_digest`` has to be, or no event finds the row."""
-        return digest(self.application, self.environment, self.subject)
+        return digest(self.environment, self.subject)
 
     @property
     def arrived_at(self) -> datetime:
@@ -229,16 +227,10 @@ class LinkedIdentity(Record):
         """Whether only a Connect code verified this identity, so that it has no claims."""
         return self.linked_via == LinkedVia.CONNECT
 
-    def is_under(self, application: Application) -> bool:
-        """Whether it is an identity of ``application``, in its present environment."""
-        if self.application != application.alias:
-            return False
-        return self.environment == application.environment
-
     @property
     def is_served(self) -> bool:
-        """Whether the settings have its application, in its environment."""
-        return any(self.is_under(site) for site in conf.applications())
+        """Whether it is of the settings' environment."""
+        return self.environment == conf.application().environment
 
     def allows(self, *scopes: str) -> bool:
         """Whether the person's consent is granted and covers one of ``scopes``.
@@ -251,7 +243,7 @@ class LinkedIdentity(Record):
 
     def sealing_context(self, column: str) -> Context:
         """The context that binds a sealed column of its grant to this row."""
-        return (self.application, self.environment, self.subject, column)
+        return (self.environment, self.subject, column)
 
 
 class TokenGrant(Record):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from datetime import datetime
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
@@ -13,7 +12,6 @@ from django.db import models
 from django.db.models import Case, F, Value, When
 
 from django_identity import conf, database
-from django_identity.conf import Application
 from django_identity.models.choices import Environment
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 #: A larger number of rows tells an operator nothing more, and would take longer to count.
 MOST_COUNTED = 100_000
 #: The columns of an identity that its digest is made of.
-IN_DIGEST = frozenset({"application", "environment", "subject"})
+IN_DIGEST = frozenset({"environment", "subject"})
 
 
 def digest(*parts: str) -> str:
@@ -64,61 +62,43 @@ class Changes:
 
 
 class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
-    def under(self, application: Application) -> LinkedIdentityQuerySet:
-        """The identities under ``application``, in its environment."""
-        return self.filter(
-            application=application.alias, environment=application.environment
-        )
-
     def served(self) -> LinkedIdentityQuerySet:
-        """The identities under any application of the settings."""
-        condition = models.Q(pk__in=())
-        for site in conf.applications():
-            condition |= models.Q(application=site.alias, environment=site.environment)
-        return self.filter(condition)
+        """The identities of the settings' environment."""
+        return self.filter(environment=conf.application().environment)
 
-    def of_subject(
-        self, alias: str, environment: str, subject: str
-    ) -> LinkedIdentityQuerySet:
+    def of_subject(self, environment: str, subject: str) -> LinkedIdentityQuerySet:
         """The identity of the subject, if it is linked."""
-        return self.filter(subject_digest=digest(alias, environment, subject))
+        return self.filter(subject_digest=digest(environment, subject))
 
     def of_subject_anywhere(self, subject: str) -> LinkedIdentityQuerySet:
-        """Those of the subject under each application of the settings, in both environments."""
-        places = product(conf.aliases(), Environment.values)
-        digests = [digest(alias, kind, subject) for alias, kind in places]
+        """Those of the subject in both environments."""
+        digests = [digest(kind, subject) for kind in Environment.values]
         return self.filter(subject_digest__in=digests)
 
     def locked(self, subject_digest: str) -> LinkedIdentity | None:
-        """The identity of the subject, locked with all others of its user; None if there is none.
+        """The identity of the subject, locked; None if there is none.
 
-        Whatever ends a session writes all of them. There is one order of locks: the identities by
-        their keys, the user, the event. Two requests that took them in another one would deadlock.
+        There is one order of locks: the identities by their keys, the user, the event. Two requests
+        that took them in another one would deadlock.
         """
         if not subject_digest:
             return None
-        if len(conf.aliases()) == 1:
-            # Then no event and no sign-in is about another identity of the user.
-            found = self.select_for_update().filter(subject_digest=subject_digest)
-            return next(iter(found), None)
-        return self._locked_by("subject_digest", subject_digest)
+        # No event and no sign-in is about an identity of the user in the other environment.
+        found = self.select_for_update().filter(subject_digest=subject_digest)
+        return next(iter(found), None)
 
     def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
         """The same with the row of its user, which the statement locks after it."""
         return self.select_related("user").locked(subject_digest)
 
     def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
-        """The row of ``identity``, locked as ``locked`` does, or None if it is gone.
+        """The row of ``identity``, locked with all others of its user, or None if it is gone.
 
         An operator may have moved it to another account since ``identity`` was read.
         """
-        return self._locked_by("pk", identity.pk)
-
-    def _locked_by(self, column: str, value: Any) -> LinkedIdentity | None:
-        """The row with this value, locked with all others of its user."""
-        owner = self.model.objects.filter(**{column: value}).values("user_id")
+        owner = self.model.objects.filter(pk=identity.pk).values("user_id")
         for row in self.lock_those_of(owner[:1]):
-            if getattr(row, column) == value:
+            if row.pk == identity.pk:
                 return row
         return None
 
@@ -141,9 +121,9 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
     def update(self, **columns: Any) -> int:
         """Update these columns. An identity that moves to another user did not make that account.
 
-        Only a site's own code moves one, when it merges accounts. With another application,
-        environment or subject save each identity instead: one statement makes no digest for each
-        row, and without it the row opens nothing.
+        Only a site's own code moves one, when it merges accounts. With another environment
+        or subject save each identity instead: one statement makes no digest for each row, and
+        without it the row opens nothing.
         """
         for name in ("user", "user_id"):
             if name in columns:
@@ -167,13 +147,13 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
-    def stored(self, application: Application, event: Event) -> WebhookEvent:
+    def stored(self, event: Event) -> WebhookEvent:
         """Insert the event. A repeat changes nothing.
 
         One statement for both, and no error in the database, whose log would contain the event.
         (``ignore_conflicts`` would hide cut texts and lost NULLs on MariaDB.)
         """
-        row = self.model.of(application, event)
+        row = self.model.of(event)
         self.bulk_create(
             [row],
             update_conflicts=True,

@@ -57,10 +57,7 @@ urlpatterns = [
 
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
-    """Two applications; the person signs in with the first."""
-    given = service.settings(WEBHOOK_SECRETS=[SECRET])
-    second = {**given, "WEBHOOK_SECRETS": ["another-webhook-secret"]}
-    settings.DJANGO_IDENTITY = {"default": given, "second": second}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     return service
 
 
@@ -78,24 +75,17 @@ def test_the_next_request_after_a_revocation_is_nobodys(site: FakeService) -> No
     assert not is_signed_in(browser)
 
 
-@pytest.mark.parametrize("ended", ["default", "second"])
 @pytest.mark.parametrize("how", ["revoke", "disconnect"])
-def test_whatever_ends_a_session_ends_those_of_every_application(
-    site: FakeService, ended: str, how: str
-) -> None:
-    """Whichever of two links is older, and whichever the session began with."""
+def test_a_session_ends_with_its_link(site: FakeService, how: str) -> None:
     user = make_user()
-    make_identity(user, application="second", account_made=False)
-    make_identity(user, account_made=False)
+    identity = make_identity(user, account_made=False)
     browser = session_of(user)
     assert is_signed_in(browser)
-    chosen = LinkedIdentity.objects.get(application=ended)
     if how == "revoke":
-        interventions.revoke([chosen])
+        interventions.revoke([identity])
     else:
-        disconnecting.disconnect(chosen)
+        disconnecting.disconnect(identity)
     assert not is_signed_in(browser)
-    assert is_signed_in(session_of(user))
 
 
 STEPS = ("revoke", "disconnect", "sign in", "everywhere")
@@ -119,7 +109,7 @@ def test_an_ended_session_never_lives_again(
             for identity in LinkedIdentity.objects.filter(user=user):
                 disconnecting.disconnect(identity)
         elif step == "everywhere":
-            sessions.end_all(user, application="default")
+            sessions.end_all(user.pk)
         else:
             linking = Client()
             linking.force_login(user, backend=LOCAL)
@@ -151,7 +141,6 @@ def test_sign_out_everywhere_is_a_button(site: FakeService) -> None:
     [
         (LinkedIdentity, {"consent": Consent.REVOKED}),
         (LinkedIdentity, {"linked_via": "connect", "account_made": False}),
-        (LinkedIdentity, {"application": "gone"}),
         (LinkedIdentity, {"environment": "live"}),
         (User, {"is_active": False}),
     ],
@@ -160,7 +149,7 @@ def test_sign_out_everywhere_is_a_button(site: FakeService) -> None:
 def test_no_session_rests_on_such_an_identity(
     site: FakeService, model: Any, changed: dict[str, Any]
 ) -> None:
-    """Revoked, by code alone, of an alias that is gone, of another environment, disabled."""
+    """Revoked, by code alone, of another environment, disabled."""
     identity = make_identity(make_user())
     browser, idle = session_of(identity.user), session_of(identity.user)
     assert is_signed_in(browser)
@@ -203,7 +192,7 @@ SEEN = {
     "nobody's": lambda user: None,
     "by sign-in": lambda user: make_identity(user, subject="seen"),
     "by code": lambda user: make_identity_by_code(user, subject="seen"),
-    "of an alias that is gone": lambda user: make_identity(user, application="gone"),
+    "of another environment": lambda user: make_identity(user, environment="live"),
 }
 
 
@@ -234,7 +223,7 @@ def test_nobody_looks_through_a_consent_that_ended(
     """Neither as a person who took back theirs, nor back as staff who took back their own."""
     staff, seen = make_user("staff"), make_user("seen")
     make_identity(staff, subject="staff")
-    make_identity(seen, subject="seen", application="second")
+    make_identity(seen, subject="seen")
     browser = session_of(staff)
     browser.get("/look-as/seen/")
     owner = LinkedIdentity.objects.get(subject=consent_of)
@@ -322,23 +311,10 @@ def test_a_session_that_goes_on_keeps_its_data(site: FakeService) -> None:
     assert by_password.session["basket"] == "kept"
 
 
-# A session goes on when an older link is renewed or confirmed
+# A session goes on when the link is renewed
+
 
 #: How the older of two links is before its owner, who came by the newer one, comes back with it.
-OLDER: dict[str, dict[str, Any]] = {
-    "revoked": {"consent": Consent.REVOKED, "revoked_at": LONG_AGO},
-    "by code": {"linked_via": "connect", "account_made": False},
-    "left by a crash": {"consent": Consent.REVOKED},
-    "granted": {},
-}
-
-
-def two_links(user: User, older: dict[str, Any]) -> None:
-    make_identity(user, **{"account_made": False, **older})
-    make_identity(user, application="second", account_made=False)
-
-
-@pytest.mark.parametrize("older", OLDER)
 @pytest.mark.parametrize(
     ("face", "kind"),
     [
@@ -348,15 +324,15 @@ def two_links(user: User, older: dict[str, Any]) -> None:
         ("api", "password"),
     ],
 )
-def test_whoever_renews_or_confirms_an_older_link_stays_signed_in(
-    site: FakeService, older: str, kind: str, face: str
+def test_whoever_renews_stays_signed_in(
+    site: FakeService, kind: str, face: str
 ) -> None:
-    """Their session rested on the newer link, and rests on the older one from then on."""
+    """In every browser."""
     user = make_user(**({kind: True} if kind == "is_staff" else {}))
     if kind == "no password":
         user.set_unusable_password()
         user.save()
-    two_links(user, OLDER[older])
+    make_identity(user, account_made=False)
     browser = session_of(user)
     elsewhere = session_of(user)
     by_password = Client()
@@ -365,10 +341,9 @@ def test_whoever_renews_or_confirms_an_older_link_stays_signed_in(
     come_back_by(face, browser)
     assert is_signed_in(browser)
     assert browser.session["basket"] == "kept"
-    # A session rests on the oldest link, which is another one now.
-    assert is_signed_in(elsewhere) is (older == "granted")
+    assert is_signed_in(elsewhere)
     assert is_signed_in(by_password)
-    sessions.end_all(user, application="default")
+    sessions.end_all(user.pk)
     assert not is_signed_in(browser)
     assert is_signed_in(by_password)
 
@@ -391,30 +366,28 @@ def come_back_by(face: str, browser: Client) -> None:
 
 
 def end_everywhere() -> None:
-    sessions.end_all(User.objects.get(), application="default")
+    sessions.end_all(User.objects.get().pk)
 
 
 ENDS: dict[str, Callable[[], object]] = {
     "sign out everywhere": end_everywhere,
     "revoked by an operator": lambda: interventions.revoke(
-        LinkedIdentity.objects.filter(application="second")
+        LinkedIdentity.objects.all()
     ),
-    "disconnected": lambda: disconnecting.disconnect(
-        LinkedIdentity.objects.get(application="second")
-    ),
+    "disconnected": lambda: disconnecting.disconnect(LinkedIdentity.objects.get()),
     "disabled": lambda: User.objects.update(is_active=False),
     "another password": lambda: User.objects.update(password="another"),
 }
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("older", ["revoked", "by code", "granted"])
 def test_a_session_that_ended_on_the_way_back_is_not_begun_again(
-    site: FakeService, end: str, older: str
+    site: FakeService, end: str
 ) -> None:
     """In another browser, while the service was asked: this browser stays signed out too."""
-    two_links(make_user(), OLDER[older])
-    browser = session_of(User.objects.get())
+    user = make_user()
+    make_identity(user, account_made=False)
+    browser = session_of(user)
     state = begin(browser)
     site.meanwhile["token"] = ENDS[end]
     come_back(browser, state)
@@ -422,8 +395,9 @@ def test_a_session_that_ended_on_the_way_back_is_not_begun_again(
 
 
 def test_a_session_that_ended_before_the_callback_is_nobodys(site: FakeService) -> None:
-    two_links(make_user(), OLDER["revoked"])
-    browser = session_of(User.objects.get())
+    user = make_user()
+    make_identity(user, account_made=False)
+    browser = session_of(user)
     state = begin(browser)
     end_everywhere()
     assert "session_ended" in come_back(browser, state).content.decode()
@@ -431,11 +405,11 @@ def test_a_session_that_ended_before_the_callback_is_nobodys(site: FakeService) 
 
 
 def test_a_sign_in_in_a_second_tab_keeps_the_basket(site: FakeService) -> None:
-    """The first tab began as nobody's, and comes back by the older link."""
-    two_links(make_user(), OLDER["revoked"])
+    """The first tab began as nobody's, and comes back after the second."""
+    make_identity(make_user(), account_made=False)
     browser = Client()
     first = begin(browser)
-    sign_in(browser, application="second")
+    sign_in(browser)
     keep(browser, basket="kept")
     come_back(browser, first)
     assert is_signed_in(browser)
@@ -455,7 +429,7 @@ def signal_from_a_page(request: HttpRequest) -> HttpResponse:
 def signal_after_all_ended(request: HttpRequest) -> HttpResponse:
     """The same, of the browser's own user, whose sessions another browser ends meanwhile."""
     user = User.objects.get(pk=request.user.pk)
-    sessions.end_all(user, application="default")
+    sessions.end_all(user.pk)
     user_logged_in.send(User, request=request, user=user)
     return HttpResponse()
 

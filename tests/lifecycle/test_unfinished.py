@@ -79,7 +79,7 @@ def die(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> An
 
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     return service
 
 
@@ -146,7 +146,7 @@ def change(**columns: Any) -> Change:
         ("used", change(last_login=timezone.now())),
         (
             "linked",
-            lambda user: make_identity(user, subject="other", application="second"),
+            lambda user: make_identity(user, subject="other", environment="live"),
         ),
     ],
     ids=["a password", "staff", "a superuser", "disabled", "signed in", "linked again"],

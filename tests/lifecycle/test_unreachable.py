@@ -56,7 +56,6 @@ def test_rows_that_are_made_in_bulk_are_found() -> None:
     user = make_user()
     row = LinkedIdentity(
         user=user,
-        application="default",
         environment="test",
         subject="present",
         consent="granted",
@@ -106,5 +105,5 @@ def test_what_no_event_finds_opens_nothing(change: Callable[[Any], None]) -> Non
 
     stored = LinkedIdentity.objects.get()
     stored.save()
-    assert stored.subject_digest == digest("default", "test", stored.subject)
+    assert stored.subject_digest == digest("test", stored.subject)
     assert claims_of(again(user))
