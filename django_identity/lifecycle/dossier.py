@@ -27,7 +27,9 @@ from django_identity.texts import labels
 
 MOST_SHOWN = 100
 #: What only a machine reads: the download has it, the page has not.
-FOR_MACHINES = frozenset({"application", "payload", "proof_hash", "request_id"})
+FOR_MACHINES = frozenset(
+    {"application", "made_account", "payload", "proof_hash", "request_id"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +87,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """The data of the account page: the identity under one application, and all records.
+    """The data of the account page: the identity, and all records.
 
-    ``names``: labels and values of the account's name and e-mail address. ``elsewhere``: the other
-    identities of the same account, under applications of the settings.
+    ``names``: labels and values of the account's name and e-mail address.
     """
 
     identity: LinkedIdentity | None
     grant: TokenGrant | None
     sections: tuple[Section, ...]
     names: tuple[Fact, ...]
-    elsewhere: tuple[LinkedIdentity, ...]
 
 
 def _is_of_subject(person: Person) -> Q:
@@ -127,7 +127,7 @@ PLACES: tuple[Place, ...] = (
             "revoked_at",
             "revoked_by",
             "linked_via",
-            "account_made",
+            "made_account",
             "scopes",
             "kyc_level",
             "kyc_status",
@@ -205,20 +205,14 @@ def count(person: Person) -> dict[str, int]:
 
 
 def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
-    """The data about ``user`` for the account page, with their identity under ``application``."""
-    rows = LinkedIdentity.objects.filter(user_id=user.pk)
-    linked = list(rows.order_by("application", "environment"))
-    person = Person(tuple(identity.subject_digest for identity in linked), user.pk)
-    identity = None
+    """The data about ``user`` for the account page."""
+    identity = LinkedIdentity.objects.of_user(user.pk)
     grant = None
-    elsewhere: list[LinkedIdentity] = []
-    for row in linked:
-        if row.is_under(application):
-            identity = row
-            grant = TokenGrant.objects.filter(identity=identity).first()
-        elif row.application in conf.aliases():
-            elsewhere.append(row)
-
+    digests: tuple[str, ...] = ()
+    if identity is not None:
+        digests = (identity.subject_digest,)
+        grant = TokenGrant.objects.filter(identity=identity).first()
+    person = Person(digests, user.pk)
     sections = [_section(person, place) for place in PLACES]
     names = _names_of(user).items()
     return Dossier(
@@ -226,7 +220,6 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
         grant,
         sections=tuple(section for section in sections if section.records),
         names=tuple((labels.label_of(user, name), text) for name, text in names),
-        elsewhere=tuple(elsewhere),
     )
 
 

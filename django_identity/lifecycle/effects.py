@@ -192,7 +192,7 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
             event.set_columns(retention.EMPTIED)
     elif identity.revoked_at is not None and identity.revoked_at < event.occurred_at:
         identity.revoked_at = event.occurred_at
-        identity.save()
+        identity.save(update_fields=["revoked_at"])
     return EventOutcome.APPLIED
 
 

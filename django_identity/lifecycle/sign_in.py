@@ -89,9 +89,7 @@ def plan_for(
     allowed: list[str] = []
     if user is not None:
         purpose = Purpose.LINK
-        linked = (
-            LinkedIdentity.objects.under(application).filter(user_id=user.pk).first()
-        )
+        linked = LinkedIdentity.objects.of_user(user.pk)
         if linked is not None:
             purpose = Purpose.RENEW
             allowed = linked.scopes

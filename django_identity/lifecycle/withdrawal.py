@@ -4,6 +4,7 @@ Every function works on an identity whose row the caller has locked, and runs in
 transaction. ``is_being_erased`` says who may not sign in or link because an erasure is pending.
 """
 
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -87,18 +88,17 @@ def _delete_unless_protected(identity: LinkedIdentity) -> bool:
 
 def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     """Revoke the consent, delete tokens, claims' values and level, and end the sessions."""
+    before = copy(identity)
     TokenGrant.objects.filter(identity_id=identity.pk).delete()
     _empty_claims(identity)
-    sessions.end_all(identity.user_id, application=identity.application)
-    # ``end_all`` has raised it in the database. ``save`` would write the number that was read.
-    identity.session_epoch += 1
     identity.set_columns(NOTHING_BROUGHT)
     identity.consent = Consent.REVOKED
     # Revocations arrive in any order. A late older one must not hide a newer one, by which a
     # sign-in that began between the two is refused.
     identity.revoked_at = max(at, identity.revoked_at or at)
     identity.revoked_by = by
-    identity.save()
+    identity.save_changes(before)
+    sessions.end_all(identity)
 
 
 def request_erasure(
@@ -114,7 +114,7 @@ def request_erasure(
     receipt = ErasureReceipt(
         application=identity.application,
         identity=identity,
-        account_made=identity.account_made,
+        account_made=identity.made_its_account,
         requested_at=at,
         next_attempt_at=timezone.now(),
     )
@@ -144,18 +144,28 @@ def delete(identity: LinkedIdentity) -> None:
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
 
 
+def delete_unserved(user_id: Any) -> None:
+    """Delete the identity of the user that does not count here, so that another one can be linked.
+
+    It came with a copy of another site's database.
+    """
+    identity = LinkedIdentity.objects.locked_of_user(user_id)
+    if identity is not None and not identity.is_served:
+        delete(identity)
+
+
 def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
     """Receive ``pre_delete``: what goes with an identity, whoever deletes it.
 
     The site's own deletion of a user comes here too. The events of the subject lose their content,
     because whoever links the subject next would see it; the user's sessions end; receivers are told
-    after the commit. Before the deletion the row can still be locked, in the order of
-    ``locked_beside``, and a column that the caller deferred can still be read.
+    after the commit. Before the deletion the row can still be locked, and a column that the caller
+    deferred can still be read.
     """
     if using != database.alias():
         # A copy, such as an archive of the site.
         return
-    identity = LinkedIdentity.objects.locked_beside(instance)
+    identity = LinkedIdentity.objects.locked_row(instance)
     if identity is None:
         # Another request has deleted it. Its subject may be linked anew, and that link stays.
         return
@@ -165,14 +175,12 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
     if identity.was_never_granted:
         # Nobody was told of it, and no session rests on it.
         return
-    user_id = identity.user_id
-    application = identity.application
-    sessions.end_all(user_id, application=application)
+    sessions.announce_end(identity)
     signals.announce_end(
         signals.identity_unlinked,
         LinkedIdentity,
-        user_id=user_id,
-        application=application,
+        user_id=identity.user_id,
+        application=identity.application,
     )
 
 
@@ -229,9 +237,8 @@ def is_being_erased(identity: LinkedIdentity) -> bool:
     for the erasure would be stored again, and it would take what they have just agreed to.
     """
     # Every request ends the consent in the transaction that writes the receipt, and no consent is
-    # granted while it is pending. Only an identity under another application may be linked to the
-    # account in the same moment.
-    if identity.consent == Consent.GRANTED and len(conf.aliases()) == 1:
+    # granted while it is pending.
+    if identity.consent == Consent.GRANTED:
         return False
     is_about_it = asks_to_erase(identity.pk, user_id=identity.user_id)
     return ErasureReceipt.objects.filter(is_about_it, erased_at=None).exists()

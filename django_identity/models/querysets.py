@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
 from django.db import models
-from django.db.models import Case, F, Value, When
+from django.db.models import F
 
 from django_identity import conf, database
 from django_identity.conf import Application
@@ -89,45 +89,36 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         digests = [digest(alias, kind, subject) for alias, kind in places]
         return self.filter(subject_digest__in=digests)
 
-    def locked(self, subject_digest: str) -> LinkedIdentity | None:
-        """The identity of the subject, locked with all others of its user; None if there is none.
+    def of_user(self, user_id: Any) -> LinkedIdentity | None:
+        """The identity of the user, if it counts here (``is_served``)."""
+        found = self.filter(user_id=user_id).first()
+        if found is None or not found.is_served:
+            return None
+        return found
 
-        Whatever ends a session writes all of them. There is one order of locks: the identities by
-        their keys, the user, the event. Two requests that took them in another one would deadlock.
+    def locked(self, subject_digest: str) -> LinkedIdentity | None:
+        """The identity of the subject, locked; None if there is none.
+
+        There is one order of locks: the identity, the user, the event. Two requests that took them
+        in another one would deadlock.
         """
         if not subject_digest:
             return None
-        if len(conf.aliases()) == 1:
-            # Then no event and no sign-in is about another identity of the user.
-            found = self.select_for_update().filter(subject_digest=subject_digest)
-            return next(iter(found), None)
-        return self._locked_by("subject_digest", subject_digest)
+        found = self.select_for_update().filter(subject_digest=subject_digest)
+        # Not ``first``, which would have the one row sorted.
+        return next(iter(found), None)
 
     def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
         """The same with the row of its user, which the statement locks after it."""
         return self.select_related("user").locked(subject_digest)
 
-    def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
-        """The row of ``identity``, locked as ``locked`` does, or None if it is gone.
+    def locked_row(self, identity: LinkedIdentity) -> LinkedIdentity | None:
+        """The row of ``identity`` as it is now, locked, or None if it is gone."""
+        return next(iter(self.select_for_update().filter(pk=identity.pk)), None)
 
-        An operator may have moved it to another account since ``identity`` was read.
-        """
-        return self._locked_by("pk", identity.pk)
-
-    def _locked_by(self, column: str, value: Any) -> LinkedIdentity | None:
-        """The row with this value, locked with all others of its user."""
-        owner = self.model.objects.filter(**{column: value}).values("user_id")
-        for row in self.lock_those_of(owner[:1]):
-            if getattr(row, column) == value:
-                return row
-        return None
-
-    def lock_those_of(self, user_id: Any) -> list[LinkedIdentity]:
-        """All identities of the user, locked in the order of their keys until the transaction ends.
-
-        ``user_id``: a key, or a query for one.
-        """
-        return list(self.select_for_update().filter(user_id=user_id).order_by("pk"))
+    def locked_of_user(self, user_id: Any) -> LinkedIdentity | None:
+        """The identity of the user, locked, whether it counts here or not."""
+        return next(iter(self.select_for_update().filter(user_id=user_id)), None)
 
     def bulk_create(
         self, objs: Iterable[LinkedIdentity], *args: Any, **kwargs: Any
@@ -139,18 +130,13 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return super().bulk_create(rows, *args, **kwargs)
 
     def update(self, **columns: Any) -> int:
-        """Update these columns. An identity that moves to another user did not make that account.
+        """Update these columns. Rows that move to another user raise ``version``.
 
-        Only a site's own code moves one, when it merges accounts. With another application,
-        environment or subject save each identity instead: one statement makes no digest for each
-        row, and without it the row opens nothing.
+        With another environment or subject save each identity instead: one statement makes no
+        digest for each row, and without it the row opens nothing.
         """
-        for name in ("user", "user_id"):
-            if name in columns:
-                is_still_theirs = When(user=columns[name], then="account_made")
-                # MySQL compares after it has set what stands before.
-                made = {"account_made": Case(is_still_theirs, default=Value(False))}
-                columns = made | columns
+        if not columns.keys().isdisjoint(("user", "user_id")):
+            columns = {"version": F("version") + 1, **columns}
         return super().update(**columns)
 
     def change(self, **columns: Any) -> int:

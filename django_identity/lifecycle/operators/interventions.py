@@ -47,7 +47,7 @@ def revoke(identities: Iterable[LinkedIdentity]) -> int:
     revoked = 0
     for identity in identities:
         with database.atomic():
-            locked = LinkedIdentity.objects.locked_beside(identity)
+            locked = LinkedIdentity.objects.locked_row(identity)
             if locked is None:
                 continue
             user = withdrawal.user_of(locked)
