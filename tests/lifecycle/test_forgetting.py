@@ -240,38 +240,23 @@ def test_the_session_of_a_password_goes_on(
 def test_sessions_end_with_an_identity_that_the_site_deletes(
     service: FakeService, settings: Any, way: Callable[[User, LinkedIdentity], None]
 ) -> None:
-    """Also if another identity of the person stays, on which a session could rest."""
     here = service.settings(WEBHOOK_SECRETS=[SECRET])
-    settings.DJANGO_IDENTITY = {"default": here, "second": here}
+    settings.DJANGO_IDENTITY = {"default": here}
     browser = Client()
     sign_in(browser)
     identity = LinkedIdentity.objects.get()
-    make_identity(
-        identity.user, subject="subject-2", application="second", account_made=False
-    )
     assert is_signed_in(browser)
     way(identity.user, identity)
     assert not is_signed_in(browser)
 
 
-def test_a_link_that_was_never_granted_ends_no_session(told: Told) -> None:
-    """Its second step was refused: the person goes on with the identity they came by."""
-    user = make_user()
-    kept = make_identity(user)
-    refused = make_identity(
-        user,
-        subject="subject-2",
-        application="second",
-        account_made=False,
-        consent="revoked",
-    )
+def test_nobody_is_told_of_a_link_that_was_never_granted(told: Told) -> None:
+    """Its second step was refused."""
+    refused = make_identity(make_user(), account_made=False, consent="revoked")
     make_event(refused, "kyc.verified")
     withdrawal.delete(refused)
     assert content() == []
     assert told == []
-    epoch = kept.session_epoch
-    kept.refresh_from_db()
-    assert kept.session_epoch == epoch
 
 
 def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(
