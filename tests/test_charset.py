@@ -98,7 +98,7 @@ def test_events_and_sign_ins_at_a_database_of_utf8mb3(
     old_tables: None, service: FakeService, settings: Any
 ) -> None:
     """No character of the service's, or of an address, stops them. The check says what to do."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     (message,) = says_so()
     assert "utf8mb3" in message
     assert any("utf8mb3" in each.message for each in diagnose(probe=False))
@@ -127,7 +127,7 @@ def test_a_code_whose_request_has_an_odd_number(
     old_tables: None, service: FakeService, settings: Any
 ) -> None:
     """The code is spent by then, so what it brought is stored."""
-    settings.DJANGO_IDENTITY = {"default": service.settings()}
+    settings.DJANGO_IDENTITY = service.settings()
     service.connect = {"request_id": f"req-{LONE}"}
     hand_in(browser_of(make_user()))
     assert LinkedIdentity.objects.get().kyc_level
@@ -152,7 +152,7 @@ def test_a_name_that_cannot_be_stored(
 ) -> None:
     """It is left out of a new account, and overwrites none of an old one."""
     policy = f"{__name__}.Following"
-    settings.DJANGO_IDENTITY = {"default": service.settings(POLICY=policy)}
+    settings.DJANGO_IDENTITY = service.settings(POLICY=policy)
     service.profile = {"last_name": NAMES["kanji"], "first_name": NAMES["cyrillic"]}
     assert sign_in(Client()).status_code == 302
     user = User.objects.get()

@@ -528,7 +528,7 @@ def test_answers_that_cachalot_keeps(given: dict[str, Any], is_reported: bool) -
 
 def test_one_line_configures_a_site() -> None:
     """Every check passes on a development machine, and the values are those of the check."""
-    with override_settings(DJANGO_IDENTITY={"default": SANDBOX}):
+    with override_settings(DJANGO_IDENTITY=SANDBOX):
         assert not conf.problems()
         assert not reported("E018")
     elsewhere = sandbox_application("http://127.0.0.1:9500")

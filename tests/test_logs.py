@@ -28,7 +28,7 @@ def test_an_event_names_its_type_outcome_and_row(
         ("other", "ignored", other),
     ]  # fmt: skip
     said = (
-        f"identity.event.received application=default type=kyc.verified outcome=ignored row={row}"
+        f"identity.event.received type=kyc.verified outcome=ignored row={row}"
         " why=not_linked"
     )
     assert lines[0].getMessage() == said

@@ -1,9 +1,9 @@
 """System checks, each with an id. ``docs/checks.md`` lists them.
 
-``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``applications``: what one application needs
-besides · ``sign_ups``: what the user model wants · ``histories``: what keeps former versions of the
-user · ``content_policies``: the way to the service · ``site``: what all of them need of the site ·
-``gates``: what the site's gates ask for
+``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``registration``: what it needs besides ·
+``sign_ups``: what the user model wants · ``histories``: what keeps former versions of the user ·
+``content_policies``: the way to the service · ``site``: what it needs of the site · ``gates``: what
+the site's gates ask for
 """
 
 from collections.abc import Collection, Iterable
@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from django_identity import conf, database
-from django_identity.checks import applications, content_policies, gates, site
+from django_identity.checks import content_policies, gates, registration, site
 from django_identity.conf.rules import Problem
 
 
@@ -30,9 +30,9 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
     if not getattr(settings, "ROOT_URLCONF", None):
         return _messages([site.NO_PAGES])
     found = list(site.problems())
-    for application in conf.applications():
-        found += applications.problems_of(application)
-        found += content_policies.problems_of(application)
+    application = conf.application()
+    found += registration.problems_of(application)
+    found += content_policies.problems_of(application)
     found += gates.problems()
     return _messages(found)
 
@@ -41,7 +41,7 @@ def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
     """Check what a deployed site may not have (``check --deploy``)."""
     if not conf.is_usable():
         return []
-    return _messages([*site.sandbox_problems(), *site.environment_problems()])
+    return _messages(site.sandbox_problems())
 
 
 def check_database(

@@ -30,7 +30,6 @@ BARE_PROFILE = Profile(id="somebody")
 
 def problems_of(site: IdentityPolicy, application: Application) -> Problems:
     """What a new user must have, and the policy's own default does not give."""
-    where = f"in the policy of the application {application.alias!r}."
     profile = FULL_PROFILE if "profile:read" in application.scopes else BARE_PROFILE
     values = site.new_user_fields(profile=profile, kyc=None)
     model = get_user_model()
@@ -38,7 +37,7 @@ def problems_of(site: IdentityPolicy, application: Application) -> Problems:
     querying = {field.name for field in model._meta.fields if _may_query(field)}
     unknown = querying - values.keys()
     user = model(**values, **dict.fromkeys(unknown))
-    hint = f"Write new_user_fields() {where}"
+    hint = "Write new_user_fields() in the policy."
 
     validate = partial(user.clean_fields, exclude=["password", *unknown])
     names = ", ".join(sorted(refused_by(validate)))
@@ -55,8 +54,8 @@ def problems_of(site: IdentityPolicy, application: Application) -> Problems:
             "E073",
             f"A sign-up leaves these unique fields of {user._meta.label} empty, and they may not "
             f"be NULL: {names}. Every new person but the first would be refused.",
-            f"Let them be NULL (null=True), add profile:read to SCOPES, or write "
-            f"new_user_fields() {where}",
+            "Let them be NULL (null=True), add profile:read to SCOPES, or write "
+            "new_user_fields() in the policy.",
         )
 
 

@@ -22,8 +22,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import DatabaseError
 
-from django_identity import charset, database, exceptions, policy, uniqueness
-from django_identity.conf import Application
+from django_identity import charset, conf, database, exceptions, policy, uniqueness
 from django_identity.logs import LogEvent, log, log_trouble
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus, Profile
@@ -89,22 +88,20 @@ def _name_in(text: str) -> str:
     return text
 
 
-def require_free_address(application: Application, profile: Profile) -> None:
+def require_free_address(profile: Profile) -> None:
     """Raises ``EmailTaken`` if another account has the profile's address."""
-    site = policy.load(application.policy)
+    site = policy.load(conf.application().policy)
     _require_free(site, Hidden(usable(profile).email))
 
 
-def sign_up(
-    application: Application, profile: Profile, kyc: KycStatus | None
-) -> AbstractBaseUser:
+def sign_up(profile: Profile, kyc: KycStatus | None) -> AbstractBaseUser:
     """Create a user with the fields of the policy, by the site's ``create_user``.
 
     It has no password. Two sign-ups with one e-mail address at the same moment are stopped by the
     user model, if its address is unique. Raises ``EmailTaken`` or ``LinkingRefused``, also if the
     site's own code raised an error. Must run inside a transaction.
     """
-    site = policy.load(application.policy)
+    site = policy.load(conf.application().policy)
     profile = usable(profile)
     fields = Hidden(
         policy.writable(
@@ -183,7 +180,6 @@ def _validated(fields: Fields) -> Fields:
 
 
 def overwrite_fields(
-    application: Application,
     user: AbstractBaseUser,
     *,
     profile: Profile,
@@ -196,7 +192,7 @@ def overwrite_fields(
     own code raises an error, no field is written, and the log names those that are refused. Returns
     the former address, if another one has taken its place.
     """
-    site = policy.load(application.policy)
+    site = policy.load(conf.application().policy)
     with_address_as_stored = replace(profile, email=address_of(Hidden(profile.email)))
     if with_address_as_stored.email:
         # What is none stays as it came and is refused below: as an empty text it would be written.
@@ -214,7 +210,7 @@ def overwrite_fields(
 
     changed = Hidden({name: fields.value[name] for name in names})
     former = Hidden(database.email_of(user))
-    is_written = _overwrite(application, site, user, changed)
+    is_written = _overwrite(site, user, changed)
     if not is_written:
         user.refresh_from_db(fields=names)
         return ""
@@ -236,7 +232,6 @@ def _require_columns(user: AbstractBaseUser, fields: Fields) -> None:
 
 
 def _overwrite(
-    application: Application,
     site: policy.IdentityPolicy,
     user: AbstractBaseUser,
     changed: Fields,
@@ -255,7 +250,6 @@ def _overwrite(
         log_trouble(
             LogEvent.USER_FIELDS_REFUSED,
             error,
-            application=application.alias,
             fields=",".join(sorted(changed.value)),
         )
         return False
@@ -264,7 +258,6 @@ def _overwrite(
     log(
         LogEvent.USER_FIELDS_REFUSED,
         level=logging.WARNING,
-        application=application.alias,
         fields=",".join(sorted(refused)),
     )
     return False

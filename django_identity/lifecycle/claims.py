@@ -257,7 +257,7 @@ def _disclosed(
 
 
 def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
-    kept = conf.application(identity.application).keep_claims
+    kept = conf.application().keep_claims
     return kept is None or claim_type in kept
 
 

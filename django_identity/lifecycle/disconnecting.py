@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from django_identity import database, exceptions, policy
-from django_identity.conf import Application
+from django_identity import conf, database, exceptions, policy
 from django_identity.lifecycle import notices, withdrawal
 from django_identity.models import LinkedIdentity
 
@@ -26,7 +25,7 @@ class Parting:
     signs_in: bool
 
 
-def parting(user: AbstractBaseUser, *, alias: str) -> Parting | None:
+def parting(user: AbstractBaseUser) -> Parting | None:
     """What follows if ``user`` disconnects now. None if nothing is linked."""
     identity = LinkedIdentity.objects.of_user(user.pk)
     if identity is None:
@@ -37,7 +36,7 @@ def parting(user: AbstractBaseUser, *, alias: str) -> Parting | None:
     )
 
 
-def leave(user: AbstractBaseUser, *, application: Application) -> bool:
+def leave(user: AbstractBaseUser) -> bool:
     """Disconnect the identity of ``user``. Returns False if nothing was linked.
 
     Raises like ``disconnect``.
@@ -59,9 +58,8 @@ def disconnect(identity: LinkedIdentity) -> bool:
             raise exceptions.LinkingRefused(code="erasure_pending")
         if not may_disconnect(locked):
             raise exceptions.NoOtherWayIn
-        application = withdrawal.application_of(locked.application)
         user = withdrawal.user_of(locked)
-        notices.send_on_commit(application, user, change="disconnected")
+        notices.send_on_commit(user, change="disconnected")
         withdrawal.delete(locked)
     return True
 
@@ -73,7 +71,6 @@ def may_disconnect(identity: LinkedIdentity) -> bool:
     """
     if not identity.made_its_account:
         return True
-    application = withdrawal.application_of(identity.application)
-    site = policy.load(application.policy)
+    site = policy.load(conf.application().policy)
     answer = site.has_other_way_in(withdrawal.user_of(identity))
     return policy.is_yes(answer, "has_other_way_in")

@@ -9,8 +9,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 
-from django_identity import conf, database
-from django_identity.conf import Application
+from django_identity import database
 from django_identity.lifecycle import retention
 from django_identity.lifecycle.values import ClaimValue
 from django_identity.models import (
@@ -27,9 +26,7 @@ from django_identity.texts import labels
 
 MOST_SHOWN = 100
 #: What only a machine reads: the download has it, the page has not.
-FOR_MACHINES = frozenset(
-    {"application", "made_account", "payload", "proof_hash", "request_id"}
-)
+FOR_MACHINES = frozenset({"made_account", "payload", "proof_hash", "request_id"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +116,6 @@ PLACES: tuple[Place, ...] = (
         LinkedIdentity,
         _is_of_subject,
         shown=(
-            "application",
             "environment",
             "subject",
             "consent",
@@ -204,7 +200,7 @@ def count(person: Person) -> dict[str, int]:
     return {table: number for table, number in counts.items() if number}
 
 
-def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
+def dossier_of(user: AbstractBaseUser) -> Dossier:
     """The data about ``user`` for the account page."""
     identity = LinkedIdentity.objects.of_user(user.pk)
     grant = None
@@ -239,10 +235,6 @@ def _section(person: Person, place: Place) -> Section:
     rows = place.rows(person)
     columns = place.for_people
     newest = rows.only(*columns)
-    if place.model is StoredClaim:
-        # The policy of the identity's application reads the value.
-        with_identity = rows.select_related("identity")
-        newest = with_identity.only(*columns, "identity__application")
     newest = newest.order_by("-pk")[:MOST_SHOWN]
 
     records = tuple(_record(row, columns) for row in newest)
@@ -282,11 +274,7 @@ def _value_of(claim: StoredClaim) -> bool | str | None:
     """What the claim says. None if nothing is proven."""
     if claim.value is None:
         return None
-    alias = claim.identity.application
-    if alias not in conf.aliases():
-        # It is gone from the settings, and what it brought is still here.
-        alias = conf.DEFAULT_ALIAS
-    shown = ClaimValue.of(claim, application=alias).shown
+    shown = ClaimValue.of(claim).shown
     # An empty value is left out of the page. A claim that is denied is shown, as a no.
     if shown is None:
         return False

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
-from django_identity import signals
+from django_identity import conf, signals
 from django_identity.event_types import (
     ABOUT_LEVEL,
     ERASING,
@@ -75,7 +75,7 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
     if row.event_type not in ERASING:
         return EventOutcome.IGNORED
     receipt = withdrawal.erase_unlinked(
-        row.application, row.subject_digest, requested_at=row.occurred_at
+        row.subject_digest, requested_at=row.occurred_at
     )
     if not any(receipt.counts.values()):
         return EventOutcome.IGNORED
@@ -204,9 +204,7 @@ def data_deletion_requested(
     Only a request that is older than ``EVENT_DAYS`` and than the link may be a replay: its row,
     which would show it as a repeat, may have been purged.
     """
-    # An alias may be gone from the settings meanwhile.
-    application = withdrawal.application_of(event.application)
-    kept_for = timedelta(days=application.event_days)
+    kept_for = timedelta(days=conf.application().event_days)
     is_too_old = event.occurred_at < event.received_at - kept_for
     if is_too_old and event.occurred_at < identity.created_at:
         return EventOutcome.SUPERSEDED

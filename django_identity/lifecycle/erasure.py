@@ -135,7 +135,6 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
                 if not withdrawal.is_being_erased(identity):
                     withdrawal.empty(identity, at=now, by=RevokedBy.PERSON)
             receipt = ErasureReceipt.objects.create(
-                application=conf.DEFAULT_ALIAS,
                 of_account=True,
                 user_id=user.pk,
                 account_made=is_made,
@@ -150,7 +149,7 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
 
 @sensitive_variables()
 def erase_subject(
-    alias: str, environment: str, subject: str, *, with_audit: bool = False
+    environment: str, subject: str, *, with_audit: bool = False
 ) -> ErasureReceipt:
     """Erase the subject wherever it is linked, as the service's deletion event does.
 
@@ -159,7 +158,7 @@ def erase_subject(
     """
     try:
         with database.atomic():
-            subjects = LinkedIdentity.objects.of_subject(alias, environment, subject)
+            subjects = LinkedIdentity.objects.of_subject(environment, subject)
             identity = subjects.select_for_update().first()
             if identity is not None:
                 now = timezone.now()
@@ -168,7 +167,7 @@ def erase_subject(
                 )
         # Behind the transaction, because the first attempt has one of its own.
         if identity is None:
-            return _erase_unlinked(alias, environment, subject, with_audit=with_audit)
+            return _erase_unlinked(environment, subject, with_audit=with_audit)
         return _try_now(receipt, with_audit=with_audit)
     except Error as error:
         raise StorageUnavailable(database.name_of(error)) from None
@@ -176,14 +175,12 @@ def erase_subject(
 
 @sensitive_variables()
 def _erase_unlinked(
-    alias: str, environment: str, subject: str, *, with_audit: bool
+    environment: str, subject: str, *, with_audit: bool
 ) -> ErasureReceipt:
     """Empty the events that are left about a subject who is not linked, and look for more."""
-    subject_digest = digest(alias, environment, subject)
+    subject_digest = digest(environment, subject)
     with database.atomic():
-        receipt = withdrawal.erase_unlinked(
-            alias, subject_digest, requested_at=timezone.now()
-        )
+        receipt = withdrawal.erase_unlinked(subject_digest, requested_at=timezone.now())
         receipt.save()
         withdrawal.announce_erased(receipt)
     if with_audit or _policy().audit_erasures:
@@ -222,7 +219,7 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         _note_failure(receipt, error)
         return False
-    log(LogEvent.ERASED, application=receipt.application, row=receipt_id)
+    log(LogEvent.ERASED, row=receipt_id)
     if sought is not None:
         ErasureReceipt.objects.filter(pk=receipt_id).update(
             audit=asdict(audit.search(sought))
@@ -242,7 +239,6 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     log_trouble(
         LogEvent.ERASURE_FAILED,
         error,
-        application=receipt.application,
         row=receipt.pk,
         models=models,
     )

@@ -23,7 +23,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError
 
-from django_identity import database, exceptions, signals
+from django_identity import conf, database, exceptions, signals
 from django_identity.lifecycle import (
     accounts,
     arrivals,
@@ -107,8 +107,7 @@ def _raise_refusal(error: Exception) -> NoReturn:
 
 
 def _link(request: LinkRequest) -> Linked:
-    application = request.application
-    subject_digest = digest(application.alias, application.environment, request.subject)
+    subject_digest = digest(conf.application().environment, request.subject)
     with database.atomic():
         known = LinkedIdentity.objects.locked_with_user(subject_digest)
         allowed = decide(request, known)
@@ -139,14 +138,13 @@ def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
 
     The policy is asked first: nothing is written of somebody whom it refuses.
     """
-    application = request.application
     is_sign_up = request.arrival is Arrival.SIGN_IN
     proven = questions.proven_by_credential(request)
     with database.atomic():
         if is_sign_up:
-            accounts.require_free_address(application, request.profile)
+            accounts.require_free_address(request.profile)
             questions.require_yes(request, Question.MAY_SIGN_UP, None, proven)
-            user = accounts.sign_up(application, request.profile, request.kyc)
+            user = accounts.sign_up(request.profile, request.kyc)
         else:
             withdrawal.delete_unserved(request.user_id)
             user = _locked_active_user(request.user_id)
@@ -156,8 +154,7 @@ def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
             made_account = database.key_text(user.pk)
         return LinkedIdentity.objects.create(
             user_id=user.pk,
-            application=application.alias,
-            environment=application.environment,
+            environment=conf.application().environment,
             subject=request.subject,
             consent=Consent.REVOKED,
             linked_via=via,
@@ -210,7 +207,6 @@ def _grant(
     # A code alone may be another person's, so its data is not written to the account.
     if is_return and not identity.connect_only:
         former_address = accounts.overwrite_fields(
-            request.application,
             user,
             profile=request.profile,
             kyc=proven.kyc,
@@ -346,8 +342,8 @@ def _announce(
         change = "address"
     else:
         return
-    notices.send_on_commit(request.application, user, change=change, **facts)
+    notices.send_on_commit(user, change=change, **facts)
     if former_address:
         # Whoever has taken over an account must not be the only one to hear of it.
         former = accounts.with_address(user, former_address)
-        notices.send_on_commit(request.application, former, change=change, **facts)
+        notices.send_on_commit(former, change=change, **facts)

@@ -63,7 +63,7 @@ def mark_of(identity: LinkedIdentity) -> str:
     return f"{identity.pk}.{identity.session_epoch}"
 
 
-def sign_out_everywhere(user: AbstractBaseUser, *, application: str) -> None:
+def sign_out_everywhere(user: AbstractBaseUser) -> None:
     """End every session of ``user``, who asks for it."""
     with database.atomic():
         identity = LinkedIdentity.objects.locked_of_user(user.pk)
@@ -87,5 +87,4 @@ def announce_end(identity: LinkedIdentity) -> None:
         signals.sessions_ended,
         LinkedIdentity,
         user_id=identity.user_id,
-        application=identity.application,
     )

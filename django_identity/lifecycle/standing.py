@@ -15,7 +15,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
-from django_identity import conf, database
+from django_identity import database
 from django_identity.lifecycle import kyc, sessions, shortfalls
 from django_identity.lifecycle.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.values import ClaimValue
@@ -215,8 +215,8 @@ class _Memory:
         return type(None), ()
 
 
-def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Standing:
-    """The standing of ``user`` under ``application``.
+def standing_of(user: object) -> Standing:
+    """The standing of ``user``.
 
     Only a saved instance of the site's user model has one. It is remembered on the instance for 5
     seconds at most, and until this process changes an identity; expiry is checked at each call.
@@ -232,9 +232,7 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
     return memory.standing
 
 
-def standings_of(
-    users: Iterable[object], *, application: str = conf.DEFAULT_ALIAS
-) -> dict[Any, Standing]:
+def standings_of(users: Iterable[object]) -> dict[Any, Standing]:
     """Key -> standing, of all ``users`` who can have one, in two queries.
 
     It is remembered on each instance, as ``standing_of`` does.
@@ -277,9 +275,7 @@ def share_memory(user: object, same_user: object) -> None:
 
 def standing_with(identity: LinkedIdentity, claims: Iterable[StoredClaim]) -> Standing:
     """The standing of somebody whose consent is granted, by their identity and its claims."""
-    values = tuple(
-        ClaimValue.of(row, application=identity.application) for row in claims
-    )
+    values = tuple(ClaimValue.of(row) for row in claims)
     return Standing(barrier=None, identity=identity, claims=values)
 
 

@@ -62,7 +62,7 @@ class Reader:
     ) -> None:
         self.identity = identity
         self.rejected = rejected
-        self.application = conf.application(identity.application)
+        self.application = conf.application()
         self.client = ServiceClient(self.application)
         self._token: Secret | None = None
         # The grant, if this reader has refreshed its tokens.
@@ -163,7 +163,6 @@ class Reader:
             log(
                 LogEvent.GRANT_UNREADABLE,
                 level=logging.ERROR,
-                application=self.application.alias,
                 identity=self.identity.pk,
                 detail=f"{unreadable}; {PUT_KEY_BACK}",
             )
@@ -188,7 +187,7 @@ class Reader:
             raise
 
         changed = sealing.token_columns(self.identity, answer, asked_at=asked_at)
-        missing = scopes.lost_by(answer, application=self.application)
+        missing = scopes.lost_by(answer)
         if not _replace(grant, changed, identity=self.identity, missing=missing):
             return None
         grant.generation += 1
@@ -330,7 +329,6 @@ def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bo
     log(
         LogEvent.GRANT_LOST,
         level=logging.WARNING,
-        application=identity.application,
         identity=identity.pk,
         reason=reason,
     )

@@ -72,7 +72,6 @@ def _take_back_old(subject_digest: str) -> None:
         account = f"kept:{reason}"
     log(
         LogEvent.TAKEN_BACK,
-        application=identity.application,
         row=identity.pk,
         account=account,
     )
@@ -135,7 +134,6 @@ def _log_trouble(error: Exception, identity: LinkedIdentity) -> None:
     log_trouble(
         LogEvent.TAKE_BACK_FAILED,
         error,
-        application=identity.application,
         row=identity.pk,
         models=models_in_the_way(error),
     )

@@ -27,8 +27,8 @@ class ClaimValue:
     affirms: bool
 
     @classmethod
-    def of(cls, row: StoredClaim, *, application: str) -> Self:
-        """The claim as the policy of ``application`` reads its value.
+    def of(cls, row: StoredClaim) -> Self:
+        """The claim as the policy reads its value.
 
         The policy is not called for a value that denies. A value affirms if it is exactly ``true``,
         or an object whose ``verified`` or ``value`` is, and no member contradicts another.
@@ -41,7 +41,7 @@ class ClaimValue:
         affirms = members.get("verified") is True or members.get("value") is True
         if policy.contradicts_itself(row.claim_type, members):
             affirms = False
-        site = policy.load(conf.application(application).policy)
+        site = policy.load(conf.application().policy)
         text: object = site.claim_value(row.claim_type, row.value)
         if not isinstance(text, str):
             text = ""

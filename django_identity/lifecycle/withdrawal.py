@@ -5,7 +5,6 @@ transaction. ``is_being_erased`` says who may not sign in or link because an era
 """
 
 from copy import copy
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,8 +12,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Q
 from django.utils import timezone
 
-from django_identity import conf, database, signals
-from django_identity.conf import Application
+from django_identity import database, signals
 from django_identity.lifecycle import kyc, retention, sessions
 from django_identity.logs import LogEvent, log_trouble, models_in_the_way
 from django_identity.models import (
@@ -78,7 +76,6 @@ def _delete_unless_protected(identity: LinkedIdentity) -> bool:
         log_trouble(
             LogEvent.DISCONNECT_FAILED,
             error,
-            application=identity.application,
             row=identity.pk,
             models=models_in_the_way(error),
         )
@@ -112,7 +109,6 @@ def request_erasure(
     """
     empty(identity, at=at, by=by)
     receipt = ErasureReceipt(
-        application=identity.application,
         identity=identity,
         account_made=identity.made_its_account,
         requested_at=at,
@@ -180,7 +176,6 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
         signals.identity_unlinked,
         LinkedIdentity,
         user_id=identity.user_id,
-        application=identity.application,
     )
 
 
@@ -194,9 +189,7 @@ def user_of(identity: LinkedIdentity) -> AbstractBaseUser:
     return database.account(identity.user_id)
 
 
-def erase_unlinked(
-    application: str, subject_digest: str, *, requested_at: datetime
-) -> ErasureReceipt:
+def erase_unlinked(subject_digest: str, *, requested_at: datetime) -> ErasureReceipt:
     """Empty the events of a subject who is not linked. Returns the receipt, which is not saved yet.
 
     An identity takes the content of its events with it, so what has content was left by SQL beside
@@ -206,7 +199,6 @@ def erase_unlinked(
     with_content = events.exclude(subject="", event_id="", payload__isnull=True)
     count = retention.empty(with_content)
     return ErasureReceipt(
-        application=application,
         requested_at=requested_at,
         erased_at=timezone.now(),
         counts={WebhookEvent._meta.model_name: count},
@@ -218,16 +210,8 @@ def announce_erased(receipt: ErasureReceipt) -> None:
     signals.announce(
         signals.data_erased,
         ErasureReceipt,
-        application=receipt.application,
         receipt=receipt,
     )
-
-
-def application_of(alias: str) -> Application:
-    """The application, or the default one's settings for an alias that is not set up any more."""
-    if alias in conf.aliases():
-        return conf.application(alias)
-    return replace(conf.application(), alias=alias)
 
 
 def is_being_erased(identity: LinkedIdentity) -> bool:

@@ -14,7 +14,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import due, upkeep
 from django_identity.secrets import Secret
@@ -81,7 +80,6 @@ class PortalCommand(IdentityCommand):
         parser.add_argument(
             "app_id", help="The application's id in the developer portal."
         )
-        add_application(parser)
 
     @sensitive_variables()
     def portal_token(self) -> Secret:
@@ -98,10 +96,6 @@ class PortalCommand(IdentityCommand):
                 f"That is no session token. Set {PORTAL_TOKEN}, or type it."
             )
         return Secret(token)
-
-
-def add_application(parser: CommandParser) -> None:
-    parser.add_argument("--application", default=conf.DEFAULT_ALIAS, help="An alias.")
 
 
 @contextmanager

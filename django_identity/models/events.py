@@ -10,7 +10,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.conf import Application
+from django_identity import conf
 from django_identity.event_types import KINDS
 from django_identity.models.choices import (
     DIGEST_LENGTH,
@@ -32,7 +32,6 @@ NAMES_NOBODY = "names_nobody"
 class WebhookEvent(AttemptedRecord):
     """The content of one webhook delivery. About a subject that is not linked it has no content."""
 
-    application = models.CharField(_("application"), max_length=64)
     event_id = ServiceText(_("event id"), max_length=255, blank=True)
     # What finds a repeat: see ``digest_of``.
     event_digest = models.CharField(max_length=DIGEST_LENGTH)
@@ -68,9 +67,7 @@ class WebhookEvent(AttemptedRecord):
                 fields=["outcome", "received_at"], name="identity_event_outcome"
             ),
             models.Index(fields=["received_at"], name="identity_event_purge"),
-            models.Index(
-                fields=["event_type", "application"], name="identity_event_type"
-            ),
+            models.Index(fields=["event_type"], name="identity_event_type"),
         ]
         default_permissions = ("view",)
         permissions: ClassVar = [
@@ -81,33 +78,31 @@ class WebhookEvent(AttemptedRecord):
         return f"{self.event_type} #{self.pk}"
 
     @classmethod
-    def of(cls, application: Application, event: Event) -> WebhookEvent:
+    def of(cls, event: Event) -> WebhookEvent:
         """The row of ``event``: type, times and digests. A time from the future counts as now.
 
         It is due after a minute, in case the process dies before the event is applied.
         """
         now = timezone.now()
-        subject = (application.alias, application.environment, event.subject)
+        environment = conf.application().environment
         return cls(
-            application=application.alias,
-            event_digest=cls.digest_of(application, event, subject=event.subject),
+            event_digest=cls.digest_of(event, subject=event.subject),
             event_type=event.event_type,
             occurred_at=min(event.occurred_at, now),
             received_at=now,
-            subject_digest=digest(*subject) if event.subject else "",
+            subject_digest=event.subject and digest(environment, event.subject),
             next_attempt_at=now + NOT_APPLIED_IS_DUE_AFTER,
         )
 
     @staticmethod
-    def digest_of(application: Application, event: Event, *, subject: str) -> str:
-        """What finds a repeat: application, environment, id and type, and whom it is about.
+    def digest_of(event: Event, *, subject: str) -> str:
+        """What finds a repeat: environment, id and type, and whom it is about.
 
         A service that uses an id twice has two events, and an event that named nobody is not the
         same as the one that names its person.
         """
         return digest(
-            application.alias,
-            application.environment,
+            conf.application().environment,
             event.event_id,
             event.event_type,
             subject,
@@ -149,7 +144,6 @@ class ErasureReceipt(AttemptedRecord):
     the user's identities. The site may delete either first.
     """
 
-    application = models.CharField(_("application"), max_length=64)
     identity = models.ForeignKey(
         "django_identity.LinkedIdentity",
         on_delete=models.SET_NULL,

@@ -33,14 +33,13 @@ from django_identity.vault import Context
 
 
 class LinkedIdentity(Record):
-    """The link between one subject and one user, under one application and environment."""
+    """The link between one subject and one user, in one environment."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,
         on_delete=models.CASCADE,
         related_name="linked_identity",
     )
-    application = models.CharField(_("application"), max_length=64)
     environment = models.CharField(_("environment"), max_length=4, choices=Environment)
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH)
     subject_digest = models.CharField(max_length=DIGEST_LENGTH)
@@ -108,7 +107,7 @@ class LinkedIdentity(Record):
         ]
         indexes: ClassVar = [
             models.Index(
-                fields=["application", "environment", "refetch_due_at", "id"],
+                fields=["environment", "refetch_due_at", "id"],
                 name="identity_refetch_due",
             ),
             # The admin's filters. The first has few different entries, which PostgreSQL stores once
@@ -137,7 +136,7 @@ class LinkedIdentity(Record):
         ]
 
     def __str__(self) -> str:
-        return f"{self.application}/{self.environment} #{self.pk}"
+        return f"{self.environment} #{self.pk}"
 
     def save(
         self,
@@ -193,7 +192,7 @@ class LinkedIdentity(Record):
     @property
     def own_digest(self) -> str:
         """What ``subject_digest`` has to be, or no event finds the row."""
-        return digest(self.application, self.environment, self.subject)
+        return digest(self.environment, self.subject)
 
     @property
     def made_its_account(self) -> bool:
@@ -262,7 +261,7 @@ class LinkedIdentity(Record):
 
     def sealing_context(self, column: str) -> Context:
         """The context that binds a sealed column of its grant to this row."""
-        return (self.application, self.environment, self.subject, column)
+        return (self.environment, self.subject, column)
 
 
 class TokenGrant(Record):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from datetime import datetime
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
@@ -13,7 +12,6 @@ from django.db import models
 from django.db.models import F
 
 from django_identity import conf, database
-from django_identity.conf import Application
 from django_identity.models.choices import Environment
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 #: A larger number of rows tells an operator nothing more, and would take longer to count.
 MOST_COUNTED = 100_000
 #: The columns of an identity that its digest is made of.
-IN_DIGEST = frozenset({"application", "environment", "subject"})
+IN_DIGEST = frozenset({"environment", "subject"})
 
 
 def digest(*parts: str) -> str:
@@ -64,29 +62,17 @@ class Changes:
 
 
 class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
-    def under(self, application: Application) -> LinkedIdentityQuerySet:
-        """The identities under ``application``, in its environment."""
-        return self.filter(
-            application=application.alias, environment=application.environment
-        )
-
     def served(self) -> LinkedIdentityQuerySet:
-        """The identities under any application of the settings."""
-        condition = models.Q(pk__in=())
-        for site in conf.applications():
-            condition |= models.Q(application=site.alias, environment=site.environment)
-        return self.filter(condition)
+        """The identities of the settings' environment."""
+        return self.filter(environment=conf.application().environment)
 
-    def of_subject(
-        self, alias: str, environment: str, subject: str
-    ) -> LinkedIdentityQuerySet:
+    def of_subject(self, environment: str, subject: str) -> LinkedIdentityQuerySet:
         """The identity of the subject, if it is linked."""
-        return self.filter(subject_digest=digest(alias, environment, subject))
+        return self.filter(subject_digest=digest(environment, subject))
 
     def of_subject_anywhere(self, subject: str) -> LinkedIdentityQuerySet:
-        """Those of the subject under each application of the settings, in both environments."""
-        places = product(conf.aliases(), Environment.values)
-        digests = [digest(alias, kind, subject) for alias, kind in places]
+        """Those of the subject in both environments."""
+        digests = [digest(kind, subject) for kind in Environment.values]
         return self.filter(subject_digest__in=digests)
 
     def of_user(self, user_id: Any) -> LinkedIdentity | None:
@@ -153,13 +139,13 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
-    def stored(self, application: Application, event: Event) -> WebhookEvent:
+    def stored(self, event: Event) -> WebhookEvent:
         """Insert the event without its content. A repeat changes nothing.
 
         One statement for both, and no error in the database, whose log would contain the event.
         (``ignore_conflicts`` would hide cut texts and lost NULLs on MariaDB.)
         """
-        row = self.model.of(application, event)
+        row = self.model.of(event)
         self.bulk_create(
             [row],
             update_conflicts=True,

@@ -201,9 +201,7 @@ def test_what_an_action_leaves_is_said(
     others = [make_identity(make_user(n), subject=n) for n in "bc"]
     for each in (identity, *others):
         make_event(each, "claim.issued")
-        ErasureReceipt.objects.create(
-            application="default", requested_at=timezone.now()
-        )
+        ErasureReceipt.objects.create(requested_at=timezone.now())
     left = "Only the first 2 were taken. Choose the others again."
     chosen = {"action": action, "select_across": "1", "_selected_action": identity.pk}
     operator.post(reverse(into), chosen)

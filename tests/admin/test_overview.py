@@ -14,7 +14,7 @@ from django.utils import timezone
 from django_identity import conf
 from django_identity.lifecycle import runs
 from django_identity.lifecycle.operators import overview
-from django_identity.lifecycle.operators.overview import Overview, kept, overview_of
+from django_identity.lifecycle.operators.overview import Overview, kept
 from django_identity.models import (
     Consent,
     ErasureReceipt,
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db
 
 
 def seen() -> Overview:
-    return overview_of(conf.application())
+    return overview()
 
 
 def make_identities(count: int, **fields: Any) -> None:
@@ -68,7 +68,7 @@ def test_figures_are_kept_for_a_minute_and_rows_are_not() -> None:
     """A second look costs no count; the rows that need somebody are read each time."""
     assert seen().is_healthy
     make_identities(1, refetch_failures=3, last_error="service_timeout")
-    ErasureReceipt.objects.create(application="default", requested_at=timezone.now())
+    ErasureReceipt.objects.create(requested_at=timezone.now())
     assert not seen().is_healthy
     assert not seen().figures.by_consent
     cache.clear()
@@ -104,7 +104,7 @@ def test_the_overview_names_pending_erasures_and_failed_handlers() -> None:
     failed = make_event(identity, "claim.issued", outcome=EventOutcome.FAILED)
     make_event(identity, "claim.issued")
     for _ in range(11):
-        receipt = ErasureReceipt.objects.create(application="default", requested_at=now)
+        receipt = ErasureReceipt.objects.create(requested_at=now)
     found = seen()
     assert not found.is_healthy
     assert list(found.failed_events) == [failed]
@@ -162,7 +162,7 @@ def test_upkeep_that_does_not_run_needs_an_operator(
 ) -> None:
     """As soon as somebody has a re-fetch before them, and not only when it is late."""
     begun_at = timezone.now() + timedelta(days=days)
-    UpkeepRun.objects.create(application="default", begun_at=begun_at)
+    UpkeepRun.objects.create(begun_at=begun_at)
     assert seen().is_healthy
     make_identities(1, refetch_due_at=timezone.now() + timedelta(hours=9))
     assert not seen().is_healthy

@@ -183,7 +183,7 @@ def test_a_signed_in_user_links(
 ) -> None:
     """A front end may be where the service sends people; the landing page is the site's."""
     frontend = service.settings(REDIRECT_URI="https://app.example/back")
-    with override_settings(DJANGO_IDENTITY={"default": frontend}):
+    with override_settings(DJANGO_IDENTITY=frontend):
         assert sign_in(signed_in).json() == {"next": "/"}
     assert LinkedIdentity.objects.get().user == user
     (sent,) = [raw for name, _, raw in service.requests if name == "token"]

@@ -74,7 +74,7 @@ def figures_of(rows: int) -> Figures:
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")
         ours = service.settings(WEBHOOK_SECRETS=[SECRET])
-        with override_settings(DJANGO_IDENTITY={"default": ours}):
+        with override_settings(DJANGO_IDENTITY=ours):
             return measured(service, rows)
 
 
@@ -233,9 +233,7 @@ def median_of(
     costs = []
     for _ in range(TOUCHED):
         subject = asked("SELECT md5(%s::text)::uuid::text", [str(next(people))])
-        identity = LinkedIdentity(
-            application="default", environment="test", subject=subject
-        )
+        identity = LinkedIdentity(environment="test", subject=subject)
         service.subject = subject
         costs.append(cost_of(partial(work, service, identity)))
     middle = statistics.median

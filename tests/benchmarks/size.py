@@ -49,7 +49,7 @@ def run() -> Figures:
 def a_person() -> Figures:
     with refetch.served(delay=0.0) as origin, fresh_database():
         given = setting(origin, WEBHOOK_SECRETS=[SECRET], REFETCHES_PER_MINUTE=PEOPLE)
-        with override_settings(DJANGO_IDENTITY={"default": given}):
+        with override_settings(DJANGO_IDENTITY=given):
             subjects = [str(uuid.UUID(int=number * 7919)) for number in range(PEOPLE)]
             make_people(subjects)
             refetch_everybody()

@@ -166,7 +166,7 @@ def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:
     identity = make_identity(make_user(), refetch_due_at=ago, refetch_failures=1)
     make_identity(make_user("b"), subject="b", application="gone", refetch_due_at=ago)
     make_event(identity, "claim.issued", next_attempt_at=ago)
-    ErasureReceipt.objects.create(application="default", requested_at=ago)
+    ErasureReceipt.objects.create(requested_at=ago)
     make_grant(identity, needs_reauthorization=True, access_expires_at=ago)
     said = json.loads(run("identity_doctor", "--json").out)
     assert [each["check"] for each in said["findings"] if each["level"] == PROBLEM] == [
@@ -277,9 +277,7 @@ def test_a_count_that_ended_says_so(
     for module in (finding, querysets):
         monkeypatch.setattr(module, "MOST_COUNTED", 2)
     for number in range(4):
-        ErasureReceipt.objects.create(
-            application="default", requested_at=broken.LATE, attempts=number
-        )
+        ErasureReceipt.objects.create(requested_at=broken.LATE, attempts=number)
     assert "2 or more not done" in [each.message for each in diagnose()]
 
 

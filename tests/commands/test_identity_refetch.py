@@ -152,7 +152,7 @@ def test_during_a_pause_nothing_is_fetched(
     service: FakeService, three: list[LinkedIdentity]
 ) -> None:
     """Nothing is asked, the command fails, and all stays due."""
-    runs.pause(conf.application(), until=timezone.now() + timedelta(minutes=1))
+    runs.pause(until=timezone.now() + timedelta(minutes=1))
     ran = refetch("--due")
     assert (ran.error.partition(":")[0], ran.code) == ("Re-fetches pause", 1)
     assert (still_due(), service.calls("claims")) == (3, 0)

@@ -9,6 +9,6 @@ NEW = {
     "AUTH_URL": "https://identity.example",
     "SERVICE_ACCOUNT_URL": "https://identity.example/account/",
 }
-DJANGO_IDENTITY = {**DJANGO_IDENTITY, "shop": {**DJANGO_IDENTITY["default"], **NEW}}
+DJANGO_IDENTITY = {**DJANGO_IDENTITY, "shop": {**DJANGO_IDENTITY, **NEW}}
 # Served on loopback without TLS; only its admin is looked at.
 SILENCED_SYSTEM_CHECKS = ["django_identity.E011"]

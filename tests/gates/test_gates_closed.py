@@ -135,7 +135,7 @@ def test_a_database_that_fails_opens_nothing(user: User) -> None:
 )
 def test_settings_that_are_wrong_open_nothing(user: User, given: Any) -> None:
     """Nor to somebody for whom the gate was open."""
-    with override_settings(DJANGO_IDENTITY={"default": given}):
+    with override_settings(DJANGO_IDENTITY=given):
         assert opened_by(FEW, user) == []
 
 

@@ -174,29 +174,6 @@ def test_what_another_app_wrote_is_replaced_by_the_next_sign_in(
         assert is_open(browser), held
 
 
-def test_gates_of_two_applications_are_open_together(
-    service: FakeService, settings: Any
-) -> None:
-    """Each keeps its own time: a return by the second does not close the gate of the first."""
-    given = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {"default": given, "second": given}
-    browser = Client()
-    user = make_user()
-    browser.force_login(user)
-    for alias in ("default", "second", "default"):
-        assert sign_in(browser, application=alias).status_code == 302
-    for alias in ("default", "second"):
-        assert (
-            closed_to(
-                Gate(minutes=10, application=alias), user, session=browser.session
-            )
-            is None
-        )
-    thief = Client()
-    thief.force_login(user)
-    assert closed_to(Gate(minutes=10), user, session=thief.session) is not None
-
-
 def test_an_htmx_part_leads_to_the_confirmation_and_back(
     browser: Client, identity_clock: Clock
 ) -> None:
@@ -221,7 +198,7 @@ def test_it_ends_with_the_identity_and_its_sessions(browser: Client) -> None:
     local.force_login(user)
     sign_in(local)
     assert is_open(local)
-    sessions.end_all(user, application="default")
+    sessions.end_all(user)
     assert not is_open(local)
 
 

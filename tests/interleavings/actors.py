@@ -72,7 +72,7 @@ def signs_in(
 def enters_code(world: World) -> str:
     """The user of the first account enters a Connect code of Ada's."""
     acts(world, "enters a Connect code")
-    connect.redeem(conf.application(), "CNX-ADAS-CODE", user=User(pk=FIRST))
+    connect.redeem("CNX-ADAS-CODE", user=User(pk=FIRST))
     arrived = Arrived("default", "ada", world.redeemed_at, FIRST, by_code=True)
     world.arrived.append(arrived)
     return "verified"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from django.contrib.auth.models import User
 
-from django_identity import conf, handlers
+from django_identity import handlers
 from django_identity.lifecycle import disconnecting, erasure, sessions
 from django_identity.lifecycle.operators import interventions
 from tests.interleavings import actors, invariants
@@ -39,12 +39,12 @@ ACTORS: dict[str, Actor] = {
     "disconnected": partial(
         ends,
         what="disconnected",
-        by=lambda user: disconnecting.leave(user, application=conf.application()),
+        by=lambda user: disconnecting.leave(user),
     ),
     "signed out everywhere": partial(
         ends,
         what="signed out",
-        by=lambda user: sessions.end_all(user, application="default"),
+        by=lambda user: sessions.end_all(user),
     ),
     "erased by the person": partial(ends, what="erased", by=erasure.erase_account),
     "erased by an operator": partial(

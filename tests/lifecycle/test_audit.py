@@ -372,7 +372,7 @@ class Leaky(IdentityPolicy):
 
 @pytest.fixture
 def leaky(settings: Any) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
+    given = settings.DJANGO_IDENTITY
     settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": f"{__name__}.Leaky"}}
 
 

@@ -30,7 +30,7 @@ SOON = 0.3
 
 @pytest.fixture(autouse=True)
 def _applications(settings: Any) -> None:
-    own = settings.DJANGO_IDENTITY["default"]
+    own = settings.DJANGO_IDENTITY
     settings.DJANGO_IDENTITY = dict.fromkeys(ALIASES, own)
 
 
@@ -54,7 +54,7 @@ def person(number: int) -> list[LinkedIdentity]:
 
 def delivered(event_type: str, identity: LinkedIdentity) -> Call:
     body = event_body(event_type, subject=identity.subject)
-    return lambda: post(body, application=identity.application).status_code
+    return lambda: post(body).status_code
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_an_event_and_its_repeats_at_once() -> None:
     for number in range(PEOPLE):
         identity = person(number)[0]
         body = event_body("data.deletion_requested", subject=identity.subject)
-        call = partial(post, body, application=identity.application)
+        call = partial(post, body)
         assert {each.status_code for each in at_once([call] * 4)} == {200}
     assert ErasureReceipt.objects.count() == PEOPLE
     assert (

@@ -12,7 +12,6 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.lifecycle import (
     disconnecting,
     dossier,
@@ -124,10 +123,8 @@ def test_subjects_are_compared_exactly(other: str) -> None:
     assert outcomes() == ["ignored"]
 
 
-def test_another_applications_event_is_about_another_subject(settings: Any) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {"default": given, "other": given}
-    linked(application="other")
+def test_another_environments_event_is_about_another_subject() -> None:
+    linked(environment="live")
     deliver("consent.revoked")
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
 
@@ -417,10 +414,10 @@ def test_a_repeat_meets_the_mended_setting(event_type: str, settings: Any) -> No
     post(body)
     assert state() == before
     mended = {
-        **settings.DJANGO_IDENTITY["default"],
+        **settings.DJANGO_IDENTITY,
         "EVENT_SUBJECT_PATHS": ["data.customer.ref"],
     }
-    settings.DJANGO_IDENTITY = {"default": mended}
+    settings.DJANGO_IDENTITY = mended
     assert [post(body).status_code for _ in range(2)] == [200, 200]
     assert state() != before
     assert outcomes() == ["superseded", "applied"]
@@ -442,15 +439,13 @@ def test_two_events_of_one_id_are_two(settings: Any) -> None:
 
 
 def test_an_id_of_the_test_environment_says_nothing_about_live(settings: Any) -> None:
-    """After an alias went from test to live."""
+    """After the site went from test to live."""
     deliver("data.deletion_requested", event_id="evt_1")
     settings.DJANGO_IDENTITY = {
-        "default": {
-            **settings.DJANGO_IDENTITY["default"],
-            "ENVIRONMENT": "live",
-            "BASE_URL": "https://service.example/api/v1",
-            "AUTH_URL": "https://service.example",
-        }
+        **settings.DJANGO_IDENTITY,
+        "ENVIRONMENT": "live",
+        "BASE_URL": "https://service.example/api/v1",
+        "AUTH_URL": "https://service.example",
     }
     make_identity(make_user(), environment="live")
     deliver("data.deletion_requested", event_id="evt_1")
@@ -569,7 +564,7 @@ def test_upkeep_applies_what_a_crash_left(
     """Without the payload: a withdrawal acts, anything else only makes the re-fetch due."""
     linked()
     event = events.Event.parse(event_body(event_type, kyc_level="level_9"))
-    WebhookEvent.objects.stored(conf.application(), event)
+    WebhookEvent.objects.stored(event)
     upkeep.tend()
     assert outcomes() == [""]
     WebhookEvent.objects.update(next_attempt_at=timezone.now())

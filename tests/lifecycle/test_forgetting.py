@@ -37,7 +37,7 @@ from django_identity.models import (
     WebhookEvent,
     digest,
 )
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import deliver
 from tests.factories import (
     LONG_AGO,
     make_event,
@@ -238,10 +238,8 @@ def test_the_session_of_a_password_goes_on(
 
 @pytest.mark.parametrize("way", [site_deletes_the_identity, site_deletes_by_a_query])
 def test_sessions_end_with_an_identity_that_the_site_deletes(
-    service: FakeService, settings: Any, way: Callable[[User, LinkedIdentity], None]
+    service: FakeService, way: Callable[[User, LinkedIdentity], None]
 ) -> None:
-    here = service.settings(WEBHOOK_SECRETS=[SECRET])
-    settings.DJANGO_IDENTITY = {"default": here}
     browser = Client()
     sign_in(browser)
     identity = LinkedIdentity.objects.get()

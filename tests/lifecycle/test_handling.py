@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from django_identity import conf, handlers
+from django_identity import handlers
 from django_identity.handlers import on_event
 from django_identity.lifecycle import (
     attempts,
@@ -391,7 +391,7 @@ def locked_out(
 def stored(event_type: str, **about: Any) -> bytes:
     """The body of an event whose process died before it was applied. It is due now."""
     body = event_body(event_type, **about)
-    WebhookEvent.objects.stored(conf.application(), Event.parse(body))
+    WebhookEvent.objects.stored(Event.parse(body))
     make_due()
     return body
 

@@ -1,5 +1,6 @@
 """Requests that end the link of one account at the same moment do not deadlock."""
 
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -7,12 +8,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from tests.concurrency import at_once
 from tests.databases import on_servers
-from tests.deliveries import deliver
 from tests.factories import make_event, make_identity, make_user
 from tests.views.connect.pages import LOCAL
 
@@ -22,24 +22,41 @@ ROUNDS = 10
 
 
 def linked() -> LinkedIdentity:
+    """An account's link, with events."""
     identity = make_identity(make_user(), account_made=False)
-    make_event(identity, "kyc.verified")
+    for _ in range(3):
+        make_event(identity, "kyc.verified")
     return identity
 
 
-def test_an_erasure_beside_disconnections_and_deletions() -> None:
+def end(act: Callable[[LinkedIdentity], object]) -> None:
+    """The link three times at once, each by a request of its own."""
+    for _ in range(ROUNDS):
+        key = linked().pk
+        rows = [LinkedIdentity.objects.get(pk=key) for _ in range(3)]
+        at_once([lambda each=each: act(each) for each in rows])
+        User.objects.all().delete()
+
+
+def test_two_revocations_at_once_do_not_deadlock() -> None:
+    end(lambda identity: interventions.revoke([identity]))
+
+
+def test_two_disconnections_at_once_do_not_deadlock() -> None:
+    end(disconnecting.disconnect)
+
+
+def test_deletions_by_the_site_at_once() -> None:
+    end(lambda identity: identity.delete())
+
+
+def test_an_erasure_beside_disconnections() -> None:
     """The first one wins; the others find nothing, or are refused."""
     for _ in range(ROUNDS):
         identity = linked()
-        at_once(
-            [
-                partial(erasure.erase_account, identity.user),
-                partial(interventions.disconnect, [identity]),
-                LinkedIdentity.objects.get(pk=identity.pk).delete,
-                partial(deliver, "data.deletion_requested"),
-            ]
-        )
-        erasure.retry_pending()
+        disconnect = partial(interventions.disconnect, [identity])
+        erase = partial(erasure.erase_account, identity.user)
+        at_once([erase, disconnect, disconnect])
         assert not LinkedIdentity.objects.exists()
         User.objects.all().delete()
 
@@ -49,8 +66,8 @@ def test_signing_out_everywhere_beside_revocations() -> None:
         identity = linked()
         browser = Client()
         browser.force_login(identity.user, backend=LOCAL)
+        revoke = partial(interventions.revoke, [identity])
         address = reverse("identity:sign_out")
         sign_out = partial(browser.post, address, {"everywhere": "yes"})
-        revoke = partial(interventions.revoke, [identity])
-        at_once([sign_out, revoke, revoke, partial(deliver, "consent.revoked")])
+        at_once([sign_out, revoke, revoke])
         User.objects.all().delete()

@@ -97,7 +97,7 @@ def test_the_service_erases_the_account_that_the_identity_made(
 def test_an_identity_that_was_inserted_in_bulk_is_moved_alike() -> None:
     survivor, duplicate = make_user("survivor"), make_user("duplicate")
     built = LinkedIdentity(
-        user=duplicate, application="default", environment="test", subject="subject-1",
+        user=duplicate, environment="test", subject="subject-1",
         consent=Consent.GRANTED, linked_via="oauth", made_account=str(duplicate.pk),
     )  # fmt: skip
     (identity,) = LinkedIdentity.objects.bulk_create([built])
@@ -126,7 +126,7 @@ def test_an_identity_that_moves_takes_no_answer_that_an_event_has_overtaken(
     move: Move, service: FakeService, settings: Any
 ) -> None:
     """The re-fetch has read the row after the site's code, and the rejection comes meanwhile."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     survivor = make_user("survivor")
     asked = {"scopes": ["kyc:read"], "kyc_said_at": None}
     make_grant(make_identity(make_user("duplicate"), **asked))

@@ -53,9 +53,8 @@ class Bursting(IdentityPolicy):
 
 
 def use(settings: Any, policy: type) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
     path = f"{__name__}.{policy.__name__}"
-    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": path}}
+    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "POLICY": path}
 
 
 def test_nobody_erases_themselves_where_the_policy_forbids_it(settings: Any) -> None:
@@ -127,7 +126,7 @@ def test_a_strangers_code_never_erases_the_account(
         deliver("data.deletion_requested")
         erasure.retry_pending()
     else:
-        erasure.erase_subject("default", "test", "subject-1")
+        erasure.erase_subject("test", "subject-1")
     receipt = ErasureReceipt.objects.get()
     assert receipt.erased_at is not None
     assert receipt.account_kept == "older"

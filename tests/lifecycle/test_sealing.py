@@ -37,8 +37,8 @@ SECRETS = ("at-of-ada", "rt-of-ada", "verifier-of-ada")
 
 
 def ring(*keys: str) -> override_settings:
-    setting = {**DJANGO_IDENTITY["default"], "ENCRYPTION_KEYS": list(keys)}
-    return override_settings(DJANGO_IDENTITY={"default": setting})
+    setting = {**DJANGO_IDENTITY, "ENCRYPTION_KEYS": list(keys)}
+    return override_settings(DJANGO_IDENTITY=setting)
 
 
 def answer(access: str, refresh: str | None = None) -> TokenAnswer:
@@ -268,7 +268,7 @@ def test_what_the_settings_do_not_have_is_left_alone(changes: dict[str, str]) ->
 def test_each_application_has_its_own_ring() -> None:
     """What stands under another application's key does not open with this one's."""
     both = {
-        alias: {**DJANGO_IDENTITY["default"], "ENCRYPTION_KEYS": [key]}
+        alias: {**DJANGO_IDENTITY, "ENCRYPTION_KEYS": [key]}
         for alias, key in (("default", OLD), ("other", NEW))
     }
     with ring(OLD):

@@ -61,12 +61,12 @@ urlpatterns = [
 
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     return service
 
 
 def end_all(user: User) -> None:
-    sessions.sign_out_everywhere(user, application="default")
+    sessions.sign_out_everywhere(user)
 
 
 def session_of(user: User) -> Client:

@@ -275,7 +275,7 @@ def test_what_this_process_changes_is_seen_at_once(
     change: Callable[[User], object], opens: bool,
 ) -> None:  # fmt: skip
     """On an instance that has been asked before: a page, or a receiver of a signal, has it."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     user = make_user()
     if before is not None:
         identity = make_identity(user, account_made=False)
@@ -287,7 +287,7 @@ def test_what_this_process_changes_is_seen_at_once(
 
 
 def test_a_level_that_this_process_changes_is_seen_at_once(settings: Any) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
+    given = settings.DJANGO_IDENTITY
     settings.DJANGO_IDENTITY = {"default": {**given, "WEBHOOK_SECRETS": [SECRET]}}
     user = make_user()
     make_identity(user, scopes=["kyc:read"])
@@ -345,7 +345,7 @@ class SaysYes(IdentityPolicy):
 
 def test_a_policy_may_read_the_value(settings: Any) -> None:
     """But it is not asked about a value that denies: bare, empty, or in an object."""
-    given = settings.DJANGO_IDENTITY["default"]
+    given = settings.DJANGO_IDENTITY
     said = [(OtherPlace, *each) for each in RESIDENCES] + [
         (SaysYes, no, False) for no in DENIALS
     ]

@@ -79,7 +79,7 @@ def die(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> An
 
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     return service
 
 

@@ -56,7 +56,6 @@ def test_rows_that_are_made_in_bulk_are_found() -> None:
     user = make_user()
     row = LinkedIdentity(
         user=user,
-        application="default",
         environment="test",
         subject="present",
         consent="granted",

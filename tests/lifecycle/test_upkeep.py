@@ -50,7 +50,7 @@ def row(identity: LinkedIdentity) -> LinkedIdentity:
 
 
 def taken(most: int = 20) -> list[int]:
-    return sorted(each.pk for each in due.take(conf.application(), most))
+    return sorted(each.pk for each in due.take(most))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_the_order_is_random(identity_clock: Clock) -> None:
         make_due(number)
     orders = set()
     for _ in range(3):
-        orders.add(tuple(each.pk for each in due.take(conf.application())))
+        orders.add(tuple(each.pk for each in due.take()))
         identity_clock.advance(minutes=11)
     assert len(orders) > 1
 
@@ -140,7 +140,7 @@ def test_due_rows_are_found_by_an_index() -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET enable_seqscan = off")
             cursor.execute("ANALYZE django_identity_linkedidentity")
-    rows = due.rows_of(conf.application()).order_by("refetch_due_at", "pk")[:20]
+    rows = due.rows().order_by("refetch_due_at", "pk")[:20]
     assert "identity_refetch_due" in rows.explain()
 
 
@@ -240,11 +240,11 @@ def test_a_pause_is_as_long_as_the_service_asks_for(
         b"", status="429 Slow", headers=f"Retry-After: {asked}\r\n"
     )
     assert all_refetched() == [Refetched.NOT_NOW]
-    runs.pause(conf.application(), until=timezone.now() + timedelta(milliseconds=1))
+    runs.pause(until=timezone.now() + timedelta(milliseconds=1))
     identity_clock.advance(seconds=seconds - 1)
-    assert runs.is_paused(conf.application())
+    assert runs.is_paused()
     identity_clock.advance(seconds=1)
-    assert not runs.is_paused(conf.application())
+    assert not runs.is_paused()
 
 
 # A missing key
@@ -253,7 +253,7 @@ def test_a_pause_is_as_long_as_the_service_asks_for(
 def forget_the_key(service: FakeService) -> override_settings:
     """The settings of somebody who deployed a new key without the former one."""
     lost = service.settings(ENCRYPTION_KEYS=["another key, sixteen long"])
-    return override_settings(DJANGO_IDENTITY={"default": lost})
+    return override_settings(DJANGO_IDENTITY=lost)
 
 
 def test_a_missing_key_ends_a_run_at_once_and_nobodys_grant(
@@ -480,7 +480,7 @@ def test_a_message_ends_early(
 
 
 def run_now() -> UpkeepRun:
-    return runs.run_of(conf.application())
+    return runs.newest()
 
 
 def test_a_run_notes_what_it_did(everybody: FakeService, identity_clock: Clock) -> None:
@@ -549,7 +549,7 @@ def test_two_runs_at_once_take_no_row_twice() -> None:
 
 def make_old_sign_in() -> None:
     AuthorizationRequest.objects.create(
-        state_digest="0" * 64, application="default", environment="test",
+        state_digest="0" * 64, environment="test",
         purpose=Purpose.SIGN_IN, expires_at=timezone.now() - HOUR,
     )  # fmt: skip
 
@@ -560,7 +560,7 @@ def test_one_command_does_everything(everybody: FakeService) -> None:
     identity = make_due(1)
     forgotten = make_identity(make_user("forgotten"), subject="forgotten")
     ErasureReceipt.objects.create(
-        application="default", identity=forgotten, requested_at=now, next_attempt_at=now
+        identity=forgotten, requested_at=now, next_attempt_at=now
     )
     make_old_sign_in()
     event = make_event(identity, "kyc.verified", next_attempt_at=now - HOUR)

@@ -71,8 +71,7 @@ def begun(user: User, count: int = 1) -> None:
     """So many sign-ins that ``user`` started."""
     AuthorizationRequest.objects.bulk_create(
         AuthorizationRequest(
-            state_digest=f"{SECRET}{number}", browser_digest=SECRET, application="default",
-            environment="test", purpose=Purpose.LINK, user=user, code_verifier=SECRET,
+            state_digest=f"{SECRET}{number}", browser_digest=SECRET, environment="test", purpose=Purpose.LINK, user=user, code_verifier=SECRET,
             redirect_uri="/", next=f"/wanted/{number}/", expires_at=timezone.now(),
         )
         for number in range(count)
@@ -92,9 +91,7 @@ def hold_everything(user: User) -> LinkedIdentity:
     make_event(
         identity, "claim.issued", event_id=SECRET, event_digest=SECRET, error=SECRET
     )
-    ConnectRedemption.objects.create(
-        code_digest=SECRET, application="default", user=user, expires_at=now
-    )
+    ConnectRedemption.objects.create(code_digest=SECRET, user=user, expires_at=now)
     begun(user)
     return identity
 
@@ -335,7 +332,7 @@ def test_where_a_check_cannot_help_it_is_not_the_big_button(
     client: Client, ada: User, settings: Any, address: str | None
 ) -> None:
     """Somebody never verified is told to get verified, with a link to the service if known."""
-    given = settings.DJANGO_IDENTITY["default"]
+    given = settings.DJANGO_IDENTITY
     settings.DJANGO_IDENTITY = {"default": {**given, "SERVICE_ACCOUNT_URL": address}}
     make_identity(ada, kyc_status="unverified", kyc_level="")
     page = account(client)

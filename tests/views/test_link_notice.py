@@ -52,9 +52,7 @@ def test_a_link_names_the_site_and_leads_to_the_account(
 ) -> None:
     """Its address, when it was, and advice that works: no "disconnect" for the only way in."""
     address = "https://ajo.example/identity/callback/"
-    with override_settings(
-        DJANGO_IDENTITY={"default": service.settings(REDIRECT_URI=address)}
-    ):
+    with override_settings(DJANGO_IDENTITY=service.settings(REDIRECT_URI=address)):
         sign_in(browser)
         service.subject, service.profile = "another", {"email": "new@example.org"}
         sign_in(client)
@@ -75,9 +73,7 @@ def test_an_end_is_told(service: FakeService, browser: Client) -> None:
     What the site did is not called somebody else's deed.
     """
     address = "https://ajo.example/identity/callback/"
-    with override_settings(
-        DJANGO_IDENTITY={"default": service.settings(REDIRECT_URI=address)}
-    ):
+    with override_settings(DJANGO_IDENTITY=service.settings(REDIRECT_URI=address)):
         sign_in(browser)
         browser.post(reverse("identity:disconnect"))
         interventions.revoke([make_identity(User.objects.get())])

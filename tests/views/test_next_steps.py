@@ -24,7 +24,7 @@ BUTTON = re.compile(r'class="identity-button[ "][^>]*>(.*?)</(?:a|button)>', re.
 @pytest.fixture(autouse=True)
 def _account_page(settings: Any) -> None:
     """The service has a page to which people can be sent."""
-    given = settings.DJANGO_IDENTITY["default"]
+    given = settings.DJANGO_IDENTITY
     address = "https://service.example/me"
     settings.DJANGO_IDENTITY = {"default": {**given, "SERVICE_ACCOUNT_URL": address}}
 

@@ -9,7 +9,6 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from django_identity import conf
 from django_identity.lifecycle import events
 from django_identity.lifecycle.erasure import retry_pending
 from django_identity.lifecycle.operators import interventions
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     service.profile["email"] = "stranger@example.net"
     return service
 
@@ -92,7 +91,7 @@ def test_a_removed_stranger_stays_out(
     """Whatever the account and its history, the stranger's account is another one."""
     if applications == 2:
         second = {
-            **settings.DJANGO_IDENTITY["default"],
+            **settings.DJANGO_IDENTITY,
             "WEBHOOK_SECRETS": ["another-secret"],
         }
         settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "second": second}
@@ -122,7 +121,7 @@ def revoked(session: Client) -> None:
 def revoked_but_not_applied(session: Client) -> None:
     """The process died between storing the event and applying it."""
     body = event_body("consent.revoked", subject="subject-1")
-    WebhookEvent.objects.stored(conf.application(), Event.parse(body))
+    WebhookEvent.objects.stored(Event.parse(body))
 
 
 def applied(session: Client) -> None:
@@ -174,7 +173,7 @@ def test_no_code_orphans_an_account_that_the_identity_made(
 ) -> None:
     """Its owner comes back by the link that made it, however often they paste a code of theirs."""
     second = {
-        **settings.DJANGO_IDENTITY["default"],
+        **settings.DJANGO_IDENTITY,
         "WEBHOOK_SECRETS": ["another-secret"],
     }
     settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "second": second}

@@ -59,8 +59,7 @@ def revoke(identities: Iterable[LinkedIdentity]) -> int:
             revoked += 1
             if is_over:
                 continue
-            application = withdrawal.application_of(identity.application)
-            notices.send_on_commit(application, user, change="revoked")
+            notices.send_on_commit(user, change="revoked")
     return revoked
 
 
@@ -99,15 +98,15 @@ def concerned_by(receipt: ErasureReceipt) -> QuerySet[LinkedIdentity]:
 
 
 def still_linked(subject: str) -> list[str]:
-    """The applications and environments under which the subject is linked."""
+    """The environments in which the subject is linked."""
     rows = LinkedIdentity.objects.of_subject_anywhere(subject)
-    return [f"{row.application}/{row.environment}" for row in rows.order_by("pk")]
+    return list(rows.order_by("pk").values_list("environment", flat=True))
 
 
 def erase(identity: LinkedIdentity) -> ErasureReceipt:
     """Erase the account of the identity with all its identities. Returns the receipt.
 
     If the site's own erasure code failed, the receipt is pending (``erased_at`` is None). An
-    identity of an application that the settings no longer have is erased too.
+    identity of the other environment is erased too.
     """
     return erasure.erase_account(withdrawal.user_of(identity))

@@ -19,12 +19,10 @@ class Command(PortalCommand):
     )
 
     @sensitive_variables()
-    def handle(self, *, app_id: str, application: str, **_options: Any) -> None:
-        registered = conf.application(application)
+    def handle(self, *, app_id: str, **_options: Any) -> None:
+        registered = conf.application()
         if registered.environment != Environment.TEST:
-            raise CommandError(
-                f"The application {registered.alias!r} is live. Test users are not."
-            )
+            raise CommandError("The site is live. Test users are not.")
         user = ServiceClient(registered).create_test_user(
             app_id, portal_token=self.portal_token()
         )

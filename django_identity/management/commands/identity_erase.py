@@ -5,9 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_identity.lifecycle import erasure, withdrawal
+from django_identity import conf
+from django_identity.lifecycle import erasure
 from django_identity.lifecycle.operators import interventions
-from django_identity.management.command import IdentityCommand, add_application
+from django_identity.management.command import IdentityCommand
 from django_identity.models import Environment, ErasureReceipt
 
 #: The exit code if nothing was found, and something was not read.
@@ -22,7 +23,6 @@ class Command(IdentityCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("subject", help="The service's user id.")
-        add_application(parser)
         parser.add_argument(
             "--environment",
             choices=Environment.values,
@@ -36,21 +36,17 @@ class Command(IdentityCommand):
             "something could not be read.",
         )
 
-    def handle(
-        self, *, subject: str, application: str, audit: bool, **options: Any
-    ) -> None:
+    def handle(self, *, subject: str, audit: bool, **options: Any) -> None:
         if not subject.strip():
             raise CommandError("The subject is empty. Nothing was done.")
         environment = options["environment"]
         if environment is None:
-            environment = withdrawal.application_of(application).environment
+            environment = conf.application().environment
         question = "Type the subject again to erase them for good: "
         if not options["yes"] and input(question) != subject:
             raise CommandError("That is another subject. Nothing was done.")
 
-        receipt = erasure.erase_subject(
-            application, environment, subject, with_audit=audit
-        )
+        receipt = erasure.erase_subject(environment, subject, with_audit=audit)
         if receipt.erased_at is None:
             why = " yet"
             if receipt.error:
@@ -62,7 +58,7 @@ class Command(IdentityCommand):
         if elsewhere := interventions.still_linked(subject):
             raise CommandError(
                 f"The subject is still linked under {', '.join(elsewhere)}: erase it there, too, by"
-                " --application and --environment."
+                " --environment."
             )
         if receipt.audit is not None:
             _require_clean(receipt.audit)

@@ -23,10 +23,8 @@ class Command(PortalCommand):
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
 
     @sensitive_variables()
-    def handle(
-        self, *, app_id: str, application: str, yes: bool, **_options: Any
-    ) -> None:
-        registered = conf.application(application)
+    def handle(self, *, app_id: str, yes: bool, **_options: Any) -> None:
+        registered = conf.application()
         environment = registered.environment
         token = self.portal_token()
         question = f"Type {environment} to void its secret now: "
@@ -43,8 +41,8 @@ class Command(PortalCommand):
         is_of_another = rotated.client_id != registered.client_id
         if is_of_another or rotated.mode != environment:
             raise CommandError(
-                f"The answer has the secret of {rotated.client_id} ({rotated.mode}), not of the "
-                f"application {registered.alias!r}, so it is not printed. The old secret of "
+                f"The answer has the secret of {rotated.client_id} ({rotated.mode}), not of "
+                f"CLIENT_ID, so it is not printed. The old secret of "
                 f"{rotated.client_id} may be void: rotate it in the portal."
             )
         self.stderr.write("The new CLIENT_SECRET; it is not shown again:")

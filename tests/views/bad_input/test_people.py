@@ -55,7 +55,7 @@ def test_a_forged_host_does_not_change_the_callback_address(
         == 400
     )
     fixed = service.settings(REDIRECT_URI="https://site.example/identity/callback/")
-    with override_settings(ALLOWED_HOSTS=["*"], DJANGO_IDENTITY={"default": fixed}):
+    with override_settings(ALLOWED_HOSTS=["*"], DJANGO_IDENTITY=fixed):
         response = client.post(reverse("identity:login"), HTTP_HOST="evil.example")
     assert "evil" not in response["Location"]
 

@@ -124,7 +124,7 @@ def test_a_policy_can_check_the_signature(
     identity_person: SandboxPerson, browser: Client, settings: Any,
 ) -> None:  # fmt: skip
     """It gets the answer as it came, so it can; nothing changes after its no."""
-    given = settings.DJANGO_IDENTITY["default"]
+    given = settings.DJANGO_IDENTITY
     checking = {"default": {**given, "POLICY": f"{__name__}.ChecksTheSignature"}}
     with override_settings(DJANGO_IDENTITY=checking):
         identity_sandbox.control("POST", "switches", connect_signature="jws")
