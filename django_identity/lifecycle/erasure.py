@@ -148,43 +148,38 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
 
 
 @sensitive_variables()
-def erase_subject(
-    environment: str, subject: str, *, with_audit: bool = False
-) -> ErasureReceipt:
-    """Erase the subject wherever it is linked, as the service's deletion event does.
+def erase_subject(subject: str, *, with_audit: bool = False) -> ErasureReceipt:
+    """Erase the subject, as the service's deletion event does.
 
     If it is not linked, the events that are left about it are emptied. Raises
     ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
     """
+    subject_digest = digest(conf.application().environment, subject)
     try:
         with database.atomic():
-            subjects = LinkedIdentity.objects.of_subject(environment, subject)
-            identity = subjects.select_for_update().first()
+            identity = LinkedIdentity.objects.locked(subject_digest)
             if identity is not None:
-                now = timezone.now()
                 receipt = withdrawal.request_erasure(
-                    identity, at=now, by=RevokedBy.SITE
+                    identity, at=timezone.now(), by=RevokedBy.SITE
                 )
         # Behind the transaction, because the first attempt has one of its own.
         if identity is None:
-            return _erase_unlinked(environment, subject, with_audit=with_audit)
+            known = audit.Known(frozenset({subject, subject_digest}))
+            return _erase_unlinked(subject_digest, known, with_audit=with_audit)
         return _try_now(receipt, with_audit=with_audit)
     except Error as error:
         raise StorageUnavailable(database.name_of(error)) from None
 
 
-@sensitive_variables()
 def _erase_unlinked(
-    environment: str, subject: str, *, with_audit: bool
+    subject_digest: str, known: audit.Known, *, with_audit: bool
 ) -> ErasureReceipt:
     """Empty the events that are left about a subject who is not linked, and look for more."""
-    subject_digest = digest(environment, subject)
     with database.atomic():
         receipt = withdrawal.erase_unlinked(subject_digest, requested_at=timezone.now())
         receipt.save()
         withdrawal.announce_erased(receipt)
     if with_audit or _policy().audit_erasures:
-        known = audit.Known(frozenset({subject, subject_digest}))
         receipt.audit = asdict(audit.search(known))
         receipt.save(update_fields=["audit"])
     return receipt

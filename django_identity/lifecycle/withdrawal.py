@@ -25,6 +25,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.models.choices import Columns
+from django_identity.models.querysets import Changes
 
 #: What a sign-in or a code brings, and the end of the consent empties. The date of the newest
 #: credential stays: an older one, from a cache, could prove a claim that was revoked since.
@@ -168,9 +169,10 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
 
     events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest)
     retention.empty(events)
-    if identity.was_never_granted:
-        # Nobody was told of it, and no session rests on it.
+    if identity.was_never_granted or not identity.is_served:
+        # Nobody was told of it here, and no session rests on it.
         return
+    Changes.note()
     sessions.announce_end(identity)
     signals.announce_end(
         signals.identity_unlinked,

@@ -12,7 +12,6 @@ from django.db import models
 from django.db.models import F
 
 from django_identity import conf, database
-from django_identity.models.choices import Environment
 
 if TYPE_CHECKING:
     from django_identity.models import LinkedIdentity, WebhookEvent
@@ -65,15 +64,6 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
     def served(self) -> LinkedIdentityQuerySet:
         """The identities of the settings' environment."""
         return self.filter(environment=conf.application().environment)
-
-    def of_subject(self, environment: str, subject: str) -> LinkedIdentityQuerySet:
-        """The identity of the subject, if it is linked."""
-        return self.filter(subject_digest=digest(environment, subject))
-
-    def of_subject_anywhere(self, subject: str) -> LinkedIdentityQuerySet:
-        """Those of the subject in both environments."""
-        digests = [digest(kind, subject) for kind in Environment.values]
-        return self.filter(subject_digest__in=digests)
 
     def of_user(self, user_id: Any) -> LinkedIdentity | None:
         """The identity of the user, if it counts here (``is_served``)."""
