@@ -1,14 +1,16 @@
 """A site moves an identity to another account, as packages that merge accounts do."""
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core import serializers
-from django.db import connection
+from django.db import connection, models
 from django.test import Client
 
+from django_identity import database
 from django_identity.backends import BACKEND_PATH
 from django_identity.lifecycle import erasure
 from django_identity.lifecycle.standing import standing_of
@@ -240,3 +242,74 @@ def test_a_row_that_no_event_finds_opens_nothing(
     assert not is_signed_in(browser)
     assert not standing_of(again(user)).is_linked
     assert LinkedIdentity.objects.of_user(user.pk) is None
+
+
+# Keys of accounts
+
+
+class Keyed(models.Model):
+    """A user model, as far as it is asked here."""
+
+    class Meta:
+        abstract = True
+        app_label = "keys_of_sites"
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
+class ByUUID(Keyed):
+    id = models.UUIDField(primary_key=True)
+
+    class Meta(Keyed.Meta):
+        abstract = False
+
+
+class ByText(Keyed):
+    name = models.TextField(primary_key=True)
+
+    class Meta(Keyed.Meta):
+        abstract = False
+
+
+class ByNumber(Keyed):
+    id = models.BigIntegerField(primary_key=True)
+
+    class Meta(Keyed.Meta):
+        abstract = False
+
+
+class ByAnother(Keyed):
+    parent = models.OneToOneField(ByUUID, models.CASCADE, primary_key=True)
+
+    class Meta(Keyed.Meta):
+        abstract = False
+
+
+HEX = "0f8fad5bd9cb469fa16570867728950e"
+
+
+@pytest.mark.parametrize(
+    ("model", "keys", "another"),
+    [
+        (ByUUID, [uuid.UUID(HEX), HEX, HEX.upper(), f"{{{HEX}}}"], uuid.uuid4()),
+        (ByAnother, [uuid.UUID(HEX), HEX], uuid.uuid4()),
+        (ByText, ["ada/1"], "ada/10"),
+        (ByText, ["x" * 400], "x" * 399),
+        (ByNumber, [2**40 + 1, str(2**40 + 1)], 1),
+    ],
+)
+def test_an_account_is_known_by_its_key_in_any_form(
+    monkeypatch: pytest.MonkeyPatch, model: Any, keys: list[Any], another: Any
+) -> None:
+    monkeypatch.setattr(database, "get_user_model", lambda: model)
+    for made in keys:
+        identity = LinkedIdentity(made_account=database.key_text(made))
+        for key in keys:
+            identity.user_id = key
+            assert identity.made_its_account
+        for key in (another, None):
+            identity.user_id = key
+            assert not identity.made_its_account
+    nobodys = LinkedIdentity(user_id=keys[0])
+    assert not nobodys.made_its_account

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth import BACKEND_SESSION_KEY, login, user_logged_in
 from django.contrib.auth.models import Group, User, UserManager
 from django.contrib.sessions.backends.db import SessionStore
@@ -163,11 +164,13 @@ def test_no_session_rests_on_such_an_identity(
 def test_a_token_that_another_package_hands_out_begins_no_session(
     site: FakeService,
 ) -> None:
+    """For somebody with an identity, or without one."""
     request = HttpRequest()
     request.session = SessionStore()
     user = IdentityBackend().get_user(make_identity(make_user()).user.pk)
     for each in (request, HttpRequest()):
-        user_logged_in.send(User, request=each, user=user)
+        for about in (user, make_user(f"of {each.method}{id(each)}")):
+            user_logged_in.send(User, request=each, user=about)
     assert request.session.is_empty()
 
 
@@ -449,12 +452,13 @@ urlpatterns += [
 
 
 @pytest.mark.parametrize("backend", [BACKEND_PATH, LOCAL])
-@pytest.mark.parametrize("name", ["ada", "eve"])
+@pytest.mark.parametrize("name", ["ada", "eve", "nobody"])
 def test_a_signal_without_a_session_leaves_the_browsers_session(
     site: FakeService, backend: str, name: str
 ) -> None:
-    """Whoever it is about: the browser's own person, or another one with an identity."""
+    """Whoever it is about: the browser's own person, or another one, with an identity or not."""
     user = make_user("ada")
+    make_user("nobody")
     make_identity(user)
     make_identity(make_user("eve"), subject="subject-2")
     browser = Client()
@@ -567,6 +571,7 @@ def joining(users: Any) -> Any:
 
 
 MANAGERS: dict[str, Callable[[Any], Any]] = {
+    "is Django's": lambda users: users,
     "annotates": annotating,
     "counts": counting,
     "joins": joining,
@@ -602,7 +607,7 @@ def test_the_user_is_as_the_sites_default_manager_has_it(
     make_claim(make_identity(user))
     with django_assert_num_queries(1):
         loaded = IdentityBackend().get_user(user.pk)
-        assert loaded.points >= 7
+        assert getattr(loaded, "points", 7) >= 7
         assert loaded.email == ""
     with django_assert_num_queries(1):
         assert claims_of(loaded) == {"age_over_18": True}
@@ -636,3 +641,14 @@ def test_a_user_in_a_cache_does_not_go_on_saying_granted(cached: bool) -> None:
     interventions.revoke([identity])
     assert loaded.linked_identity.consent == Consent.REVOKED
     assert claims_of(loaded) == {}
+
+
+def test_a_session_is_read_in_async_code_too() -> None:
+    user = make_user()
+    identity = make_identity(user)
+    get_user = async_to_sync(IdentityBackend().aget_user)
+    loaded = get_user(user.pk)
+    assert loaded == user
+    assert loaded.get_session_auth_hash() != user.get_session_auth_hash()
+    interventions.revoke([identity])
+    assert get_user(user.pk) is None
