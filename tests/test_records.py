@@ -17,14 +17,14 @@ WITHHELD = {
     "StoredClaim": "identity created_at",
     "TokenGrant": """identity access_token refresh_token generation lease_until retry_at
         created_at""",
-    "WebhookEvent": """application event_id event_digest subject subject_digest handled_at
+    "WebhookEvent": """event_id event_digest subject subject_digest handled_at
         handled_by attempts next_attempt_at error created_at""",
-    "AuthorizationRequest": """state_digest browser_digest application environment user
+    "AuthorizationRequest": """state_digest browser_digest environment user
         completed_by code_verifier redirect_uri scopes expires_at consumed_at""",
-    "ConnectRedemption": "code_digest application user expires_at",
-    "UpkeepRun": """application begun_at handed_out served_at results paused_until
+    "ConnectRedemption": "code_digest user expires_at",
+    "UpkeepRun": """begun_at handed_out served_at results paused_until
         claims_dropped_at created_at""",
-    "ErasureReceipt": """application identity user of_account account_made requested_at erased_at
+    "ErasureReceipt": """identity user of_account account_made requested_at erased_at
         counts account_kept account_was_gone audit attempts next_attempt_at error created_at""",
 }
 UNIQUE = {
@@ -34,7 +34,6 @@ UNIQUE = {
     "TokenGrant": {("identity",)},
     "AuthorizationRequest": {("state_digest",)},
     "ConnectRedemption": {("code_digest",)},
-    "UpkeepRun": {("application",)},
 }
 
 

@@ -170,7 +170,7 @@ def test_what_did_not_happen_is_not_written_down(
     """A re-fetch that failed, and an erasure that the site's own code holds up."""
     service.answers["claims"] = html("503 Service Unavailable")
     press(operator, "refetch", identity)
-    given = {"default": service.settings(POLICY=f"{__name__}.Protecting")}
+    given = service.settings(POLICY=f"{__name__}.Protecting")
     with override_settings(DJANGO_IDENTITY=given):
         press(operator, "erase", identity, confirmed="yes")
     lines = list(LogEntry.objects.order_by("pk"))
@@ -250,7 +250,7 @@ def test_a_pending_erasure_is_marked_and_tried_now(
     operator: Client, identity: LinkedIdentity, service: FakeService
 ) -> None:
     """On the list, the person's page and the overview; the receipt then says what it covered."""
-    given = {"default": service.settings(POLICY=f"{__name__}.Protecting")}
+    given = service.settings(POLICY=f"{__name__}.Protecting")
     with override_settings(DJANGO_IDENTITY=given):
         press(operator, "erase", identity, confirmed="yes")
         receipt = ErasureReceipt.objects.get()

@@ -11,7 +11,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.lifecycle import runs
 from django_identity.lifecycle.operators import overview
 from django_identity.lifecycle.operators.overview import Overview, kept
@@ -116,13 +115,11 @@ def test_the_newest_run_of_upkeep_is_shown(admin_client: Client) -> None:
     """When it ran, what it did, and the pause; late re-fetches need an operator."""
     address = reverse("admin:django_identity_overview_changelist")
     assert "Upkeep has not run yet." in admin_client.get(address).content.decode()
-    application = conf.application()
-    runs.begin(application)
+    runs.begin()
     runs.note(
-        application,
         {"stored": 3, "stored, but the level could not be read": 1, "failed": 1},
     )
-    runs.pause(application, until=timezone.now() + timedelta(hours=1))
+    runs.pause(until=timezone.now() + timedelta(hours=1))
     make_identities(1, refetch_due_at=timezone.now() - timedelta(minutes=14))
     assert seen().is_healthy
     make_identities(1, refetch_due_at=timezone.now() - timedelta(minutes=16))
@@ -179,7 +176,7 @@ def test_days_are_counted_by_their_rows() -> None:
         LinkedIdentity.objects.filter(pk=made.pk).update(
             created_at=now - timedelta(days=days)
         )
-    make_identity(make_user("b"), subject="b", application="other")
+    make_identity(make_user("b"), subject="b", environment="live")
     make_event(linked, "kyc.verified", received_at=now)
     found = seen().figures
     assert list(found.linked.values()) == [0, 0, 0, 0, 0, 2, 1]

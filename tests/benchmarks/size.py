@@ -86,7 +86,7 @@ def refetch_everybody() -> None:
     now = timezone.now()
     LinkedIdentity.objects.update(refetch_due_at=now)
     TokenGrant.objects.update(access_expires_at=now)
-    ended = Counter(upkeep.refetch_all(most=PEOPLE))
+    ended = Counter(upkeep.refetch_due(most=PEOPLE))
     assert ended == {upkeep.Refetched.STORED: PEOPLE}, ended
 
 
@@ -110,7 +110,7 @@ def measured_refetch() -> Figures:
     log = log_position()
     began = time.process_time()
     left = PEOPLE - MESSAGE
-    ended = Counter(upkeep.refetch_all(most=left))
+    ended = Counter(upkeep.refetch_due(most=left))
     seconds = time.process_time() - began
     assert ended == {upkeep.Refetched.STORED: left}, ended
     log_bytes = log_position() - log

@@ -42,7 +42,7 @@ def run() -> Figures:
 def stored_by(threads: int) -> float:
     """As beat would have it: a minute's messages, twice."""
     service = CountingService(delay=DELAY)
-    ours = {"default": setting(service.origin, REFETCHES_PER_MINUTE=DUE)}
+    ours = setting(service.origin, REFETCHES_PER_MINUTE=DUE)
     broker_url = os.environ["CELERY_BROKER_URL"]
     pool = ("--pool", "threads", "--concurrency", str(threads))
     with (

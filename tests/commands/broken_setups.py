@@ -297,7 +297,6 @@ def identity(**fields: Any) -> BreakIt:
 
 no_events = identity(signed_in_at=NOW)
 provider_names = identity(last_error="provider_mismatch")
-removed_application = identity(application="former")
 changed_environment = identity(environment="live")
 
 
@@ -308,7 +307,7 @@ def upkeep(**columns: Any) -> BreakIt:
     """What is known of the newest run."""
 
     def break_it(_site: Site) -> None:
-        UpkeepRun.objects.update_or_create(defaults=columns)
+        UpkeepRun.objects.update_or_create(pk=1, defaults=columns)
 
     return break_it
 

@@ -69,7 +69,7 @@ def test_another_applications_secret_is_not_printed(
     )
     ran = run("identity_rotate_secret", other["app_id"], "--yes")
     assert (ran.code, ran.out) == (1, "")
-    assert "not of the application 'default'" in ran.error
+    assert "not of CLIENT_ID" in ran.error
     assert other["test"]["client_id"] in ran.error
 
 

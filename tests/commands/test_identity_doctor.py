@@ -115,8 +115,7 @@ SETUPS = [
     ("erasures_that_left_something", "audits", WARNING, "1 erasure(s) left", "erase_user"),
     ("audits_that_could_not_read", "audits", WARNING, "1 erasure(s) after which", "not read"),
     ("lost_grants", "grants", WARNING, "1 grant(s) wait", "grant.lost"),
-    ("removed_application", "applications", PROBLEM, "1 identities of former/test", "alias back"),
-    ("changed_environment", "applications", PROBLEM, "1 identities of default/live", "erase them"),
+    ("changed_environment", "environment", PROBLEM, "1 identities of live", "Erase them"),
     ("failing_sign_ins", "sign_ins", PROBLEM, "1 failed lately: credential_rejected", "issuer"),
     ("redirected_sign_ins", "sign_ins", PROBLEM, "1 failed lately: unexpected", "BASE_URL"),
 ]  # fmt: skip
@@ -164,13 +163,13 @@ def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:
     """Counts and ages: of what is due, failing, waiting, and to be erased; beside the findings."""
     ago = timezone.now() - timedelta(minutes=2)
     identity = make_identity(make_user(), refetch_due_at=ago, refetch_failures=1)
-    make_identity(make_user("b"), subject="b", application="gone", refetch_due_at=ago)
+    make_identity(make_user("b"), subject="b", environment="live", refetch_due_at=ago)
     make_event(identity, "claim.issued", next_attempt_at=ago)
     ErasureReceipt.objects.create(requested_at=ago)
     make_grant(identity, needs_reauthorization=True, access_expires_at=ago)
     said = json.loads(run("identity_doctor", "--json").out)
     assert [each["check"] for each in said["findings"] if each["level"] == PROBLEM] == [
-        "applications"
+        "environment"
     ]
     assert {"check", "level", "message", "remedy"} == set(said["findings"][0])
     figures = said["figures"]
@@ -186,17 +185,6 @@ def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:
         "pending_erasures": 1,
     }
     assert [119 < age < 180 for age in ages.values()] == [True, True, True]
-
-
-def test_an_application_without_events_does_not_hide_behind_another(site: Site) -> None:
-    """The other one's event is a minute old. An application that has none yet counts as 0."""
-    names = ("default", "other", "new")
-    site.settings.DJANGO_IDENTITY = dict.fromkeys(names, site.service.settings())
-    hour_ago = timezone.now() - timedelta(hours=1)
-    for name, fields in (("default", {}), ("other", {"received_at": hour_ago})):
-        person = make_identity(make_user(name), subject=name, application=name)
-        make_event(person, "claim.issued", **fields)
-    assert 3599 < figures()["no_event_for"] < 3700
 
 
 def test_a_problem_is_printed_with_its_remedy_and_exit_code_1(site: Site) -> None:

@@ -78,7 +78,8 @@ def _closed_out() -> None:
     make_event(identity, "consent.granted", outcome=EventOutcome.SUPERSEDED)
     for hours in (2, 30, 200):
         AuthorizationRequest.objects.create(
-            state_digest=f"operated-{hours}", browser_digest="b", environment="test", purpose=Purpose.SIGN_IN, completed_by=user, redirect_uri="/",
+            state_digest=f"operated-{hours}", browser_digest="b", environment="test",
+            purpose=Purpose.SIGN_IN, completed_by=user, redirect_uri="/",
             expires_at=now, consumed_at=now - timedelta(hours=hours), outcome="completed",
         )  # fmt: skip
 

@@ -125,9 +125,7 @@ def test_every_form_of_a_token_error(
     identity_sign_in(client)
     TokenGrant.objects.update(access_expires_at=timezone.now())
     own = settings.DJANGO_IDENTITY
-    with override_settings(
-        DJANGO_IDENTITY={"default": {**own, "CLIENT_SECRET": "x" * 40}}
-    ):
+    with override_settings(DJANGO_IDENTITY={**own, "CLIENT_SECRET": "x" * 40}):
         # The tokens are sealed by the site's own key, which stays.
         assert refetched(LinkedIdentity.objects.get()) == Refetched.NOT_NOW
     TokenGrant.objects.update(retry_at=None)

@@ -29,5 +29,5 @@ concurrency.join()
 @worker_process_init.connect
 def name_itself(**_kwargs: Any) -> None:
     origin = settings.DJANGO_IDENTITY["API_ORIGIN"]
-    identity = {"default": setting(origin, os.getpid(), TIMEOUT=60)}
+    identity = setting(origin, os.getpid(), TIMEOUT=60)
     override_settings(DJANGO_IDENTITY=identity).enable()

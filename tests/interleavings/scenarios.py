@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django_identity import handlers
 from django_identity.lifecycle import disconnecting, erasure, sessions
 from django_identity.lifecycle.operators import interventions
+from django_identity.models import LinkedIdentity
 from tests.interleavings import actors, invariants
 from tests.interleavings.actors import ends, happens, known, signs_in, unapplied
 from tests.interleavings.control import controlled
@@ -23,52 +24,43 @@ BEFORE: dict[str, Callable[[World], None]] = {
     "known": known,
     "known, with password": partial(known, password="x"),
     "known for a day": partial(known, hours=25),
-    "known twice": actors.known_twice,
     "unapplied revocation": partial(unapplied, what="consent.revoked"),
     "unapplied claim.revoked": partial(unapplied, what="claim.revoked"),
 }
-#: ``second``: at the second application.
 ACTORS: dict[str, Actor] = {
     "sign-up": signs_in,
     "sign-in": signs_in,
     "Bob's sign-up": partial(signs_in, subject="bob"),
-    "sign-in at the second": partial(signs_in, application="second"),
     "renewal": partial(signs_in, inside=True),
     "link": partial(signs_in, inside=True),
     "code": actors.enters_code,
     "disconnected": partial(
         ends,
         what="disconnected",
-        by=lambda user: disconnecting.leave(user),
+        by=disconnecting.leave,
     ),
     "signed out everywhere": partial(
         ends,
         what="signed out",
-        by=lambda user: sessions.end_all(user),
+        by=sessions.sign_out_everywhere,
     ),
     "erased by the person": partial(ends, what="erased", by=erasure.erase_account),
     "erased by an operator": partial(
         ends,
         what="erased",
-        by=lambda user: interventions.erase(user.linked_identities.get()),
+        by=lambda user: interventions.erase(LinkedIdentity.objects.get(user=user)),
     ),
     "user deleted by the site": partial(ends, what="erased", by=User.delete),
     "revoked by an operator": partial(
         ends,
         what="revoked",
-        by=lambda user: interventions.revoke(user.linked_identities.all()),
+        by=lambda user: interventions.revoke(LinkedIdentity.objects.filter(user=user)),
     ),
     "re-fetch": actors.refetches,
     "refresh": actors.refreshes,
     "upkeep": actors.tends,
     "revoked twice": partial(happens, what="consent.revoked", times=2),
-    "revoked at the second": partial(
-        happens, what="consent.revoked", application="second"
-    ),
     "deletion twice": partial(happens, what="data.deletion_requested", times=2),
-    "deletion at the second": partial(
-        happens, what="data.deletion_requested", application="second"
-    ),
 }
 #: At the service. Of several events it delivers the last one first.
 EVENTS = {
@@ -122,11 +114,7 @@ older account | code + revoked twice | one dies, long
 older account | code + link | one dies, long
 older account | code + sign-up + revoked | long
 known | code + revoked | one dies
-known twice | revoked at the second + sign-in | one dies
-known twice | disconnected + sign-in at the second | one dies
-known twice | deletion at the second + sign-in | one dies
-known twice | revoked + revoked at the second | one dies
-known twice | erased by the person + deletion at the second | one dies, long
+known, with password | disconnected + sign-in | one dies
 known | revoked + sign-in | one dies, replay
 known | deletion + sign-up | one dies, replay
 known | revoked by an operator + sign-in | one dies

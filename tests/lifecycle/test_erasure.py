@@ -84,7 +84,7 @@ class Protected(Deleting):
 def with_policy(settings: Any, policy: type) -> None:
     given = settings.DJANGO_IDENTITY
     path = f"{__name__}.{policy.__name__}"
-    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": path}}
+    settings.DJANGO_IDENTITY = {**given, "POLICY": path}
 
 
 def whole_database() -> str:
@@ -296,7 +296,7 @@ def erase_by_operator(user: User) -> None:
 
 
 def erase_by_command(_user: User) -> None:
-    erasure.erase_subject("default", "test", SUBJECT)
+    erasure.erase_subject(SUBJECT)
 
 
 def erase_by_service(_user: User) -> None:
@@ -452,19 +452,6 @@ def test_an_empty_subject_is_nobodys(subject: str) -> None:
     with pytest.raises(CommandError, match="Nothing was done"):
         call_command("identity_erase", subject, "--yes")
     assert not ErasureReceipt.objects.exists()
-
-
-def test_the_command_says_where_else_the_subject_is_linked() -> None:
-    """It erases in one environment, by default that of the settings."""
-    make_identity(make_user(), environment="live")
-    out = io.StringIO()
-    with pytest.raises(CommandError, match="still linked in live"):
-        call_command("identity_erase", SUBJECT, "--yes", stdout=out)
-    assert "nothing was held" in out.getvalue()
-    call_command(
-        "identity_erase", SUBJECT, "--yes", "--environment", "live", stdout=out
-    )
-    assert not LinkedIdentity.objects.exists()
 
 
 def test_an_identity_of_the_other_environment_can_be_erased() -> None:

@@ -44,7 +44,7 @@ class NeverKeeping(IdentityPolicy):
 def with_policy(settings: Any, policy: type) -> None:
     given = settings.DJANGO_IDENTITY
     path = f"{__name__}.{policy.__name__}"
-    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": path}}
+    settings.DJANGO_IDENTITY = {**given, "POLICY": path}
 
 
 def make_due() -> None:

@@ -88,13 +88,12 @@ def test_a_killed_worker_gives_its_task_back(name: str) -> None:
 
 
 def test_messages_say_nothing_about_a_person() -> None:
-    """An alias and a number of rows, or the key of an event."""
+    """A number of rows, or the key of an event."""
     app = Celery("arguments", set_as_current=False)
     hints = {name: get_type_hints(app.tasks[name].run) for name in OURS}
     assert hints == {
         "django_identity.upkeep": {"return": type(None)},
         "django_identity.refetch_due": {
-            "application": str,
             "most": int,
             "return": type(None),
         },

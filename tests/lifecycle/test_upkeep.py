@@ -111,30 +111,27 @@ def test_several_workers_at_once_take_each_row_once() -> None:
     assert sorted(at_once + left) == ids
 
 
-def many(*applications: str) -> None:
-    """Identities of each application, of which every tenth is due."""
+def many() -> None:
+    """Identities, of which every tenth is due."""
     User.objects.bulk_create(User(username=f"user-{n}") for n in range(300))
     users = User.objects.order_by("pk")  # MySQL returns no keys of what is inserted
     now = timezone.now()
     LinkedIdentity.objects.bulk_create(
         LinkedIdentity(
             user=user,
-            application=application,
             environment="test",
             subject=user.username,
-            subject_digest=f"{application} {user.username}",
+            subject_digest=user.username,
             consent=Consent.GRANTED,
             refetch_due_at=now + (HOUR if number % 10 else -HOUR),
         )
-        for application in applications
         for number, user in enumerate(users)
     )
 
 
 def test_due_rows_are_found_by_an_index() -> None:
     """The query reads an index, not the table."""
-    # With one other, an index without the application would do as well.
-    many("default", *(f"other-{number}" for number in range(4)))
+    many()
     if connection.vendor == "postgresql":
         # A small table is read as a whole, whatever indexes it has.
         with connection.cursor() as cursor:
@@ -441,7 +438,7 @@ def test_no_more_than_the_rate_is_handed_out(
     """``REFETCHES_PER_MINUTE`` is the limit of the calls, however much is due."""
     for n in range(5):
         make_due(n)
-    setting = {"default": everybody.settings(REFETCHES_PER_MINUTE=3)}
+    setting = everybody.settings(REFETCHES_PER_MINUTE=3)
     with override_settings(DJANGO_IDENTITY=setting):
         upkeep.run_with_workers()
         assert published() == [["default", 3]]
@@ -470,7 +467,7 @@ def test_a_message_ends_early(
     for n in range(5):
         make_due(n)
     is_stopping = ends == "at a shutdown"
-    tally = upkeep.refetch_for_a_minute("default", stop=lambda: is_stopping)
+    tally = upkeep.refetch_for_a_minute(stop=lambda: is_stopping)
     assert tally == {Refetched.STORED: 1}
     identity_clock.advance(minutes=5)
     assert due.count() == 4
@@ -484,7 +481,7 @@ def run_now() -> UpkeepRun:
 
 
 def test_a_run_notes_what_it_did(everybody: FakeService, identity_clock: Clock) -> None:
-    """By cron: when it began, how long it took, and how re-fetches ended, of each application."""
+    """By cron: when it began, how long it took, and how re-fetches ended."""
     assert (run_now().has_begun, run_now().has_served) == (False, False)
     make_due(1)
     make_due(2)
@@ -533,7 +530,7 @@ def test_what_an_event_caused_is_no_run(everybody: FakeService) -> None:
 def test_two_runs_at_once_take_no_row_twice() -> None:
     """Two crons, or two beats: each row is served once, and nothing of what they did is lost."""
     service = CountingService(delay=0.01)
-    ours = {"default": setting(service.origin)}
+    ours = setting(service.origin)
     with closing(service), override_settings(DJANGO_IDENTITY=ours):
         for n in range(12):
             make_due(n)
@@ -615,13 +612,12 @@ def test_old_rows_that_the_database_protects_hold_up_nothing(
 
 
 def test_old_events_go_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those of an alias that is not set up any more, in batches."""
+    """In batches."""
     monkeypatch.setattr(upkeep, "PURGED_AT_ONCE", 1)
     identity = make_due(1, ago=-HOUR)
     days = conf.application().event_days
     for age in (days - 1, days + 1, days + 1):
         received_at = timezone.now() - timedelta(days=age)
         make_event(identity, "kyc.verified", received_at=received_at)
-    WebhookEvent.objects.filter(event_id="event-2").update(application="gone")
     upkeep.purge()
     assert [event.event_id for event in WebhookEvent.objects.all()] == ["event-0"]

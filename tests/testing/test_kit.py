@@ -107,7 +107,7 @@ def test_an_event_needs_no_sandbox(identity_of: Call, identity_event: Call) -> N
     with pytest.raises(AssertionError, match="answered 400"):
         identity_event("x" * 65, identity)
     with (
-        override_settings(DJANGO_IDENTITY={"default": {**OWN, "WEBHOOK_SECRETS": []}}),
+        override_settings(DJANGO_IDENTITY={**OWN, "WEBHOOK_SECRETS": []}),
         pytest.raises(AssertionError, match="no WEBHOOK_SECRETS"),
     ):
         identity_event("kyc.rejected", identity)

@@ -99,7 +99,7 @@ def identity(
 
 
 def changed(site: dict[str, Any], **changes: Any) -> override_settings:
-    return override_settings(DJANGO_IDENTITY={"default": {**site, **changes}})
+    return override_settings(DJANGO_IDENTITY={**site, **changes})
 
 
 def asked(sandbox: RunningSandbox) -> int:

@@ -135,9 +135,9 @@ def test_what_a_scope_brought_goes_with_it(
 ) -> None:
     """Though the service still answers what the new tokens do not cover."""
     later = ["kyc:read", "claims:read"]
-    settings.DJANGO_IDENTITY = {
-        "default": service.settings(SCOPES=["profile:read"], LATER_SCOPES=later)
-    }
+    settings.DJANGO_IDENTITY = service.settings(
+        SCOPES=["profile:read"], LATER_SCOPES=later
+    )
     user = sign_in_with(service, client, "profile:read kyc:read claims:read").user
     assert standing_of(user).level_shortfall("level_2") is None
     assert claims_of(user) == {"age_over_18": True}

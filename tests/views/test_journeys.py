@@ -100,7 +100,7 @@ def test_a_session_that_ended_says_why(
     else:
         if how == "erasure that is pending":
             monkeypatch.setattr(IdentityPolicy, "erase_user", lambda *_given: 1 / 0)
-        erasure.erase_subject("default", "test", identity.subject)
+        erasure.erase_subject(identity.subject)
     page = client.get(reverse("identity:account"), follow=True).content.decode()
     assert "You were signed out" in page
     assert f": {words}" in page

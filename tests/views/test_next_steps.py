@@ -26,7 +26,7 @@ def _account_page(settings: Any) -> None:
     """The service has a page to which people can be sent."""
     given = settings.DJANGO_IDENTITY
     address = "https://service.example/me"
-    settings.DJANGO_IDENTITY = {"default": {**given, "SERVICE_ACCOUNT_URL": address}}
+    settings.DJANGO_IDENTITY = {**given, "SERVICE_ACCOUNT_URL": address}
 
 
 def asked(browser: Client, **query: str) -> str:

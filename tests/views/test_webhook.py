@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from django_identity.event_types import EventType
 from django_identity.models import WebhookEvent
+from django_identity.urls import urlpatterns
 from django_identity.views.webhook import webhook
 from tests.deliveries import event_body, post, signed
 from tests.effort import effort

@@ -125,7 +125,7 @@ def test_a_policy_can_check_the_signature(
 ) -> None:  # fmt: skip
     """It gets the answer as it came, so it can; nothing changes after its no."""
     given = settings.DJANGO_IDENTITY
-    checking = {"default": {**given, "POLICY": f"{__name__}.ChecksTheSignature"}}
+    checking = {**given, "POLICY": f"{__name__}.ChecksTheSignature"}
     with override_settings(DJANGO_IDENTITY=checking):
         identity_sandbox.control("POST", "switches", connect_signature="jws")
         response = hand_in(browser, identity_sandbox.connect_code(identity_person))
