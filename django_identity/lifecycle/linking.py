@@ -272,7 +272,7 @@ def _session_identity(
     """
     if request.arrival is not Arrival.SIGN_IN:
         return None
-    if not database.users().filter(pk=granted.user_id).exists():
+    if not granted.is_shown:
         raise exceptions.LinkingRefused(
             "the site's manager hides the user", code="user_inactive"
         )

@@ -91,6 +91,8 @@ class LinkedIdentity(Record):
     version = models.PositiveIntegerField(default=0)
 
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
+    # Of ``locked_with_user``.
+    is_shown: bool
 
     class Meta:
         verbose_name = _("linked identity")

@@ -85,8 +85,15 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return next(iter(found), None)
 
     def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
-        """The same with the row of its user, which the statement locks after it."""
-        return self.select_related("user").locked(subject_digest)
+        """The same with the row of its user, which the statement locks after it.
+
+        ``is_shown``: whether the site's default manager shows the user.
+        """
+        is_shown = models.ExpressionWrapper(
+            models.Q(user__in=database.users()), models.BooleanField()
+        )
+        rows = self.select_related("user").annotate(is_shown=is_shown)
+        return rows.locked(subject_digest)
 
     def locked_row(self, identity: LinkedIdentity) -> LinkedIdentity | None:
         """The row of ``identity`` as it is now, locked, or None if it is gone."""
