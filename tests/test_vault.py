@@ -7,7 +7,7 @@ from django_identity.exceptions import SealedValueUnreadable
 from django_identity.secrets import Secret
 
 KEYS = (Secret("the first key of the ring"), Secret("an older key of the ring"))
-CONTEXT = ("default", "test", "a subject", "access_token")
+CONTEXT = ("test", "a subject", "access_token")
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def refetch_all(number: int) -> float:
 
     def work(_: int) -> Counter[upkeep.Refetched]:
         try:
-            return upkeep.refetch_for_a_minute("default")
+            return upkeep.refetch_for_a_minute()
         finally:
             if number > 1:
                 connections.close_all()
@@ -149,7 +149,7 @@ def a_day() -> Figures:
             make_people(STEADY, scopes=SCOPES)
             for _ in range(DAYS * 24 * 6):
                 clock.advance(minutes=10)
-                ended = upkeep.refetch_for_a_minute("default")
+                ended = upkeep.refetch_for_a_minute()
                 assert set(ended) <= {upkeep.Refetched.STORED}
         service.close()
     return {"calls_a_day": len(service.seen) / DAYS / STEADY}

@@ -105,7 +105,7 @@ def measured_refetch() -> Figures:
     LinkedIdentity.objects.update(refetch_due_at=now)
     TokenGrant.objects.update(access_expires_at=now)
     vacuum()
-    statements = statements_of(partial(upkeep.refetch_for_a_minute, "default", MESSAGE))
+    statements = statements_of(partial(upkeep.refetch_for_a_minute, MESSAGE))
     written = versions()
     log = log_position()
     began = time.process_time()

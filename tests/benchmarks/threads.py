@@ -81,6 +81,6 @@ def published_to(broker_url: str) -> Iterator[None]:
 
 def warm_up(service: CountingService) -> None:
     """Until the worker takes messages."""
-    background.publish(background.TaskName.REFETCH_DUE, [("default", 1)])
+    background.publish(background.TaskName.REFETCH_DUE, [(1,)])
     while not service.seen:
         time.sleep(0.1)

@@ -24,7 +24,7 @@ def make_backlog(size: int) -> None:
     LinkedIdentity.objects.bulk_create(
         LinkedIdentity(
             user=user, environment="test", subject=user.username,
-            subject_digest=digest("default", "test", user.username), consent=Consent.GRANTED,
+            subject_digest=digest("test", user.username), consent=Consent.GRANTED,
             linked_via=LinkedVia.OAUTH, scopes=["claims:read"],
             refetch_due_at=now - timedelta(minutes=1),
         )

@@ -24,7 +24,7 @@ def a_minute(clock: Clock) -> Counter[Refetched]:
     """What one message does, each minute."""
     clock.advance(minutes=1)
     time_passes(60)
-    return upkeep.refetch_for_a_minute("default")
+    return upkeep.refetch_for_a_minute()
 
 
 @pytest.mark.parametrize("people", [1, 30])

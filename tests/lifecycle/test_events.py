@@ -178,7 +178,7 @@ def test_an_issued_claim_makes_the_refetch_due() -> None:
 @pytest.mark.parametrize(
     ("event_type", "messages"),
     [
-        ("claim.issued", [["default", 1]]),
+        ("claim.issued", [[1]]),
         ("claim.revoked", []),
         ("consent.revoked", []),
     ],

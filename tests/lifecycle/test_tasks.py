@@ -129,7 +129,7 @@ def test_a_worker_keeps_claims_fresh(service: FakeService, worker: Celery) -> No
     until(is_fresh)
     assert service.calls("claims") == 1
     LinkedIdentity.objects.update(refetch_due_at=timezone.now())
-    nudge_on_commit(TaskName.REFETCH_DUE, "default", 1)
+    nudge_on_commit(TaskName.REFETCH_DUE, 1)
     until(is_fresh)
     assert service.calls("claims") == 2
 
@@ -177,7 +177,7 @@ def test_a_task_that_comes_twice_works_once(service: FakeService) -> None:
     """A repeated delivery of any task is quiet and makes no second call."""
     make_due(1)
     for _ in range(2):
-        tasks.refetch_due.run("default", 200)
+        tasks.refetch_due.run(200)
         tasks.run_handlers.run(999_999)
         tasks.upkeep.run()
     assert service.calls("claims") == 1

@@ -419,7 +419,7 @@ def test_a_revocation_before_the_work_stops_it(service: FakeService) -> None:
 # Workers
 
 
-def test_messages_name_the_application_and_no_person(
+def test_messages_name_no_person(
     published: Published, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One for each 20 due rows, so that the messages of a minute suffice for many threads."""
@@ -428,7 +428,7 @@ def test_messages_name_the_application_and_no_person(
     for n in range(9):
         make_due(n)
     upkeep.run_with_workers()
-    assert published() == [["default", 4], ["default", 4], ["default", 1]]
+    assert published() == [[4], [4], [1]]
     assert due.count() == 9
 
 
@@ -441,8 +441,8 @@ def test_no_more_than_the_rate_is_handed_out(
     setting = everybody.settings(REFETCHES_PER_MINUTE=3)
     with override_settings(DJANGO_IDENTITY=setting):
         upkeep.run_with_workers()
-        assert published() == [["default", 3]]
-        assert upkeep.refetch_for_a_minute("default", 1).total() == 1
+        assert published() == [[3]]
+        assert upkeep.refetch_for_a_minute(1).total() == 1
         assert upkeep.run()[1].total() == 3
 
 
@@ -511,11 +511,11 @@ def test_messages_add_up_to_their_run(
     upkeep.run_with_workers()
     assert (run_now().handed_out, run_now().has_served) == (3, False)
     for _ in range(2):
-        upkeep.refetch_for_a_minute("default", 1)
+        upkeep.refetch_for_a_minute(1)
     assert run_now().results == {"stored": 2}
     identity_clock.advance(minutes=1)
     upkeep.run_with_workers()
-    upkeep.refetch_for_a_minute("default", 1)
+    upkeep.refetch_for_a_minute(1)
     assert (run_now().handed_out, run_now().results) == (1, {"stored": 1})
 
 
@@ -523,7 +523,7 @@ def test_what_an_event_caused_is_no_run(everybody: FakeService) -> None:
     """Where upkeep does not run, its messages are noted and do not add up for ever."""
     for n in range(2):
         make_due(n)
-        upkeep.refetch_for_a_minute("default", 1)
+        upkeep.refetch_for_a_minute(1)
     assert (run_now().has_begun, run_now().results) == (False, {"stored": 1})
 
 

@@ -314,10 +314,7 @@ def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
     assert "You were verified with a code" in page
     assert actions(page) == ["This is not me: undo", "Continue with your identity service",
                              "Enter a new code", *without_erasure]  # fmt: skip
-    assert (
-        f'href="{reverse("identity:connect", args=["default"])}?next=/identity/account/"'
-        in page
-    )
+    assert f'href="{reverse("identity:connect")}?next=/identity/account/"' in page
     identity.signed_in_at = timezone.now() + timedelta(minutes=1)
     identity.linked_via = LinkedVia.OAUTH
     identity.save()
@@ -359,7 +356,7 @@ def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) 
     """The way to link is the page's only action."""
     page = account(client)
     assert "Your account is not connected to your identity service." in page
-    assert reverse("identity:disconnect", args=["default"]) not in page
+    assert reverse("identity:disconnect") not in page
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["made", "older"])
