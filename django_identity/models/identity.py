@@ -91,8 +91,6 @@ class LinkedIdentity(Record):
     version = models.PositiveIntegerField(default=0)
 
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
-    # Of ``locked_with_user``.
-    is_shown: bool
 
     class Meta:
         verbose_name = _("linked identity")
@@ -141,10 +139,7 @@ class LinkedIdentity(Record):
         return f"{self.environment} #{self.pk}"
 
     def save(
-        self,
-        *args: Any,
-        update_fields: Iterable[str] | None = None,
-        **kwargs: Any,
+        self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any
     ) -> None:
         """Insert the row, or save the columns ``update_fields`` and raise ``version``.
 
@@ -164,7 +159,7 @@ class LinkedIdentity(Record):
         self, *, using: str | None = None, force_insert: object = False, **_kwargs: Any
     ) -> None:
         into = using or router.db_for_write(type(self), instance=self)
-        if self.pk is None or force_insert or into != database.alias():
+        if force_insert or into != database.alias() or self.pk is None:
             return
         raise ValueError(
             "A stored identity is saved with update_fields alone, such as"

@@ -89,9 +89,8 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
         ``is_shown``: whether the site's default manager shows the user.
         """
-        is_shown = models.ExpressionWrapper(
-            models.Q(user__in=database.users()), models.BooleanField()
-        )
+        shown = models.Q(user__in=database.users())
+        is_shown = models.ExpressionWrapper(shown, models.BooleanField())
         rows = self.select_related("user").annotate(is_shown=is_shown)
         return rows.locked(subject_digest)
 
