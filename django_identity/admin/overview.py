@@ -14,7 +14,7 @@ from django.utils import formats
 from django.utils.translation import gettext_lazy as _
 
 from django_identity.admin.listing import RecordAdmin
-from django_identity.lifecycle.operators.overview import Figures, overview
+from django_identity.lifecycle.operators.overview import Figures, current
 from django_identity.models import Consent, Overview
 from django_identity.texts.operators import Words
 
@@ -58,7 +58,7 @@ class OverviewAdmin(RecordAdmin):
     def changelist_view(self, request: HttpRequest, *_given: Any) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        seen = overview()
+        seen = current()
         context = self.context(
             request,
             _("Overview"),

@@ -173,7 +173,8 @@ def _tenants() -> Problems:
             "W070",
             "Each tenant has tables of this package: an event reaches the tenant of its address "
             "alone, and workers do the upkeep of the public schema, which has no tables.",
-            "List django_identity in SHARED_APPS alone.",
+            "List django_identity in SHARED_APPS alone. A tenant with people of its own is a site of "
+            "its own.",
         )
 
 

@@ -126,7 +126,7 @@ def test_a_newcomer_is_known_by_the_address(
     history = operator.get(
         reverse("admin:django_identity_linkedidentity_history", args=[made.pk])
     )
-    assert f"default/test #{made.pk}" in history.content.decode()
+    assert f"test #{made.pk}" in history.content.decode()
     assert f"user #{made.user_id}" in page(staff("view_linkedidentity"), IDENTITIES)
 
 

@@ -40,15 +40,15 @@ def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) 
     [
         (IDENTITIES, (
             "", "q=u1", "q=subject-5", "p=1", LATELY.format("created_at"),
-            "of=default&environment__exact=test&consent__exact=granted&level=level_2"
+            "environment__exact=test&consent__exact=granted&level=level_2"
             "&status=verified&fresh=long&failing=no&q=u",
         )),
         (EVENTS, (
             "", "q=subject-5", "q=event-5", "p=1", LATELY.format("received_at"),
-            "of=default&type=claim.issued&outcome__exact=applied&q=subject-5",
+            "type=claim.issued&outcome__exact=applied&q=subject-5",
         )),
         (RECEIPTS, (
-            "", "p=1", LATELY.format("requested_at"), "of=default&state=pending",
+            "", "p=1", LATELY.format("requested_at"), "state=pending",
         )),
     ],
     ids=lambda given: given if isinstance(given, str) else "",

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.django_db
 
 
 def seen() -> Overview:
-    return overview()
+    return overview.current()
 
 
 def make_identities(count: int, **fields: Any) -> None:

@@ -205,8 +205,8 @@ def measured(service: FakeService, rows: int) -> Figures:
     for _ in range(WARM_UP):
         pages_read()  # The first ones read the database's own catalogue, too.
     costs = {
-        "tick": cost_of(lambda: due.rows_of(site)[: site.refetches_per_minute].count()),
-        "take_twenty": cost_of(lambda: due.take(site)),
+        "tick": cost_of(lambda: due.rows()[: site.refetches_per_minute].count()),
+        "take_twenty": cost_of(lambda: due.take()),
         "tend": cost_of(upkeep.tend),
     }
     for name, work in {
@@ -214,7 +214,7 @@ def measured(service: FakeService, rows: int) -> Figures:
     }.items():  # fmt: skip
         costs[name] = median_of(work, service, people)
     cache.clear()
-    costs["overview"] = cost_of(lambda: overview.overview_of(site))
+    costs["overview"] = cost_of(lambda: overview.current())
     costs["doctor"] = cost_of(lambda: list(diagnose(probe=False)))
     costs["doctor_figures"] = cost_of(figures)
     found = {"bytes_a_person": size() / rows}

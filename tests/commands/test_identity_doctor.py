@@ -210,9 +210,7 @@ def test_what_cannot_be_counted_has_no_figures(site: Site, break_it: BreakIt) ->
     assert (ran.code, said["problems"], said["figures"]) == (1, 1, {})
 
 
-def test_each_origin_is_asked_once_for_its_keys(site: Site) -> None:
-    second = site.service.settings(CLIENT_ID="client-2")
-    site.settings.DJANGO_IDENTITY = {**site.settings.DJANGO_IDENTITY, "second": second}
+def test_the_service_is_asked_once_for_its_keys(site: Site) -> None:
     assert [finding.check for finding in diagnose()].count("key_set") == 1
     assert site.service.calls("jwks") == 1
 
@@ -376,10 +374,7 @@ def test_a_probe_reaches_the_sites_own_webhook(site: Site, live_server: Any) -> 
     assert found["webhook"].message.endswith(
         f"{live_server.url}/identity/webhook/ answers"
     )
-    assert (
-        found["credential"].message
-        == "default: the newest person's credential is verified"
-    )
+    assert found["credential"].message == "the newest person's credential is verified"
     assert {finding.level for finding in found.values()} == {Level.FINE}
 
 
@@ -403,4 +398,4 @@ def test_the_sandbox_passes_every_check_of_the_service(
     found = [finding for finding in diagnose() if finding.check in of_service]
     assert {finding.level for finding in found} == {Level.FINE}
     answering = [finding.message for finding in found if finding.check == "address"]
-    assert answering == ["default: AUTH_URL answers", "default: BASE_URL answers"]
+    assert answering == ["AUTH_URL answers", "BASE_URL answers"]

@@ -30,7 +30,7 @@ def test_the_history_is_one_of_two_hundred_people() -> None:
     assert LinkedIdentity.objects.count() == PEOPLE == 200
     first = LinkedIdentity.objects.earliest("created_at").created_at
     assert DAYS - 5 < (timezone.now() - first).days <= DAYS
-    found = overview.overview()
+    found = overview.current()
     for counted in (found.figures.linked, found.figures.received):
         assert sum(1 for each in counted.values() if each) > overview.DAYS / 2
     assert found.figures.by_consent[Consent.REVOKED, ""] > 5

@@ -176,7 +176,7 @@ def test_a_code_for_a_revoked_link_is_refused(site: FakeService) -> None:
     assert (
         "This identity was connected to this account before. Sign in with it." in page
     )
-    assert 'href="/identity/login/default/"' in page
+    assert 'href="/identity/login/"' in page
     assert LinkedIdentity.objects.values().get() == before
     assert sign_in(browser).status_code == 302
     assert LinkedIdentity.objects.get().consent == "granted"

@@ -75,7 +75,7 @@ class Overview:
         return not any(problems)
 
 
-def overview() -> Overview:
+def current() -> Overview:
     """What needs attention now, and the figures, which ``kept`` may have."""
     key = f"{CACHE_KEY}.{conf.application().environment}"
     late = runs.late()

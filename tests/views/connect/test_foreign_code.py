@@ -59,7 +59,7 @@ def test_the_page_after_the_code_says_whose_it_was(
     assert "Ada Obi" not in page
     for shown in (page, browser.get("/identity/account/").content.decode()):
         assert "Ada O., a***@example.org" in shown
-        assert 'action="/identity/connected/default/"' in shown
+        assert 'action="/identity/connected/"' in shown
 
 
 def test_one_press_undoes_it(service: FakeService, browser: Client, user: User) -> None:
@@ -106,9 +106,7 @@ def test_no_session_of_the_sign_in_rests_on_a_code(user: User) -> None:
     assert lent.get_session_auth_hash() != bound(user, identity).get_session_auth_hash()
 
 
-@pytest.mark.parametrize(
-    "path", ["/identity/connected/", "/identity/connected/default/"]
-)
+@pytest.mark.parametrize("path", ["/identity/connected/"])
 def test_nobody_has_no_such_page(
     service: FakeService, client: Client, path: str
 ) -> None:
