@@ -1,11 +1,13 @@
 """What the gates of the site ask for."""
 
+from django_identity import conf
 from django_identity.conf.rules import Problem, Problems
-from django_identity.gates import site_map
+from django_identity.gates import Gate, site_map
+from django_identity.requirements import RequiredClaim
 
 
 def problems() -> Problems:
-    """What nobody could open: a gate for a scope that is never asked for."""
+    """What nobody could open: a scope that is never asked for, a dropped claim."""
     for url, required in site_map.unlisted_scopes():
         yield Problem(
             "E075",
@@ -13,3 +15,20 @@ def problems() -> Problems:
             " never asks the person for it: the gate would stay closed.",
             "Add the scope to LATER_SCOPES, or correct its name at the gate.",
         )
+    for gate, urls in site_map.guarded():
+        if dropped := _dropped(gate):
+            yield Problem(
+                "E075",
+                f"A gate at {urls[0]} asks for {', '.join(dropped)}, which KEEP_CLAIMS"
+                " drops: the gate stays closed.",
+                "Add the claim to KEEP_CLAIMS, or correct its name at the gate.",
+            )
+
+
+def _dropped(gate: Gate) -> list[str]:
+    """The claims of the gate that are not stored."""
+    kept = conf.application().keep_claims
+    if kept is None:
+        return []
+    claims = [each for each in gate.requirements if isinstance(each, RequiredClaim)]
+    return sorted({claim.claim_type for claim in claims}.difference(kept))

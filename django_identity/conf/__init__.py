@@ -31,13 +31,6 @@ def application() -> Application:
     return replace(parsed, encryption_keys=tuple(Secret(str(key)) for key in keys))
 
 
-def kept_claims() -> tuple[str, ...] | None:
-    """``KEEP_CLAIMS``. None, too, if the settings cannot be used."""
-    if not is_usable():
-        return None
-    return application().keep_claims
-
-
 def is_usable() -> bool:
     """Whether the setting has no fatal mistake."""
     return not any(problem.fatal for problem in problems())

@@ -7,7 +7,6 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 
-from django_identity import conf
 from django_identity.gates.closed import Closed, OnClosed, require_answer
 from django_identity.lifecycle import scopes, step_up
 from django_identity.lifecycle.standing import Standing, standing_of, standings_of
@@ -57,7 +56,6 @@ class Gate:
         }
         try:
             self.requirements = _requirements(arguments)
-            _require_kept(self.requirements)
             require_answer(on_closed)
         except NotARequirement as error:
             raise NotARequirement(error.value, error.rule, place=_place()) from None
@@ -180,18 +178,6 @@ def _requirements(arguments: dict[str, Any]) -> tuple[Requirement, ...]:
     if name == "claims":
         return tuple(RequiredClaim.parse(claim) for claim in value)
     return (SINGLE[name](value),)
-
-
-def _require_kept(requirements: Iterable[Requirement]) -> None:
-    """A claim that is dropped at the door would close the gate to everybody."""
-    kept = conf.kept_claims()
-    if kept is None:
-        return
-    claims = [each for each in requirements if isinstance(each, RequiredClaim)]
-    dropped = {claim.claim_type for claim in claims}.difference(kept)
-    if dropped:
-        names = ", ".join(sorted(dropped))
-        raise ImproperlyConfigured(f"KEEP_CLAIMS drops {names}.")
 
 
 def _require_listed(required: RequiredScope) -> None:

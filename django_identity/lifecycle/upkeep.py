@@ -39,7 +39,6 @@ from django_identity.models import (
     Consent,
     LinkedIdentity,
     LinkedVia,
-    StoredClaim,
 )
 
 LONGEST_RUN = 60.0
@@ -154,13 +153,19 @@ def tend(*, stop: Stop = lambda: False) -> int:
 
 
 def refetch_for_a_minute(
-    most: int | None = None, *, stop: Stop = lambda: False
+    most: int | None = None,
+    *,
+    only: int | None = None,
+    stop: Stop = lambda: False,
 ) -> Counter[Refetched]:
-    """Re-fetch ``most`` due identities, or ``REFETCHES_PER_MINUTE``. None begins after a minute."""
+    """Re-fetch ``most`` due identities, or ``REFETCHES_PER_MINUTE``. None begins after a minute.
+
+    ``only``: see ``due.take``.
+    """
     most = most or conf.application().refetches_per_minute
     tally = Counter[Refetched]()
     ends_at = time.monotonic() + LONGEST_RUN
-    for outcome in refetch_due(most=most):
+    for outcome in refetch_due(most=most, only=only):
         tally[outcome] += 1
         if stop() or time.monotonic() >= ends_at:
             break
@@ -168,7 +173,7 @@ def refetch_for_a_minute(
     return tally
 
 
-def refetch_due(*, most: int) -> Generator[Refetched]:
+def refetch_due(*, most: int, only: int | None = None) -> Generator[Refetched]:
     """Re-fetch at most ``most`` due identities, and yield each result. A caller may stop early.
 
     It ends at a 429, a rejected client, the second outage in a row, and at tokens that no key
@@ -176,7 +181,7 @@ def refetch_due(*, most: int) -> Generator[Refetched]:
     """
     course = Course()
     while most > 0 and not runs.is_paused():
-        rows = due.take(min(most, due.ROWS_AT_ONCE))
+        rows = due.take(min(most, due.ROWS_AT_ONCE), only=only)
         if not rows:
             return
         most -= len(rows)
@@ -248,6 +253,9 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
     is_pending = isinstance(error, exceptions.RefreshPending)
     if is_pending or not isinstance(error, exceptions.ServiceUnavailable):
         return Refetched.FAILED
+    # Of two people with such an answer everybody else would wait.
+    if error.endpoint == "token" and 400 <= error.status < 500:
+        return Refetched.FAILED
     return Refetched.OUTAGE
 
 
@@ -255,17 +263,11 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
 
 
 def purge() -> None:
-    """Delete old events, sign-ins and redemptions that are over, and claims that are not kept.
-
-    The claims once an hour: a shorter list of them is rare, and every claim is read.
-    """
+    """Delete old events, and sign-ins and redemptions that are over."""
     now = timezone.now()
     _delete(retention.old())
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
-    kept = conf.application().keep_claims
-    if kept is not None and runs.begin_dropping():
-        _delete(StoredClaim.objects.exclude(claim_type__in=kept))
 
 
 def _delete(rows: QuerySet[Any]) -> None:
@@ -278,4 +280,4 @@ def _delete(rows: QuerySet[Any]) -> None:
         models = models_in_the_way(error)
         if models is None:
             models = model._meta.label
-        log_trouble(LogEvent.PURGE_FAILED, error, models=models)
+        log_trouble(LogEvent.ERASURE_FAILED, error, models=models)

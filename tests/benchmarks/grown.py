@@ -45,10 +45,10 @@ TOUCHED = 30
 EVENTS_OF = 5
 WARM_UP = 10
 TABLES = (User, LinkedIdentity, TokenGrant, StoredClaim, WebhookEvent)
-# As ``models.digest`` makes it of alias, environment and subject, each behind its length.
+# As ``models.digest`` makes it of environment and subject, each behind its length.
 SUBJECT = "md5(n::text)::uuid::text"
 DIGEST = (
-    "encode(sha256('\\x00000007'::bytea || 'default'::bytea || '\\x00000004'::bytea"
+    "encode(sha256('\\x00000004'::bytea"
     f" || 'test'::bytea || '\\x00000024'::bytea || ({SUBJECT})::bytea), 'hex')"
 )
 

@@ -317,7 +317,7 @@ def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
     assert f'href="{reverse("identity:connect")}?next=/identity/account/"' in page
     identity.signed_in_at = timezone.now() + timedelta(minutes=1)
     identity.linked_via = LinkedVia.OAUTH
-    identity.save()
+    identity.save(update_fields=["signed_in_at", "linked_via"])
     page = account(client)
     assert "You were verified with a code" not in page
     assert actions(page) == ["Check again with your identity service", *REST]
