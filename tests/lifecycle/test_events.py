@@ -652,7 +652,7 @@ def test_a_stored_event_is_kept_without_its_content_when_the_link_goes() -> None
     """And it is not among the data of the next account to which the subject is linked."""
     identity = linked()
     make_event(identity, "kyc.verified")
-    LinkedIdentity.objects.update(account_made=False)
+    LinkedIdentity.objects.update(made_account="")
     identity.refresh_from_db()
     disconnecting.disconnect(identity)
     row = WebhookEvent.objects.get()
