@@ -27,7 +27,7 @@ WITHHELD = {
         counts account_kept account_was_gone audit attempts next_attempt_at error created_at""",
 }
 UNIQUE = {
-    "LinkedIdentity": {("user", "environment"), ("subject_digest",)},
+    "LinkedIdentity": {("user",), ("subject_digest",)},
     "StoredClaim": {("identity", "claim_type", "provider")},
     "WebhookEvent": {("event_digest",)},
     "TokenGrant": {("identity",)},
@@ -72,12 +72,12 @@ def test_no_link_by_code_has_made_its_account() -> None:
     identity = make_identity(make_user(), account_made=True)
     for change in (
         {"linked_via": "connect"},
-        {"linked_via": "connect", "account_made": True},
+        {"linked_via": "connect", "made_account": "7"},
     ):
         with pytest.raises(IntegrityError), transaction.atomic():
             LinkedIdentity.objects.filter(pk=identity.pk).update(**change)
     LinkedIdentity.objects.filter(pk=identity.pk).update(
-        linked_via="connect", account_made=False
+        linked_via="connect", made_account=""
     )
 
 

@@ -87,7 +87,7 @@ def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> 
     identity.revoked_by = ""
     if via == LinkedVia.CONNECT:
         # Of a sign-up that a crash has cut off. A link by code is never the only way in.
-        identity.account_made = False
+        identity.made_account = ""
 
     if request.tokens is None:
         _take_code(request, identity)

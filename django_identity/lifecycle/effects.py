@@ -118,7 +118,7 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
             event.set_columns(retention.EMPTIED)
     elif identity.revoked_at is not None and identity.revoked_at < at:
         identity.revoked_at = at
-        identity.save()
+        identity.save(update_fields=["revoked_at"])
     return EventOutcome.APPLIED
 
 

@@ -31,7 +31,6 @@ from django_identity.lifecycle import (
     kyc,
     notices,
     questions,
-    sessions,
     unfinished,
     withdrawal,
 )
@@ -147,15 +146,19 @@ def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
             questions.require_yes(request, Question.MAY_SIGN_UP, None, proven)
             user = accounts.sign_up(request.profile, request.kyc)
         else:
+            withdrawal.delete_unserved(request.user_id)
             user = _locked_active_user(request.user_id)
             questions.require_yes(request, Question.MAY_LINK, user, proven)
+        made_account = ""
+        if is_sign_up:
+            made_account = database.key_text(user.pk)
         return LinkedIdentity.objects.create(
             user_id=user.pk,
             environment=conf.application().environment,
             subject=request.subject,
             consent=Consent.REVOKED,
             linked_via=via,
-            account_made=is_sign_up,
+            made_account=made_account,
         )
 
 
@@ -182,6 +185,9 @@ def _grant(
 
     The rows of the identity and of its user are locked.
     """
+    if not identity.is_served:
+        detail = "its row has another environment or subject"
+        raise exceptions.LinkingRefused(detail, code="storage_refused")
     before = copy(identity)
     user = identity.user
     waits = _waits_for_approval(user, identity)
@@ -231,7 +237,7 @@ def _waits_for_approval(user: AbstractBaseUser, identity: LinkedIdentity) -> boo
     Some sites make every account so, and staff activate it. So the link and what came are kept, and
     the person gets no session.
     """
-    if user.is_active or not identity.account_made:
+    if user.is_active or not identity.made_its_account:
         return False
     # With a last login the account was in use, so it was disabled and does not wait.
     return getattr(user, "last_login", None) is None
@@ -266,12 +272,11 @@ def _session_identity(
     """
     if request.arrival is not Arrival.SIGN_IN:
         return None
-    identity = sessions.begun_by(granted)
-    if identity is None:
+    if not granted.is_shown:
         raise exceptions.LinkingRefused(
             "the site's manager hides the user", code="user_inactive"
         )
-    return identity
+    return granted
 
 
 # The questions to the policy
@@ -321,7 +326,7 @@ def _announce(
             LinkedIdentity,
             identity=identity,
             user=user,
-            created=identity.account_made,
+            created=identity.made_its_account,
         )
     if before.consent != Consent.GRANTED:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)

@@ -92,7 +92,7 @@ def plan_for(user: AbstractBaseUser | None, *, more: str = "") -> Plan:
     allowed: list[str] = []
     if user is not None:
         purpose = Purpose.LINK
-        linked = LinkedIdentity.objects.served().filter(user_id=user.pk).first()
+        linked = LinkedIdentity.objects.of_user(user.pk)
         if linked is not None:
             purpose = Purpose.RENEW
             allowed = linked.scopes

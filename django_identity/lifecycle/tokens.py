@@ -19,7 +19,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
-from django_identity.lifecycle import scopes, sealing, sessions, withdrawal
+from django_identity.lifecycle import scopes, sealing, withdrawal
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.kyc import NO_LEVEL, announce_change
 from django_identity.logs import LogEvent, log
@@ -123,10 +123,10 @@ class Reader:
     def _grant(self) -> TokenGrant:
         """The grant of an account that is neither disabled nor hidden."""
         usable = TokenGrant.objects.filter(
-            ~disabled_account("identity__user"), identity_id=self.identity.pk
+            ~disabled_account("identity__user"),
+            identity_id=self.identity.pk,
+            identity__user__in=database.users(),
         )
-        if sessions.has_own_manager():
-            usable = usable.filter(identity__user__in=database.users())
         # Not ``first``, which would have the one row sorted.
         grant = next(iter(usable), None)
         if grant is None:

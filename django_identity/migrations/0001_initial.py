@@ -2,6 +2,7 @@
 
 import datetime
 import django.db.models.deletion
+import django_identity.models.identity
 from django.conf import settings
 from django.db import migrations, models
 
@@ -83,7 +84,7 @@ class Migration(migrations.Migration):
                 ('revoked_at', models.DateTimeField(blank=True, null=True, verbose_name='revoked')),
                 ('revoked_by', models.CharField(blank=True, choices=[('person', 'the person'), ('site', 'the site')], max_length=6, verbose_name='revoked by')),
                 ('linked_via', models.CharField(choices=[('oauth', 'sign-in'), ('connect', 'Connect code')], max_length=7, verbose_name='linked via')),
-                ('account_made', models.BooleanField(default=False, verbose_name='account made for it')),
+                ('made_account', models.TextField(blank=True, verbose_name='account made for it')),
                 ('scopes', models.JSONField(blank=True, default=list, verbose_name='scopes')),
                 ('kyc_level', models.CharField(blank=True, max_length=64, verbose_name='KYC level')),
                 ('kyc_status', models.CharField(blank=True, max_length=64, verbose_name='KYC status')),
@@ -99,8 +100,8 @@ class Migration(migrations.Migration):
                 ('connect_issued_at', models.DateTimeField(blank=True, null=True, verbose_name='Connect answer issued')),
                 ('connect_person', models.CharField(blank=True, max_length=128, verbose_name='owner of the Connect code')),
                 ('session_epoch', models.PositiveIntegerField(default=0)),
-                ('version', models.PositiveIntegerField(default=0)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='linked_identities', to=settings.AUTH_USER_MODEL)),
+                ('version', django_identity.models.identity.Version(default=0)),
+                ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='linked_identity', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'verbose_name': 'linked identity',
@@ -244,15 +245,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='linkedidentity',
-            constraint=models.UniqueConstraint(fields=('user', 'environment'), name='identity_one_per_user'),
-        ),
-        migrations.AddConstraint(
-            model_name='linkedidentity',
             constraint=models.UniqueConstraint(fields=('subject_digest',), name='identity_once'),
         ),
         migrations.AddConstraint(
             model_name='linkedidentity',
-            constraint=models.CheckConstraint(condition=models.Q(('account_made', False), ('linked_via', 'oauth'), _connector='OR'), name='identity_made_by_sign_in'),
+            constraint=models.CheckConstraint(condition=models.Q(('made_account', ''), ('linked_via', 'oauth'), _connector='OR'), name='identity_made_by_sign_in'),
         ),
         migrations.AddIndex(
             model_name='erasurereceipt',

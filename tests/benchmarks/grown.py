@@ -266,12 +266,12 @@ def refetched(_service: FakeService, identity: LinkedIdentity) -> None:
 
 
 def erased(_service: FakeService, identity: LinkedIdentity) -> None:
-    receipt = erasure.erase_subject("test", identity.subject)
+    receipt = erasure.erase_subject(identity.subject)
     assert receipt.erased_at is not None
 
 
 def stored(identity: LinkedIdentity) -> LinkedIdentity:
-    return LinkedIdentity.objects.of_subject("test", identity.subject).get()
+    return LinkedIdentity.objects.get(subject=identity.subject)
 
 
 def size() -> int:

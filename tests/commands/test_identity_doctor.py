@@ -114,7 +114,7 @@ SETUPS = [
     ("erasures_that_left_something", "audits", WARNING, "1 erasure(s) left", "erase_user"),
     ("audits_that_could_not_read", "audits", WARNING, "1 erasure(s) after which", "not read"),
     ("lost_grants", "grants", WARNING, "1 grant(s) wait", "grant.lost"),
-    ("changed_environment", "environment", PROBLEM, "1 identities of live", "Erase them"),
+    ("changed_environment", "environment", PROBLEM, "1 identities of live", "--links-of"),
     ("failing_sign_ins", "sign_ins", PROBLEM, "1 failed lately: credential_rejected", "issuer"),
     ("redirected_sign_ins", "sign_ins", PROBLEM, "1 failed lately: unexpected", "BASE_URL"),
 ]  # fmt: skip

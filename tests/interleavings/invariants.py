@@ -142,7 +142,7 @@ def nothing_is_kept_of_strangers(world: World) -> object:
 def accounts_have_a_way_in(world: World) -> object:
     """No account is left that an identity made, and that nobody can get into."""
     locked_out = User.objects.filter(is_active=True, password__startswith="!")
-    return locked_out.exclude(linked_identities__linked_via=LinkedVia.OAUTH)
+    return locked_out.exclude(linked_identity__linked_via=LinkedVia.OAUTH)
 
 
 def events_have_outcomes(world: World) -> object:

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django_identity import handlers
 from django_identity.lifecycle import disconnecting, erasure, sessions
 from django_identity.lifecycle.operators import interventions
+from django_identity.models import LinkedIdentity
 from tests.interleavings import actors, invariants
 from tests.interleavings.actors import ends, happens, known, signs_in, unapplied
 from tests.interleavings.control import controlled
@@ -42,19 +43,19 @@ ACTORS: dict[str, Actor] = {
     "signed out everywhere": partial(
         ends,
         what="signed out",
-        by=lambda user: sessions.end_all(user.pk),
+        by=sessions.sign_out_everywhere,
     ),
     "erased by the person": partial(ends, what="erased", by=erasure.erase_account),
     "erased by an operator": partial(
         ends,
         what="erased",
-        by=lambda user: interventions.erase(user.linked_identities.get()),
+        by=lambda user: interventions.erase(LinkedIdentity.objects.get(user=user)),
     ),
     "user deleted by the site": partial(ends, what="erased", by=User.delete),
     "revoked by an operator": partial(
         ends,
         what="revoked",
-        by=lambda user: interventions.revoke(user.linked_identities.all()),
+        by=lambda user: interventions.revoke(LinkedIdentity.objects.filter(user=user)),
     ),
     "re-fetch": actors.refetches,
     "refresh": actors.refreshes,

@@ -162,7 +162,7 @@ def test_a_sign_up_that_a_crash_left_is_asked_as_one(
     identity = LinkedIdentity.objects.get()
     is_code = arrival is Arrival.CODE
     assert Asked.names()[0] == ("may_link" if is_code else "may_sign_up")
-    assert identity.account_made is not is_code
+    assert identity.made_its_account is not is_code
     assert (identity.linked_via == LinkedVia.CONNECT) is is_code
 
 

@@ -144,12 +144,8 @@ def change(**columns: Any) -> Change:
         ("staff", change(is_superuser=True)),
         ("inactive", change(is_active=False)),
         ("used", change(last_login=timezone.now())),
-        (
-            "linked",
-            lambda user: make_identity(user, subject="other", environment="live"),
-        ),
     ],
-    ids=["a password", "staff", "a superuser", "disabled", "signed in", "linked again"],
+    ids=["a password", "staff", "a superuser", "disabled", "signed in"],
 )
 def test_an_account_that_has_become_somebodys_stays(
     reason: str, meanwhile: Change, caplog: pytest.LogCaptureFixture

@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from django_identity.backends import BACKEND_PATH, IdentityBackend, bound
+from django_identity.exceptions import ConfigurationError
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_identity_by_code, make_user
@@ -97,13 +98,14 @@ def test_as_far_as_the_answer_goes(
 
 
 def test_no_session_of_the_sign_in_rests_on_a_code(user: User) -> None:
-    """Another app may lend one to the account. It is not the identity's either."""
+    """Whoever begins one is told so, and it would be nobody's."""
     identity = make_identity_by_code(user)
     browser = Client()
+    with pytest.raises(ConfigurationError):
+        browser.force_login(user, backend=BACKEND_PATH)
     browser.force_login(bound(user, identity), backend=BACKEND_PATH)
     assert signed_in_as(browser) == ""
-    lent = IdentityBackend().get_user(user.pk)
-    assert lent.get_session_auth_hash() != bound(user, identity).get_session_auth_hash()
+    assert IdentityBackend().get_user(user.pk) is None
 
 
 @pytest.mark.parametrize("path", ["/identity/connected/"])

@@ -60,8 +60,8 @@ NAME_THE_MEMBER = (
     " members. What people revoked or asked to delete is still here: the service got 422."
 )
 STRAY = (
-    "Events about them are acknowledged and change nothing: no revocation reaches them. Erase them:"
-    " by the admin's list, or identity_erase --environment."
+    "They open nothing: a copy of another site's database has them. identity_erase --links-of"
+    " deletes them, and no account."
 )
 
 
