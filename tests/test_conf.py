@@ -197,8 +197,11 @@ def test_an_entry_for_each_application_is_one_mistake(setting: object) -> None:
             conf.application()
 
 
-def test_an_unknown_key_is_named() -> None:
-    with configured(CLEINT_ID="x"):
+@pytest.mark.parametrize(
+    "key", [{"CLEINT_ID": "x"}, {"DOCUMENT_PATH": {"documents:read": "/{subject}"}}]
+)
+def test_an_unknown_key_is_named(key: dict[str, Any]) -> None:
+    with configured(**key):
         assert check_ids() == {"django_identity.E002"}
 
 

@@ -137,7 +137,7 @@ def test_errors_have_one_root_and_codes_of_their_own() -> None:
     for code, row in ERRORS.items():
         error = IdentityError(code=code)
         assert (error.http_status, error.recovery) == (row.status, row.recovery)
-        assert advice.words_of(error, None, conf.application())[1]
+        assert advice.words_of(error, None)[1]
         assert hint_of(code)
 
 

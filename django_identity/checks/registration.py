@@ -34,12 +34,11 @@ def problems_of(application: Application) -> Problems:
         yield Problem("E010", str(error), "POLICY is the dotted path of a class.")
         return
 
-    where = "in the policy."
     # What the package's own methods do not do. A site's own method is for the site to test.
     if type(site).new_user_fields is IdentityPolicy.new_user_fields:
         yield from sign_ups.problems_of(site, application)
     if type(site).erase_user.__module__.startswith("django_identity."):
-        yield from _left(site, where)
+        yield from _left(site)
 
 
 def _secrets(application: Application) -> Problems:
@@ -109,7 +108,7 @@ def _addresses(application: Application) -> Problems:
         )
 
 
-def _left(site: IdentityPolicy, where: str) -> Problems:
+def _left(site: IdentityPolicy) -> Problems:
     """The fields of the user that an erasure leaves."""
     model = get_user_model()
     names: list[str] = []
@@ -121,5 +120,5 @@ def _left(site: IdentityPolicy, where: str) -> Problems:
             f"An erasure leaves these fields of {model._meta.label} as they are: "
             f"{', '.join(names)}.",
             "If they say something about the person, let them be empty (null=True), or empty them "
-            f"in erase_user() {where}",
+            "in erase_user() of the policy.",
         )

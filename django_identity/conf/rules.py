@@ -211,20 +211,27 @@ def problems(settings: object) -> Problems:
         yield Problem("E001", f"{SETTING} must be a dict.", hint)
         return
     unknown = settings.keys() - RULES.keys()
-    nested = [name for name in unknown if isinstance(settings[name], Mapping)]
-    if nested:
-        hint = (
-            'Write the keys in one flat dict: DJANGO_IDENTITY = {"ENVIRONMENT": "test", …}.'
-            " Another environment or brand is a site of its own."
-        )
-        yield Problem("E001", f"{SETTING} has a dict under {nested[0]!r}.", hint)
-        return
+    for name in unknown:
+        if _is_entry(name, settings[name]):
+            hint = (
+                'Write the keys in one flat dict: DJANGO_IDENTITY = {"ENVIRONMENT": "test", …}.'
+                " Another environment or brand is a site of its own."
+            )
+            yield Problem("E001", f"{SETTING} has a dict of settings in it.", hint)
+            return
     for name in unknown:
         yield Problem(
             "E002", f"{SETTING} has an unknown key {name!r}.", "Check the spelling."
         )
     wrong = tuple(_key_problems(settings))
     yield from wrong or _value_problems(parse(settings))
+
+
+def _is_entry(name: object, value: object) -> bool:
+    """Whether ``value`` has the settings of a site, under a name of their own."""
+    if not isinstance(value, Mapping):
+        return False
+    return name == "default" or not value.keys().isdisjoint(RULES)
 
 
 def _key_problems(settings: Settings) -> Problems:

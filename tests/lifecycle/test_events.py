@@ -293,12 +293,14 @@ def test_a_sign_in_outdates_nothing_that_it_has_not_read_anew(event_type: str) -
     assert revoked.exists() is (event_type == "claim.revoked")
 
 
-def test_a_time_from_the_future_counts_as_received() -> None:
-    """It outranks nothing that comes later."""
+@pytest.mark.parametrize("ahead", [4 * MINUTE, 365 * 24 * HOUR], ids=str)
+def test_a_time_from_the_future_counts_as_received(ahead: timedelta) -> None:
+    """Else whoever comes back a moment later would be refused: the consent ended after that."""
     linked()
-    deliver("kyc.verified", at=timezone.now() + 365 * 24 * HOUR, kyc_level="level_2")
-    deliver("kyc.rejected")
-    assert LinkedIdentity.objects.get().kyc_status == "rejected"
+    deliver("consent.revoked", at=timezone.now() + ahead)
+    revoked_at = LinkedIdentity.objects.get().revoked_at
+    assert revoked_at is not None
+    assert revoked_at <= timezone.now()
 
 
 def test_a_revoked_claim_closes_its_gate() -> None:
@@ -626,6 +628,24 @@ def test_what_is_linked_by_code_hears_its_own_events() -> None:
     deliver("kyc.rejected")
     assert standing_of(identity.user).level_shortfall("level_1")
     assert LinkedIdentity.objects.get().linked_via == LinkedVia.CONNECT
+
+
+@pytest.mark.parametrize("event_type", ["claim.issued", "kyc.verified"])
+def test_a_repeat_after_a_new_link_tells_nothing_of_the_former_one(
+    event_type: str, handled: Handled
+) -> None:
+    """What was said of the former link went with it, and no handler runs for the new one."""
+    handled(event_type)
+    body = event_body(event_type, claim_type="age_over_18", kyc_level="level_2")
+    former = linked()
+    assert post(body).status_code == 200
+    former.user.delete()
+    linked()
+    assert post(body).status_code == 200
+    upkeep.run()
+    row = WebhookEvent.objects.get()
+    assert (row.subject, row.payload, row.event_id) == ("", None, "")
+    assert row.handled_by == []
 
 
 def test_a_stored_event_is_kept_without_its_content_when_the_link_goes() -> None:

@@ -1,4 +1,4 @@
-"""Whether the service can be reached and accepts this site, for each application."""
+"""Whether the service can be reached and accepts this site."""
 
 import time
 from collections.abc import Callable
