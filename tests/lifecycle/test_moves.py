@@ -175,6 +175,16 @@ def test_a_stored_row_is_saved_by_its_columns_alone() -> None:
     assert LinkedIdentity.objects.get().consent == Consent.REVOKED
 
 
+def test_a_copy_in_another_database_is_saved_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    identity = make_identity(make_user())
+    saved: list[dict[str, Any]] = []
+    monkeypatch.setattr(models.Model, "save", lambda *_row, **how: saved.append(how))
+    identity.save(using="archive")
+    assert saved == [{"using": "archive"}]
+
+
 def test_a_fixture_restores_a_row() -> None:
     make_identity(make_user())
     dump = serializers.serialize("json", LinkedIdentity.objects.all())
