@@ -31,7 +31,7 @@ from django_identity.models.querysets import (
 from django_identity.vault import Context
 
 
-class Version(models.PositiveIntegerField):
+class Version(models.PositiveIntegerField):  # type: ignore[type-arg]  # not at run time
     """A number that each save of a stored row raises in the database, whoever read it when."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
@@ -100,6 +100,8 @@ class LinkedIdentity(Record):
     version = Version(default=0)
 
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
+    # Of ``locked_with_user`` alone.
+    is_shown: bool
 
     class Meta:
         verbose_name = _("linked identity")

@@ -90,9 +90,8 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         ``is_shown``: whether the site's default manager shows the user.
         """
         shown = models.Q(user__in=database.users())
-        is_shown = models.ExpressionWrapper(shown, models.BooleanField())
-        rows = self.select_related("user").annotate(is_shown=is_shown)
-        return rows.locked(subject_digest)
+        said = {"is_shown": models.ExpressionWrapper(shown, models.BooleanField())}
+        return self.select_related("user").annotate(**said).locked(subject_digest)
 
     def locked_row(self, identity: LinkedIdentity) -> LinkedIdentity | None:
         """The row of ``identity`` as it is now, locked, or None if it is gone."""

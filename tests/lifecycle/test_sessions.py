@@ -578,7 +578,7 @@ MANAGERS: dict[str, Callable[[Any], Any]] = {
     "distinct": lambda users: joining(users).distinct(),
     "only": lambda users: annotating(users).only("username"),
     "defers": lambda users: annotating(users).defer("email"),
-    "selects": lambda users: annotating(users).select_related(),
+    "prefetches": lambda users: annotating(users).prefetch_related("groups"),
     "sorts": lambda users: annotating(users).order_by("-username"),
 }
 
