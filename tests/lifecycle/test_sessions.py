@@ -578,7 +578,6 @@ MANAGERS: dict[str, Callable[[Any], Any]] = {
     "distinct": lambda users: joining(users).distinct(),
     "only": lambda users: annotating(users).only("username"),
     "defers": lambda users: annotating(users).defer("email"),
-    "prefetches": lambda users: annotating(users).prefetch_related("groups"),
     "sorts": lambda users: annotating(users).order_by("-username"),
 }
 
