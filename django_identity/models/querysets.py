@@ -118,6 +118,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         """
         if not columns.keys().isdisjoint(("user", "user_id")):
             columns = {"version": F("version") + 1, **columns}
+            Changes.note()
         return super().update(**columns)
 
     def change(self, **columns: Any) -> int:
