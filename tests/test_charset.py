@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 
 from django_identity import charset
-from django_identity.lifecycle.operators.doctor import diagnose
+from django_identity.instruments.signs import diagnose
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,

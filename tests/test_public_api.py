@@ -59,7 +59,7 @@ NAMES = {
     "django_identity.testing": "assert_erased",
     "django_identity.testing.build": "build_identity",
     "django_identity.testing.clock": "Clock moved_clock",
-    "django_identity.testing.drill": "drill",
+    "django_identity.instruments.drill": "drill",
     "django_identity.testing.events": "deliver_event",
     "django_identity.testing.issuer": "Issuer",
     "django_identity.testing.sandbox": "RunningSandbox SandboxPerson running_sandbox",

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.admin.listing import RecordAdmin
-from django_identity.lifecycle.operators.overview import Figures, overview_of
+from django_identity.instruments.signs.overview import Figures, overview_of
 from django_identity.models import Consent, Overview
 from django_identity.texts.operators import Words
 

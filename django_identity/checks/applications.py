@@ -18,7 +18,6 @@ from django_identity.conf import Application
 from django_identity.conf.rules import ADDRESSES, Problem, Problems, is_loopback
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
-from django_identity.requirements import CLAIMS
 
 OF_AUTH_URL = ("/oauth2", "/oauth2/auth", "/oauth2/token")
 PAGES = ("help_url", "privacy_url", "contact_url", "set_password_url")
@@ -27,12 +26,6 @@ PAGES = ("help_url", "privacy_url", "contact_url", "set_password_url")
 def problems_of(application: Application) -> Problems:
     yield from _secrets(application)
     yield from _addresses(application)
-    if application.keep_claims and not {*application.keep_claims} & {*CLAIMS}:
-        yield Problem(
-            "W034",
-            f"KEEP_CLAIMS of the application {application.alias!r} has no claim that is known.",
-            f"Known are {', '.join(CLAIMS)}. Every other claim is dropped.",
-        )
     try:
         site = policy.load(application.policy)
     except ConfigurationError as error:

@@ -14,7 +14,7 @@ What opens a gate:
 - ``standing``: which gates are open; ``shortfalls``: why the others are closed
 - ``values``: what a claim says; ``kyc``: when a level runs out
 - ``scopes``: how a gate with a scope opens
-- ``step_up``: how a recent sign-in is proven; ``documents``: those of the trusted tier
+- ``step_up``: how a recent sign-in is proven
 - ``sessions``: on which identity a session rests, and what ends it
 
 What is read from the service:

@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity import conf
+from django_identity.instruments.signs import overview
+from django_identity.instruments.signs.overview import Overview, kept, overview_of
 from django_identity.lifecycle import runs
-from django_identity.lifecycle.operators import overview
-from django_identity.lifecycle.operators.overview import Overview, kept, overview_of
 from django_identity.models import (
     Consent,
     ErasureReceipt,

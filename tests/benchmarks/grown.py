@@ -26,9 +26,8 @@ from django.test import Client, override_settings
 
 from django_identity import conf
 from django_identity.gates import claims_of
+from django_identity.instruments.signs import diagnose, figures, overview
 from django_identity.lifecycle import due, erasure, tokens, upkeep
-from django_identity.lifecycle.operators import overview
-from django_identity.lifecycle.operators.doctor import diagnose, figures
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant, WebhookEvent
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import charset, conf
-from django_identity.lifecycle.operators.doctor import (
+from django_identity.instruments.signs import (
     Level,
     diagnose,
     figures,

@@ -10,7 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle.operators import overview, timeline
+from django_identity.instruments.signs import overview
+from django_identity.lifecycle.operators import timeline
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, WebhookEvent
 from example_project.demo.history import DAYS, PEOPLE, make_history
 from example_project.demo.members import OPERATOR, SUPERUSER

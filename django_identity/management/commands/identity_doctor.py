@@ -12,8 +12,8 @@ from django.db import Error
 
 from django_identity import conf
 from django_identity.exceptions import ConfigurationError
-from django_identity.gates import site_map
-from django_identity.lifecycle.operators.doctor import Finding, Level, diagnose, figures
+from django_identity.instruments import gate_map
+from django_identity.instruments.signs import Finding, Level, diagnose, figures
 
 
 class Command(BaseCommand):
@@ -63,7 +63,7 @@ def _unused_scopes() -> Iterator[Finding]:
     """The doctor lies below the gates, so it does not know their map."""
     if not conf.is_usable():
         return
-    for alias, scope in site_map.unused_scopes():
+    for alias, scope in gate_map.unused_scopes():
         message = f"{alias}: no gate of the map asks for {scope} of LATER_SCOPES"
         remedy = (
             "Leave it out, unless a template or code of your own asks for it: identity_gates lists"

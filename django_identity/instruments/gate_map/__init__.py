@@ -1,0 +1,142 @@
+"""The map of gates: every address of the site, and what it asks for."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.conf import settings
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from django_identity import conf
+from django_identity.gates.gate import Gate
+from django_identity.instruments.gate_map.reading import Reading, read
+from django_identity.lifecycle import scopes
+from django_identity.requirements import RequiredScope
+
+# What stands before a view that could not be read.
+NOTHING = Reading()
+#: The names of includes whose open addresses a list folds into one line.
+FOLDED = {
+    "admin": "Django's admin",
+    "identity": "this package",
+    "identity_api": "this package",
+}
+
+
+def never_seen() -> tuple[str, ...]:
+    """What no map can see, whatever the site is."""
+    return (
+        "what a template hides by a tag or a filter",
+        "what a view's own code asks: closed_to, claims_of, a gate that it puts around a function",
+        "what the site's own code decides, which the list names with ()",
+        "a gate in an object that is called, or in a wrapper without functools.wraps",
+        "an earlier pattern that answers",
+        "what a middleware answers, and gates that another framework keeps",
+        f"URLconfs beside {settings.ROOT_URLCONF}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An address of the site, the dotted name of its view, and what stands before the view.
+
+    ``error``: the class of the error that kept us from reading the view, or an include.
+    ``include``: the name of the include that it is in, if that is one of ``FOLDED``.
+    """
+
+    url: str
+    view: str = ""
+    reading: Reading = NOTHING
+    error: str = ""
+    include: str = ""
+    patterns: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def gates(self) -> list[Gate]:
+        """Each gate before the view, the outermost first."""
+        return [gate for guard in self.reading.guards for gate in guard.gates]
+
+
+def addresses() -> Iterator[Address]:
+    """All addresses of the site, in the order of its URLconf."""
+    return _addresses(get_resolver(), Address("/"))
+
+
+def _addresses(resolver: URLResolver, above: Address) -> Iterator[Address]:
+    try:
+        entries = resolver.url_patterns
+    except Exception as error:  # noqa: BLE001  this imports the site's own modules
+        yield replace(above, error=type(error).__name__)
+        return
+    for entry in entries:
+        patterns = (*above.patterns, entry.pattern)
+        include = getattr(entry, "app_name", None)
+        if include not in FOLDED:
+            include = above.include
+        below = Address(f"/{_route_of(patterns)}", include=include, patterns=patterns)
+        if isinstance(entry, URLResolver):
+            yield from _addresses(entry, below)
+        else:
+            yield _read(entry, below)
+
+
+def _route_of(patterns: Iterable[Any]) -> str:
+    """The patterns as Django joins them for ``ResolverMatch.route``."""
+    first, *others = map(str, patterns)
+    return first + "".join(other.removeprefix("^") for other in others)
+
+
+def _read(entry: URLPattern, address: Address) -> Address:
+    try:
+        address = replace(address, view=entry.lookup_str)
+        return replace(address, reading=read(entry.callback))
+    except Exception as error:  # noqa: BLE001  this makes the site's own views
+        return replace(address, error=type(error).__name__)
+
+
+def guarded() -> list[tuple[Gate, list[str]]]:
+    """Each gate of the site once, in the order of the map, with the URLs that it guards."""
+    found: dict[tuple[str, str], tuple[Gate, list[str]]] = {}
+    for address in addresses():
+        for gate in address.gates:
+            _gate, urls = found.setdefault((str(gate), gate.application), (gate, []))
+            if address.url not in urls:
+                urls.append(address.url)
+    return list(found.values())
+
+
+def unused_scopes() -> Iterator[tuple[str, str]]:
+    """Application and scope of ``LATER_SCOPES`` for which no gate asks."""
+    required = {(scope.application, scope.scope) for _url, scope in _required_scopes()}
+    for application in conf.applications():
+        for scope in application.later_scopes:
+            if (application.alias, scope) not in required:
+                yield application.alias, scope
+
+
+def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
+    """Address and scope of each gate for a scope that its application never asks for."""
+    listed: dict[str, set[str]] = {}
+    for application in conf.applications():
+        listed[application.alias] = scopes.of_application(application)
+    for url, required in _required_scopes():
+        known = listed.get(required.application)
+        if known is not None and required.scope not in known:
+            yield url, required
+
+
+def of_no_application() -> Iterator[tuple[str, str]]:
+    """Address and alias of each gate whose application the settings do not have."""
+    known = conf.aliases()
+    for gate, urls in guarded():
+        if gate.application not in known:
+            yield urls[0], gate.application
+
+
+def _required_scopes() -> Iterator[tuple[str, RequiredScope]]:
+    """Address and scope of each gate that asks for one."""
+    for address in addresses():
+        for gate in address.gates:
+            for required in gate.requirements:
+                if isinstance(required, RequiredScope):
+                    yield address.url, required
