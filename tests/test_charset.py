@@ -101,7 +101,7 @@ def test_events_and_sign_ins_at_a_database_of_utf8mb3(
     settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
     (message,) = says_so()
     assert "utf8mb3" in message
-    assert any("utf8mb3" in each.message for each in diagnose(probe=False))
+    assert any("utf8mb3" in each.message for each in diagnose())
     claim = make_claim(
         make_identity(make_user(), scopes=["kyc:read"]), provider=f"{LONE} Bank"
     )

@@ -283,7 +283,7 @@ disclosure.collision
     "log events": (
         {each.removeprefix("identity.") for each in LogEvent},
         """sign_in.completed sign_in.failed sign_in.taken_back sign_in.take_back_failed
-        connect.redeemed connect.failed refetch.failed
+        sign_in.unread connect.redeemed connect.failed refetch.failed
         disconnected link_notice.failed user_fields.refused documents.read documents.failed
         event.received event.refused event.failed grant.lost event.handler_failed erasure.done
         erasure.failed disconnect_failed gate.failed grant.unreadable broker.failed

@@ -19,7 +19,7 @@ What opens a gate:
 
 What is read from the service:
 
-- ``upkeep``: what is done each minute; ``runs``: what is known of that
+- ``upkeep``: what is done each minute; ``runs``: when it began, and its pause
 - ``due``: when an identity is due; ``refetch``: one re-fetch; ``claims``: what an answer changes
 - ``tokens``: who may refresh; ``sealing``: how tokens are encrypted
 - ``key_sets``: which keys are believed

@@ -2,7 +2,7 @@
 
 ``run`` does it here; ``run_with_workers`` hands the re-fetches to workers, and ``refetch_due`` does
 them. The database tells what is due, not the broker, so lost, late or repeated messages are safe:
-see ``due``. ``runs`` notes what a run did.
+see ``due``.
 """
 
 import time
@@ -118,7 +118,7 @@ def run(*, stop: Stop = lambda: False) -> tuple[int, Counter[Refetched]]:
     """
     sites = conf.applications()
     for site in sites:
-        runs.begin(site, handed_out=None)
+        runs.begin(site)
 
     events = tend(stop=stop)
     tally = Counter[Refetched]()
@@ -151,11 +151,7 @@ def _hand_out(site: Application) -> bool:
 
     starts = range(0, left, due.ROWS_AT_ONCE)
     messages = [(site.alias, min(left - start, due.ROWS_AT_ONCE)) for start in starts]
-    is_taken = background.publish(background.TaskName.REFETCH_DUE, messages)
-    if not is_taken:
-        left = 0
-    runs.hand_out(site, left)
-    return is_taken
+    return background.publish(background.TaskName.REFETCH_DUE, messages)
 
 
 def tend(*, stop: Stop = lambda: False) -> int:
@@ -181,7 +177,6 @@ def refetch_for_a_minute(
         tally[outcome] += 1
         if stop() or time.monotonic() >= ends_at:
             break
-    runs.note(site, tally)
     return tally
 
 

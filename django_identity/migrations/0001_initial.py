@@ -171,9 +171,6 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
                 ('application', models.CharField(max_length=64, verbose_name='application')),
                 ('begun_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
-                ('handed_out', models.PositiveIntegerField(blank=True, null=True)),
-                ('served_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
-                ('results', models.JSONField(blank=True, default=dict)),
                 ('paused_until', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
                 ('claims_dropped_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
             ],
@@ -258,7 +255,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='tokengrant',
-            index=models.Index(fields=['needs_reauthorization'], name='identity_grant_dead'),
+            index=models.Index(fields=['needs_reauthorization', 'access_expires_at'], name='identity_grant_dead'),
         ),
         migrations.CreateModel(
             name='Overview',

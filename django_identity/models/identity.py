@@ -286,7 +286,10 @@ class TokenGrant(Record):
         verbose_name = _("grant")
         verbose_name_plural = _("Permission")
         indexes: ClassVar = [
-            models.Index(fields=["needs_reauthorization"], name="identity_grant_dead")
+            models.Index(
+                fields=["needs_reauthorization", "access_expires_at"],
+                name="identity_grant_dead",
+            )
         ]
 
     def __str__(self) -> str:

@@ -1,9 +1,8 @@
 """What is due is taken once, worked on once, and comes back if its worker dies."""
 
 import logging
-import signal
 from collections import Counter
-from contextlib import closing
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -16,25 +15,17 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.handlers import forget, on_event
 from django_identity.lifecycle import due, runs, upkeep
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import (
-    AuthorizationRequest,
     Consent,
-    ErasureReceipt,
     LinkedIdentity,
-    Purpose,
     TokenGrant,
     UpkeepRun,
-    WebhookEvent,
 )
 from django_identity.testing.clock import Clock
 from tests import concurrency
-from tests.databases import pointed_at
-from tests.factories import LONG_AGO, make_event, make_identity, make_user
 from tests.fake_service import FakeService, answer, html, http
-from tests.integration.counting_service import CountingService, setting
 from tests.lifecycle import process_calls
 from tests.lifecycle.conftest import Published
 from tests.lifecycle.refetches import all_refetched, answer_everybody, make_due
@@ -483,145 +474,18 @@ def run_now() -> UpkeepRun:
     return runs.run_of(conf.application())
 
 
-def test_a_run_notes_what_it_did(everybody: FakeService, identity_clock: Clock) -> None:
-    """By cron: when it began, how long it took, and how re-fetches ended, of each application."""
-    assert (run_now().has_begun, run_now().has_served) == (False, False)
-    make_due(1)
-    make_due(2)
-    TokenGrant.objects.filter(identity__subject="subject-2").delete()
-    call_command("identity_upkeep")
+@pytest.mark.parametrize(
+    "begin",
+    [lambda: call_command("identity_upkeep"), lambda: upkeep.run_with_workers()],
+)
+def test_a_run_notes_when_it_began(
+    begin: Callable[[], None], published: Published, identity_clock: Clock
+) -> None:
+    """By cron and by workers, whether or not anything was due."""
+    assert not run_now().has_begun
+    begin()
     first = run_now()
-    assert (first.has_begun, first.has_served, first.handed_out) == (True, True, None)
-    assert first.results == {"stored": 1, "needs reauthorization": 1}
-    assert 0 <= first.seconds < 60
+    assert first.has_begun
     identity_clock.advance(minutes=1)
-    call_command("identity_upkeep")
-    idle = run_now()
-    assert idle.begun_at > first.begun_at
-    assert (idle.has_served, idle.served_at, idle.results) == (
-        False,
-        first.served_at,
-        first.results,
-    )
-
-
-def test_messages_add_up_to_their_run(
-    everybody: FakeService, published: Published, identity_clock: Clock
-) -> None:
-    """By workers: how many rows were handed to them, and what all messages of the run did."""
-    for n in range(3):
-        make_due(n)
-    upkeep.run_with_workers()
-    assert (run_now().handed_out, run_now().has_served) == (3, False)
-    for _ in range(2):
-        upkeep.refetch_for_a_minute("default", 1)
-    assert run_now().results == {"stored": 2}
-    identity_clock.advance(minutes=1)
-    upkeep.run_with_workers()
-    upkeep.refetch_for_a_minute("default", 1)
-    assert (run_now().handed_out, run_now().results) == (1, {"stored": 1})
-
-
-def test_what_an_event_caused_is_no_run(everybody: FakeService) -> None:
-    """Where upkeep does not run, its messages are noted and do not add up for ever."""
-    for n in range(2):
-        make_due(n)
-        upkeep.refetch_for_a_minute("default", 1)
-    assert (run_now().has_begun, run_now().results) == (False, {"stored": 1})
-
-
-def test_two_runs_at_once_take_no_row_twice() -> None:
-    """Two crons, or two beats: each row is served once, and nothing of what they did is lost."""
-    service = CountingService(delay=0.01)
-    ours = {"default": setting(service.origin)}
-    with closing(service), override_settings(DJANGO_IDENTITY=ours):
-        for n in range(12):
-            make_due(n)
-        outcomes = concurrency.at_once([upkeep.run, upkeep.run])
-    tallies = [tally for _events, tally in outcomes]
-    assert tallies[0] + tallies[1] == {Refetched.STORED: 12}
-    assert len({call.about for call in service.seen}) == len(service.seen) == 12
-    assert run_now().results == {"stored": 12}
-
-
-# All upkeep by one command
-
-
-def make_old_sign_in() -> None:
-    AuthorizationRequest.objects.create(
-        state_digest="0" * 64, application="default", environment="test",
-        purpose=Purpose.SIGN_IN, expires_at=timezone.now() - HOUR,
-    )  # fmt: skip
-
-
-def test_one_command_does_everything(everybody: FakeService) -> None:
-    """Erasures, handlers, purge, re-fetches; a second run finds nothing to do."""
-    now = timezone.now()
-    identity = make_due(1)
-    forgotten = make_identity(make_user("forgotten"), subject="forgotten")
-    ErasureReceipt.objects.create(
-        application="default", identity=forgotten, requested_at=now, next_attempt_at=now
-    )
-    make_old_sign_in()
-    event = make_event(identity, "kyc.verified", next_attempt_at=now - HOUR)
-    handled: list[int] = []
-    on_event("kyc.verified", name="upkeep")(lambda event: handled.append(event.pk))
-    try:
-        call_command("identity_upkeep")
-        call_command("identity_upkeep")
-    finally:
-        forget("upkeep")
-    assert due.count() == 0
-    assert not AuthorizationRequest.objects.exists()
-    assert (handled, everybody.calls("claims")) == ([event.pk], 1)
-    assert not ErasureReceipt.objects.filter(erased_at=None).exists()
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_a_run_that_is_stopped_begins_nothing_more(service: FakeService) -> None:
-    """Ctrl-C while a handler runs: neither the purge nor a re-fetch begins."""
-    identity = make_due(1)
-    make_old_sign_in()
-    make_event(identity, "kyc.verified", next_attempt_at=timezone.now() - HOUR)
-    on_event("kyc.verified", name="stopped")(
-        lambda event: signal.raise_signal(signal.SIGINT)
-    )
-    try:
-        with pytest.raises(CommandError, match="Stopped") as stopped:
-            call_command("identity_upkeep")
-    finally:
-        forget("stopped")
-    assert stopped.value.returncode == 130
-    assert AuthorizationRequest.objects.exists()
-    assert service.requests == []
-
-
-def test_old_rows_that_the_database_protects_hold_up_nothing(
-    everybody: FakeService, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A table of the site points at them, or a trigger keeps them: known after ``EVENT_DAYS``."""
-    identity = make_due(1)
-    make_old_sign_in()
-    event = make_event(identity, "claim.issued", received_at=LONG_AGO)
-    with pointed_at(event):
-        _events, tally = upkeep.run()
-    assert tally == {Refetched.STORED: 1}
-    assert not AuthorizationRequest.objects.exists()
-    [line] = [each for each in caplog.records if each.levelname == "ERROR"]
-    assert (line.event, line.models) == (
-        "identity.purge.failed",
-        "django_identity.WebhookEvent",
-    )
-
-
-def test_old_events_go_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those of an alias that is not set up any more, in batches."""
-    monkeypatch.setattr(upkeep, "PURGED_AT_ONCE", 1)
-    identity = make_due(1, ago=-HOUR)
-    days = conf.application().event_days
-    for age in (days - 1, days + 1, days + 1):
-        received_at = timezone.now() - timedelta(days=age)
-        make_event(identity, "kyc.verified", received_at=received_at)
-    WebhookEvent.objects.filter(event_id="event-2").update(application="gone")
-    upkeep.purge()
-    assert [event.event_id for event in WebhookEvent.objects.all()] == ["event-0"]
+    begin()
+    assert run_now().begun_at > first.begun_at

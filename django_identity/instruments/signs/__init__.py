@@ -1,64 +1,52 @@
-"""Find problems that an operator can fix: ``diagnose``. Each finding has a cause and a remedy.
+"""What needs somebody. Each finding says what is wrong, and where to look. Nothing is changed.
 
-Each check is a function that yields findings and changes nothing. ``site_checks`` the site's own
-parts · ``service_checks`` the service · ``upkeep_checks`` what is late, and why · ``grant_checks``
-the stored tokens · ``record_checks`` the other rows · ``probe_checks`` what only a try tells
+``table``: the rows that need somebody · ``rows``: whatever the database tells · ``service`` and
+``site``: the few questions that are about no row · ``charts``: how many people, and since when
 """
 
 from django.db import Error
 
 from django_identity import conf
-from django_identity.instruments.signs import (
-    grant_checks,
-    probe_checks,
-    record_checks,
-    service_checks,
-    site_checks,
-    upkeep_checks,
-)
+from django_identity.instruments import gate_map
+from django_identity.instruments.signs import site
 from django_identity.instruments.signs.finding import (
     Diagnosis,
     Finding,
     Level,
     problem,
+    warning,
 )
-from django_identity.instruments.signs.record_checks import figures
+from django_identity.instruments.signs.rows import figures, of_rows
+from django_identity.instruments.signs.service import of_service
 
-__all__ = ["Finding", "Level", "diagnose", "figures"]
+__all__ = ["Finding", "Level", "diagnose", "figures", "of_rows"]
+
+UNUSED = (
+    "Leave it out, unless a template or code of your own asks for it: identity_gates lists what the"
+    " map does not see."
+)
 
 
-def diagnose(*, probe: bool | None = None) -> Diagnosis:
-    """Yield all findings, causes before their effects. ``probe``: ask with credentials of nobody.
-
-    None: only where no application is live. Fatal mistakes in the settings end the diagnosis.
-    """
-    yield from site_checks.check_settings()
+def diagnose() -> Diagnosis:
+    """All findings, causes before their effects. Fatal mistakes in the settings end it."""
+    yield from site.check_settings()
     if not conf.is_usable():
         return
-    yield from service_checks.check_key_sets()
-    yield from site_checks.check_broker()
-    yield from site_checks.check_cache()
-    yield from service_checks.check_credentials(probe)
+    for application in conf.applications():
+        yield from of_service(application)
+    yield site.check_broker()
+    yield site.check_cache()
     try:
-        found = list(site_checks.check_database())
+        found = list(site.check_database())
         yield from found
         # A database that cannot be used is the cause of whatever would be found in it.
         if not found:
-            yield from site_checks.check_texts()
-            yield from _of_the_rows(probe)
+            yield from site.check_texts()
+            yield from of_rows()
     except Error as error:
-        yield problem(
-            "database",
-            f"it does not answer ({type(error).__name__})",
-            "Start it, correct DATABASES, or run manage.py migrate.",
-        )
-
-
-def _of_the_rows(probe: bool | None) -> Diagnosis:
-    yield from grant_checks.check_keys()
-    yield from probe_checks.check_credential(probe)
-    if probe:
-        yield from probe_checks.check_webhook_address()
-    yield from upkeep_checks.check_upkeep()
-    yield from grant_checks.check_grants()
-    yield from record_checks.check_records()
+        message = f"it does not answer ({type(error).__name__})"
+        remedy = "Start it, correct DATABASES, or run manage.py migrate."
+        yield problem("database", message, remedy)
+    for _alias, scope in gate_map.unused_scopes():
+        message = f"no gate of the map asks for {scope} of LATER_SCOPES"
+        yield warning("scopes", message, UNUSED)

@@ -1,13 +1,8 @@
-"""What a check finds: a level, the cause, and the remedy."""
+"""What was found: a level, the cause, and the remedy."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
-
-from django.db.models import QuerySet
-
-from django_identity.models.querysets import MOST_COUNTED, number_of
 
 
 class Level(StrEnum):
@@ -20,7 +15,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check. ``check`` is its stable name; the two sentences are for people."""
+    """``check`` is its stable name; the two sentences are for operators."""
 
     check: str
     level: Level
@@ -28,7 +23,7 @@ class Finding:
     remedy: str = ""
 
 
-#: What one check finds.
+#: What one question finds.
 Diagnosis = Iterator[Finding]
 
 
@@ -42,20 +37,3 @@ def warning(check: str, message: str, remedy: str = "") -> Finding:
 
 def problem(check: str, message: str, remedy: str) -> Finding:
     return Finding(check, Level.PROBLEM, message, remedy)
-
-
-def counted(
-    check: str,
-    rows: QuerySet[Any],
-    message: str,
-    remedy: str,
-    *,
-    level: Level = Level.PROBLEM,
-) -> Diagnosis:
-    """A finding if there are ``rows``. The message begins with their number."""
-    number = number_of(rows)
-    if number:
-        how_many = str(number)
-        if number == MOST_COUNTED:
-            how_many += " or more"
-        yield Finding(check, level, f"{how_many} {message}", remedy)

@@ -27,7 +27,7 @@ def check_settings() -> Diagnosis:
     found = list(_system_checks("settings", Tags.security))
     yield from found
     if not found:
-        yield fine("settings", f"{len(conf.aliases())} application(s) set up")
+        yield fine("settings", "no system check has anything to say")
 
 
 def _system_checks(check: str, tag: str) -> Diagnosis:
@@ -43,29 +43,34 @@ def _system_checks(check: str, tag: str) -> Diagnosis:
             yield Finding(check, level, text, message.hint or "")
 
 
-def check_broker() -> Diagnosis:
-    """Whether the broker answers. ``upkeep_checks`` says what it means if there is none."""
+def check_broker() -> Finding:
+    """Whether the broker answers, and what it means if there is none."""
     if background.is_eager():
-        yield warning(
-            "broker",
-            "CELERY_TASK_ALWAYS_EAGER is on: tasks run inside requests, and upkeep by cron alone",
-            "Start a worker and beat with a broker, except in development and tests.",
+        message = (
+            "CELERY_TASK_ALWAYS_EAGER is on: tasks run inside requests, upkeep by cron"
         )
-    elif background.has_broker():
-        remedy = "Start it or correct CELERY_BROKER_URL. Until then upkeep publishes nothing."
-        yield _try("broker", background.ask_broker, remedy)
+        remedy = (
+            "Start a worker and beat with a broker, except in development and tests."
+        )
+        return warning("broker", message, remedy)
+    if not background.has_broker():
+        message = "none is configured in this process: cron has to run identity_upkeep every minute"
+        return warning("broker", message)
+    remedy = (
+        "Start it or correct CELERY_BROKER_URL. Until then upkeep publishes nothing."
+    )
+    return _try("broker", background.ask_broker, remedy)
 
 
-def check_cache() -> Diagnosis:
+def check_cache() -> Finding:
     """Whether the cache answers, and keeps what it is given."""
     remedy = "Start it or correct CACHES. Until then the overview in the admin does not open."
     kept: list[object] = []
     found = _try("cache", lambda: kept.append(_through_cache()), remedy)
     if kept == [None]:
         message = "it keeps nothing: the overview counts anew at each look"
-        yield warning("cache", message, "Correct CACHES. Its client may hide errors.")
-    else:
-        yield found
+        return warning("cache", message, "Correct CACHES. Its client may hide errors.")
+    return found
 
 
 def _try(check: str, work: Callable[[], object], remedy: str) -> Finding:
