@@ -5,10 +5,7 @@ gate. Django REST framework's classes are known by their names: a site may run w
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from django.views.generic.edit import ProcessFormView
@@ -17,15 +14,15 @@ from django_identity.gates import mixins
 from django_identity.gates.closed import ANSWERS
 from django_identity.gates.decorators import ATTRIBUTE, AnyView
 from django_identity.gates.gate import Gate
+from django_identity.instruments.gate_map.layers import (
+    attributes_of,
+    layers_of,
+    own_code_of,
+    own_in,
+)
 
-#: What calls what it wraps, or refuses.
-TRUSTED = ("django", "django_identity", "rest_framework", "contextlib", "functools")
 PERMISSIONS = "rest_framework.permissions"
 OUR_PERMISSIONS = "django_identity.api.permissions"
-#: The module of ``method_decorator``, which calls decorators that only its closure has.
-DECORATORS = "django.utils.decorators"
-#: The module of ``api_view``, which calls the one function that its closure has.
-API_VIEW = "rest_framework.decorators"
 MIXIN = ("as_view", "guarded", "gates", "declared")
 HANDLERS = ("as_view", "dispatch", "initial", "handle_exception", "finalize_response")
 ASKED = (*HANDLERS, "check_permissions", "permission_denied")
@@ -89,7 +86,7 @@ class _AsView(NamedTuple):
 
 def read(view: AnyView) -> Reading:
     """What stands before ``view``, the outermost first. Raises what the site's own code raises."""
-    layers = list(_layers_of(view))
+    layers = list(layers_of(view))
     guards = list(_decorators(layers))
     as_view = _as_view_of(layers)
     if as_view is None:
@@ -100,7 +97,7 @@ def read(view: AnyView) -> Reading:
     handlers = dict(sorted(_handlers(as_view)))
     before = as_view.own(HANDLERS)
     for method, handler in handlers.items():
-        gates = _decorators(list(_layers_of(handler)), method=method, before=before)
+        gates = _decorators(list(layers_of(handler)), method=method, before=before)
         guards += gates
     return Reading(tuple(guards), tuple(handlers))
 
@@ -113,9 +110,9 @@ def _decorators(
     gates: dict[str, Gate] = {}
     own_code = before
     for layer in layers:
-        own_code += _own_code(layer)
+        own_code += own_code_of(layer)
         # The innermost decorator has added its attribute first.
-        for name, gate in reversed(_attributes(layer).items()):
+        for name, gate in reversed(attributes_of(layer).items()):
             if name.startswith(ATTRIBUTE):
                 gates[name] = gate
                 # The attribute is copied to all layers above.
@@ -142,8 +139,8 @@ def _as_view_of(layers: Iterable[Any]) -> _AsView | None:
     found = None
     own_code: tuple[str, ...] = ()
     for layer in layers:
-        own_code += _own_code(layer)
-        attributes = _attributes(layer)
+        own_code += own_code_of(layer)
+        attributes = attributes_of(layer)
         view_class = attributes.get("view_class", attributes.get("cls"))
         if isinstance(view_class, type):
             initkwargs = attributes.get("view_initkwargs", attributes.get("initkwargs"))
@@ -170,7 +167,7 @@ def _handlers(as_view: _AsView) -> Iterator[tuple[str, Any]]:
         if handler is None:
             continue
         # The frameworks' own answer to OPTIONS says which methods there are.
-        if method == "options" and not _own_code(handler):
+        if method == "options" and not own_code_of(handler):
             continue
         yield method, handler
 
@@ -183,7 +180,7 @@ def _mixins(as_view: _AsView) -> Iterator[Guard]:
     own_code = as_view.own(MIXIN)
     above: tuple[str, ...] = ()
     for base in view_class.__mro__:
-        found = _own_in(base, "dispatch")
+        found = own_in(base, "dispatch")
         if base.__module__ == mixins.__name__ and "dispatch" in vars(base):
             own_code += above
             above = ()
@@ -235,113 +232,6 @@ def _words_of(permission: Any, gates: list[Gate], codes: list[str]) -> str:
     return str(gate)
 
 
-# What wraps what
-
-
-def _layers_of(view: Any) -> Iterator[Any]:
-    """``view`` and the functions inside it, from the outermost to the innermost.
-
-    Two wrappers may name each other, so each layer is passed once.
-    """
-    passed: set[int] = set()
-    while view is not None and id(view) not in passed:
-        yield view
-        passed.add(id(view))
-        view = _inside(view)
-
-
-def _inside(layer: Any) -> Any:
-    """The function that ``layer`` wraps, or None if it does not say."""
-    if isinstance(layer, partial):
-        return layer.func
-    if isinstance(layer, MethodType):
-        return layer.__func__
-    attributes = _attributes(layer)
-    wrapped = attributes.get("__wrapped__")
-    view_class = attributes.get("view_class")
-    # It has the attributes of ``dispatch``, too.
-    if isinstance(view_class, type) and not _has_in_closure(layer, wrapped):
-        return getattr(view_class, "dispatch", None)
-    if wrapped is None and _module_of(layer) == API_VIEW:
-        return next(filter(callable, _closure(layer)), None)
-    if wrapped is not None or isinstance(layer, type | FunctionType):
-        return wrapped
-    call = type(layer).__call__
-    return call if isinstance(call, FunctionType) else None
-
-
-def _own_code(layer: Any) -> tuple[str, ...]:
-    """The name of the layer if it is the site's own code, and of its decorators that are.
-
-    A framework's wrapper calls what it wraps, but for one whose ``__wrapped__`` was set to
-    something else. ``functools.wraps`` hides neither module nor name of the code itself.
-    """
-    if not isinstance(layer, FunctionType):
-        is_own = "__wrapped__" in _attributes(layer) and not _is_trusted(type(layer))
-        return (f"{type(layer).__qualname__}()",) if is_own else ()
-    name = layer.__code__.co_qualname.partition(".<locals>")[0]
-    if not _is_trusted(layer):
-        return (f"{name}()",)
-    attributes = _attributes(layer)
-    wrapped = attributes.get("__wrapped__")
-    if wrapped is not None and not _has_in_closure(layer, wrapped):
-        return () if "view_class" in attributes else (f"{name}.__wrapped__",)
-    if _module_of(layer) != DECORATORS:
-        return ()
-    called = [
-        each for each in _closure(layer) if callable(each) and each is not wrapped
-    ]
-    return tuple(_name_of(each) for each in called if not _is_trusted(each))
-
-
-def _has_in_closure(layer: Any, wrapped: Any) -> bool:
-    return any(content is wrapped for content in _closure(layer))
-
-
-def _closure(layer: Any) -> Iterator[Any]:
-    """What the variables of the function have, and what is in lists of them."""
-    for cell in getattr(layer, "__closure__", None) or ():
-        with suppress(ValueError):  # it is not set yet
-            content = cell.cell_contents
-            if isinstance(content, list | tuple):
-                yield from content
-            else:
-                yield content
-
-
-def _name_of(thing: Any) -> str:
-    named = getattr(thing, "__qualname__", type(thing).__qualname__)
-    return f"{named.partition('.<locals>')[0]}()"
-
-
-def _attributes(layer: Any) -> dict[str, Any]:
-    """Never by ``getattr``, which some objects answer for any name."""
-    try:
-        return dict(vars(layer))
-    except TypeError:
-        return {}
-
-
 def _own(view_class: type[Any], name: str) -> tuple[str, ...]:
     """The method of each class above the framework's own, if it is the site's own code."""
-    return tuple(code for base in view_class.__mro__ for code in _own_in(base, name))
-
-
-def _own_in(base: type[Any], name: str) -> tuple[str, ...]:
-    method = vars(base).get(name)
-    method = getattr(method, "__func__", method)
-    # The ``initial`` of a form's view is a dict.
-    if not callable(method) or not any(map(_own_code, _layers_of(method))):
-        return ()
-    return (f"{base.__qualname__}.{name}()",)
-
-
-def _is_trusted(thing: Any) -> bool:
-    return _module_of(thing).partition(".")[0] in TRUSTED
-
-
-def _module_of(thing: Any) -> str:
-    """Where its code stands: ``functools.wraps`` copies the name of another module."""
-    if isinstance(thing, FunctionType):
-        return str(thing.__globals__.get("__name__"))
-    return str(getattr(thing, "__module__", ""))
+    return tuple(code for base in view_class.__mro__ for code in own_in(base, name))
