@@ -78,7 +78,7 @@ class OverviewAdmin(RecordAdmin):
             raise PermissionDenied
         # Remedies are in the operator's language.
         key = f"{CACHE_KEY}.{get_language()}"
-        seen = cache.get_or_set(key, look, KEPT_SECONDS)
+        seen: Any = cache.get_or_set(key, look, KEPT_SECONDS)
         context = self.context(
             request,
             _("Overview"),

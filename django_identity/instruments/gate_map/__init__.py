@@ -1,8 +1,7 @@
 """The map of gates: every address of the site, and what it asks for."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, get_resolver
@@ -49,7 +48,6 @@ class Address:
     reading: Reading = NOTHING
     error: str = ""
     include: str = ""
-    patterns: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def gates(self) -> list[Gate]:
@@ -69,21 +67,18 @@ def _addresses(resolver: URLResolver, above: Address) -> Iterator[Address]:
         yield replace(above, error=type(error).__name__)
         return
     for entry in entries:
-        patterns = (*above.patterns, entry.pattern)
+        # As Django joins them for ``ResolverMatch.route``.
+        route = str(entry.pattern)
+        if above.url != "/":
+            route = route.removeprefix("^")
         include = getattr(entry, "app_name", None)
         if include not in FOLDED:
             include = above.include
-        below = Address(f"/{_route_of(patterns)}", include=include, patterns=patterns)
+        below = Address(f"{above.url}{route}", include=include)
         if isinstance(entry, URLResolver):
             yield from _addresses(entry, below)
         else:
             yield _read(entry, below)
-
-
-def _route_of(patterns: Iterable[Any]) -> str:
-    """The patterns as Django joins them for ``ResolverMatch.route``."""
-    first, *others = map(str, patterns)
-    return first + "".join(other.removeprefix("^") for other in others)
 
 
 def _read(entry: URLPattern, address: Address) -> Address:
