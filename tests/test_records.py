@@ -22,7 +22,7 @@ WITHHELD = {
     "AuthorizationRequest": """state_digest browser_digest application environment user
         completed_by code_verifier redirect_uri scopes expires_at consumed_at""",
     "ConnectRedemption": "code_digest application user expires_at",
-    "UpkeepRun": "application begun_at paused_until claims_dropped_at created_at",
+    "UpkeepRun": "application begun_at paused_until created_at",
     "ErasureReceipt": """application identity user of_account account_made requested_at erased_at
         counts account_kept account_was_gone audit attempts next_attempt_at error created_at""",
 }

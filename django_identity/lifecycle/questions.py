@@ -6,6 +6,7 @@ revoked since, or ``KEEP_CLAIMS`` may drop it.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from django_identity import exceptions, policy
@@ -16,6 +17,7 @@ from django_identity.models import LinkedIdentity, StoredClaim
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus
 
+NO_CLAIMS: Claims = MappingProxyType({})
 REFUSALS: Mapping[Question, str] = {
     Question.MAY_SIGN_UP: "sign_up_refused",
     Question.MAY_LINK: "link_not_allowed",
@@ -25,7 +27,7 @@ REFUSALS: Mapping[Question, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """What the policy is shown: the level, and the claims that open gates.
+    """What the policy is shown: the level, and the claims that open gates, which it cannot change.
 
     ``unread``: the code of the error for which it may miss some of them, or an empty text.
     """
@@ -38,15 +40,14 @@ class Proven:
 def proven_by_credential(request: LinkRequest) -> Proven:
     """What would be proven if that which came was stored as it is."""
     if request.claims is None:
-        return Proven(request.kyc, {}, request.unread)
+        return Proven(request.kyc, NO_CLAIMS, request.unread)
     unsaved = LinkedIdentity(application=request.application.alias)
     unread = request.unread
     if not claims.is_usable(request.claims, unsaved):
         unread = unread or exceptions.MalformedAnswer.code
     rows = claims.rows_of(unsaved, request.claims).values()
-    return Proven(
-        request.kyc, standing.standing_with(unsaved, rows).proven_claims(), unread
-    )
+    found = standing.standing_with(unsaved, rows).proven_claims()
+    return Proven(request.kyc, MappingProxyType(found), unread)
 
 
 def proven_by(
@@ -57,9 +58,9 @@ def proven_by(
         rows = identity.claims.all()
     found = standing.standing_with(identity, rows).proven_claims()
     level = None
-    if identity.kyc_said_at is not None:
+    if identity.kyc_said_at is not None or identity.kyc_status:
         level = kyc.level_of(identity)
-    return Proven(level, found, unread)
+    return Proven(level, MappingProxyType(found), unread)
 
 
 def require_yes(
@@ -88,7 +89,5 @@ def refusal_of(
         return None
     if proven.unread:
         # The policy may have missed what could not be read.
-        return exceptions.LinkingRefused(
-            f"unread: {proven.unread}", code="claims_unread"
-        )
+        return exceptions.LinkingRefused("unread", code=proven.unread)
     return exceptions.LinkingRefused(code=REFUSALS[question])

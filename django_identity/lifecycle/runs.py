@@ -15,7 +15,6 @@ from django_identity.models.choices import NEVER
 
 #: Upkeep that has not begun for so long does not run.
 LATE = timedelta(minutes=15)
-DROPS_EVERY = timedelta(hours=1)
 
 
 def run_of(application: Application) -> UpkeepRun:
@@ -39,17 +38,6 @@ def late() -> datetime:
 def begin(application: Application) -> None:
     """A run begins now."""
     _set(application, begun_at=timezone.now())
-
-
-def begin_dropping(application: Application) -> bool:
-    """Whether claims that are not kept have not been looked for in the last hour. If so, note it.
-
-    Of several runs one looks for them.
-    """
-    now = timezone.now()
-    rows = _rows_of(application)
-    waiting = rows.filter(claims_dropped_at__lte=now - DROPS_EVERY)
-    return waiting.update(claims_dropped_at=now) > 0
 
 
 # The pause

@@ -172,7 +172,6 @@ class Migration(migrations.Migration):
                 ('application', models.CharField(max_length=64, verbose_name='application')),
                 ('begun_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
                 ('paused_until', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
-                ('claims_dropped_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
             ],
             options={
                 'default_permissions': (),

@@ -1,8 +1,10 @@
 """What is due is taken once, worked on once, and comes back if its worker dies."""
 
 import logging
+import signal
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -15,17 +17,25 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import conf
+from django_identity.handlers import forget, on_event
 from django_identity.lifecycle import due, runs, upkeep
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import (
+    AuthorizationRequest,
     Consent,
+    ErasureReceipt,
     LinkedIdentity,
+    Purpose,
     TokenGrant,
     UpkeepRun,
+    WebhookEvent,
 )
 from django_identity.testing.clock import Clock
 from tests import concurrency
+from tests.databases import pointed_at
+from tests.factories import LONG_AGO, make_event, make_identity, make_user
 from tests.fake_service import FakeService, answer, html, http
+from tests.integration.counting_service import CountingService, setting
 from tests.lifecycle import process_calls
 from tests.lifecycle.conftest import Published
 from tests.lifecycle.refetches import all_refetched, answer_everybody, make_due
@@ -60,6 +70,18 @@ def test_what_is_due_is_taken_once() -> None:
     make_due(8, refetch_due_at=None)
     make_due(9, environment="live")
     assert [taken(2) for _ in range(4)] == [ids[3:], ids[1:3], ids[:1], []]
+
+
+def test_whom_an_event_made_due_waits_for_nobody(service: FakeService) -> None:
+    """Who is verified now is read before those who are overdue."""
+    answer_everybody(service)
+    overdue = make_due(0)
+    verified = make_due(1, ago=timedelta())
+    upkeep.refetch_for_a_minute("default", 1, only=verified.pk)
+    due = LinkedIdentity.objects.filter(refetch_due_at__lte=timezone.now())
+    assert list(due) == [overdue]
+    upkeep.refetch_for_a_minute("default", 1, only=verified.pk)
+    assert list(due.all()) == [overdue]
 
 
 def test_what_is_taken_comes_back_after_five_minutes(identity_clock: Clock) -> None:
@@ -185,6 +207,70 @@ def test_outages_between_answers_end_nothing(everybody: FakeService) -> None:
     for n in range(6):
         make_due(n)
     assert all_refetched() == [Refetched.OUTAGE, Refetched.STORED] * 3
+
+
+OF_ONE_PERSON = {
+    "invalid_request": answer({"error": "invalid_request"}, status="400 No"),
+    "invalid_scope": answer({"error": "invalid_scope"}, status="400 No"),
+    "in the envelope": answer(
+        {"success": False, "error": {"code": "X"}}, status="403 No"
+    ),
+    "without a code": answer({"detail": "no"}, status="422 No"),
+    "a page": html("403 Forbidden"),
+}
+
+
+@pytest.mark.parametrize("said", OF_ONE_PERSON.values(), ids=OF_ONE_PERSON)
+def test_a_refused_refresh_is_about_one_person(
+    everybody: FakeService, said: bytes
+) -> None:
+    """It is no outage: everybody else is served, and nobody loses a grant."""
+    identities = [make_due(n) for n in range(5)]
+    refused = [identity.pk for identity in identities[:3]]
+    TokenGrant.objects.filter(identity__in=refused).update(
+        access_expires_at=timezone.now()
+    )
+    everybody.answers["token"] = said
+    assert Counter(all_refetched()) == {Refetched.FAILED: 3, Refetched.STORED: 2}
+    assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
+
+
+@pytest.mark.parametrize("status", ["400 No", "401 No", "403 No"])
+@pytest.mark.parametrize("code", ["invalid_grant", "token_inactive"])
+def test_a_dead_grant_holds_up_nobody(
+    everybody: FakeService, code: str, status: str
+) -> None:
+    """The person is told to sign in."""
+    for n in range(4):
+        make_due(n)
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    everybody.answers["token"] = answer({"error": code}, status=status)
+    assert all_refetched() == [Refetched.REAUTHORIZATION_NEEDED] * 4
+    assert TokenGrant.objects.filter(needs_reauthorization=True).count() == 4
+
+
+@pytest.mark.parametrize("status", ["500 No", "502 No", "503 No"])
+def test_a_failing_token_endpoint_is_an_outage(
+    service: FakeService, status: str
+) -> None:
+    for n in range(4):
+        make_due(n)
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    service.answers["token"] = answer({"error": "invalid_grant"}, status=status)
+    assert all_refetched() == [Refetched.OUTAGE] * 2
+
+
+@pytest.mark.parametrize("code", ["UNAUTHORIZED", "unauthorized", "Unauthorized"])
+def test_a_client_that_the_envelope_rejects_ends_a_run(
+    service: FakeService, code: str
+) -> None:
+    for n in range(3):
+        make_due(n)
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    body = {"success": False, "error": {"code": code}}
+    service.answers["token"] = answer(body, status="401 Unauthorized")
+    assert all_refetched() == [Refetched.NOT_NOW]
+    assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
 
 
 def test_a_rejected_client_ends_a_run_at_once(
@@ -489,3 +575,99 @@ def test_a_run_notes_when_it_began(
     identity_clock.advance(minutes=1)
     begin()
     assert run_now().begun_at > first.begun_at
+
+
+def test_two_runs_at_once_take_no_row_twice() -> None:
+    """Two crons, or two beats: each row is served once, and nothing of what they did is lost."""
+    service = CountingService(delay=0.01)
+    ours = {"default": setting(service.origin)}
+    with closing(service), override_settings(DJANGO_IDENTITY=ours):
+        for n in range(12):
+            make_due(n)
+        outcomes = concurrency.at_once([upkeep.run, upkeep.run])
+    tallies = [tally for _events, tally in outcomes]
+    assert tallies[0] + tallies[1] == {Refetched.STORED: 12}
+    assert len({call.about for call in service.seen}) == len(service.seen) == 12
+
+
+# All upkeep by one command
+
+
+def make_old_sign_in() -> None:
+    AuthorizationRequest.objects.create(
+        state_digest="0" * 64, application="default", environment="test",
+        purpose=Purpose.SIGN_IN, expires_at=timezone.now() - HOUR,
+    )  # fmt: skip
+
+
+def test_one_command_does_everything(everybody: FakeService) -> None:
+    """Erasures, handlers, purge, re-fetches; a second run finds nothing to do."""
+    now = timezone.now()
+    identity = make_due(1)
+    forgotten = make_identity(make_user("forgotten"), subject="forgotten")
+    ErasureReceipt.objects.create(
+        application="default", identity=forgotten, requested_at=now, next_attempt_at=now
+    )
+    make_old_sign_in()
+    event = make_event(identity, "kyc.verified", next_attempt_at=now - HOUR)
+    handled: list[int] = []
+    on_event("kyc.verified", name="upkeep")(lambda event: handled.append(event.pk))
+    try:
+        call_command("identity_upkeep")
+        call_command("identity_upkeep")
+    finally:
+        forget("upkeep")
+    assert due.count() == 0
+    assert not AuthorizationRequest.objects.exists()
+    assert (handled, everybody.calls("claims")) == ([event.pk], 1)
+    assert not ErasureReceipt.objects.filter(erased_at=None).exists()
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_a_run_that_is_stopped_begins_nothing_more(service: FakeService) -> None:
+    """Ctrl-C while a handler runs: neither the purge nor a re-fetch begins."""
+    identity = make_due(1)
+    make_old_sign_in()
+    make_event(identity, "kyc.verified", next_attempt_at=timezone.now() - HOUR)
+    on_event("kyc.verified", name="stopped")(
+        lambda event: signal.raise_signal(signal.SIGINT)
+    )
+    try:
+        with pytest.raises(CommandError, match="Stopped") as stopped:
+            call_command("identity_upkeep")
+    finally:
+        forget("stopped")
+    assert stopped.value.returncode == 130
+    assert AuthorizationRequest.objects.exists()
+    assert service.requests == []
+
+
+def test_old_rows_that_the_database_protects_hold_up_nothing(
+    everybody: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A table of the site points at them, or a trigger keeps them: known after ``EVENT_DAYS``."""
+    identity = make_due(1)
+    make_old_sign_in()
+    event = make_event(identity, "claim.issued", received_at=LONG_AGO)
+    with pointed_at(event):
+        _events, tally = upkeep.run()
+    assert tally == {Refetched.STORED: 1}
+    assert not AuthorizationRequest.objects.exists()
+    [line] = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert (line.event, line.models) == (
+        "identity.erasure.failed",
+        "django_identity.WebhookEvent",
+    )
+
+
+def test_old_events_go_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those of an alias that is not set up any more, in batches."""
+    monkeypatch.setattr(upkeep, "PURGED_AT_ONCE", 1)
+    identity = make_due(1, ago=-HOUR)
+    days = conf.application().event_days
+    for age in (days - 1, days + 1, days + 1):
+        received_at = timezone.now() - timedelta(days=age)
+        make_event(identity, "kyc.verified", received_at=received_at)
+    WebhookEvent.objects.filter(event_id="event-2").update(application="gone")
+    upkeep.purge()
+    assert [event.event_id for event in WebhookEvent.objects.all()] == ["event-0"]

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.error_table import ERRORS, hint_of
+from django_identity.event_types import KINDS
 from django_identity.exceptions import ReauthorizationNeeded
 from django_identity.instruments.signs.finding import Diagnosis, Finding, Level
 from django_identity.lifecycle import runs
@@ -26,7 +27,6 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
-from django_identity.models.events import NAMES_NOBODY
 from django_identity.models.querysets import MOST_COUNTED
 
 A_DAY = timedelta(days=1)
@@ -121,8 +121,11 @@ def _strays() -> Rows:
 def _unlinked() -> Rows:
     newest = WebhookEvent.objects.aggregate(pk=Max("pk"))["pk"] or 0
     linked = LinkedIdentity.objects.filter(subject_digest=OuterRef("subject_digest"))
-    events = WebhookEvent.objects.filter(pk__gt=newest - MOST_EVENTS)
-    return events.exclude(subject="").filter(~Exists(linked))
+    # What is not applied yet keeps its content until it is.
+    applied = WebhookEvent.objects.filter(pk__gt=newest - MOST_EVENTS).exclude(
+        outcome=""
+    )
+    return applied.exclude(subject="").filter(~Exists(linked))
 
 
 def _unread() -> Rows:
@@ -210,16 +213,12 @@ SIGNS = (
     ),
     Sign(
         "nameless",
-        "events of the last 30 days named nobody",
-        "Add the member that has the person's id to EVENT_SUBJECT_PATHS, and ask the service to"
-        " deliver them again: what people revoked or asked to delete is still here.",
+        "events named nobody within a day",
+        "Add the member that has the person's id to EVENT_SUBJECT_PATHS: the log's WARNINGs name"
+        " the members. What people revoked or asked to delete is still here: the service got 422.",
         lambda: WebhookEvent.objects.filter(
-            outcome=EventOutcome.FAILED,
-            event_id="",
-            received_at__gte=ago(A_MONTH),
-            error__startswith=NAMES_NOBODY,
+            subject_digest="", event_type__in=KINDS, received_at__gte=ago(A_DAY)
         ),
-        by="error",
     ),
     Sign(
         "unlinked",
