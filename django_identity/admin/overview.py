@@ -19,6 +19,8 @@ from django_identity import conf
 from django_identity.admin.listing import RecordAdmin
 from django_identity.instruments.signs import Finding, Level, charts, of_rows
 from django_identity.models import Consent, Overview
+from django_identity.models.querysets import MOST_COUNTED
+from django_identity.texts.labels import in_words
 from django_identity.texts.operators import Words
 
 CACHE_KEY = "django_identity.overview.6"
@@ -39,7 +41,7 @@ class Seen:
 
     at: datetime
     findings: list[Finding]
-    people: list[tuple[str, str, int]]
+    people: list[tuple[Consent, str, int]]
     days: list[charts.Day]
 
     @property
@@ -48,11 +50,10 @@ class Seen:
 
 
 def look() -> Seen:
-    states = charts.people().items()
     return Seen(
         at=timezone.now(),
         findings=list(of_rows()),
-        people=[(consent, level, count) for (consent, level), count in states],
+        people=charts.people(),
         days=charts.days(),
     )
 
@@ -85,9 +86,9 @@ class OverviewAdmin(RecordAdmin):
             seen=seen,
             application=conf.applications()[0],
             findings=[(each, self.list_of(each)) for each in seen.findings],
-            identities=sum(count for _consent, _level, count in seen.people),
             people=[(_state(*state), count) for *state, count in seen.people],
-            most=max((count for *_state, count in seen.people), default=0),
+            most=max(count for *_state, count in seen.people),
+            most_counted=MOST_COUNTED,
             most_a_day=max(max(day.linked, day.revoked) for day in seen.days),
         )
         return TemplateResponse(request, "admin/django_identity/overview.html", context)
@@ -103,7 +104,8 @@ class OverviewAdmin(RecordAdmin):
         return f"{address}?{query}"
 
 
-def _state(consent: str, level: str) -> Words:
-    named = dict(Consent.choices).get(consent, consent)
+def _state(consent: Consent, status: str) -> Words:
+    if consent == Consent.REVOKED:
+        return consent.label
     none = _("no KYC level")
-    return f"{named} · {level or none}"
+    return f"{consent.label} · {in_words(status) or none}"

@@ -226,7 +226,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='linkedidentity',
-            index=models.Index(fields=['created_at'], name='identity_created'),
+            index=models.Index(fields=['created_at', 'environment', 'consent'], name='identity_created'),
         ),
         migrations.AddIndex(
             model_name='linkedidentity',

@@ -129,7 +129,9 @@ class LinkedIdentity(Record):
                 fields=["revoked_at", "consent", "created_at"],
                 name="identity_unfinished",
             ),
-            models.Index(fields=["created_at"], name="identity_created"),
+            models.Index(
+                fields=["created_at", "environment", "consent"], name="identity_created"
+            ),
             # Few rows fail. MariaDB has no index for these alone.
             models.Index(
                 fields=["refetch_failures", "last_error"], name="identity_failing"

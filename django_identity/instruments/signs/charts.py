@@ -1,6 +1,5 @@
 """Two charts: people by their state now, and what came and went in each of the last days."""
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -10,9 +9,18 @@ from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from django_identity.event_types import EventType
-from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from django_identity.instruments.signs.table import of_environment
+from django_identity.models import Consent, WebhookEvent
+from django_identity.models.querysets import number_of
 
 DAYS = 30
+# An index has both columns.
+STATES = (
+    (Consent.GRANTED, "verified"),
+    (Consent.GRANTED, ""),
+    (Consent.GRANTED, "rejected"),
+    (Consent.REVOKED, None),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +32,20 @@ class Day:
     revoked: int
 
 
-def people() -> Counter[tuple[str, str]]:
-    """(consent, level) -> how many people, the most frequent first. One index has both columns."""
-    states = LinkedIdentity.objects.served().values_list("consent", "kyc_level")
-    counted = states.annotate(count=Count("pk")).order_by("-count")
-    return Counter({(consent, level): count for consent, level, count in counted})
+def people() -> list[tuple[Consent, str, int]]:
+    """Consent, status of the level, and how many people, as far as they are counted."""
+    counts = []
+    for consent, status in STATES:
+        rows = of_environment().filter(consent=consent)
+        if status is not None:
+            rows = rows.filter(kyc_status=status)
+        counts.append((consent, status or "", number_of(rows)))
+    return counts
 
 
 def days() -> list[Day]:
     """The last days, oldest first. Revocations as far as events are kept."""
-    linked = LinkedIdentity.objects.served().filter(consent=Consent.GRANTED)
+    linked = of_environment().filter(consent=Consent.GRANTED)
     revoked = WebhookEvent.objects.filter(event_type=EventType.CONSENT_REVOKED)
     came = _per_day(linked, "created_at")
     went = _per_day(revoked, "received_at")

@@ -34,7 +34,7 @@ A_MONTH = timedelta(days=30)
 MANY_FAILURES = 5
 MOST_REASONS = 5
 # Of all events it would take as long as there are events.
-MOST_EVENTS = 10_000
+MOST_EVENTS = 1_000
 # The failures of a sign-in that the site's settings cause.
 OF_SETTINGS = (
     "client_rejected",
@@ -111,11 +111,11 @@ def _done(**columns: Any) -> Rows:
     return _receipts(erased_at__gte=ago(A_MONTH), **columns)
 
 
-def _strays() -> Rows:
-    """Of an environment that the settings do not have."""
+def of_environment(*, other: bool = False) -> Rows:
+    """The identities of the settings' environment, or those of the other one."""
     used = {site.environment for site in conf.applications()}
-    others = [each for each in Environment.values if each not in used]
-    return LinkedIdentity.objects.filter(environment__in=others)
+    wanted = {*Environment.values} - used if other else used
+    return LinkedIdentity.objects.filter(environment__in=wanted)
 
 
 def _unlinked() -> Rows:
@@ -230,7 +230,7 @@ SIGNS = (
         "environment",
         "identities are of the other environment: no event reaches them",
         "Is ENVIRONMENT right, and the database this site's own? Else erase them (admin).",
-        _strays,
+        lambda: of_environment(other=True),
     ),
     Sign(
         "erasures",
