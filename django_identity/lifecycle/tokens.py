@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Collection
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import InternalError
 from django.db.models import F, QuerySet
@@ -298,7 +298,11 @@ def end_grant(
         }
         if locked is None or not _written(grant, dead):
             return False
-        columns: Columns = {**NO_LEVEL, "refetch_due_at": None, "refetch_failures": 0}
+        columns: dict[str, Any] = {
+            **NO_LEVEL,
+            "refetch_due_at": None,
+            "refetch_failures": 0,
+        }
         columns["last_error"] = exceptions.ReauthorizationNeeded.code
         if lost:
             columns["scopes"] = [each for each in locked.scopes if each not in lost]

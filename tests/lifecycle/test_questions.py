@@ -268,6 +268,35 @@ def test_a_level_that_an_event_has_taken_back_is_not_shown(
     assert Verified.statuses == ["verified", "rejected"]
 
 
+class Levels(IdentityPolicy):
+    """Remembers which level it was shown."""
+
+    shown: list[Any] = []
+
+    def may_sign_up(self, *, kyc: Any, **_about: Any) -> bool:
+        self.shown.append(kyc)
+        return True
+
+    def changed_user_fields(
+        self, user: Any, *, kyc: Any, **_about: Any
+    ) -> dict[str, Any]:
+        self.shown.append(kyc)
+        return {}
+
+
+def test_a_level_that_nobody_stated_is_none(
+    service: FakeService, settings: Any
+) -> None:
+    """It is not an empty one, into which a policy would have to look."""
+    with_policy(service, settings, Levels)
+    Levels.shown.clear()
+    service.token["scope"] = "profile:read claims:read"
+    for _ in range(2):
+        sign_in(Client())
+    assert len(Levels.shown) >= 2
+    assert {*Levels.shown} == {None}
+
+
 def test_a_code_shows_no_claims(asking: FakeService) -> None:
     """But to somebody whom a full sign-in has linked: theirs still open gates."""
     browser = browser_of(make_user())
