@@ -268,7 +268,7 @@ def test_a_pending_erasure_is_marked_and_tried_now(
             operator, IDENTITY, identity.pk
         )
         ErasureReceipt.objects.update(requested_at=LONG_AGO)
-        assert "1 erasures are not done" in page(operator, OVERVIEW)
+        assert "erasures that are not done: 1" in page(operator, OVERVIEW)
         press(operator, "try_now", receipt, into=RECEIPTS)
         assert "1 erasure is still pending." in page(operator, RECEIPTS)
         receipt.refresh_from_db()

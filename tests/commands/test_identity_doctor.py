@@ -78,29 +78,29 @@ SETUPS = [
     ("upkeep_needed_and_never_ran", "upkeep", PROBLEM, "has not run yet", "autodiscover_tasks"),
     ("upkeep_before_the_clock_was_set_back", "upkeep", PROBLEM, "upkeep ran at", "beat"),
     ("upkeep_stopped", "upkeep", PROBLEM, "upkeep ran at", "beat"),
-    ("upkeep_stopped", "due_rows", PROBLEM, "1 re-fetches are due", "upkeep"),
-    ("upkeep_stopped_for_handlers", "handlers", PROBLEM, "1 events wait", "upkeep"),
+    ("upkeep_stopped", "due_rows", PROBLEM, "due for over 15 minutes: 1", "upkeep"),
+    ("upkeep_stopped_for_handlers", "handlers", PROBLEM, "15 minutes: 1", "upkeep"),
     ("paused_upkeep", "upkeep", WARNING, "re-fetches pause until", "--pause 0"),
-    ("overdue_in_a_pause", "due_rows", PROBLEM, "1 re-fetches are due", "REFETCHES_PER_MINUTE"),
-    ("overdue_beside_a_run", "due_rows", PROBLEM, "1 re-fetches are due", "workers"),
-    ("overdue_handlers", "handlers", PROBLEM, "1 events wait", "handler_failed"),
-    ("failed_events", "events", PROBLEM, "1 events failed", "identity_replay"),
-    ("stored_events", "unapplied", PROBLEM, "1 events are stored and not applied", "event.failed"),
-    ("nameless_events", "nameless", PROBLEM, "2 events named nobody", "EVENT_SUBJECT_PATHS"),
+    ("overdue_in_a_pause", "due_rows", PROBLEM, "over 15 minutes: 1", "REFETCHES_PER_MINUTE"),
+    ("overdue_beside_a_run", "due_rows", PROBLEM, "due for over 15 minutes: 1", "workers"),
+    ("overdue_handlers", "handlers", PROBLEM, "15 minutes: 1", "handler_failed"),
+    ("failed_events", "events", PROBLEM, "failed for good: 1", "identity_replay"),
+    ("stored_events", "unapplied", PROBLEM, "is still open: 1", "event.failed"),
+    ("nameless_events", "nameless", PROBLEM, "named nobody: 2", "EVENT_SUBJECT_PATHS"),
     ("missing_key", "keys", PROBLEM, "no key opens 20 of the newest 20", "former key"),
     ("damaged_grant", "keys", PROBLEM, "no key opens 1 of the newest 2", "former key"),
-    ("rows_without_key", "failing", WARNING, ": sealed_value_unreadable", "former key"),
-    ("restored_backup", "grants", WARNING, "12 grants were lost", "identity_refetch --pause"),
-    ("restored_backup", "grants", WARNING, "12 grants were lost", "two sites with one client"),
-    ("failing_rows", "failing", WARNING, "tried again: credential_rejected", "API_ORIGIN"),
-    ("failing_rows", "refetches", PROBLEM, "1 failed 5 times in a row or more: service_", ""),
-    ("unread_sign_ins", "unread", WARNING, "proven: credential_rejected", "API_ORIGIN"),
-    ("erasures_left_undone", "erasures", PROBLEM, "1 erasures are not done", "receipt"),
-    ("erasures_that_left_something", "audits", WARNING, "1 erasures left", "erase_user"),
-    ("audits_that_could_not_read", "unread_audits", WARNING, "1 erasures after", "not read"),
-    ("changed_environment", "environment", PROBLEM, "1 identities are of the other", "ENVIRONMENT"),
-    ("failing_sign_ins", "sign_ins", PROBLEM, "lately: credential_rejected", "API_ORIGIN"),
-    ("redirected_sign_ins", "sign_ins", PROBLEM, "lately: unexpected_redirect", "BASE_URL"),
+    ("rows_without_key", "failing", WARNING, "1, sealed_value_unreadable", "former key"),
+    ("restored_backup", "grants", WARNING, "lost within a day: 12", "identity_refetch --pause"),
+    ("restored_backup", "grants", WARNING, "lost within a day: 12", "two sites with one client"),
+    ("failing_rows", "failing", WARNING, "1, credential_rejected", "API_ORIGIN"),
+    ("failing_rows", "refetches", PROBLEM, "5 times in a row or more: 1, service_", ""),
+    ("unread_sign_ins", "unread", WARNING, "proven: 1, credential_rejected", "API_ORIGIN"),
+    ("erasures_left_undone", "erasures", PROBLEM, "not done: 1", "receipt"),
+    ("erasures_that_left_something", "audits", WARNING, "of the person: 1", "erase_user"),
+    ("audits_that_could_not_read", "unread_audits", WARNING, "could be read: 1", "not read"),
+    ("changed_environment", "environment", PROBLEM, "no event reaches: 1", "ENVIRONMENT"),
+    ("failing_sign_ins", "sign_ins", PROBLEM, "lately: 1, credential_rejected", "API_ORIGIN"),
+    ("redirected_sign_ins", "sign_ins", PROBLEM, "lately: 1, unexpected_redirect", "BASE_URL"),
 ]  # fmt: skip
 
 
@@ -252,8 +252,11 @@ def test_a_count_that_ended_says_so(
         reason = {"refetch_failures": 7, "last_error": "service_timeout"}
         make_identity(make_user(f"user-{number}"), subject=f"s-{number}", **reason)
     said = [each.message for each in diagnose()]
-    assert "2 or more erasures are not done" in said
-    assert "2 or more failed 5 times in a row or more: service_timeout" in said
+    assert "erasures that are not done: 2 or more" in said
+    assert (
+        "re-fetches that failed 5 times in a row or more: 2 or more, service_timeout"
+        in said
+    )
 
 
 def test_the_most_frequent_reasons_are_named(site: Site) -> None:
@@ -263,7 +266,7 @@ def test_the_most_frequent_reasons_are_named(site: Site) -> None:
         failing = {"refetch_failures": 1, "last_error": reason}
         make_identity(make_user(f"u-{number}"), subject=f"s-{number}", **failing)
     said = [each.message for each in diagnose() if each.check == "failing"]
-    counts = [message.split()[0] for message in said]
+    counts = [re.search(r": (\d+), ", message)[1] for message in said]
     assert counts == ["4", "4", "4", "4", "2"]
     assert figures()["failing"] == 20
 

@@ -33,7 +33,7 @@ def of_rows() -> Diagnosis:
     """What the rows tell now, causes before their effects."""
     yield from _keys()
     for site in conf.applications():
-        yield _upkeep(site)
+        yield from _upkeep(site)
     for sign in SIGNS:
         yield from sign.findings()
     yield from _silence()
@@ -48,10 +48,10 @@ def figures() -> dict[str, float]:
 def _keys() -> Diagnosis:
     """Open the newest tokens, which an index knows: a key that is missing is missing for all."""
     due = LinkedIdentity.objects.served().filter(refetch_due_at__isnull=False)
-    newest = due.order_by("-refetch_due_at").values("pk")[:OPENED]
+    newest = due.order_by("-refetch_due_at").values_list("pk", flat=True)[:OPENED]
+    # MySQL takes no LIMIT in a subquery.
     grants = TokenGrant.objects.select_related("identity").filter(
-        identity__in=list(newest.values_list("pk", flat=True)),
-        needs_reauthorization=False,
+        identity__in=list(newest), needs_reauthorization=False
     )
     closed = sum(not _opens(grant) for grant in grants)
     if closed:
@@ -68,20 +68,21 @@ def _opens(grant: TokenGrant) -> bool:
     return True
 
 
-def _upkeep(site: Application) -> Finding:
+def _upkeep(site: Application) -> Diagnosis:
     """When it ran last, and whether anybody needs it."""
     run = runs.run_of(site)
     if run.is_paused:
         message = f"re-fetches pause until {run.paused_until:%Y-%m-%d %H:%M} UTC"
-        return warning("upkeep", message, END_THE_PAUSE)
+        yield warning("upkeep", message, END_THE_PAUSE)
     message = "upkeep has not run yet"
     if run.has_begun:
         message = f"upkeep ran at {run.begun_at:%Y-%m-%d %H:%M} UTC"
     if runs.has_begun_lately(run):
-        return fine("upkeep", message)
+        yield fine("upkeep", message)
+        return
     due = LinkedIdentity.objects.under(site).filter(refetch_due_at__isnull=False)
     level = Level.PROBLEM if due.exists() else Level.WARNING
-    return Finding("upkeep", level, message, RUN_IT)
+    yield Finding("upkeep", level, message, RUN_IT)
 
 
 def _silence() -> Diagnosis:

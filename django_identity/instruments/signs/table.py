@@ -67,10 +67,11 @@ class Sign:
     def findings(self) -> Diagnosis:
         """One, or one for each of the most frequent reasons."""
         for reason, count in self._counts().most_common(MOST_REASONS):
-            or_more = " or more" if count >= MOST_COUNTED else ""
-            message = f"{count}{or_more} {self.message}"
+            message = f"{self.message}: {count}"
+            if count >= MOST_COUNTED:
+                message += " or more"
             if self.by:
-                message += f": {reason or 'no reason kept'}"
+                message += f", {reason or 'no reason kept'}"
             remedy = hint_of(reason) if reason in ERRORS else self.remedy
             yield Finding(self.name, self.level, message, remedy)
 
@@ -141,21 +142,21 @@ def _unread() -> Rows:
 SIGNS = (
     Sign(
         "due_rows",
-        "re-fetches are due for over 15 minutes",
+        "re-fetches that are due for over 15 minutes",
         "Does upkeep run, and do workers take its messages? Is REFETCHES_PER_MINUTE enough?",
         lambda: _identities(refetch_due_at__lte=runs.late()),
         since="refetch_due_at",
     ),
     Sign(
         "refetches",
-        f"failed {MANY_FAILURES} times in a row or more",
+        f"re-fetches that failed {MANY_FAILURES} times in a row or more",
         "The log lines identity.refetch.failed have the error.",
         lambda: LinkedIdentity.objects.filter(refetch_failures__gte=MANY_FAILURES),
         by="last_error",
     ),
     Sign(
         "failing",
-        "re-fetches fail, and are tried again",
+        "re-fetches that failed, and are tried again",
         "The log lines identity.refetch.failed have the error.",
         lambda: LinkedIdentity.objects.filter(
             refetch_failures__range=(1, MANY_FAILURES - 1)
@@ -165,7 +166,7 @@ SIGNS = (
     ),
     Sign(
         "unread",
-        "signed in, and not everything could be read or proven",
+        "sign-ins of which something could not be read or proven",
         "The log lines identity.sign_in.unread have the error.",
         _unread,
         by="last_error",
@@ -173,14 +174,14 @@ SIGNS = (
     ),
     Sign(
         "sign_ins",
-        "sign-ins failed lately",
+        "sign-ins that failed lately",
         "The log lines identity.sign_in.failed have the error.",
         lambda: AuthorizationRequest.objects.filter(outcome__in=OF_SETTINGS),
         by="outcome",
     ),
     Sign(
         "grants",
-        "grants were lost within a day",
+        "grants that were lost within a day",
         "The log lines identity.grant.lost have the reasons. Many at once: a restored backup, whose"
         " refresh tokens are spent (identity_refetch --pause), or two sites with one client.",
         lambda: TokenGrant.objects.filter(
@@ -190,14 +191,14 @@ SIGNS = (
     ),
     Sign(
         "handlers",
-        "events wait for over 15 minutes",
+        "events that wait for over 15 minutes",
         "Does upkeep run? The log lines identity.event.handler_failed name what fails.",
         lambda: WebhookEvent.objects.filter(next_attempt_at__lte=runs.late()),
         since="next_attempt_at",
     ),
     Sign(
         "events",
-        "events failed for good",
+        "events that failed for good",
         "Mend the handler, then identity_replay.",
         # Without its content an event cannot be replayed.
         lambda: WebhookEvent.objects.filter(outcome=EventOutcome.FAILED).exclude(
@@ -206,14 +207,14 @@ SIGNS = (
     ),
     Sign(
         "unapplied",
-        "events are stored and not applied: what they revoke is still open",
+        "events that are not applied, and what they revoke is still open",
         "They are tried again. The log lines identity.event.failed have the error.",
         lambda: WebhookEvent.objects.filter(outcome="", received_at__lt=runs.late()),
         since="received_at",
     ),
     Sign(
         "nameless",
-        "events named nobody within a day",
+        "events of the last day that named nobody",
         "Add the member that has the person's id to EVENT_SUBJECT_PATHS: the log's WARNINGs name"
         " the members. What people revoked or asked to delete is still here: the service got 422.",
         lambda: WebhookEvent.objects.filter(
@@ -222,33 +223,33 @@ SIGNS = (
     ),
     Sign(
         "unlinked",
-        "events have content of somebody who is not linked",
+        "events with content of somebody who is not linked",
         "SQL or a data migration deleted the identity. identity_erase SUBJECT empties them.",
         _unlinked,
     ),
     Sign(
         "environment",
-        "identities are of the other environment: no event reaches them",
+        "identities of the other environment, which no event reaches",
         "Is ENVIRONMENT right, and the database this site's own? Else erase them (admin).",
         lambda: of_environment(other=True),
     ),
     Sign(
         "erasures",
-        "erasures are not done",
+        "erasures that are not done",
         "The receipt in the admin has the error, and a button that tries again.",
         lambda: _receipts(erased_at=None, requested_at__lt=runs.late()),
         since="requested_at",
     ),
     Sign(
         "accounts",
-        "accounts were deleted by the site before erase_user ran",
+        "accounts that the site deleted before erase_user ran",
         "Look for what erase_user would have erased in your own tables.",
         lambda: _done(account_was_gone=True),
         level=Level.WARNING,
     ),
     Sign(
         "audits",
-        "erasures left something of the person",
+        "erasures that left something of the person",
         "The receipt in the admin names model and field: extend the policy's erase_user.",
         lambda: _done(audit__isnull=False).exclude(audit__hits={}),
         level=Level.WARNING,

@@ -204,7 +204,7 @@ def test_what_cannot_be_read_opens_nothing(
     assert (line.levelname, line.__dict__["code"]) == ("WARNING", error)
     assert re.fullmatch(r"[0-9a-f]{8}", line.__dict__["reference"])
     [said] = [finding for finding in of_rows() if finding.check == "unread"]
-    assert said.message.endswith(f"could be read or proven: {error}")
+    assert said.message.endswith(f"could not be read or proven: 1, {error}")
 
 
 @pytest.mark.parametrize("given", [{"iat": -3600}, {"iat": -1}], ids=["hour", "second"])
