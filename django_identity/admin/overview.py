@@ -84,7 +84,7 @@ class OverviewAdmin(RecordAdmin):
             request,
             _("Overview"),
             seen=seen,
-            application=conf.applications()[0],
+            application=conf.application(),
             findings=[(each, self.list_of(each)) for each in seen.findings],
             people=[(_state(*state), count) for *state, count in seen.people],
             most=max(count for *_state, count in seen.people),

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from django.utils import timezone
 
-from django_identity.conf import Application
 from django_identity.conf.rules import Scopes
 from django_identity.exceptions import MalformedAnswer
 from django_identity.lifecycle import (
@@ -55,7 +54,6 @@ class LinkRequest:
     or level could not be read or proven, or an empty text.
     """
 
-    application: Application
     arrival: Arrival
     user_id: Any
     began_at: datetime
@@ -90,7 +88,7 @@ def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> 
     identity.revoked_by = ""
     if via == LinkedVia.CONNECT:
         # Of a sign-up that a crash has cut off. A link by code is never the only way in.
-        identity.account_made = False
+        identity.made_account = ""
 
     if request.tokens is None:
         _take_code(request, identity)
@@ -100,9 +98,7 @@ def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> 
 
 def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
     """A code adds its scopes, and its level if they cover it and it is the newest statement."""
-    identity.scopes = scopes.with_code(
-        identity, request.scopes, application=request.application
-    )
+    identity.scopes = scopes.with_code(identity, request.scopes)
     identity.connect_issued_at = request.said_at
     identity.connect_person = notices.masked(request.profile)
     if request.kyc is None or not identity.allows(*kyc.SCOPES):
@@ -164,8 +160,7 @@ def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
         claims.revoke_listed(identity, verified.answer)
         stored = {"credential_expires_at": identity.credential_expires_at}
         error = MalformedAnswer("an older credential, or none", endpoint="claims")
-        alias = request.application.alias
-        log_failure(LogEvent.SIGN_IN_UNREAD, error, application=alias)
+        log_failure(LogEvent.SIGN_IN_UNREAD, error)
         return _Taken(rows=None, columns=stored, unread=error.code)
 
     rows = claims.write(identity, verified)

@@ -1,6 +1,6 @@
 """What is known of upkeep's runs: when the newest one began, and the pause.
 
-It is one row for each application. Nothing that is urgent waits for that row.
+It is one row. Nothing that is urgent waits for it.
 """
 
 from datetime import datetime, timedelta
@@ -9,19 +9,19 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from django_identity.conf import Application
 from django_identity.models import UpkeepRun
 from django_identity.models.choices import NEVER
 
 #: Upkeep that has not begun for so long does not run.
 LATE = timedelta(minutes=15)
+ROW = 1
 
 
-def run_of(application: Application) -> UpkeepRun:
+def newest() -> UpkeepRun:
     """The newest run, or an empty one if there was none."""
-    row = _rows_of(application).first()
+    row = _row().first()
     if row is None:
-        return UpkeepRun(application=application.alias)
+        return UpkeepRun()
     return row
 
 
@@ -35,35 +35,33 @@ def late() -> datetime:
     return timezone.now() - LATE
 
 
-def begin(application: Application) -> None:
+def begin() -> None:
     """A run begins now."""
-    _set(application, begun_at=timezone.now())
+    _set(begun_at=timezone.now())
 
 
 # The pause
 
 
-def is_paused(application: Application) -> bool:
-    """Whether re-fetches of the application pause."""
-    rows = _rows_of(application)
-    return rows.filter(paused_until__gt=timezone.now()).exists()
+def is_paused() -> bool:
+    """Whether re-fetches pause."""
+    return _row().filter(paused_until__gt=timezone.now()).exists()
 
 
-def pause(application: Application, *, until: datetime) -> None:
+def pause(*, until: datetime) -> None:
     """Pause re-fetches until then. A longer pause stays as it is."""
-    UpkeepRun.objects.get_or_create(application=application.alias)
-    rows = _rows_of(application)
-    rows.filter(paused_until__lt=until).update(paused_until=until)
+    UpkeepRun.objects.get_or_create(pk=ROW)
+    _row().filter(paused_until__lt=until).update(paused_until=until)
 
 
-def resume(application: Application) -> None:
+def resume() -> None:
     """End the pause."""
-    _set(application, paused_until=NEVER)
+    _set(paused_until=NEVER)
 
 
-def _rows_of(application: Application) -> QuerySet[UpkeepRun]:
-    return UpkeepRun.objects.filter(application=application.alias)
+def _row() -> QuerySet[UpkeepRun]:
+    return UpkeepRun.objects.filter(pk=ROW)
 
 
-def _set(application: Application, **columns: Any) -> None:
-    UpkeepRun.objects.update_or_create(application=application.alias, defaults=columns)
+def _set(**columns: Any) -> None:
+    UpkeepRun.objects.update_or_create(pk=ROW, defaults=columns)

@@ -13,7 +13,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.admin import overview
 from django_identity.instruments.signs import charts, of_rows
 from django_identity.lifecycle import runs
@@ -47,7 +46,7 @@ def test_it_shows_exactly_what_the_doctor_finds(admin_client: Client) -> None:
     linked = LinkedIdentity.objects.earliest("pk")
     make_event(linked, "claim.issued", outcome=EventOutcome.FAILED)
     make_event(linked, "kyc.verified", outcome="", received_at=LONG_AGO)
-    ErasureReceipt.objects.create(application="default", requested_at=LONG_AGO)
+    ErasureReceipt.objects.create(requested_at=LONG_AGO)
     page = re.sub(r"<[^>]+>", "", shown(admin_client).replace("&#x27;", "'"))
     findings = list(of_rows())
     assert {
@@ -68,7 +67,7 @@ def test_a_site_that_is_all_right_is_healthy(admin_client: Client) -> None:
     """Before the first person, and with a few."""
     for _ in range(2):
         cache.clear()
-        runs.begin(conf.application())
+        runs.begin()
         page = shown(admin_client)
         assert "Nothing needs an operator." in page
         assert "PROBLEM" not in page
@@ -78,8 +77,8 @@ def test_a_site_that_is_all_right_is_healthy(admin_client: Client) -> None:
 @pytest.mark.parametrize("days", [-1, 1], ids=["ago", "ahead, by a clock set back"])
 def test_upkeep_that_does_not_run_needs_an_operator(days: int) -> None:
     """As soon as somebody has a re-fetch before them, and not only when it is late."""
-    runs.begin(conf.application())
-    run = runs.run_of(conf.application())
+    runs.begin()
+    run = runs.newest()
     run.begun_at += timedelta(days=days)
     run.save()
     assert overview.look().is_healthy
@@ -89,7 +88,7 @@ def test_upkeep_that_does_not_run_needs_an_operator(days: int) -> None:
 
 def test_a_finding_leads_to_its_rows(admin_client: Client) -> None:
     make_identities(1, refetch_failures=7, last_error="service_timeout")
-    ErasureReceipt.objects.create(application="default", requested_at=LONG_AGO)
+    ErasureReceipt.objects.create(requested_at=LONG_AGO)
     make_event(
         LinkedIdentity.objects.get(), "claim.issued", outcome=EventOutcome.FAILED
     )

@@ -9,7 +9,7 @@ from tests.browser.conftest import Visit
 from tests.browser.gallery import Exhibit, Way, at
 from tests.browser.page_looks import Look, looks_well, shoot
 from tests.example_project.operators import CLOSED_OUT, REFETCHABLE
-from tests.example_project.site import OPERATED, Site, running_site
+from tests.example_project.site import Site, running_site
 from tests.fake_service import serving
 
 LOOKS = (Look(320), Look(768), Look(1280, "dark"))
@@ -26,7 +26,7 @@ def operated_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("operated")
     with (
         serving(subject=REFETCHABLE) as service,
-        running_site(folder, service.settings(TIMEOUT=3), settings=OPERATED) as site,
+        running_site(folder, service.settings(TIMEOUT=3)) as site,
     ):
         yield site
 

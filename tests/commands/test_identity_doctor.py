@@ -156,7 +156,7 @@ def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:
     identity = make_identity(make_user(), refetch_due_at=ago, refetch_failures=1)
     make_identity(make_user("b"), subject="b", environment="live", refetch_due_at=ago)
     make_event(identity, "claim.issued", next_attempt_at=ago)
-    ErasureReceipt.objects.create(application="default", requested_at=ago)
+    ErasureReceipt.objects.create(requested_at=ago)
     make_grant(identity, needs_reauthorization=True, access_expires_at=ago)
     said = json.loads(run("identity_doctor", "--json").out)
     assert {"check", "level", "message", "remedy"} == set(said["findings"][0])
@@ -246,9 +246,7 @@ def test_a_count_that_ended_says_so(
     """In an outage of a large site all re-fetches fail."""
     monkeypatch.setattr(table, "MOST_COUNTED", 2)
     for number in range(4):
-        ErasureReceipt.objects.create(
-            application="default", requested_at=broken.LATE, attempts=number
-        )
+        ErasureReceipt.objects.create(requested_at=broken.LATE, attempts=number)
         reason = {"refetch_failures": 7, "last_error": "service_timeout"}
         make_identity(make_user(f"user-{number}"), subject=f"s-{number}", **reason)
     said = [each.message for each in diagnose()]

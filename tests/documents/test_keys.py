@@ -171,7 +171,7 @@ def test_anything_else_is_unreadable(document: str) -> None:
     ours = [
         frame
         for frame in told.stack
-        if frame.filename.endswith("credentials/documents.py")
+        if frame.filename.endswith("documents/keys.py")
     ]
     assert private(EC)[0]["d"] not in str([frame.locals for frame in ours])
 

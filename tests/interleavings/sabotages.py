@@ -4,7 +4,6 @@ from typing import Any
 from unittest import mock
 
 from django_identity import database
-from django_identity.conf import Application
 from django_identity.lifecycle import (
     effects,
     events,
@@ -31,13 +30,13 @@ def write_any_version(*arguments: Any, **how: Any) -> LinkedIdentity:
     return empty
 
 
-def apply_then_store(application: Application, event: Event) -> WebhookEvent:
-    row = WebhookEvent.of(application, event)
+def apply_then_store(event: Event) -> WebhookEvent:
+    row = WebhookEvent.of(event)
     with database.atomic():
         identity = LinkedIdentity.objects.locked(row.subject_digest)
         if identity is not None:
             effects.outcome_of(identity, row)
-    row = stored(application, event)
+    row = stored(event)
     WebhookEvent.objects.update(outcome="applied")
     return row
 

@@ -32,8 +32,7 @@ def diagnose() -> Diagnosis:
     yield from site.check_settings()
     if not conf.is_usable():
         return
-    for application in conf.applications():
-        yield from of_service(application)
+    yield from of_service(conf.application())
     yield site.check_broker()
     yield site.check_cache()
     try:
@@ -47,6 +46,6 @@ def diagnose() -> Diagnosis:
         message = f"it does not answer ({type(error).__name__})"
         remedy = "Start it, correct DATABASES, or run manage.py migrate."
         yield problem("database", message, remedy)
-    for _alias, scope in gate_map.unused_scopes():
+    for scope in gate_map.unused_scopes():
         message = f"no gate of the map asks for {scope} of LATER_SCOPES"
         yield warning("scopes", message, UNUSED)

@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-from django_identity import conf
-from django_identity.conf import Application
 from django_identity.error_table import hint_of
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.instruments.signs.finding import (
@@ -32,8 +30,7 @@ END_THE_PAUSE = (
 def of_rows() -> Diagnosis:
     """What the rows tell now, causes before their effects."""
     yield from _keys()
-    for site in conf.applications():
-        yield from _upkeep(site)
+    yield from _upkeep()
     for sign in SIGNS:
         yield from sign.findings()
     yield from _silence()
@@ -68,9 +65,9 @@ def _opens(grant: TokenGrant) -> bool:
     return True
 
 
-def _upkeep(site: Application) -> Diagnosis:
+def _upkeep() -> Diagnosis:
     """When it ran last, and whether anybody needs it."""
-    run = runs.run_of(site)
+    run = runs.newest()
     if run.is_paused:
         message = f"re-fetches pause until {run.paused_until:%Y-%m-%d %H:%M} UTC"
         yield warning("upkeep", message, END_THE_PAUSE)
@@ -80,7 +77,7 @@ def _upkeep(site: Application) -> Diagnosis:
     if runs.has_begun_lately(run):
         yield fine("upkeep", message)
         return
-    due = LinkedIdentity.objects.under(site).filter(refetch_due_at__isnull=False)
+    due = LinkedIdentity.objects.served().filter(refetch_due_at__isnull=False)
     level = Level.PROBLEM if due.exists() else Level.WARNING
     yield Finding("upkeep", level, message, RUN_IT)
 

@@ -114,8 +114,8 @@ def _done(**columns: Any) -> Rows:
 
 def of_environment(*, other: bool = False) -> Rows:
     """The identities of the settings' environment, or those of the other one."""
-    used = {site.environment for site in conf.applications()}
-    wanted = {*Environment.values} - used if other else used
+    used = conf.application().environment
+    wanted = {*Environment.values} - {used} if other else {used}
     return LinkedIdentity.objects.filter(environment__in=wanted)
 
 
@@ -230,7 +230,7 @@ SIGNS = (
     Sign(
         "environment",
         "identities of the other environment, which no event reaches",
-        "Is ENVIRONMENT right, and the database this site's own? Else erase them (admin).",
+        "Is ENVIRONMENT right, and the database this site's own? Else identity_erase --links-of.",
         lambda: of_environment(other=True),
     ),
     Sign(
