@@ -212,7 +212,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'events',
                 'permissions': [('replay_webhookevent', 'Can replay the handlers of events')],
                 'default_permissions': ('view',),
-                'indexes': [models.Index(fields=['subject_digest', 'event_type', 'occurred_at'], name='identity_event_subject'), models.Index(fields=['outcome', 'received_at'], name='identity_event_outcome'), models.Index(fields=['received_at'], name='identity_event_purge'), models.Index(fields=['event_type'], name='identity_event_type')],
+                'indexes': [models.Index(fields=['subject_digest', 'event_type', 'occurred_at'], name='identity_event_subject'), models.Index(fields=['outcome', 'received_at'], name='identity_event_outcome'), models.Index(fields=['received_at'], name='identity_event_purge'), models.Index(fields=['event_type', 'received_at'], name='identity_event_type')],
                 'constraints': [models.UniqueConstraint(fields=('event_digest',), name='identity_event_once')],
             },
         ),

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from django.db.models import Count, QuerySet
-from django.db.models.functions import TruncDate
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity.event_types import EventType
@@ -47,9 +46,10 @@ def days() -> list[Day]:
     """The last days, oldest first. Revocations as far as events are kept."""
     linked = of_environment().filter(consent=Consent.GRANTED)
     revoked = WebhookEvent.objects.filter(event_type=EventType.CONSENT_REVOKED)
-    came = _per_day(linked, "created_at")
-    went = _per_day(revoked, "received_at")
-    return [Day(day, came.get(day, 0), went.get(day, 0)) for day in _days()]
+    return [
+        Day(day, _on(day, linked, "created_at"), _on(day, revoked, "received_at"))
+        for day in _days()
+    ]
 
 
 def _days() -> list[date]:
@@ -57,8 +57,8 @@ def _days() -> list[date]:
     return [today - timedelta(days=passed) for passed in reversed(range(DAYS))]
 
 
-def _per_day(rows: QuerySet[Any], column: str) -> dict[date, int]:
-    begin = datetime.combine(_days()[0], time.min, tzinfo=UTC)
-    recent = rows.filter(**{f"{column}__gte": begin})
-    by_day = recent.values_list(TruncDate(column, tzinfo=UTC)).order_by()
-    return dict(by_day.annotate(count=Count("pk")))
+def _on(day: date, rows: QuerySet[Any], column: str) -> int:
+    """By a statement for each day, which reads an index. (SQLite cuts times to days in Python.)"""
+    begin = datetime.combine(day, time.min, tzinfo=UTC)
+    end = begin + timedelta(days=1)
+    return number_of(rows.filter(**{f"{column}__gte": begin, f"{column}__lt": end}))
