@@ -133,7 +133,9 @@ class LinkedIdentity(Record):
                 fields=["revoked_at", "consent", "created_at"],
                 name="identity_unfinished",
             ),
-            models.Index(fields=["created_at"], name="identity_created"),
+            models.Index(
+                fields=["created_at", "environment", "consent"], name="identity_created"
+            ),
             # Few rows fail. MariaDB has no index for these alone.
             models.Index(
                 fields=["refetch_failures", "last_error"], name="identity_failing"
@@ -302,7 +304,10 @@ class TokenGrant(Record):
         verbose_name = _("grant")
         verbose_name_plural = _("Permission")
         indexes: ClassVar = [
-            models.Index(fields=["needs_reauthorization"], name="identity_grant_dead")
+            models.Index(
+                fields=["needs_reauthorization", "access_expires_at"],
+                name="identity_grant_dead",
+            )
         ]
 
     def __str__(self) -> str:
