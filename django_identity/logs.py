@@ -16,8 +16,6 @@ logger = logging.getLogger("django_identity")
 class LogEvent(StrEnum):
     SIGN_IN_COMPLETED = "identity.sign_in.completed"
     SIGN_IN_FAILED = "identity.sign_in.failed"
-    TAKEN_BACK = "identity.sign_in.taken_back"
-    TAKE_BACK_FAILED = "identity.sign_in.take_back_failed"
     CONNECT_REDEEMED = "identity.connect.redeemed"
     CONNECT_FAILED = "identity.connect.failed"
     GATE_FAILED = "identity.gate.failed"

@@ -52,8 +52,8 @@ NAMES = {
     "django_identity.lifecycle.tokens": "access_token_for",
     "django_identity.schedule": "beat_schedule",
     "django_identity.models": (
-        "AuthorizationRequest ErasureReceipt LinkedIdentity StoredClaim TokenGrant UpkeepRun "
-        "WebhookEvent"
+        "AuthorizationRequest ErasureReceipt LinkedIdentity StoredClaim SubjectLock TokenGrant "
+        "UpkeepRun WebhookEvent"
     ),
     "django_identity.sandbox": "sandbox_application",
     "django_identity.testing": "assert_erased",
@@ -282,8 +282,7 @@ disclosure.collision
     ),
     "log events": (
         {each.removeprefix("identity.") for each in LogEvent},
-        """sign_in.completed sign_in.failed sign_in.taken_back sign_in.take_back_failed
-        connect.redeemed connect.failed refetch.failed
+        """sign_in.completed sign_in.failed         connect.redeemed connect.failed refetch.failed
         disconnected link_notice.failed user_fields.refused documents.read documents.failed
         event.received event.refused event.failed grant.lost event.handler_failed erasure.done
         erasure.failed disconnect_failed gate.failed grant.unreadable broker.failed

@@ -22,6 +22,7 @@ WITHHELD = {
     "AuthorizationRequest": """state_digest browser_digest application environment user
         completed_by code_verifier redirect_uri scopes expires_at consumed_at""",
     "ConnectRedemption": "code_digest application user expires_at",
+    "SubjectLock": "",
     "UpkeepRun": """application begun_at handed_out served_at results paused_until
         claims_dropped_at created_at""",
     "ErasureReceipt": """application identity user of_account account_made requested_at erased_at
@@ -34,11 +35,12 @@ UNIQUE = {
     "TokenGrant": {("identity",)},
     "AuthorizationRequest": {("state_digest",)},
     "ConnectRedemption": {("code_digest",)},
+    "SubjectLock": {("digest",)},
     "UpkeepRun": {("application",)},
 }
 
 
-def test_there_are_eight_tables() -> None:
+def test_there_are_nine_tables() -> None:
     models = apps.get_app_config("django_identity").get_models()
     assert {each.__name__ for each in models if not each._meta.proxy} == {*WITHHELD}
 
@@ -49,7 +51,8 @@ def test_records_have_their_columns(record: str) -> None:
     model = apps.get_model("django_identity", record)
     columns = {each.name: each for each in model._meta.concrete_fields}
     shown = [name for place in PLACES if place.model is model for name in place.shown]
-    assert sorted(columns) == sorted(["id", *shown, *WITHHELD[record].split()])
+    named = {*shown, *WITHHELD[record].split(), model._meta.pk.name}
+    assert {*columns} == named
     unique = {(name,) for name, each in columns.items() if each.unique} - {("id",)}
     constraints = model._meta.constraints
     unique |= {

@@ -162,9 +162,6 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
 
     events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest)
     retention.empty(events)
-    if identity.was_never_granted:
-        # Nobody was told of it, and no session rests on it.
-        return
     user_id = identity.user_id
     application = identity.application
     sessions.end_all(user_id, application=application)

@@ -16,6 +16,19 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='SubjectLock',
+            fields=[
+                ('digest', models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ('held_at', models.DateTimeField(db_index=True, verbose_name='received')),
+            ],
+            options={
+                'verbose_name': 'subject',
+                'verbose_name_plural': 'subjects',
+                'default_permissions': (),
+                'base_manager_name': 'objects',
+            },
+        ),
+        migrations.CreateModel(
             name='AuthorizationRequest',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -223,10 +236,6 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='linkedidentity',
             index=models.Index(fields=['credential_expires_at'], name='identity_expiry'),
-        ),
-        migrations.AddIndex(
-            model_name='linkedidentity',
-            index=models.Index(fields=['revoked_at', 'consent', 'created_at'], name='identity_unfinished'),
         ),
         migrations.AddIndex(
             model_name='linkedidentity',

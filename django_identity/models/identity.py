@@ -95,6 +95,8 @@ class LinkedIdentity(Record):
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
     # Whose it was when it was read or saved.
     former_user_id: Any = None
+    # A sign-in or a code has just written it, so nothing else is stored of it.
+    is_new = False
 
     class Meta:
         verbose_name = _("linked identity")
@@ -125,11 +127,6 @@ class LinkedIdentity(Record):
                 name="identity_facets",
             ),
             models.Index(fields=["credential_expires_at"], name="identity_expiry"),
-            # What was never granted: upkeep looks for it each minute.
-            models.Index(
-                fields=["revoked_at", "consent", "created_at"],
-                name="identity_unfinished",
-            ),
             models.Index(fields=["created_at"], name="identity_created"),
             # Few rows fail. MariaDB has no index for these alone.
             models.Index(
@@ -207,11 +204,6 @@ class LinkedIdentity(Record):
         if self.connect_only and self.connect_issued_at is not None:
             return self.connect_issued_at
         return self.signed_in_at
-
-    @property
-    def was_never_granted(self) -> bool:
-        """Whether only the first step of a sign-in or a code has written the row."""
-        return self.consent == Consent.REVOKED and self.revoked_at is None
 
     @property
     def kyc_state(self) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from django.db.models import Case, F, Value, When
 from django_identity import conf, database
 from django_identity.conf import Application
 from django_identity.models.choices import Environment
+from django_identity.models.subjects import SubjectLock
 
 if TYPE_CHECKING:
     from django_identity.models import LinkedIdentity, WebhookEvent
@@ -92,8 +93,9 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
     def locked(self, subject_digest: str) -> LinkedIdentity | None:
         """The identity of the subject, locked with all others of its user; None if there is none.
 
-        Whatever ends a session writes all of them. There is one order of locks: the identities by
-        their keys, the user, the event. Two requests that took them in another one would deadlock.
+        Whatever ends a session writes all of them. There is one order of locks: the subject, the
+        identities by their keys, the user, the event. Two requests that took them in another one
+        would deadlock.
         """
         if not subject_digest:
             return None
@@ -103,9 +105,16 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
             return next(iter(found), None)
         return self._locked_by("subject_digest", subject_digest)
 
-    def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
-        """The same with the row of its user, which the statement locks after it."""
-        return self.select_related("user").locked(subject_digest)
+    def locked_or_held(self, subject_digest: str) -> LinkedIdentity | None:
+        """The same. If there is none, whoever links the subject meanwhile is waited for.
+
+        It is the first statement of its transaction.
+        """
+        found = self.locked(subject_digest)
+        if found is None and subject_digest:
+            SubjectLock.hold(subject_digest)
+            found = self.locked(subject_digest)
+        return found
 
     def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
         """The row of ``identity``, locked as ``locked`` does, or None if it is gone.

@@ -95,6 +95,8 @@ nobody | sign-up + revoked | one dies, clock behind
 nobody | sign-up + revoked | one dies, clock ahead
 nobody | sign-up + granted and revoked, reversed | one dies, long
 nobody | sign-up + deletion twice | one dies
+nobody | sign-up + deletion + upkeep | one dies, long
+nobody | sign-up + another sign-up + revoked | long
 nobody | sign-up + claim revoked | one dies, long
 nobody | sign-up + claim revoked | one dies, clock ahead, long
 nobody | sign-up + rejected | one dies, kyc
@@ -131,7 +133,11 @@ known for a day | refresh + another refresh | one dies
 known for a day | refresh + renewal | one dies
 known for a day | refresh + another refresh + renewal | long
 known, with password | disconnected + revoked + re-fetch | one dies, long
+older account | code + revoked | one dies
 older account | code + revoked twice | one dies, long
+older account | code + deletion | one dies, long
+older account | link + deletion | one dies, long
+older account | code + sign-up + deletion | long
 older account | code + link | one dies, long
 older account | code + rejected | one dies, kyc, long
 older account | code + rejected and verified, reversed | one dies, kyc, long

@@ -254,26 +254,6 @@ def test_sessions_end_with_an_identity_that_the_site_deletes(
     assert not is_signed_in(browser)
 
 
-def test_a_link_that_was_never_granted_ends_no_session(told: Told) -> None:
-    """Its second step was refused: the person goes on with the identity they came by."""
-    user = make_user()
-    kept = make_identity(user)
-    refused = make_identity(
-        user,
-        subject="subject-2",
-        application="second",
-        account_made=False,
-        consent="revoked",
-    )
-    make_event(refused, "kyc.verified")
-    withdrawal.delete(refused)
-    assert content() == []
-    assert told == []
-    epoch = kept.session_epoch
-    kept.refresh_from_db()
-    assert kept.session_epoch == epoch
-
-
 def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(
     told: Told,
 ) -> None:

@@ -37,12 +37,12 @@ def test_a_callback_costs_a_bounded_number_of_queries(service: FakeService) -> N
     """One locks identity and user. Four are Django's: the session's three, and the last login.
 
     The started sign-in costs three: read, claimed, completed. The claims two: read, written. The
-    others: the grant, the events since, the identity. A new person has a second lock, and costs
-    seven more: a free address, a free name, the account, the identity, what is pending, a second
-    grant, the claims that events revoked.
+    others: the grant, the events, the identity. A new person has no claims to read, and costs six
+    more: a second look behind the row of the subject, a free address, a free name, the account
+    with a look at it, the identity.
     """
     service.disclosed = CLAIMS
-    for locks, most in ((2, 19), (1, 12)):
+    for locks, most in ((2, 17), (1, 12)):
         browser = Client()
         state = begin(browser)
         assert (
