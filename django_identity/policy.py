@@ -10,7 +10,7 @@ import traceback
 import uuid
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
@@ -35,7 +35,6 @@ Claims = Mapping[str, bool | str]
 FIELDS_NEVER_WRITTEN = frozenset({"is_staff", "is_superuser", "is_active", "password"})
 # Claim -> the member of its value with the claim's own noun.
 NOUNS: Mapping[str, str] = {"country_resident": "country"}
-PROFILE_FIELDS = ("email", "first_name", "last_name")
 
 
 class IdentityPolicy:
@@ -56,7 +55,7 @@ class IdentityPolicy:
     #: under several applications, the policies of all must allow it.
     people_may_erase: bool = True
     #: How an erasure treats the site's user: ``"anonymise"`` or ``"delete"``.
-    erasure: str = "anonymise"
+    erasure: Literal["anonymise", "delete"] = "anonymise"
     #: Whether each erasure is followed by a search of all tables for what it left. A worker or
     #: ``identity_upkeep`` then erases, within a minute: it reads every row of the site.
     audit_erasures: bool = False
@@ -122,8 +121,8 @@ class IdentityPolicy:
         model = get_user_model()
         fields: dict[str, Any] = {model.USERNAME_FIELD: f"identity-{uuid.uuid4().hex}"}
         known = database.field_names(model)
-        for name in PROFILE_FIELDS:
-            text = getattr(profile, name)
+        for member, name in profile_fields().items():
+            text = getattr(profile, member)
             if text and name in known:
                 fields[name] = text
         return fields
@@ -217,10 +216,8 @@ class IdentityPolicy:
         policy runs once, those that delete the account last. If the method raises an error, the
         transaction is rolled back and the erasure is retried.
         """
-        if self.erasure == "delete":
-            anonymisation.delete(user)
-        else:
-            anonymisation.anonymise(user)
+        ways = {"anonymise": anonymisation.anonymise, "delete": anonymisation.delete}
+        ways[self.erasure](user)
 
 
 @cache
@@ -258,6 +255,12 @@ def writable(fields: object, method: str) -> dict[str, Any]:
             f"An IdentityPolicy may not write {', '.join(refused)}."
         )
     return dict(fields)
+
+
+def profile_fields() -> dict[str, str]:
+    """Member of a profile -> the field for it in a user model that has one."""
+    email = get_user_model().get_email_field_name()
+    return {"email": email, "first_name": "first_name", "last_name": "last_name"}
 
 
 def is_yes(answer: object, method: str) -> bool:

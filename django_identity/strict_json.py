@@ -1,8 +1,9 @@
 """The strict JSON reader for credentials, key sets, the service's answers, events and API bodies.
 
 Python's reader accepts UTF-16, lone surrogates, ``NaN``, ``Infinity``, numbers that overflow to
-infinity, repeated members (the last one wins) and any depth. This reader refuses all texts that two
-readers may understand differently (RFC 7515 §4, RFC 8259 §6, RFC 8725 §3.7).
+infinity, integers of any length, repeated members (the last one wins) and any depth. This reader
+refuses all texts that two readers may understand differently (RFC 7515 §4, RFC 8259 §6, RFC 8725
+§3.7).
 """
 
 import json
@@ -10,6 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 MAX_DEPTH = 32
+#: MySQL stores no longer one, and other readers take it for infinity.
+LONGEST_INTEGER = 308
 #: The members of an object, as the reader returns it.
 JSONObject = Mapping[str, Any]
 
@@ -79,6 +82,12 @@ def _finite(digits: str) -> float:
     return number
 
 
+def _storable(digits: str) -> int:
+    if len(digits) > LONGEST_INTEGER:
+        raise NotStrictJSON("a number too large")
+    return int(digits)
+
+
 def _refuse_constant(name: str) -> NoReturn:
     raise NotStrictJSON("not a JSON number")
 
@@ -86,6 +95,9 @@ def _refuse_constant(name: str) -> NoReturn:
 # Built once, because building a decoder costs more than reading a header. Its scanner is faster
 # than ``decode``, which matches white space twice with a regular expression.
 _decoder = json.JSONDecoder(
-    object_pairs_hook=_members, parse_float=_finite, parse_constant=_refuse_constant
+    object_pairs_hook=_members,
+    parse_float=_finite,
+    parse_int=_storable,
+    parse_constant=_refuse_constant,
 )
 _scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once  # type: ignore[attr-defined]  # typeshed leaves it out

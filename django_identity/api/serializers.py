@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
+from django_identity.lifecycle.standing import standing_with
 from django_identity.models import LinkedIdentity
 from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views.flow import may_lead_to
@@ -66,7 +67,12 @@ class ConnectSerializer(StrictMixin, serializers.ModelSerializer[LinkedIdentity]
 
     connect_code = serializers.CharField(max_length=LONGEST_PASTE, write_only=True)
     scopes = _Texts(read_only=True)
+    kyc_status = serializers.SerializerMethodField()
     kyc_verified_at = _Moment()
+
+    def get_kyc_status(self, identity: LinkedIdentity) -> str:
+        """As every gate sees it."""
+        return standing_with(identity, ()).kyc_status_now
 
     class Meta:
         model = LinkedIdentity

@@ -1,13 +1,14 @@
 """System checks, each with an id. ``docs/checks.md`` lists them.
 
 ``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``applications``: what one application needs
-besides · ``sign_ups``: what the user model wants · ``histories``: what keeps former versions of the
-user · ``content_policies``: the way to the service · ``site``: what all of them need of the site ·
-``gates``: what the site's gates ask for
+besides · ``sign_ups``: what the user model wants · ``content_policies``: the way to the service ·
+``site``: what all of them need of the site · ``gates``: what the site's gates ask for
 """
 
-from collections.abc import Collection, Iterable
-from typing import Any
+import traceback
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import Any, TypeAlias
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
@@ -16,10 +17,12 @@ from django_identity import conf, database
 from django_identity.checks import applications, content_policies, gates, site
 from django_identity.conf.rules import Problem
 
+Check: TypeAlias = Callable[[], Iterable[Problem]]
+
 
 def check_settings(**_kwargs: Any) -> list[CheckMessage]:
     """Check ``DJANGO_IDENTITY`` itself."""
-    return _messages([*conf.problems(), *site.development_problems()])
+    return _messages(conf.problems, site.development_problems)
 
 
 def check_installation(**_kwargs: Any) -> list[CheckMessage]:
@@ -28,20 +31,19 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
         return []
     # Settings of a worker alone may have none, and every address is asked for there.
     if not getattr(settings, "ROOT_URLCONF", None):
-        return _messages([site.NO_PAGES])
-    found = list(site.problems())
+        return _messages(lambda: [site.NO_PAGES])
+    of_applications: list[Check] = []
     for application in conf.applications():
-        found += applications.problems_of(application)
-        found += content_policies.problems_of(application)
-    found += gates.problems()
-    return _messages(found)
+        of_applications.append(partial(applications.problems_of, application))
+        of_applications.append(partial(content_policies.problems_of, application))
+    return _messages(site.problems, *of_applications, gates.problems)
 
 
 def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
     """Check what a deployed site may not have (``check --deploy``)."""
     if not conf.is_usable():
         return []
-    return _messages([*site.sandbox_problems(), *site.environment_problems()])
+    return _messages(site.sandbox_problems, site.environment_problems)
 
 
 def check_database(
@@ -50,7 +52,7 @@ def check_database(
     """Check the database itself (``migrate``, ``check --database``, ``identity_doctor``)."""
     if database.alias() not in (databases or ()):
         return []
-    return _messages(site.database_problems())
+    return _messages(site.database_problems)
 
 
 def register_all() -> None:
@@ -61,10 +63,28 @@ def register_all() -> None:
     register(check_database, Tags.database)
 
 
-def _messages(problems: Iterable[Problem]) -> list[CheckMessage]:
+def _messages(*checks: Check) -> list[CheckMessage]:
+    """What the checks find. An error of the site's code ends one of them, and no other check."""
     messages: list[CheckMessage] = []
-    for problem in problems:
-        kind = Error if problem.check_id.startswith("E") else Warning
-        check_id = f"django_identity.{problem.check_id}"
-        messages.append(kind(problem.message, hint=problem.hint, id=check_id))
+    for check in checks:
+        try:
+            for problem in check():
+                messages.append(_message(problem))
+        except Exception as error:  # noqa: BLE001  the site's own code may raise anything
+            messages.append(_message(_unfinished(error)))
     return messages
+
+
+def _unfinished(error: Exception) -> Problem:
+    *_callers, last = traceback.extract_tb(error.__traceback__)
+    return Problem(
+        "E079",
+        f"A check of this package cannot be finished: {type(error).__name__}: {error}.",
+        f"It was raised in {last.filename}, line {last.lineno}.",
+    )
+
+
+def _message(problem: Problem) -> CheckMessage:
+    kind = Error if problem.check_id.startswith("E") else Warning
+    check_id = f"django_identity.{problem.check_id}"
+    return kind(problem.message, hint=problem.hint, id=check_id)

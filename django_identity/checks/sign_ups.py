@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -13,7 +12,7 @@ from django.db.models import Field
 from django_identity import policy, uniqueness
 from django_identity.conf import Application
 from django_identity.conf.rules import Problem, Problems
-from django_identity.lifecycle.accounts import refused_by
+from django_identity.lifecycle import accounts
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
 
@@ -38,25 +37,18 @@ def problems_of(site: IdentityPolicy, application: Application) -> Problems:
     querying = {field.name for field in model._meta.fields if _may_query(field)}
     unknown = querying - values.keys()
     user = model(**values, **dict.fromkeys(unknown))
-    hint = f"Write new_user_fields() {where}"
-
-    validate = partial(user.clean_fields, exclude=["password", *unknown])
-    names = ", ".join(sorted(refused_by(validate)))
+    of_profile = policy.profile_fields().values()
+    demanded = accounts.demanded_by(accounts.manager().create_user)
+    missing = demanded - values.keys() - {"password", *of_profile}
+    refused = accounts.refused_of_given(user, values)
+    names = ", ".join(sorted(refused | missing | {*_same_for_everybody(user)}))
     if names:
         yield Problem(
             "E041",
-            f"A sign-up does not fill these fields of {user._meta.label} validly: {names}. Every "
-            "new person would be refused.",
-            hint,
-        )
-    names = ", ".join(_same_for_everybody(user))
-    if names:
-        yield Problem(
-            "E073",
-            f"A sign-up leaves these unique fields of {user._meta.label} empty, and they may not "
-            f"be NULL: {names}. Every new person but the first would be refused.",
-            f"Let them be NULL (null=True), add profile:read to SCOPES, or write "
-            f"new_user_fields() {where}",
+            f"A sign-up does not fill these fields of {user._meta.label} validly: {names}. New "
+            "people would be refused; for a unique field that stays empty, all but the first.",
+            f"Write new_user_fields() {where} Or add profile:read to SCOPES, or let a unique "
+            "field be NULL (null=True).",
         )
 
 
@@ -69,8 +61,9 @@ def _may_query(field: Field[Any, Any]) -> bool:
 
 def _same_for_everybody(user: AbstractBaseUser) -> Iterator[str]:
     """The names of unique texts of the profile that are empty and may not be NULL."""
+    of_profile = policy.profile_fields().values()
     for field in user._meta.concrete_fields:
-        if field.name not in policy.PROFILE_FIELDS or field.null:
+        if field.name not in of_profile or field.null:
             continue
         rules = uniqueness.rules_of(field.model)
         is_alone = any(

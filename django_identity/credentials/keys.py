@@ -27,8 +27,8 @@ class KeySet:
 
     A key is usable only if it is clearly an ES256 verification key: ``kty`` is EC, ``crv`` is
     P-256, ``use``, ``key_ops`` and ``alg`` are absent or agree, there is no private part, the point
-    is on the curve and canonical, and no other key has the same ``kid``. Other keys are left out. A
-    set without a usable key is valid, but it verifies nothing.
+    is on the curve and canonical, and no other key for ES256 has the same ``kid``. Other keys are
+    left out. A set without a usable key is valid, but it verifies nothing.
     """
 
     __slots__ = ("_by_kid",)
@@ -51,11 +51,13 @@ class KeySet:
 
         objects = [entry for entry in entries if isinstance(entry, Mapping)]
         named = [jwk for jwk in objects if isinstance(jwk.get("kid"), str)]
-        times = Counter(jwk["kid"] for jwk in named)
+        # One name may stand for keys of several types (RFC 7517 §4.5).
+        of_es256 = [jwk for jwk in named if _is_for_es256(jwk)]
+        times = Counter(jwk["kid"] for jwk in of_es256)
         keys: dict[str, ec.EllipticCurvePublicKey] = {}
-        for jwk in named:
+        for jwk in of_es256:
             key = _public_key(jwk)
-            # Of two keys with one name nobody can say which one signs.
+            # Of two such keys with one name nobody can say which one signs.
             if key is not None and times[jwk["kid"]] == 1:
                 keys[jwk["kid"]] = key
         return cls(keys)
@@ -88,18 +90,22 @@ class KeySet:
         return f"<KeySet {list(self._by_kid)}>"
 
 
-def _public_key(jwk: Mapping[Any, Any]) -> ec.EllipticCurvePublicKey | None:
-    """The key in ``jwk``, or None if the key is not usable."""
-    # With the private part ("d") in public, anybody could sign.
-    if jwk.get("kty") != "EC" or jwk.get("crv") != "P-256" or "d" in jwk:
-        return None
+def _is_for_es256(jwk: Mapping[Any, Any]) -> bool:
+    """Whether ``jwk`` says that it verifies ES256."""
+    if jwk.get("kty") != "EC" or jwk.get("crv") != "P-256":
+        return False
     # A key for another use or algorithm must not verify credentials (RFC 7517 §4.2 to §4.4).
     if jwk.get("use", "sig") != "sig" or jwk.get("alg", "ES256") != "ES256":
-        return None
+        return False
     operations = jwk.get("key_ops", ["verify"])
-    if not isinstance(operations, list | tuple) or "verify" not in operations:
-        return None
+    return isinstance(operations, list | tuple) and "verify" in operations
 
+
+def _public_key(jwk: Mapping[Any, Any]) -> ec.EllipticCurvePublicKey | None:
+    """The key in ``jwk``, or None if the key is not usable."""
+    # With the private part in public, anybody could sign.
+    if "d" in jwk:
+        return None
     x = _coordinate(jwk.get("x"))
     y = _coordinate(jwk.get("y"))
     if x is None or y is None:

@@ -49,7 +49,7 @@ def require_parties(
             raise CredentialRejected(RejectionReason[f"PAYLOAD_{name.upper()}"])
     sub = payload.get("sub")
     # PostgreSQL cannot store NUL in text.
-    if type(sub) is not str or not sub or "\0" in sub:
+    if type(sub) is not str or not sub.strip() or "\0" in sub:
         raise CredentialRejected(RejectionReason.PAYLOAD_SUB)
     # Another person's credential must not open this person's gates.
     if subject is not None and sub != subject:

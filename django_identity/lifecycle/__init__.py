@@ -6,7 +6,7 @@ How a person comes:
 - ``identification``: who came back from the service
 - ``decisions``: who may link an identity, and who signs in; ``questions``: what the policy is asked
 - ``linking``: the transaction in which an identity is linked; ``arrivals``: how it takes what came
-- ``accounts``: the site's users, their fields, and what an e-mail address is
+- ``accounts``: the site's users and their fields; ``addresses``: what an e-mail address is
 
 What opens a gate:
 

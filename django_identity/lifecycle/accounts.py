@@ -1,92 +1,40 @@
 """Create the site's users, and write the fields that the policy returns.
 
-An e-mail address that another account has is refused, so ``address_of`` has one rule for them: what
-two accounts could share under two spellings is none.
-
 An error of the site's code goes through here to its error tracker, which prints the variables of
 each frame. So names and addresses stand in no variable of their own: see ``Hidden``.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from inspect import Parameter, signature
-from typing import Any, Generic, TypeVar
-from unicodedata import is_normalized
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.db import DatabaseError
 
-from django_identity import charset, database, exceptions, policy, uniqueness
+from django_identity import database, exceptions, policy, uniqueness
 from django_identity.conf import Application
+from django_identity.lifecycle.addresses import Hidden, address_of, spellings_of
 from django_identity.logs import LogEvent, log, log_trouble
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus, Profile
-from django_identity.service.members import REPLACEMENT
 
 #: ``linking`` tries again after those of the database.
 NOT_OF_THE_SITE = (DatabaseError, exceptions.IdentityError)
 BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Hidden(Generic[T]):
-    """Something of a person in a variable, whose ``repr`` does not show it."""
-
-    value: T = field(repr=False)
-
-
 #: Fields of the user model, and what the policy wants in them.
 Fields = Hidden[dict[str, Any]]
 
 
-def address_of(given: Hidden[str]) -> str:
-    """The e-mail address that is given, as ``create_user`` stores it, or an empty text for none.
-
-    Django's validator alone lets pass what looks like another address or is one: a control
-    character (which the parser has replaced), an invisible one, a letter of a local part that
-    upper case makes ASCII (U+017F), a quoted local part, a wide letter of a domain.
-    """
-    normalize = getattr(_manager(), "normalize_email", str)
-    address = str(normalize(given.value.strip()))
-    if not charset.holds(address):
-        return ""
-    try:
-        validate_email(address)
-    except ValidationError:
-        return ""
-    local = address.rpartition("@")[0]
-    if not local.isascii() or '"' in local:
-        return ""
-    if not address.isprintable() or REPLACEMENT in address:
-        return ""
-    if not is_normalized("NFKC", address):
-        return ""
-    return address
-
-
 def usable(profile: Profile) -> Profile:
-    """The profile with its e-mail address by ``address_of``, and names that can be stored."""
-    return replace(
-        profile,
-        email=address_of(Hidden(profile.email)),
-        first_name=_name_in(profile.first_name),
-        last_name=_name_in(profile.last_name),
-    )
-
-
-def _name_in(text: str) -> str:
-    """The name, or an empty text if the database lacks one of its characters."""
-    if not charset.holds(text):
-        return ""
-    return text
+    """The profile with its e-mail address by ``address_of``."""
+    return replace(profile, email=address_of(Hidden(profile.email)))
 
 
 def require_free_address(application: Application, profile: Profile) -> None:
@@ -127,9 +75,9 @@ def sign_up(
 
 def _created(fields: Fields) -> AbstractBaseUser:
     """A user of the site's own ``create_user``, without a password."""
-    create_user = _manager().create_user
-    demanded = {*demanded_by(create_user)}.intersection(policy.PROFILE_FIELDS)
-    given = dict.fromkeys(demanded, "")
+    create_user = manager().create_user
+    of_profile = policy.profile_fields().values()
+    given = dict.fromkeys(demanded_by(create_user) & {*of_profile}, "")
     arguments = Hidden(given | _validated(fields).value)
     created: AbstractBaseUser = create_user(**arguments.value, password=None)
     if created.has_usable_password():
@@ -142,11 +90,11 @@ def _created(fields: Fields) -> AbstractBaseUser:
     return created
 
 
-def demanded_by(create_user: Callable[..., Any]) -> list[str]:
+def demanded_by(create_user: Callable[..., Any]) -> set[str]:
     """What ``create_user`` demands by name: its parameters without a default."""
     parameters = signature(create_user).parameters.values()
     named = [each for each in parameters if each.kind in BY_NAME]
-    return [each.name for each in named if each.default is Parameter.empty]
+    return {each.name for each in named if each.default is Parameter.empty}
 
 
 def _empty_as_null(user: AbstractBaseUser) -> list[str]:
@@ -157,7 +105,8 @@ def _empty_as_null(user: AbstractBaseUser) -> list[str]:
     """
     names = []
     for column in user._meta.concrete_fields:
-        is_empty = getattr(user, column.attname) == ""
+        # Not by ``getattr``, which would read a generated or a deferred column.
+        is_empty = vars(user).get(column.attname) == "" and not column.generated
         if is_empty and column.null and uniqueness.must_differ(column):
             setattr(user, column.attname, None)
             names.append(column.name)
@@ -171,11 +120,11 @@ def _validated(fields: Fields) -> Fields:
     """
     user = get_user_model()(**fields.value)
     user.set_unusable_password()
-    of_profile = fields.value.keys() & {*policy.PROFILE_FIELDS}
-    for name in refused_by(user.clean_fields) & of_profile:
+    of_profile = fields.value.keys() & {*policy.profile_fields().values()}
+    for name in refused_of_given(user, fields.value) & of_profile:
         column: Any = user._meta.get_field(name)
         setattr(user, name, column.get_default())
-    refused = _refused_of(user)
+    refused = _refused_of(user, fields)
     if refused:
         detail = f"the user model refuses: {', '.join(sorted(refused))}"
         raise exceptions.LinkingRefused(detail, code="user_fields_refused")
@@ -274,10 +223,6 @@ def _refused_of_changed(
     site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Fields
 ) -> set[str]:
     """The names of the changed fields for which the user cannot be saved."""
-    texts = [name for name in changed.value if isinstance(changed.value[name], str)]
-    lost = {name for name in texts if not charset.holds(changed.value[name])}
-    if lost:
-        return lost
     email = user.get_email_field_name()
     if changed.value.get(email):
         address = Hidden(address_of(Hidden(changed.value[email])))
@@ -287,7 +232,7 @@ def _refused_of_changed(
             _require_free(site, address, besides=user)
         except exceptions.EmailTaken:
             return {email}
-    return _refused_of(user)
+    return _refused_of(user, changed)
 
 
 def with_address(user: AbstractBaseUser, address: str) -> AbstractBaseUser:
@@ -306,32 +251,43 @@ def _require_free(
     """Raises ``EmailTaken`` if an account ``besides`` this one has the address."""
     if not address.value:
         return
-    owner: object = site.account_with_email(address.value)
-    if not isinstance(owner, AbstractBaseUser | None):
-        returned = type(owner).__name__
-        raise exceptions.ConfigurationError(
-            f"The policy's account_with_email returned {returned}, not an account or None."
-        )
-    if owner is None or (besides is not None and owner.pk == besides.pk):
-        return
-    raise exceptions.EmailTaken
+    for spelling in spellings_of(address.value):
+        owner: object = site.account_with_email(spelling.value)
+        if not isinstance(owner, AbstractBaseUser | None):
+            returned = type(owner).__name__
+            raise exceptions.ConfigurationError(
+                f"The policy's account_with_email returned {returned}, not an account or None."
+            )
+        if owner is not None and (besides is None or owner.pk != besides.pk):
+            raise exceptions.EmailTaken
 
 
-def _manager() -> Any:
+def manager() -> Any:
+    """The manager of the site's users, where they are written."""
     return get_user_model()._default_manager.db_manager(database.alias())
 
 
-def _refused_of(user: AbstractBaseUser) -> set[str]:
-    """The names of the fields that the user model refuses, in the steps of ``full_clean``."""
-    own_rules = partial(
-        user.full_clean, validate_unique=False, validate_constraints=False
-    )
-    refused = refused_by(own_rules)
+def _refused_of(user: AbstractBaseUser, given: Fields) -> set[str]:
+    """The names of the fields that the user model refuses, in the steps of ``full_clean``.
+
+    What the policy has not ``given`` is the model's own to fill, which only ``save`` completes.
+    """
+    own = database.field_names(user) - given.value.keys()
+    refused = refused_of_given(user, given.value) or refused_by(user.clean)
     if refused:
         return refused
     # Django's ``clean`` makes an empty text of an address that is not there.
     _empty_as_null(user)
-    return refused_by(user.validate_unique) | refused_by(user.validate_constraints)
+    if not user._state.adding:
+        own = set()
+    rules = (user.validate_unique, user.validate_constraints)
+    return {name for rule in rules for name in refused_by(partial(rule, exclude=own))}
+
+
+def refused_of_given(user: AbstractBaseUser, given: Collection[str]) -> set[str]:
+    """The names of the ``given`` fields whose values the user model refuses."""
+    others = database.field_names(user) - {*given}
+    return refused_by(partial(user.clean_fields, exclude=others))
 
 
 def refused_by(check: Callable[[], object]) -> set[str]:

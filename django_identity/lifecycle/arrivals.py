@@ -140,7 +140,7 @@ def _take_sign_in(
     taken = _take_claims(request, identity, heard)
     columns |= taken.columns
     unread = request.unread or taken.unread
-    columns["last_error"] = unread or taken.problem
+    columns["last_error"] = unread
     identity.set_columns(columns)
 
     identity.refetch_due_at = due.after_answers(identity, claims_until=taken.until)
@@ -154,14 +154,13 @@ def _take_sign_in(
 class _Taken:
     """What became of the claims of a sign-in: the columns, and until when they need no other ones.
 
-    ``rows`` and ``unread``: see ``Stored``. ``problem``: see ``claims.problem_of``.
+    ``rows`` and ``unread``: see ``Stored``.
     """
 
     rows: list[StoredClaim] | None
     columns: Columns = field(default_factory=dict)
     until: datetime | None = None
     unread: str = ""
-    problem: str = ""
 
 
 def _take_claims(
@@ -183,5 +182,4 @@ def _take_claims(
         rows=rows,
         columns=verified.columns_for(identity),
         until=verified.lasts_until,
-        problem=claims.problem_of(verified, identity),
     )

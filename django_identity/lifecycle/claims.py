@@ -11,6 +11,7 @@ stored yet (``revoke_new``), and of an answer that fails any check only revocati
 """
 
 import json
+import logging
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from django_identity.credentials import VerifiedCredential
 from django_identity.event_types import Effect, kind_of, types_of
 from django_identity.lifecycle import clocks, values
 from django_identity.lifecycle.withdrawal import NO_VALUE
+from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
 from django_identity.service.members import LONGEST_NAME, without_controls
@@ -30,8 +32,6 @@ from django_identity.strict_json import JSONObject
 
 #: The scope that covers claims.
 SCOPE = CLAIMS_SCOPE
-#: The list and the credential name different providers for one claim.
-PROVIDER_MISMATCH = "provider_mismatch"
 #: The columns of a stored claim that an answer changes.
 WRITTEN = (*NO_VALUE, "revoked_at")
 
@@ -93,14 +93,6 @@ def is_usable(verified: VerifiedAnswer, identity: LinkedIdentity) -> bool:
     return verified.issued_at >= newest_at
 
 
-def problem_of(verified: VerifiedAnswer, identity: LinkedIdentity) -> str:
-    """The code of what keeps a disclosed claim from being proven, or an empty text."""
-    disclosed = _disclosed(verified.proof, identity)
-    if _mismatched(verified.answer, disclosed):
-        return PROVIDER_MISMATCH
-    return ""
-
-
 def write(
     identity: LinkedIdentity,
     verified: VerifiedAnswer,
@@ -116,6 +108,7 @@ def write(
     """
     wanted = rows_of(identity, verified)
     rows = list(wanted.values())
+    _log_unproven(identity, verified, rows)
     stored: list[StoredClaim] = []
     if not identity.is_new:
         stored = list(identity.claims.all())
@@ -200,7 +193,6 @@ def rows_of(
     answer = verified.answer
     proof = verified.proof
     disclosed = _disclosed(proof, identity)
-    mismatched = _mismatched(answer, disclosed)
     newest_at = verified.issued_at or identity.credential_issued_at
     revoked_at = clocks.after_credential(timezone.now(), newest_at)
     rows: dict[Key, StoredClaim] = {}
@@ -218,10 +210,6 @@ def rows_of(
             value = disclosed[listed.claim_type]
             if _proves(value, listed):
                 _prove(row, value, proof)
-            elif listed.claim_type in mismatched and not listed.revoked:
-                # Operators see both providers: the listed one, and in the value the disclosed one.
-                # Without ``valid_until`` it opens no gate.
-                row.value = value
         first = rows.setdefault(_key(row), row)
         # A later entry revokes the first one, too: the order must not bring a revoked claim back.
         if listed.revoked:
@@ -253,6 +241,23 @@ def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
     row.valid_until = _earliest(row.expires_at, clocks.end_of(proof))
 
 
+def _log_unproven(
+    identity: LinkedIdentity, verified: VerifiedAnswer, rows: list[StoredClaim]
+) -> None:
+    """Name the claims whose disclosed provider is none of those that the answer lists for them."""
+    listed = {each.claim_type for each in verified.answer.claims if not each.revoked}
+    proven = {row.claim_type for row in rows if row.valid_until is not None}
+    unproven = listed.intersection(_disclosed(verified.proof, identity)) - proven
+    if unproven:
+        log(
+            LogEvent.CLAIMS_UNPROVEN,
+            level=logging.WARNING,
+            application=identity.application,
+            identity=identity.pk,
+            claims=",".join(sorted(unproven)),
+        )
+
+
 def _disclosed(
     proof: VerifiedCredential | None, identity: LinkedIdentity
 ) -> JSONObject:
@@ -269,19 +274,6 @@ def _disclosed(
 def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
     kept = conf.application(identity.application).keep_claims
     return kept is None or claim_type in kept
-
-
-def _mismatched(answer: ClaimsAnswer, disclosed: JSONObject) -> set[str]:
-    """Disclosed claims with a valid entry in the list, but none of the provider in their value."""
-    valid = {listed.claim_type for listed in answer.claims if not listed.revoked}
-    # A list: what the credential names as a provider may be anything, and not hashable.
-    listed_keys: list[tuple[str, object]] = [*map(_key, answer.claims)]
-    found = set()
-    for name in valid.intersection(disclosed):
-        named = values.provider_in(disclosed[name])
-        if named is not None and (name, named) not in listed_keys:
-            found.add(name)
-    return found
 
 
 def _unlisted(answer: ClaimsAnswer, disclosed: JSONObject) -> Iterator[ListedClaim]:

@@ -23,7 +23,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.models.flows import COMPLETED
-from django_identity.policy import PROFILE_FIELDS
+from django_identity.policy import profile_fields
 from django_identity.texts import labels
 
 MOST_SHOWN = 100
@@ -311,5 +311,8 @@ def _value_of(claim: StoredClaim) -> bool | str | None:
 def _names_of(user: AbstractBaseUser) -> dict[str, str]:
     """The fields of the account that a profile fills, as far as the user model has them."""
     known = database.field_names(user)
-    names = [name for name in PROFILE_FIELDS if name in known]
-    return {name: getattr(user, name) for name in names if getattr(user, name)}
+    names = [name for name in profile_fields().values() if name in known]
+    # The instance may lack them: a site's manager may defer columns.
+    account = database.all_users().filter(pk=user.pk)
+    stored = account.values(*names).first() or {}
+    return {name: stored[name] for name in stored if stored[name]}

@@ -6,6 +6,7 @@ revoked since, or ``KEEP_CLAIMS`` may drop it.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from django_identity import exceptions, policy
@@ -32,7 +33,7 @@ REFUSALS: Mapping[Question, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """What the policy is shown: the level, and the claims that open gates.
+    """What the policy is shown: the level, and the claims that open gates, which it cannot change.
 
     ``unread``: the code of the error for which it may miss some of them, or an empty text.
     """
@@ -75,7 +76,7 @@ def proven_by(
     level = None
     if identity.kyc_said_at is not None or identity.kyc_status:
         level = kyc.level_of(identity)
-    return Proven(level, found, unread)
+    return Proven(level, MappingProxyType(found), unread)
 
 
 def require_yes(
@@ -104,7 +105,5 @@ def refusal_of(
         return None
     if proven.unread:
         # The policy may have missed what could not be read.
-        return exceptions.LinkingRefused(
-            f"unread: {proven.unread}", code="claims_unread"
-        )
+        return exceptions.LinkingRefused("unread", code=proven.unread)
     return exceptions.LinkingRefused(code=REFUSALS[question])

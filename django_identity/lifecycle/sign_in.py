@@ -16,7 +16,6 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.utils.encoding import iri_to_uri
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database, exceptions
@@ -33,6 +32,15 @@ SIGN_IN_LIFETIME = 3600
 STATE = re.compile(r"[A-Za-z0-9_-]{16,128}")
 # RFC 6749 appendix A.11: visible ASCII and space. The limit of the length is our own.
 CODE = re.compile(r"[\x20-\x7e]{1,2048}")
+
+#: The service's code at the callback -> ours. Only the site can mend those but the first.
+REFUSALS = {
+    "access_denied": "access_denied",
+    "environment_mismatch": "environment_mismatch",
+    "invalid_scope": "configuration",
+    "invalid_client": "client_rejected",
+    "unauthorized_client": "client_rejected",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +66,7 @@ class Callback:
             return cls(state[0], code[0])
         # A malformed error is still an error. Its text is not used.
         service_code = exceptions.shaped_code(error[0])
-        code_here = "authorization_refused"
-        if service_code == "access_denied":
-            code_here = service_code
+        code_here = REFUSALS.get(service_code.lower(), "authorization_refused")
         return cls(state[0], error=exceptions.FlowError(service_code, code=code_here))
 
 
@@ -123,8 +129,7 @@ def begin(
         environment=application.environment,
         purpose=plan.purpose,
         user_id=user.pk if user else None,
-        # In ASCII, which every database holds.
-        next=iri_to_uri(next_url),
+        next=next_url,
         redirect_uri=redirect_uri,
         scopes=list(plan.scopes),
         expires_at=timezone.now() + timedelta(seconds=SIGN_IN_LIFETIME),

@@ -39,7 +39,6 @@ from django_identity.models import (
     Consent,
     LinkedIdentity,
     LinkedVia,
-    StoredClaim,
     SubjectLock,
 )
 
@@ -289,6 +288,9 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
     is_pending = isinstance(error, exceptions.RefreshPending)
     if is_pending or not isinstance(error, exceptions.ServiceUnavailable):
         return Refetched.FAILED
+    # Of two people with such an answer everybody else would wait.
+    if error.endpoint == "token" and 400 <= error.status < 500:
+        return Refetched.FAILED
     return Refetched.OUTAGE
 
 
@@ -296,20 +298,13 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
 
 
 def purge() -> None:
-    """Delete old events and locks, what is over of sign-ins and codes, and claims that go.
-
-    The claims once an hour: a shorter list of them is rare, and every claim is read.
-    """
+    """Delete old events and locks, and sign-ins and redemptions that are over."""
     now = timezone.now()
     for events in retention.old():
         _delete(events)
     _delete(SubjectLock.objects.filter(held_at__lt=now - HELD_FOR).order_by("held_at"))
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
-    for site in conf.applications():
-        if site.keep_claims is not None and runs.begin_dropping(site):
-            stored = StoredClaim.objects.filter(identity__application=site.alias)
-            _delete(stored.exclude(claim_type__in=site.keep_claims))
 
 
 def _delete(rows: QuerySet[Any]) -> None:
@@ -323,4 +318,4 @@ def _delete(rows: QuerySet[Any]) -> None:
         models = models_in_the_way(error)
         if models is None:
             models = model._meta.label
-        log_trouble(LogEvent.PURGE_FAILED, error, models=models)
+        log_trouble(LogEvent.ERASURE_FAILED, error, models=models)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -9,10 +10,14 @@ from typing import Self
 from django_identity import conf, policy
 from django_identity.models import StoredClaim
 from django_identity.models.choices import NEVER
-from django_identity.requirements import RequiredClaim
+from django_identity.requirements import CLAIMS, RequiredClaim
 from django_identity.service.members import LONGEST_NAME
 from django_identity.service.moments import NotAMoment, parse_moment
+from django_identity.service.webhooks import VERIFIED
 from django_identity.strict_json import JSONObject
+
+#: Claims whose text would be an answer in words, such as "no".
+YES_OR_NO = frozenset(CLAIMS) - policy.NOUNS.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +35,19 @@ class ClaimValue:
     def of(cls, row: StoredClaim, *, application: str) -> Self:
         """The claim as the policy of ``application`` reads its value.
 
-        The policy is not called for a value that denies. A value affirms if it is exactly ``true``,
-        or an object whose ``verified`` or ``value`` is, and no member contradicts another.
+        The policy is not called for a value that denies.
         """
         members = row.value
         if not isinstance(members, Mapping):
-            members = {"value": row.value}
+            members = {"verified": True, "value": row.value}
         if _denies(row.claim_type, members):
             return cls(row, text="", affirms=False)
-        affirms = members.get("verified") is True or members.get("value") is True
-        if policy.contradicts_itself(row.claim_type, members):
-            affirms = False
         site = policy.load(conf.application(application).policy)
-        text: object = site.claim_value(row.claim_type, row.value)
-        if not isinstance(text, str):
+        # A copy: what a policy writes into it changes nothing.
+        text: object = site.claim_value(row.claim_type, deepcopy(row.value))
+        if not isinstance(text, str) or row.claim_type in YES_OR_NO:
             text = ""
-        return cls(row, text, affirms)
+        return cls(row, text, affirms=_affirms(row.claim_type, members))
 
     @property
     def shown(self) -> bool | str | None:
@@ -72,12 +74,29 @@ class ClaimValue:
         return self.affirms
 
 
+def _affirms(claim_type: str, members: JSONObject) -> bool:
+    """Whether a gate without a value opens. "No" has too many spellings: anything but yes is one.
+
+    Only the claim's own noun may be a text, because there it says which.
+    """
+    noun = policy.NOUNS.get(claim_type, "")
+    for name in ("value", claim_type, noun):
+        said = members.get(name, True)
+        if name == noun and isinstance(said, str):
+            continue
+        if said is not True:
+            return False
+    return members.get("verified") is True
+
+
 def _denies(claim_type: str, members: JSONObject) -> bool:
-    """Whether the object denies the claim: not verified, or verified with the answer no."""
-    if members.get("verified", True) is not True:
+    """Whether the object denies the claim: not verified, taken back, or with the answer no."""
+    if members.get("verified", True) is not True or "revoked" in members:
+        return True
+    if members.get("status", VERIFIED) != VERIFIED:
         return True
     for member in policy.members_said(claim_type, members):
-        if not member or str(member).strip().lower() == "false":
+        if not member or str(member).strip().lower() in {"", "false"}:
             return True
     return False
 

@@ -22,7 +22,6 @@ from django_identity.models.choices import (
     WhyIgnored,
 )
 from django_identity.models.querysets import WebhookEventManager, digest
-from django_identity.models.service_fields import ServiceJSON, ServiceText
 from django_identity.service.webhooks import Event, NamedClaim
 from django_identity.strict_json import JSONObject
 
@@ -45,16 +44,16 @@ class WebhookEvent(AttemptedRecord):
     """The content of one webhook delivery. About a subject that is not linked it has no content."""
 
     application = models.CharField(_("application"), max_length=64)
-    event_id = ServiceText(_("event id"), max_length=255, blank=True)
+    event_id = models.CharField(_("event id"), max_length=255, blank=True)
     # What finds a repeat: application, environment, id, type, and whom it is about. A service that
     # uses an id twice has two events.
     event_digest = models.CharField(max_length=DIGEST_LENGTH)
-    event_type = ServiceText(_("type"), max_length=64, blank=True)
+    event_type = models.CharField(_("type"), max_length=64, blank=True)
     occurred_at = models.DateTimeField(_("occurred"))
     received_at = models.DateTimeField(_("received"))
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH, blank=True)
     subject_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
-    payload = ServiceJSON(_("payload"), blank=True, null=True)
+    payload = models.JSONField(_("payload"), blank=True, null=True)
     # What became of the event. Empty until it is applied.
     outcome = models.CharField(
         _("outcome"), max_length=10, choices=EventOutcome, blank=True

@@ -235,13 +235,18 @@ class ServiceClient:
         return data
 
     def _token(self, grant_type: str, **form: str) -> JSONObject:
+        """The members of a token answer, as RFC 6749 has them or in the success envelope."""
         form |= {
             "grant_type": grant_type,
             "client_id": self._application.client_id,
             "client_secret": self._application.client_secret.reveal(),
         }
         url = f"{self._application.auth_url}/oauth2/token"
-        return self._send(Call("token", url, form=form, sent_once=True))
+        members = self._send(Call("token", url, form=form, sent_once=True))
+        data = members.get("data")
+        if members.get("success") is True and isinstance(data, dict):
+            return data
+        return members
 
     def _read(
         self,

@@ -26,6 +26,8 @@ WRITTEN_OUT = re.compile(
     r"\bCNX ?- ?([A-Z0-9]{4}) ?- ?([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII
 )
 LOOSE = re.compile(r"\bCNX[ -]*([A-Z0-9]{4})[ -]*([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII)
+# Of any script: people type with the digits of their keyboard.
+DIGIT = re.compile(r"\d")
 DASHES = re.compile("[\u2010-\u2015\u2212_]")
 INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
@@ -40,6 +42,7 @@ def code_in(pasted: str) -> str:
             "longer than any sentence around a code", code="connect_code_malformed"
         )
     text = unicodedata.normalize("NFKC", pasted).upper()
+    text = DIGIT.sub(lambda digit: str(int(digit[0])), text)
     text = INVISIBLE.sub("", text)
     text = DASHES.sub("-", text)
     text = " ".join(text.split())

@@ -8,6 +8,8 @@ BEGINNING = datetime(1000, 1, 1, tzinfo=UTC)
 NO_END = datetime(9999, 1, 1, tzinfo=UTC)
 # RFC 3339 §5.6: a minute may have a second 60. Python has no time for it.
 SECOND_60 = re.compile(r"([T ][0-9]{2}:?[0-9]{2}:?)60(?![0-9])")
+# ISO 8601: the end of a day is its hour 24.
+HOUR_24 = re.compile(r"([T ])24(?=(?::?00){0,2}(?:[.,]0+)?(?:Z|[+-]|$))")
 
 
 class NotAMoment(ValueError):
@@ -17,20 +19,21 @@ class NotAMoment(ValueError):
 def parse_moment(text: str, *, takes_days: bool = False) -> datetime:
     """Parse ``text`` into an aware datetime in UTC. Without a zone it is UTC.
 
-    A second 60 is the first one of the next minute, as in POSIX. ``takes_days``: a date alone is
-    its first moment. Raises ``NotAMoment``.
+    A second 60 is the first one of the next minute, as in POSIX, and an hour 24 the first one of
+    the next day. ``takes_days``: a date alone is its first moment. Raises ``NotAMoment``.
     """
     text = text.upper()
     if not (takes_days or "T" in text or " " in text):
         raise NotAMoment("not a time")
     # A refused time of an event is delivered again for ever.
     text, leap_seconds = SECOND_60.subn(r"\g<1>59", text, count=1)
+    text, days = HOUR_24.subn(r"\g<1>00", text, count=1)
     try:
         moment = bounded(datetime.fromisoformat(text))
     except ValueError:
         raise NotAMoment("not a time") from None
     # Twice bounded: at the end of the calendar a sum would raise.
-    return bounded(moment + timedelta(seconds=leap_seconds))
+    return bounded(moment + timedelta(days=days, seconds=leap_seconds))
 
 
 def bounded(moment: datetime) -> datetime:

@@ -15,8 +15,6 @@ from django_identity.strict_json import JSONObject, NotStrictJSON, read_object
 LONGEST_PAUSE = 3600.0
 # The code of a missing proof of address.
 POLICY_CODE = "poa_required"
-# RFC 6749 §5.2, and services that send errors with status 200.
-ENDS_A_GRANT = (200, 400)
 # The codes of the spec, and those of RFC 6749 §5.2, in small letters. The spec shows no error of
 # the token endpoint, so each code may come in either shape, in capitals or not.
 # "connect_code_required" is a mistake of ours, so it has no class of its own.
@@ -28,6 +26,7 @@ BY_CODE: Mapping[str, Callable[..., exceptions.ServiceRefusal]] = {
     ),
     POLICY_CODE: exceptions.VerificationPolicyNotMet,
     "invalid_grant": exceptions.InvalidGrant,
+    "token_inactive": exceptions.InvalidGrant,
     "invalid_client": exceptions.ClientRejected,
     "unauthorized_client": exceptions.ClientRejected,
 }
@@ -77,13 +76,20 @@ def _kind_of(
     endpoint: str, status: int, members: JSONObject
 ) -> Callable[..., exceptions.ServiceRefusal] | None:
     """The refusal by the service's code, else by its status. None: unknown."""
-    kind = BY_CODE.get(code_of(members).lower())
-    if kind is exceptions.InvalidGrant and status not in ENDS_A_GRANT:
-        return None
+    code = code_of(members).lower()
+    kind = BY_CODE.get(code)
+    if kind is exceptions.InvalidGrant and (endpoint != "token" or status >= 500):
+        # Elsewhere it is about the access token, which a refresh may replace.
+        kind = None
     if kind is not None:
         return kind
 
-    if status >= 500 or endpoint == "token":
+    if status >= 500:
+        return None
+    if endpoint == "token":
+        # The envelope tells it from a proxy's answer.
+        if status == 401 and code == "unauthorized" and "success" in members:
+            return exceptions.ClientRejected
         return None
     if endpoint == "connect" and _asks_for_verification(members):
         return exceptions.VerificationPolicyNotMet

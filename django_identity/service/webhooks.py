@@ -127,9 +127,7 @@ def _subject(members: JSONObject, paths: Iterable[str], *, is_known_type: bool) 
     Empty: the event names nobody. Raises ``MalformedAnswer``.
     """
     content = members["data"]
-    named = {
-        name: content[name] for name in SUBJECTS if content.get(name) not in (None, "")
-    }
+    named = {name: content[name] for name in SUBJECTS if not _is_blank(content, name)}
     if not is_known_type and not all(
         isinstance(value, str) for value in named.values()
     ):
@@ -141,6 +139,14 @@ def _subject(members: JSONObject, paths: Iterable[str], *, is_known_type: bool) 
         if is_subject(value):
             return value
     return ""
+
+
+def _is_blank(content: JSONObject, name: str) -> bool:
+    """Whether the member is absent, null, or white space alone, which is nobody."""
+    value = content.get(name)
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None
 
 
 def _value_at(path: str, members: JSONObject) -> object:

@@ -15,6 +15,8 @@ from django_identity import conf, policy
 from django_identity.backends import why_session_ended
 from django_identity.conf import Application
 from django_identity.exceptions import IdentityError
+from django_identity.lifecycle.shortfalls import Reason
+from django_identity.lifecycle.standing import standing_with
 from django_identity.models import LinkedIdentity
 from django_identity.service.webhooks import VERIFIED
 from django_identity.texts import advice
@@ -130,7 +132,10 @@ def error_page(
 
 def status_words(identity: LinkedIdentity) -> str:
     """A status line: how far the person is verified."""
-    if identity.kyc_status != VERIFIED:
+    status = standing_with(identity, ()).kyc_status_now
+    if status == Reason.RUN_OUT:
+        return str(advice.REASONS[status].title)
+    if status != VERIFIED:
         return _("You are not verified yet.")
     level = identity.kyc_level.removeprefix("level_")
     if not level:

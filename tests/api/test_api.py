@@ -10,8 +10,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
+from rest_framework import versioning
 from rest_framework.exceptions import ValidationError
 from rest_framework.test import APIClient
+from rest_framework.views import APIView
 
 from django_identity.api.problems import exception_handler
 from django_identity.models import (
@@ -55,6 +57,31 @@ def signed_in(browser: APIClient, user: User) -> APIClient:
 def ask(client: APIClient, name: str, body: object = None, **options: Any) -> Any:
     send = getattr(client, METHODS.get(name, "post"))
     return send(reverse(f"identity_api:{name}"), body, format="json", **options)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        versioning.NamespaceVersioning, versioning.AcceptHeaderVersioning,
+        versioning.URLPathVersioning, versioning.HostNameVersioning,
+        versioning.QueryParameterVersioning,
+    ],
+)  # fmt: skip
+def test_the_versions_of_the_sites_own_api_are_not_ours(
+    signed_in: APIClient, monkeypatch: pytest.MonkeyPatch, kind: type
+) -> None:
+    """Whichever way a request of the site says one, and without a default."""
+    monkeypatch.setattr(APIView, "versioning_class", kind)
+    monkeypatch.setattr(versioning.BaseVersioning, "allowed_versions", ["v1"])
+    monkeypatch.setattr(versioning.BaseVersioning, "default_version", None)
+    for name in ENDPOINTS:
+        for accept in (JSON, "application/json; version=v9"):
+            assert ask(signed_in, name, {}, HTTP_ACCEPT=accept).status_code in (
+                200,
+                400,
+            )
+    disconnected = ask(signed_in, "disconnect", {})
+    assert disconnected.data["disconnected"] is False
 
 
 def begin(client: APIClient, **body: object) -> str:

@@ -296,7 +296,6 @@ def identity(**fields: Any) -> BreakIt:
 
 
 no_events = identity(signed_in_at=NOW)
-provider_names = identity(last_error="provider_mismatch")
 removed_application = identity(application="former")
 changed_environment = identity(environment="live")
 

@@ -17,6 +17,8 @@ NOT_STRICT_VALUES: dict[str, bytes] = {
     "-Infinity": b'{"x":-Infinity}', "overflow": b'{"x":1e999}',
     "negative overflow": b'{"x":-1e999}',
     "long integer": b'{"x":' + b"1" * 3_000 + b"0" * 20 + b"1" * 1_400 + b"}",
+    "integer of 309 digits": b'{"x":1' + b"0" * 308 + b"}",
+    "negative integer of 400 digits": b'{"x":-' + b"9" * 400 + b"}",
     "deep": b'{"x":' + b"[" * 32 + b"]" * 32 + b"}",
     "deep objects": b'{"x":' * 33 + b"1" + b"}" * 33,
     "very deep": b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",

@@ -94,7 +94,8 @@ PAYLOAD = [
     refused("28 and the other way round", R.PAYLOAD_ENVIRONMENT, [credential()],
             environment="live"),
     *(refused(f"29 the subject is text that can be stored, asked for {subject}", R.PAYLOAD_SUB, [
-        credential(sub=sub) for sub in ([SUBJECT], {SUBJECT: 1}, 1.5, [["x"]], "a\0b", "\0")
+        credential(sub=sub)
+        for sub in ([SUBJECT], {SUBJECT: 1}, 1.5, [["x"]], "a\0b", "\0", " ", "\t")
     ], subject=subject) for subject in (None, SUBJECT)),
     refused("29 a lone surrogate is refused with the payload", R.PAYLOAD_JSON, [
         credential(sub="\ud800"),

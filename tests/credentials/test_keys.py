@@ -114,14 +114,29 @@ def test_a_key_may_state_its_use_and_unknown_members():
 
 @pytest.mark.parametrize(
     "second",
-    [jwk(), jwk(key=OTHER_KEY), {"kty": "RSA", "kid": "key-1"}, jwk(d="AAAA")],
-    ids=["the same", "another", "of another kind", "with its private part"],
+    [jwk(), jwk(key=OTHER_KEY), jwk(d="AAAA"), jwk(x=1)],
+    ids=["the same", "another", "with its private part", "that cannot be read"],
 )
 def test_a_repeated_kid_is_unusable(second):
-    """Row 17: of two keys with one name neither is used, whatever the other is."""
+    """Row 17: of two keys for ES256 with one name neither is used."""
     for entries in ([jwk(), second], [second, jwk()]):
         keys = key_set(*entries, jwk("key-2", OTHER_KEY))
         assert repr(keys) == "<KeySet ['key-2']>"
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"kty": "RSA"}, {"kty": "oct", "k": "AAAA"}, {"kty": "OKP", "crv": "Ed25519"},
+        {"crv": "P-384"}, {"use": "enc"}, {"alg": "ECDH-ES"}, {"key_ops": ["deriveKey"]},
+    ],
+    ids=["RSA", "oct", "Ed25519", "P-384", "enc", "ECDH", "derives"],
+)  # fmt: skip
+def test_a_kid_may_stand_for_two_types(second):
+    """RFC 7517 §4.5: of them only one can verify ES256, and that one is used."""
+    other = {**jwk(key=OTHER_KEY), **second}
+    for entries in ([jwk(), other], [other, jwk()]):
+        assert check(credential(), keys=key_set(*entries)).claims == CLAIMS
 
 
 def test_malformed_entries_are_skipped():

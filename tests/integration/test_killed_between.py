@@ -23,7 +23,7 @@ from tests.deliveries import deliver, event_body, post
 from tests.fake_service import FakeService
 from tests.sign_in import is_signed_in, sign_in
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
 
 def killed_after(insert_into: str) -> Callable[..., Any]:

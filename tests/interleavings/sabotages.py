@@ -12,27 +12,27 @@ REFRESHED = "known for a day | refresh + another refresh | "
 SABOTAGES = {
     "nobody hears the events since": Scenario(
         REVOKED,
-        mock.patch.object(events, "heard_since", return_value=[]),
+        broken=mock.patch.object(events, "heard_since", return_value=[]),
         shown_by=invariants.consents_are_granted.__doc__,
     ),
     "the subject is not held": Scenario(
         REVOKED,
-        mock.patch.object(SubjectLock, "hold"),
+        broken=mock.patch.object(SubjectLock, "hold"),
         shown_by=invariants.consents_are_granted.__doc__,
     ),
     "epochs are not raised": Scenario(
         "known | signed out everywhere + sign-in | ",
-        mock.patch.object(sessions, "end_all"),
+        broken=mock.patch.object(sessions, "end_all"),
         shown_by=invariants.sessions_end.__doc__,
     ),
     "the lease is ignored": Scenario(
         REFRESHED,
-        mock.patch.object(tokens, "lease", return_value=True),
+        broken=mock.patch.object(tokens, "lease", return_value=True),
         shown_by=invariants.nothing_is_sent_twice.__doc__,
     ),
     "generation is not compared": Scenario(
         REFRESHED,
-        mock.patch.object(
+        broken=mock.patch.object(
             tokens, "_unchanged", lambda grant: TokenGrant.objects.filter(pk=grant.pk)
         ),
         shown_by=invariants.grants_live.__doc__,

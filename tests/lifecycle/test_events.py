@@ -644,6 +644,24 @@ def test_what_is_linked_by_code_hears_its_own_events() -> None:
     assert LinkedIdentity.objects.get().linked_via == LinkedVia.CONNECT
 
 
+@pytest.mark.parametrize("event_type", ["claim.issued", "kyc.verified"])
+def test_a_repeat_after_a_new_link_tells_nothing_of_the_former_one(
+    event_type: str, handled: Handled
+) -> None:
+    """What was said of the former link went with it, and no handler runs for the new one."""
+    handled(event_type)
+    body = event_body(event_type, claim_type="age_over_18", kyc_level="level_2")
+    former = linked()
+    assert post(body).status_code == 200
+    former.user.delete()
+    linked()
+    assert post(body).status_code == 200
+    upkeep.run()
+    row = WebhookEvent.objects.get()
+    assert (row.subject, row.payload, row.event_id) == ("", None, "")
+    assert row.handled_by == []
+
+
 def test_a_stored_event_is_kept_without_its_content_when_the_link_goes() -> None:
     """And it is not among the data of the next account to which the subject is linked."""
     identity = linked()

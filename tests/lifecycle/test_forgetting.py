@@ -268,6 +268,19 @@ def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(
     assert told == []
 
 
+def test_the_deletion_of_a_copy_takes_nothing_with_it_here(told: Told) -> None:
+    """A site's archive in another database: of its row Django tells the same receivers."""
+    identity = lived(make_user())
+    before = content()
+    epoch = identity.session_epoch
+    pre_delete.send(LinkedIdentity, instance=identity, using="archive", origin=identity)
+    assert content() == before
+    assert len(before) == 2
+    assert told == []
+    identity.refresh_from_db()
+    assert identity.session_epoch == epoch
+
+
 @pytest.mark.parametrize(
     "way", [site_deletes_the_identity, person_disconnects, operator_erases]
 )

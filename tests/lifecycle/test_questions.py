@@ -55,6 +55,13 @@ class AdultsAlone(IdentityPolicy):
         return {"first_name": profile.first_name}
 
 
+class OfBefore(IdentityPolicy):
+    """A method as it was before it was shown the claims."""
+
+    def may_sign_up(self, *, profile: Any, kyc: Any) -> bool:  # type: ignore[override]
+        return True
+
+
 def with_policy(
     service: FakeService, settings: Any, kind: type, **changes: Any
 ) -> None:
@@ -81,6 +88,16 @@ def shown() -> list[dict[str, Any]]:
     return [claims for _, claims in Asked.questions]
 
 
+def test_a_method_of_before_raises_at_the_first_call(
+    service: FakeService, settings: Any
+) -> None:
+    """It is named, and nobody comes in."""
+    with_policy(service, settings, OfBefore)
+    with pytest.raises(TypeError, match=r"OfBefore\.may_sign_up\(\)"):
+        sign_in(Client())
+    assert not User.objects.exists()
+
+
 # What it is shown
 
 
@@ -100,6 +117,54 @@ def test_each_question_is_asked_with_the_claims(asking: FakeService) -> None:
     ]
     assert shown() == [proven] * 5
     assert claims_of(User.objects.get()) == proven
+
+
+class Writes(IdentityPolicy):
+    """It writes into what it is shown, and says what came of it."""
+
+    errors: ClassVar[list[str]] = []
+
+    def _write(self, claims: Any) -> bool:
+        for change in (
+            lambda: claims.update(unique_human=True),
+            lambda: claims.__setitem__("age_over_18", "yes"),
+            lambda: claims.pop("age_over_18"),
+        ):
+            try:
+                change()
+            except (AttributeError, TypeError) as error:
+                self.errors.append(type(error).__name__)
+        return set(claims) == set(ADULT)
+
+    def may_sign_up(self, *, claims: Any, **_about: Any) -> bool:
+        return self._write(claims)
+
+    def may_link(self, user: Any, profile: Any, *, claims: Any) -> bool:
+        return self._write(claims)
+
+    def may_sign_in(self, user: Any, *, claims: Any) -> bool:
+        return self._write(claims)
+
+    def changed_user_fields(
+        self, user: Any, *, claims: Any, **_about: Any
+    ) -> dict[str, Any]:
+        return {"first_name": str(self._write(claims))}
+
+
+def test_what_one_question_writes_no_other_sees(
+    service: FakeService, settings: Any
+) -> None:
+    with_policy(service, settings, Writes)
+    Writes.errors.clear()
+    service.disclosed = {**ADULT}
+    for _ in range(2):
+        assert sign_in(Client()).status_code == 302
+    user = User.objects.get()
+    assert user.first_name == "True"
+    LinkedIdentity.objects.all().delete()
+    assert sign_in(browser_of(user)).status_code == 302
+    # Seven questions, three writes each.
+    assert len(Writes.errors) == 21
 
 
 def list_as_revoked(service: FakeService) -> None:
@@ -200,6 +265,35 @@ def test_a_level_that_an_event_has_taken_back_is_not_shown(
     service.meanwhile["claims"] = partial(deliver, "kyc.rejected")
     come_back(browser, state)
     assert Verified.statuses == ["rejected"]
+
+
+class Levels(IdentityPolicy):
+    """Remembers which level it was shown."""
+
+    shown: list[Any] = []
+
+    def may_sign_up(self, *, kyc: Any, **_about: Any) -> bool:
+        self.shown.append(kyc)
+        return True
+
+    def changed_user_fields(
+        self, user: Any, *, kyc: Any, **_about: Any
+    ) -> dict[str, Any]:
+        self.shown.append(kyc)
+        return {}
+
+
+def test_a_level_that_nobody_stated_is_none(
+    service: FakeService, settings: Any
+) -> None:
+    """It is not an empty one, into which a policy would have to look."""
+    with_policy(service, settings, Levels)
+    Levels.shown.clear()
+    service.token["scope"] = "profile:read claims:read"
+    for _ in range(2):
+        sign_in(Client())
+    assert len(Levels.shown) >= 2
+    assert {*Levels.shown} == {None}
 
 
 def test_a_code_shows_no_claims(asking: FakeService) -> None:
@@ -332,21 +426,24 @@ def browser_for(who: str) -> Client:
     return Client()
 
 
-UNREADABLE = [{"claims": html()}, {"jwks": html("503 Down")}]
+UNREADABLE = [
+    ({"claims": html()}, "service_unavailable"),
+    ({"jwks": html("503 Down")}, "keys_unavailable"),
+]
 
 
-@pytest.mark.parametrize("answers", UNREADABLE, ids=["answer", "keys"])
+@pytest.mark.parametrize(("answers", "why"), UNREADABLE, ids=["answer", "keys"])
 @pytest.mark.parametrize("who", ["new", "links", "returns"])
 def test_claims_that_could_not_be_read_ask_to_try_again(
-    adults: FakeService, answers: dict[str, Any], who: str
+    adults: FakeService, answers: dict[str, Any], why: str, who: str
 ) -> None:
-    """No is then no judgement of the person, so the page does not say the site's reason."""
+    """No is then no judgement of the person: the page says why, and not the site's reason."""
     browser = browser_for(who)
     users = User.objects.count()
     adults.answers = answers
     key_sets.forget()
     response = sign_in(browser)
-    page = refused(response, "claims_unread")
+    page = refused(response, why)
     assert response.status_code == 503
     assert "Try again" in page
     assert REASON not in page
@@ -371,7 +468,7 @@ def test_an_answer_without_a_credential_is_one_that_could_not_be_read(
         assert response.status_code == 302
         assert is_signed_in(browser)
     else:
-        refused(response, "claims_unread")
+        refused(response, "malformed_answer")
 
 
 # What it answers

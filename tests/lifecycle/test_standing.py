@@ -91,7 +91,7 @@ def test_every_other_claim_keeps_it_closed() -> None:
     for claim in OTHER_CLAIMS:
         assert not has(holder(**claim)), claim
     said = {"verified": True, "age_over_18": True}
-    for value in (True, {"verified": True}, {"value": True}, said):
+    for value in (True, {"verified": True}, said):
         assert has(holder(value=value)), value
 
 
@@ -296,7 +296,7 @@ def test_a_level_that_this_process_changes_is_seen_at_once(settings: Any) -> Non
     assert standing_of(user).level_shortfall("level_2")
 
 
-SHOWN = [(True, True), ({"verified": True, "provider": "KYC"}, True), ({"value": True}, True),
+SHOWN = [(True, True), ({"verified": True, "provider": "KYC"}, True), ({"value": True}, None),
     ("NG", "NG"), ({"verified": True, "value": "NG"}, "NG"), ({"value": "NG"}, "NG"),
     (False, None), ("False", None), ({"verified": False}, None),
     ({"verified": False, "value": "NG"}, None),
@@ -314,6 +314,46 @@ def test_a_sites_own_code_sees_what_was_affirmed() -> None:
             {} if shown is None else {"country_resident": shown}
         ), value
         assert shown is not None or not has(user, "country_resident"), value
+
+
+#: What no gate without a value takes for a yes. A claim with a noun takes a text in it.
+NOES: list[Any] = [
+    "no", "0", "denied", "null", "rejected", 0, [], ["no"], {"answer": "no"}, {}, " ", None, 1,
+]  # fmt: skip
+MEANS_NO: list[tuple[str, Any]] = [
+    *(("age_over_18", no) for no in NOES),
+    *(("age_over_18", {"verified": True, "value": no}) for no in NOES),
+    *(("unique_human", {"verified": True, "unique_human": no}) for no in NOES),
+    *(("age_over_18", {"verified": no}) for no in NOES),
+    *(("country_resident", {"verified": True, "country": no}) for no in (0, ["no"], " ", {})),
+    ("kyc_verified", {"verified": True, "revoked": True}),
+    ("kyc_verified", {"verified": True, "revoked": "yes"}),
+    ("kyc_verified", {"verified": True, "status": "rejected"}),
+    ("age_over_18", {"verified": True, "value": True, "revoked": None}),
+    ("age_over_18", {"value": True}),
+]  # fmt: skip
+
+
+def test_what_says_no_in_any_words_opens_nothing() -> None:
+    """And it is not among what the site's own code and its policy are shown."""
+    for claim_type, value in MEANS_NO:
+        user = holder(claim_type=claim_type, value=value)
+        assert not has(user, claim_type), value
+        assert claims_of(user) == {}, value
+
+
+MEANS_YES: list[tuple[str, Any]] = [
+    ("age_over_18", {"verified": True, "value": True}),
+    ("age_over_18", {"verified": True, "age_over_18": True}),
+    ("kyc_verified", {"verified": True, "status": "verified"}),
+    ("country_resident", {"verified": True, "country": "NO"}),
+    ("country_resident", {"verified": True, "country": True, "value": True}),
+]
+
+
+def test_what_says_yes_opens() -> None:
+    for claim_type, value in MEANS_YES:
+        assert has(holder(claim_type=claim_type, value=value), claim_type), value
 
 
 class OtherPlace(IdentityPolicy):
@@ -355,6 +395,32 @@ def test_a_policy_may_read_the_value(settings: Any) -> None:
         user = holder(claim_type="country_resident", value=value)
         assert has(user, "country_resident=NGA") is opens, value
         assert (claims_of(user).get("country_resident") == "NGA") is opens, value
+
+
+class WritesYes(IdentityPolicy):
+    """Writes into the value that it reads."""
+
+    def claim_value(self, claim_type: str, value: Any) -> str | None:
+        if isinstance(value, dict):
+            value.update(verified=True, value=True)
+        elif isinstance(value, list):
+            value.clear()
+        return None
+
+
+@pytest.mark.parametrize(
+    "value", [{"verified": True, "value": "no"}, {"value": "no"}, ["no"]], ids=str
+)
+def test_a_policy_that_writes_into_the_value_changes_nothing(
+    settings: Any, value: Any
+) -> None:
+    given = settings.DJANGO_IDENTITY["default"]
+    path = f"{__name__}.WritesYes"
+    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": path}}
+    user = holder(value=value)
+    for _ in range(2):
+        assert not has(user)
+        assert claims_of(user) == {}
 
 
 @pytest.mark.parametrize("order", [1, -1])

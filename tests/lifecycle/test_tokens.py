@@ -22,6 +22,7 @@ from django.utils import timezone
 
 from django_identity.exceptions import (
     AccessTokenRejected,
+    ClientRejected,
     ConfigurationError,
     MalformedAnswer,
     RateLimited,
@@ -128,7 +129,9 @@ def test_invalid_grant_is_final(service: FakeService, identity: LinkedIdentity) 
         (html("400 Bad Request"), ServiceUnavailable),
         (html("401 Unauthorized"), ServiceUnavailable),
         (html("403 Forbidden"), ServiceUnavailable),
-        (answer({"error": "invalid_grant"}, status="401 Unauthorized"), ServiceUnavailable),
+        (answer({"success": False, "error": {"code": "UNAUTHORIZED"}}, status="401 Unauthorized"),
+         ClientRejected),
+        (answer({"error": "invalid_scope"}, status="400 Bad Request"), ServiceUnavailable),
         (answer({"error": "invalid_grant"}, status="503 Busy"), ServiceUnavailable),
         (answer({"success": False, "error": {"code": "APP_SUSPENDED"}}, status="403 Forbidden"),
          ServiceUnavailable),
@@ -141,8 +144,8 @@ def test_invalid_grant_is_final(service: FakeService, identity: LinkedIdentity) 
         (silent, ServiceUnavailable),
     ],
     ids=["invalid_request", "invalid_client", "500", "400", "401", "403",
-         "invalid_grant 401", "invalid_grant 503", "suspended", *("404",) * 4, "503", "html",
-         "half", "truncated", "reset", "silent"],
+         "unauthorized", "invalid_scope", "invalid_grant 503", "suspended", *("404",) * 4, "503",
+         "html", "half", "truncated", "reset", "silent"],
 )  # fmt: skip
 def test_what_is_not_invalid_grant_keeps_the_tokens(
     service: FakeService, identity: LinkedIdentity, bad: Any, error: type[Exception]
@@ -163,6 +166,35 @@ def test_what_is_not_invalid_grant_keeps_the_tokens(
     service.answers.clear()
     service.refresh_tokens.clear()
     assert access_token_for(identity).reveal() == "at-1"
+
+
+@pytest.mark.parametrize("code", ["invalid_grant", "token_inactive", "TOKEN_INACTIVE"])
+@pytest.mark.parametrize("status", ["200 OK", "400 No", "401 No", "403 No", "404 No"])
+@pytest.mark.parametrize("shape", ["oauth", "envelope"])
+def test_what_names_the_grant_ends_it(
+    service: FakeService, identity: LinkedIdentity, code: str, status: str, shape: str
+) -> None:
+    """Whatever the status below 500: the service has understood, and says no."""
+    expired(identity)
+    body: dict[str, object] = {"error": code}
+    if shape == "envelope":
+        body = {"success": False, "error": {"code": code, "message": "No."}}
+    service.answers["token"] = answer(body, status=status)
+    with announced() as heard, pytest.raises(ReauthorizationNeeded):
+        access_token_for(identity)
+    assert TokenGrant.objects.get().needs_reauthorization
+    assert heard == [identity]
+
+
+def test_newer_tokens_outlive_the_end_of_the_older(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """The row is read again: a sign-in came while the service was asked."""
+    expired(identity)
+    service.answers["token"] = answer({"error": "token_inactive"}, status="401 No")
+    service.meanwhile["token"] = lambda: tokens.store(identity, SIGNED_IN)
+    assert access_token_for(identity).reveal() == "at-new"
+    assert stored(identity) == "rt-new"
 
 
 @pytest.mark.parametrize(

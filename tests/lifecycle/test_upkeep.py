@@ -208,6 +208,70 @@ def test_outages_between_answers_end_nothing(everybody: FakeService) -> None:
     assert all_refetched() == [Refetched.OUTAGE, Refetched.STORED] * 3
 
 
+OF_ONE_PERSON = {
+    "invalid_request": answer({"error": "invalid_request"}, status="400 No"),
+    "invalid_scope": answer({"error": "invalid_scope"}, status="400 No"),
+    "in the envelope": answer(
+        {"success": False, "error": {"code": "X"}}, status="403 No"
+    ),
+    "without a code": answer({"detail": "no"}, status="422 No"),
+    "a page": html("403 Forbidden"),
+}
+
+
+@pytest.mark.parametrize("said", OF_ONE_PERSON.values(), ids=OF_ONE_PERSON)
+def test_a_refused_refresh_is_about_one_person(
+    everybody: FakeService, said: bytes
+) -> None:
+    """It is no outage: everybody else is served, and nobody loses a grant."""
+    identities = [make_due(n) for n in range(5)]
+    refused = [identity.pk for identity in identities[:3]]
+    TokenGrant.objects.filter(identity__in=refused).update(
+        access_expires_at=timezone.now()
+    )
+    everybody.answers["token"] = said
+    assert Counter(all_refetched()) == {Refetched.FAILED: 3, Refetched.STORED: 2}
+    assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
+
+
+@pytest.mark.parametrize("status", ["400 No", "401 No", "403 No"])
+@pytest.mark.parametrize("code", ["invalid_grant", "token_inactive"])
+def test_a_dead_grant_holds_up_nobody(
+    everybody: FakeService, code: str, status: str
+) -> None:
+    """The person is told to sign in."""
+    for n in range(4):
+        make_due(n)
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    everybody.answers["token"] = answer({"error": code}, status=status)
+    assert all_refetched() == [Refetched.REAUTHORIZATION_NEEDED] * 4
+    assert TokenGrant.objects.filter(needs_reauthorization=True).count() == 4
+
+
+@pytest.mark.parametrize("status", ["500 No", "502 No", "503 No"])
+def test_a_failing_token_endpoint_is_an_outage(
+    service: FakeService, status: str
+) -> None:
+    for n in range(4):
+        make_due(n)
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    service.answers["token"] = answer({"error": "invalid_grant"}, status=status)
+    assert all_refetched() == [Refetched.OUTAGE] * 2
+
+
+@pytest.mark.parametrize("code", ["UNAUTHORIZED", "unauthorized", "Unauthorized"])
+def test_a_client_that_the_envelope_rejects_ends_a_run(
+    service: FakeService, code: str
+) -> None:
+    for n in range(3):
+        make_due(n)
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    body = {"success": False, "error": {"code": code}}
+    service.answers["token"] = answer(body, status="401 Unauthorized")
+    assert all_refetched() == [Refetched.NOT_NOW]
+    assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
+
+
 def test_a_rejected_client_ends_a_run_at_once(
     service: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -621,7 +685,7 @@ def test_old_rows_that_the_database_protects_hold_up_nothing(
     assert not AuthorizationRequest.objects.exists()
     [line] = [each for each in caplog.records if each.levelname == "ERROR"]
     assert (line.event, line.models) == (
-        "identity.purge.failed",
+        "identity.erasure.failed",
         "django_identity.WebhookEvent",
     )
 

@@ -237,6 +237,21 @@ def test_a_success_is_the_envelope(
         ServiceClient(conf.application()).claims("s", access_token=Secret("at"))
 
 
+@pytest.mark.parametrize("ask", ["exchange", "refresh"])
+def test_a_token_answer_may_be_in_the_envelope(service: FakeService, ask: str) -> None:
+    """As every other answer is. Half an envelope is none."""
+    pair = {"access_token": "at", "refresh_token": "rt", "expires_in": 60}
+    client = ServiceClient(conf.application())
+    for body in ({"success": True, "data": pair}, {**pair, "success": True}, pair):
+        service.answers["token"] = body
+        answered: Any = ASKS[ask](client)
+        assert (answered.access_token, answered.expires_in) == (Secret("at"), 60)
+    for odd in ([pair], None, "at"):
+        service.answers["token"] = {"success": True, "data": odd}
+        with pytest.raises(exceptions.MalformedAnswer):
+            ASKS[ask](client)
+
+
 def test_the_verdict_is_a_boolean(service: FakeService) -> None:
     """The service's on a credential, which knows of revocations. Anything else is no verdict."""
     verify = ServiceClient(conf.application()).verify_claims
@@ -304,6 +319,7 @@ def test_an_error_is_read_by_its_code(
 
 TOKEN_ERRORS = {
     "invalid_grant": (exceptions.InvalidGrant, "400 No"),
+    "token_inactive": (exceptions.InvalidGrant, "401 No"),
     "invalid_client": (exceptions.ClientRejected, "401 No"),
     "unauthorized_client": (exceptions.ClientRejected, "400 No"),
     "environment_mismatch": (exceptions.EnvironmentMismatch, "403 No"),
@@ -334,6 +350,18 @@ def test_a_token_error_is_read_in_either_shape(
             ASKS[ask](ServiceClient(conf.application()))
         assert type(raised.value) is kind
         assert raised.value.service_code == spelled(code)
+
+
+@pytest.mark.parametrize("code", ["token_inactive", "invalid_grant", "UNAUTHORIZED"])
+@pytest.mark.parametrize("endpoint", ["profile", "kyc", "claims"])
+def test_a_401_for_a_read_is_about_its_token(
+    service: FakeService, endpoint: str, code: str
+) -> None:
+    """Whatever its code: a refresh may help."""
+    service.answers[endpoint] = refusal(code, status="401 No")
+    ask = getattr(ServiceClient(conf.application()), endpoint)
+    with pytest.raises(exceptions.AccessTokenRejected):
+        ask("s", access_token=Secret("at"))
 
 
 @pytest.mark.parametrize(

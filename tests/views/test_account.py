@@ -295,7 +295,7 @@ def test_who_lost_every_proof_is_told_so(client: Client, ada: User) -> None:
     claim.revoked_at = timezone.now()
     claim.save()
     page = account(client)
-    assert "Your proofs were revoked" in page
+    assert "This proof was revoked" in page
     assert "Get verified there again, then check again here." in page
 
 

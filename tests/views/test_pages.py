@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone, translation
 
 import django_identity
-from django_identity.templatetags.identity_pages import moment
+from django_identity.templatetags.django_identity_pages import moment
 from tests.factories import make_claim, make_identity, make_identity_by_code, make_user
 from tests.views.connect.pages import browser_of
 
@@ -43,6 +44,30 @@ def test_pages_bring_nothing_inline_and_nothing_of_others() -> None:
         assert not re.search(rf"{PHYSICAL.pattern}|@import|url\(", style.read_text()), (
             style
         )
+
+
+@pytest.mark.parametrize("name", ["identity", "identity_pages", "identity_admin"])
+def test_a_tag_library_of_the_site_with_our_name(
+    client: Client, settings: Any, name: str
+) -> None:
+    """It has none of what our own pages need, and Django takes that of the last app."""
+    [engine] = settings.TEMPLATES
+    libraries = {name: "django.templatetags.tz"}
+    options = {**engine["OPTIONS"], "libraries": libraries}
+    settings.TEMPLATES = [{**engine, "OPTIONS": options}]
+    identity = make_identity(make_user())
+    make_claim(identity)
+    browser = browser_of(identity.user)
+    for page in ("login", "account", "connect", "disconnect", "erase"):
+        assert browser.get(reverse(f"identity:{page}")).status_code == 200, page
+    assert client.get(reverse("identity:login")).status_code == 200
+    assert client.get(reverse("identity:callback")).status_code == 400
+    operator = browser_of(User.objects.create_superuser("olu"))
+    for address in (
+        reverse("admin:django_identity_linkedidentity_changelist"),
+        reverse("admin:django_identity_linkedidentity_change", args=[identity.pk]),
+    ):
+        assert operator.get(address).status_code == 200
 
 
 @pytest.mark.parametrize(

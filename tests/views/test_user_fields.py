@@ -7,14 +7,24 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import User, UserManager
+from django.core.checks import run_checks
 from django.core.exceptions import ValidationError
-from django.db import DataError, IntegrityError, OperationalError, connection
+from django.core.validators import MinValueValidator
+from django.db import (
+    DataError,
+    IntegrityError,
+    OperationalError,
+    connection,
+    models,
+)
 from django.db.migrations.state import ProjectState
 from django.db.models import UniqueConstraint
 from django.db.models.functions import Lower
 from django.db.models.signals import post_save
 from django.test import Client
 
+from django_identity.lifecycle import dossier, erasure
+from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_user
@@ -182,6 +192,67 @@ def test_an_address_that_goes_is_null_too(service: FakeService, says: Says) -> N
     assert [*User.objects.values_list("email", "last_name")] == [(None, "Changed")] * 2
 
 
+@pytest.fixture
+def with_field(
+    request: pytest.FixtureRequest, as_migrated: Any, transactional_db: None
+) -> Iterator[str]:
+    """The user model has one more field, which is the parameter. Returns the field's name."""
+    name = "extra"
+    request.param.clone().contribute_to_class(as_migrated, name)
+    column = as_migrated._meta.get_field(name)
+    with connection.schema_editor() as editor:
+        editor.add_field(as_migrated, column)
+    request.param.clone().contribute_to_class(User, name)
+    own = User._meta.get_field(name)
+    yield name
+    User.objects.all().delete()
+    User._meta.local_fields.remove(own)
+    User._meta._expire_cache()
+    delattr(User, name)
+    with connection.schema_editor() as editor:
+        editor.remove_field(as_migrated, column)
+
+
+#: Fields that a person does not fill: the model does, or the database.
+OF_THE_MODEL = {
+    "an empty dict": models.JSONField(default=dict),
+    "an empty list": models.JSONField(default=list),
+    "an empty text": models.CharField(max_length=9, default=""),
+    "no choice of its own": models.CharField(max_length=9, choices=[("a", "A")], default="b"),
+    "no number in bounds": models.IntegerField(default=0, validators=[MinValueValidator(1)]),
+    "by the database": models.CharField(max_length=9, db_default=""),
+    "generated": models.GeneratedField(
+        expression=Lower("username"), output_field=models.CharField(max_length=150),
+        db_persist=True,
+    ),
+    "generated and unique": models.GeneratedField(
+        expression=Lower("username"), output_field=models.CharField(max_length=150),
+        db_persist=True, unique=True,
+    ),
+    "generated and empty": models.GeneratedField(
+        expression=Lower("first_name"), output_field=models.CharField(max_length=150),
+        db_persist=True, null=True,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "with_field", OF_THE_MODEL.values(), ids=OF_THE_MODEL, indirect=True
+)
+def test_a_field_that_the_model_fills(
+    with_field: str, service: FakeService, says: Says
+) -> None:
+    """It is the site's own: nobody is refused for it, at the first sign-in or a later one."""
+    says("changed_user_fields", lambda profile: {"last_name": "Changed"})
+    assert sign_in(Client()).status_code == 302
+    assert sign_in(Client()).status_code == 302
+    user = User.objects.get()
+    assert user.last_name == "Changed"
+    assert hasattr(user, with_field)
+    assert not any(found.id == "django_identity.E041" for found in run_checks())
+    assert erasure.erase_account(user).erased_at is not None
+
+
 def demanding(
     self: Any,
     username: str,
@@ -280,7 +351,7 @@ def test_what_the_database_refuses_each_time_is_told_so(
     finally:
         post_save.disconnect(write_a_row, sender=LinkedIdentity)
     assert error.__name__ in caplog.text
-    refused(response, "storage_refused")
+    refused(response, "user_fields_refused")
     assert len(calls) == 2
     assert not User.objects.exists()
 
@@ -305,6 +376,87 @@ def test_what_the_database_refuses_once_is_tried_again(
 
 # E-mail addresses
 
+
+ADDRESS_FIELDS = {
+    "EmailField": models.EmailField(blank=True),
+    "CharField": models.CharField(max_length=99, default=""),
+    "unique and NULL": models.EmailField(unique=True, null=True, blank=True),
+}
+
+
+@pytest.mark.parametrize(
+    "with_field", ADDRESS_FIELDS.values(), ids=ADDRESS_FIELDS, indirect=True
+)
+def test_the_address_is_in_the_field_that_the_user_model_names(
+    with_field: str, service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    mailoutbox: list[Any],
+) -> None:  # fmt: skip
+    """It is stored, it gets the notices, and it makes no second account."""
+    monkeypatch.setattr(User, "EMAIL_FIELD", with_field)
+    assert sign_in(Client()).status_code == 302
+    user: Any = User.objects.get()
+    assert (user.extra, user.email) == ("ada@example.org", "")
+    assert "ada@example.org" in str(dossier.export_of(user))
+    interventions.revoke(LinkedIdentity.objects.all())
+    assert mailoutbox[-1].to == ["ada@example.org"]
+    service.subject = "another"
+    assert "email_taken" in sign_in(Client()).text
+    assert User.objects.count() == 1
+
+
+def test_a_manager_may_demand_the_field_of_the_address(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person without an address has an empty text there."""
+
+    def create(self: Any, username: str, last_name: str, password: None) -> User:
+        return User.objects.create(username=username, last_name=last_name, password="!")
+
+    monkeypatch.setattr(User, "EMAIL_FIELD", "last_name")
+    monkeypatch.setattr(UserManager, "create_user", create)
+    service.profile = {"email": "", "first_name": "", "last_name": ""}
+    assert sign_in(Client()).status_code == 302
+    assert User.objects.get().last_name == ""
+
+
+@pytest.mark.parametrize(
+    "domain", ["xn--99999999.example", "xn--0.example", "xn--a-ecp.example", "xn--.example"]
+)  # fmt: skip
+def test_punycode_that_nothing_reads_is_one_spelling(
+    client: Client, service: FakeService, domain: str
+) -> None:
+    """Also what would be half a character."""
+    service.profile = {"email": f"ada@{domain}"}
+    assert sign_in(client).status_code == 302
+
+
+#: One mailbox: what an account has, and what the service says of another person.
+ONE_MAILBOX = [
+    ("ada@b\u00fccher.example", "ada@xn--bcher-kva.example"),
+    ("ada@xn--bcher-kva.example", "ada@b\u00fccher.example"),
+    ("ada@mail.b\u00fccher.example", "ada@mail.xn--bcher-kva.example"),
+    ("ada@XN--BCHER-KVA.example", "ada@b\u00fccher.example"),
+    ("ada@fa\u00df.example", "ada@xn--fa-hia.example"),
+    ("ada@xn--fa-hia.example", "ada@fa\u00df.example"),
+    ("ada@xn--e1afmkfd.example", "ada@\u043f\u0440\u0438\u043c\u0435\u0440.example"),
+    ("ada@b\u00fccher.example", "ada@B\u00dcCHER.example"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("stored", "said"), ONE_MAILBOX)
+def test_a_domain_has_two_spellings(
+    client: Client, service: FakeService, refused: Any, stored: str, said: str
+) -> None:
+    """Unicode and Punycode. The account keeps the one that it has."""
+    user = User.objects.create(username="ada", email=stored)
+    service.profile = {"email": said}
+    refused(sign_in(client), "email_taken")
+    assert User.objects.count() == 1
+    user.delete()
+    assert sign_in(Client()).status_code == 302
+    assert User.objects.get().email.lower() == said.lower()
+
+
 #: What two accounts could share under two spellings, or what hides a part of itself.
 NO_ADDRESSES = {
     "with a name": "Ada <ada@kelvin.org>",
@@ -323,6 +475,7 @@ NO_ADDRESSES = {
     "long s in the local part": "\u017fada@kelvin.org",
     "kelvin sign in the local part": "\u212aate@kelvin.org",
     "no domain": "ada@kelvin",
+    "another full stop": "ada@kelvin\u3002org",
 }
 #: What ``create_user`` stores as the address of the account that exists.
 THE_SAME = {

@@ -52,7 +52,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
         ("code=a&state=%00{state}", "callback_invalid"),
         ("error=access_denied&state={state}", "access_denied"),
         ("error=server_error&state={state}", "authorization_refused"),
-        ("error=ENVIRONMENT_MISMATCH&state={state}", "authorization_refused"),
+        ("error=ENVIRONMENT_MISMATCH&state={state}", "environment_mismatch"),
+        ("error=environment_mismatch&state={state}", "environment_mismatch"),
+        ("error=invalid_scope&state={state}", "configuration"),
+        ("error=INVALID_SCOPE&state={state}", "configuration"),
+        ("error=unauthorized_client&state={state}", "client_rejected"),
+        ("error=invalid_client&state={state}", "client_rejected"),
+        ("error=ACCESS_DENIED&state={state}", "access_denied"),
         (
             "error=%3Cscript%3Ealert(1)%3C/script%3E&state={state}",
             "authorization_refused",
@@ -163,21 +169,27 @@ def test_a_code_is_not_taken_to_another_application_or_environment(
     assert service.requests == []
 
 
-@pytest.mark.parametrize("space", ["\u2000", "\u00a0", "\u0085", " \u3000"])
+@pytest.mark.parametrize(
+    "space",
+    [*map(str.encode, ["\u2000", "\u00a0", "\u0085", " \u3000"]), b"\xa0", b"\x85"],
+)
 def test_another_host_of_the_domain_sets_no_key(
-    client: Client, service: FakeService, refused: Any, space: str
+    client: Client, service: FakeService, refused: Any, space: bytes
 ) -> None:
-    """Browsers see no prefix behind a space of Unicode, so they let any host set such a cookie."""
+    """Browsers see no prefix behind a space of Unicode, so they let any host set such a cookie.
+
+    Another host may send the bytes of UTF-8, or one byte of an older character set.
+    """
     attacker = Client()
     started = attacker.post(reverse("identity:login"), secure=True)
     (state,) = parse_qs(urlsplit(started["Location"]).query)["state"]
     cookie = attacker.cookies["__Host-identity_browser"]
-    tossed = f"a=b; {space}{cookie.key}={cookie.value}"
+    as_wsgi_has_it = space.decode("latin-1")
     response = client.get(
         reverse("identity:callback"),
         {"code": "a-code", "state": state},
         secure=True,
-        HTTP_COOKIE=tossed.encode().decode("latin-1"),  # as WSGI has it
+        HTTP_COOKIE=f"a=b; {as_wsgi_has_it}{cookie.key}={cookie.value}",
     )
     refused(response, "request_unknown")
     assert service.requests == []

@@ -1,6 +1,7 @@
 """The page "Verify with a code": as it goes well, and twice at once."""
 
 import re
+from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -9,6 +10,8 @@ from django.contrib.auth.models import User
 from django.core.cache import caches
 from django.test import Client, override_settings
 from django.urls import reverse
+from django.utils import timezone
+from rest_framework.test import APIClient
 
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import ConnectRedemption, LinkedIdentity, TokenGrant
@@ -23,7 +26,8 @@ def test_a_code_verifies_the_account(
     service: FakeService, browser: Client, user: User
 ) -> None:
     """One field, one request, and the site has the person's verification."""
-    service.connect = {"issued_at": "2026-11-01T10:00:00Z"}
+    lately = timezone.now().replace(microsecond=0) - timedelta(days=20)
+    service.connect = {"issued_at": lately.isoformat().replace("+00:00", "Z")}
     response = hand_in(browser, PASTED)
     assert (response.status_code, response["Location"]) == (302, "/identity/connected/")
     identity = LinkedIdentity.objects.get()
@@ -40,6 +44,25 @@ def test_a_code_verifies_the_account(
     assert not TokenGrant.objects.exists()
     assert ConnectRedemption.objects.get().request_id == "req_1"
     assert b"Connect code" in browser.get("/identity/account/").content
+
+
+@pytest.mark.parametrize(
+    ("days", "holds"), [(0, True), (29, True), (31, False), (400, False)]
+)
+def test_the_page_says_what_the_gates_say(
+    service: FakeService, browser: Client, user: User, days: int, holds: bool
+) -> None:
+    """Of an answer that was made long ago the level has run out."""
+    service.connect = {"issued_at": (timezone.now() - timedelta(days=days)).isoformat()}
+    page = browser.get(hand_in(browser, PASTED)["Location"]).text
+    assert ("You are verified at level 2." in page) is holds
+    assert ("Your proof ran out" in page) is not holds
+    assert (standing_of(user).level_shortfall("level_2") is None) is holds
+    answer = APIClient()
+    answer.force_login(user, backend=LOCAL)
+    sent = {"connect_code": CODE}
+    said = answer.post(reverse("identity_api:connect"), sent, format="json").json()
+    assert said["kyc_status"] == ("verified" if holds else "run_out")
 
 
 def test_a_page_of_elsewhere_is_not_kept(service: FakeService, browser: Client) -> None:

@@ -16,7 +16,6 @@ from django_identity.error_table import hint_of
 from django_identity.event_types import KINDS
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle import runs
-from django_identity.lifecycle.claims import PROVIDER_MISMATCH
 from django_identity.lifecycle.operators.doctor.finding import (
     Diagnosis,
     Level,
@@ -72,7 +71,6 @@ def check_records() -> Diagnosis:
     """Each group of rows that needs somebody, with its number."""
     yield from _webhooks()
     yield from _failing()
-    yield from _provider_names()
     yield from _strays()
     yield from _sign_ins()
     yield from _events()
@@ -115,17 +113,6 @@ def _failing() -> Diagnosis:
         yield warning(
             "refetches", message, "The overview in the admin has all of them."
         )
-
-
-def _provider_names() -> Diagnosis:
-    """People with a claim that opens no gate because the service names two providers for it."""
-    # All else is well with them. So the index of failing re-fetches finds them.
-    yield from counted(
-        "provider_names",
-        LinkedIdentity.objects.filter(refetch_failures=0, last_error=PROVIDER_MISMATCH),
-        "with a claim whose provider has two names",
-        hint_of(PROVIDER_MISMATCH),
-    )
 
 
 def _strays() -> Diagnosis:

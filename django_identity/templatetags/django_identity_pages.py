@@ -1,4 +1,7 @@
-"""Filters for the package's own pages. They are not public, unlike those of ``identity``."""
+"""Filters for the package's own pages. They are not public, unlike those of ``identity``.
+
+No site has a library of this name. One that is called ``identity`` replaces ours.
+"""
 
 from datetime import datetime
 from typing import Any
@@ -21,6 +24,7 @@ register = template.Library()
 register.filter(distance)
 register.filter(labels.table_name)
 register.filter(labels.needed)
+register.filter(labels.in_words)
 register.filter(labels.counted_values)
 # A Connect code may open the gate: it brings a KYC level, but no claims.
 register.filter("opens_by_code", is_level)
