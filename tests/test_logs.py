@@ -29,7 +29,7 @@ def test_an_event_names_its_type_outcome_and_row(
         ("other", "ignored", other),
     ]  # fmt: skip
     said = (
-        f"identity.event.received application=default type=kyc.verified outcome=ignored row={row}"
+        f"identity.event.received type=kyc.verified outcome=ignored row={row}"
         " why=not_linked"
     )
     assert lines[0].getMessage() == said
@@ -43,7 +43,5 @@ def test_of_a_foreign_error_only_the_class_is_logged(
     """Its message may quote a person."""
     log_trouble(LogEvent.HANDLER_FAILED, ValueError("ada@example.org has no plan"))
     [line] = caplog.records
-    assert line.getMessage() == (
-        "identity.event.handler_failed application=- error=ValueError"
-    )
+    assert line.getMessage() == ("identity.event.handler_failed error=ValueError")
     assert "ada@example.org" not in str(vars(line))

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from django.utils import timezone
 
-from django_identity.conf import Application
 from django_identity.conf.rules import Scopes
 from django_identity.exceptions import MalformedAnswer
 from django_identity.lifecycle import (
@@ -56,7 +55,6 @@ class LinkRequest:
     or level could not be read or proven, or an empty text.
     """
 
-    application: Application
     arrival: Arrival
     user_id: Any
     began_at: datetime
@@ -107,9 +105,7 @@ def store(
 
 def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
     """A code adds its scopes, and its level if they cover it and it is the newest statement."""
-    identity.scopes = scopes.with_code(
-        identity, request.scopes, application=request.application
-    )
+    identity.scopes = scopes.with_code(identity, request.scopes)
     identity.connect_issued_at = request.said_at
     identity.connect_person = notices.masked(request.profile)
     if request.kyc is None or not identity.allows(*kyc.SCOPES):

@@ -149,9 +149,6 @@ def _subject(request: LinkRequest, known: LinkedIdentity | None) -> Subject:
 
 
 def _without_row(request: LinkRequest) -> Subject:
-    of_account = LinkedIdentity.objects.under(request.application).filter(
-        user_id=request.user_id
-    )
-    if of_account.exists():
+    if LinkedIdentity.objects.of_user(request.user_id) is not None:
         return Subject.HOLDS_ANOTHER
     return Subject.NONE

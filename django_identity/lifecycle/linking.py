@@ -17,7 +17,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError
 
-from django_identity import database, exceptions, signals
+from django_identity import conf, database, exceptions, signals
 from django_identity.lifecycle import (
     accounts,
     arrivals,
@@ -25,7 +25,6 @@ from django_identity.lifecycle import (
     kyc,
     notices,
     questions,
-    sessions,
     withdrawal,
 )
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
@@ -100,10 +99,9 @@ def _raise_refusal(error: Exception) -> NoReturn:
 
 
 def _link(request: LinkRequest) -> Linked:
-    application = request.application
-    subject_digest = digest(application.alias, application.environment, request.subject)
+    subject_digest = digest(conf.application().environment, request.subject)
     with database.atomic():
-        rows = LinkedIdentity.objects.select_related("user")
+        rows = LinkedIdentity.objects.with_user()
         known = rows.locked_or_held(subject_digest)
         allowed = decide(request, known)
         user = _user_of(request, known)
@@ -125,6 +123,7 @@ def _user_of(
         return known.user
     if request.arrival is Arrival.SIGN_IN:
         return None
+    withdrawal.delete_unserved(request.user_id)
     return _locked_active_user(request.user_id)
 
 
@@ -153,7 +152,7 @@ def _waits_for_approval(identity: LinkedIdentity) -> bool:
     Some sites make every account so, and staff activate it. So the link and what came are kept, and
     the person gets no session.
     """
-    if identity.user.is_active or not identity.account_made:
+    if identity.user.is_active or not identity.made_its_account:
         return False
     # With a last login the account was in use, so it was disabled and does not wait.
     return getattr(identity.user, "last_login", None) is None
@@ -167,7 +166,7 @@ def _ask_first(
 ) -> Proven:
     """Ask ``may_sign_up`` or ``may_link``. Returns what was shown. Raises the refusal."""
     if user is None:
-        accounts.require_free_address(request.application, request.profile)
+        accounts.require_free_address(request.profile)
     proven = questions.proven_by_arrival(request, heard)
     for question in allowed.asks:
         if question is not Question.MAY_SIGN_IN:
@@ -180,31 +179,32 @@ def _ask_first(
 
 def _written(
     request: LinkRequest,
-    user: Any,
+    user: AbstractBaseUser | None,
     level: KycStatus | None,
     *,
     via: LinkedVia,
 ) -> LinkedIdentity:
     """A new identity without data and without consent, and the account of a sign-up."""
-    application = request.application
-    is_sign_up = user is None
+    made_account = ""
     if user is None:
-        user = accounts.sign_up(application, request.profile, level)
-        # A receiver of the site may have changed the row.
-        user = database.account(user.pk)
-    identity = LinkedIdentity.objects.create(
-        user=user,
-        application=application.alias,
-        environment=application.environment,
+        user = accounts.sign_up(request.profile, level)
+        made_account = database.key_text(user.pk)
+    written = LinkedIdentity.objects.create(
+        user_id=user.pk,
+        environment=conf.application().environment,
         subject=request.subject,
         consent=Consent.REVOKED,
         linked_via=via,
-        account_made=is_sign_up,
+        made_account=made_account,
     )
+    # A receiver of the site may have changed it, or the account.
+    identity = LinkedIdentity.objects.with_user().locked(written.subject_digest)
+    if identity is None:
+        raise exceptions.LinkingRefused("a receiver deleted it", code="user_inactive")
     identity.is_new = True
     _require_open(request, identity)
     # ``decide`` has asked this of a row that was known.
-    if not is_sign_up and withdrawal.is_being_erased(identity):
+    if not made_account and withdrawal.is_being_erased(identity):
         raise exceptions.LinkingRefused(code="erasure_pending")
     return identity
 
@@ -216,6 +216,9 @@ def _grant(
     heard: list[WebhookEvent],
 ) -> Linked:
     """Store what came, apply the events since, ask ``may_sign_in``, and grant."""
+    if not identity.is_served:
+        detail = "its row has another environment or subject"
+        raise exceptions.LinkingRefused(detail, code="user_fields_refused")
     before = copy(identity)
     user = identity.user
     proven = _store(request, identity, before, heard, via=allowed.via)
@@ -234,7 +237,6 @@ def _grant(
     # A code alone may be another person's, so its data is not written to the account.
     if is_return and not identity.connect_only:
         former_address = accounts.overwrite_fields(
-            request.application,
             user,
             profile=request.profile,
             kyc=proven.kyc,
@@ -275,12 +277,11 @@ def _session_identity(
     """
     if request.arrival is not Arrival.SIGN_IN:
         return None
-    identity = sessions.begun_by(granted)
-    if identity is None:
+    if not granted.is_shown:
         raise exceptions.LinkingRefused(
             "the site's manager hides the user", code="user_inactive"
         )
-    return identity
+    return granted
 
 
 # Signals and notices
@@ -302,7 +303,7 @@ def _announce(
             LinkedIdentity,
             identity=identity,
             user=user,
-            created=identity.account_made,
+            created=identity.made_its_account,
         )
     if before.consent != Consent.GRANTED:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
@@ -318,8 +319,8 @@ def _announce(
         change = "address"
     else:
         return
-    notices.send_on_commit(request.application, user, change=change, **facts)
+    notices.send_on_commit(user, change=change, **facts)
     if former_address:
         # Whoever has taken over an account must not be the only one to hear of it.
         former = accounts.with_address(user, former_address)
-        notices.send_on_commit(request.application, former, change=change, **facts)
+        notices.send_on_commit(former, change=change, **facts)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from django_identity import exceptions, policy
+from django_identity import conf, exceptions, policy
 from django_identity.lifecycle import (
     accounts,
     claims,
@@ -45,11 +45,7 @@ class Proven:
 
 def proven_by_arrival(request: LinkRequest, heard: list[WebhookEvent]) -> Proven:
     """What will be proven: what came, less what the subject's events take away of it."""
-    unsaved = LinkedIdentity(
-        application=request.application.alias,
-        consent=Consent.GRANTED,
-        scopes=list(request.scopes),
-    )
+    unsaved = LinkedIdentity(consent=Consent.GRANTED, scopes=list(request.scopes))
     if request.kyc is not None:
         level = kyc.level_columns(request.kyc, said_at=request.said_at)
         unsaved.set_columns(level)
@@ -92,7 +88,7 @@ def refusal_of(
     request: LinkRequest, question: Question, user: Any, proven: Proven
 ) -> exceptions.LinkingRefused | None:
     """Ask one question: the refusal if the policy says no. ``user``: None before a sign-up."""
-    site = policy.load(request.application.policy)
+    site = policy.load(conf.application().policy)
     profile = accounts.usable(request.profile)
     answer: object
     if question is Question.MAY_SIGN_UP:

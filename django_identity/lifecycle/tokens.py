@@ -19,7 +19,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
-from django_identity.lifecycle import scopes, sealing, sessions, withdrawal
+from django_identity.lifecycle import scopes, sealing, withdrawal
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.kyc import NO_LEVEL, announce_change
 from django_identity.logs import LogEvent, log
@@ -62,7 +62,7 @@ class Reader:
     ) -> None:
         self.identity = identity
         self.rejected = rejected
-        self.application = conf.application(identity.application)
+        self.application = conf.application()
         self.client = ServiceClient(self.application)
         self._token: Secret | None = None
         # The grant, if this reader has refreshed its tokens.
@@ -123,10 +123,10 @@ class Reader:
     def _grant(self) -> TokenGrant:
         """The grant of an account that is neither disabled nor hidden."""
         usable = TokenGrant.objects.filter(
-            ~disabled_account("identity__user"), identity_id=self.identity.pk
+            ~disabled_account("identity__user"),
+            identity_id=self.identity.pk,
+            identity__user__in=database.users(),
         )
-        if sessions.has_own_manager():
-            usable = usable.filter(identity__user__in=database.users())
         # Not ``first``, which would have the one row sorted.
         grant = next(iter(usable), None)
         if grant is None:
@@ -163,7 +163,6 @@ class Reader:
             log(
                 LogEvent.GRANT_UNREADABLE,
                 level=logging.ERROR,
-                application=self.application.alias,
                 identity=self.identity.pk,
                 detail=f"{unreadable}; {PUT_KEY_BACK}",
             )
@@ -187,7 +186,7 @@ class Reader:
             _unchanged(grant).update(lease_until=None, retry_at=retry_at)
             raise
 
-        lost = scopes.lost(answer, had=grant.scopes, application=self.application)
+        lost = scopes.lost(answer, had=grant.scopes)
         if lost:
             if end_grant(self.identity, grant, reason="fewer_scopes", lost=lost):
                 raise exceptions.ReauthorizationNeeded("refresh: fewer scopes")
@@ -316,7 +315,6 @@ def end_grant(
     log(
         LogEvent.GRANT_LOST,
         level=logging.WARNING,
-        application=identity.application,
         identity=identity.pk,
         reason=reason,
     )

@@ -18,6 +18,7 @@ from unittest import mock
 from django.db import connection
 from greenlet import getcurrent
 
+from django_identity import conf
 from django_identity.conf import Application
 from django_identity.lifecycle import events, linking
 from django_identity.lifecycle.arrivals import LinkRequest
@@ -60,7 +61,7 @@ def controlled(explorer: Explorer) -> Iterator[None]:
     def exchange(application: Application, call: Call) -> Answer:
         if call.endpoint not in explorer.world.quiet:
             pause(f"the service: {call.endpoint}")
-        status, body = explorer.world.answer(application, call)
+        status, body = explorer.world.answer(call)
         text = json.dumps(body)
         learn(f"{status} {SIGNED.sub('', text)}")
         return Answer(status, {}, text.encode())
@@ -89,8 +90,7 @@ def controlled(explorer: Explorer) -> Iterator[None]:
             return real_apply(stored)
 
     def link(request: LinkRequest) -> Any:
-        site = request.application
-        subject = digest(site.alias, site.environment, request.subject)
+        subject = digest(conf.application().environment, request.subject)
         told = WebhookEvent.objects.filter(subject_digest=subject)
         with looked(heard_nothing=not told.exists()):
             return real_link(request)

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from django.contrib.auth.models import User
 
-from django_identity import conf, handlers
+from django_identity import handlers
 from django_identity.lifecycle import disconnecting, erasure, sessions
 from django_identity.lifecycle.operators import interventions
+from django_identity.models import LinkedIdentity
 from tests.interleavings import actors, invariants
 from tests.interleavings.actors import ends, happens, known, signs_in, unapplied
 from tests.interleavings.control import controlled
@@ -24,52 +25,43 @@ BEFORE: dict[str, Callable[[World], None]] = {
     "known, with password": partial(known, password="x"),
     "known for a day": partial(known, hours=25),
     "rejected for a day": partial(actors.rejected, hours=25),
-    "known twice": actors.known_twice,
     "unapplied revocation": partial(unapplied, what="consent.revoked"),
     "unapplied claim.revoked": partial(unapplied, what="claim.revoked"),
 }
-#: ``second``: at the second application.
 ACTORS: dict[str, Actor] = {
     "sign-up": signs_in,
     "sign-in": signs_in,
     "Bob's sign-up": partial(signs_in, subject="bob"),
-    "sign-in at the second": partial(signs_in, application="second"),
     "renewal": partial(signs_in, inside=True),
     "link": partial(signs_in, inside=True),
     "code": actors.enters_code,
     "disconnected": partial(
         ends,
         what="disconnected",
-        by=lambda user: disconnecting.leave(user, application=conf.application()),
+        by=disconnecting.leave,
     ),
     "signed out everywhere": partial(
         ends,
         what="signed out",
-        by=lambda user: sessions.end_all(user, application="default"),
+        by=sessions.sign_out_everywhere,
     ),
     "erased by the person": partial(ends, what="erased", by=erasure.erase_account),
     "erased by an operator": partial(
         ends,
         what="erased",
-        by=lambda user: interventions.erase(user.linked_identities.get()),
+        by=lambda user: interventions.erase(LinkedIdentity.objects.get(user=user)),
     ),
     "user deleted by the site": partial(ends, what="erased", by=User.delete),
     "revoked by an operator": partial(
         ends,
         what="revoked",
-        by=lambda user: interventions.revoke(user.linked_identities.all()),
+        by=lambda user: interventions.revoke(LinkedIdentity.objects.filter(user=user)),
     ),
     "re-fetch": actors.refetches,
     "refresh": actors.refreshes,
     "upkeep": actors.tends,
     "revoked twice": partial(happens, what="consent.revoked", times=2),
-    "revoked at the second": partial(
-        happens, what="consent.revoked", application="second"
-    ),
     "deletion twice": partial(happens, what="data.deletion_requested", times=2),
-    "deletion at the second": partial(
-        happens, what="data.deletion_requested", application="second"
-    ),
 }
 #: At the service. Of several events it delivers the last one first.
 EVENTS = {
@@ -145,6 +137,7 @@ known for a day | refresh + another refresh + revoked | one dies, long | tokens
 known for a day | refresh + another refresh | one dies | tokens
 known for a day | refresh + renewal | one dies | tokens
 known for a day | refresh + another refresh + renewal | long | tokens
+known, with password | disconnected + sign-in | one dies | sessions
 known, with password | disconnected + revoked + re-fetch | one dies, long | going
 older account | code + revoked | one dies | withdrawal
 older account | code + revoked twice | one dies, long | withdrawal
@@ -157,11 +150,6 @@ older account | code + rejected and verified, reversed | one dies, kyc, long | l
 older account | code + rejected | one dies, kyc, clock behind, long | level
 older account | code + sign-up + revoked | long | linking
 known | code + revoked | one dies | withdrawal
-known twice | revoked at the second + sign-in | one dies | sessions
-known twice | disconnected + sign-in at the second | one dies | sessions
-known twice | deletion at the second + sign-in | one dies | erasure
-known twice | revoked + revoked at the second | one dies | sessions
-known twice | erased by the person + deletion at the second | one dies, long | erasure
 known | revoked + sign-in | one dies, replay | replay
 known | deletion + sign-up | one dies, replay | replay
 known | revoked by an operator + sign-in | one dies | withdrawal

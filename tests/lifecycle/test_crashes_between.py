@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from django_identity import conf, handlers
+from django_identity import handlers
 from django_identity.handlers import on_event
 from django_identity.lifecycle import events, follow_up
 from django_identity.models import WebhookEvent
@@ -20,7 +20,7 @@ def test_a_delivery_while_a_worker_has_the_event(*, worker_dies: bool) -> None:
     """A process died before it applied the event. Of two workers one runs the handler, once."""
     make_identity(make_user())
     body = event_body("consent.revoked")
-    WebhookEvent.objects.stored(conf.application(), Event.parse(body))
+    WebhookEvent.objects.stored(Event.parse(body))
     WebhookEvent.objects.update(next_attempt_at=timezone.now())
     subjects: list[str] = []
     on_event("consent.revoked", name="notes")(

@@ -78,7 +78,7 @@ class Asked(IdentityPolicy):
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
     given = service.settings(WEBHOOK_SECRETS=[SECRET], POLICY=f"{__name__}.Asked")
-    settings.DJANGO_IDENTITY = {"default": given}
+    settings.DJANGO_IDENTITY = given
     Asked.questions.clear()
     return service
 
@@ -101,7 +101,6 @@ def write_rows(
         make_identity(ada, subject="subject-2", consent=Consent.REVOKED)
     if subject is Subject.BEING_ERASED:
         ErasureReceipt.objects.create(
-            application="default",
             user=ada,
             requested_at=LONG_AGO,
             next_attempt_at=LONG_AGO,
@@ -181,7 +180,7 @@ def test_an_account_that_is_being_erased_gets_no_new_link(
 ) -> None:
     ada = make_user("ada")
     request = {"user": ada, "requested_at": LONG_AGO, "next_attempt_at": LONG_AGO}
-    ErasureReceipt.objects.create(application="default", **request)
+    ErasureReceipt.objects.create(**request)
     assert "erasure_pending" in way(browser_of(ada)).content.decode()
     assert not LinkedIdentity.objects.exists()
 
@@ -199,7 +198,7 @@ class Refuses(IdentityPolicy):
 @pytest.fixture
 def refusing(site: FakeService, settings: Any) -> None:
     given = site.settings(POLICY=f"{__name__}.Refuses", WEBHOOK_SECRETS=[SECRET])
-    settings.DJANGO_IDENTITY = {"default": given}
+    settings.DJANGO_IDENTITY = given
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ class Nobody(IdentityPolicy):
 
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     return service
 
 
@@ -169,7 +169,7 @@ def test_three_refused_sign_ups_of_one_person_at_once(
 ) -> None:
     """On MariaDB those who wait deadlock, and are tried again."""
     given = site.settings(WEBHOOK_SECRETS=[SECRET], POLICY=f"{__name__}.Nobody")
-    settings.DJANGO_IDENTITY = {"default": given}
+    settings.DJANGO_IDENTITY = given
     browsers = [Client() for _ in range(3)]
     states = [*map(begin, browsers)]
     pairs = zip(browsers, states, strict=True)

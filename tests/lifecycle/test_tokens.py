@@ -491,10 +491,8 @@ def test_a_missing_key_ends_nothing(
     expired(identity)
     before = TokenGrant.objects.values().get()
     lost = {
-        "default": {
-            **service.settings(),
-            "ENCRYPTION_KEYS": ["another key, sixteen long"],
-        }
+        **service.settings(),
+        "ENCRYPTION_KEYS": ["another key, sixteen long"],
     }
     unreadable = pytest.raises(SealedValueUnreadable)
     with announced() as heard, override_settings(DJANGO_IDENTITY=lost), unreadable:

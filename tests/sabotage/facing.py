@@ -88,14 +88,14 @@ CHECKS = Room(
     sabotages=(
         Sabotage(
             "debug-on-a-live-site",
-            "checks/applications.py",
+            "checks/registration.py",
             "if is_live and settings.DEBUG:",
             "if is_live and not settings.DEBUG:",
             "A live site with DEBUG does not start.",
         ),
         Sabotage(
             "plain-http-elsewhere",
-            "checks/applications.py",
+            "checks/registration.py",
             'parts.scheme == "http" and not is_loopback(parts.hostname)',
             'parts.scheme == "http" and is_loopback(parts.hostname)',
             "Plain http to another machine is named at start-up.",

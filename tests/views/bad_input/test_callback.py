@@ -146,26 +146,22 @@ def test_a_callback_that_is_old_or_of_another_browser_is_refused(
     assert service.requests == []
 
 
-@pytest.mark.parametrize("came_to", ["default", "other"])
-def test_a_code_is_not_taken_to_another_application_or_environment(
-    client: Client, service: FakeService, refused: Any, came_to: str
+def test_a_code_is_not_taken_to_another_environment(
+    client: Client, service: FakeService, refused: Any
 ) -> None:
-    """A code is not taken to another application's token endpoint, nor to another environment's."""
+    """A code is not taken to the token endpoint of the other environment."""
     state = begin(client)
-    fields = service.settings(CLIENT_ID="another-client")
-    if came_to == "default":
-        fields = service.settings(ENVIRONMENT="live", **OF_LIVE)
-    applications = {"default": service.settings(), came_to: fields}
-    with override_settings(DJANGO_IDENTITY=applications):
+    live = service.settings(ENVIRONMENT="live", **OF_LIVE)
+    with override_settings(DJANGO_IDENTITY=live):
         client.cookies["__Host-identity_browser"] = client.cookies[
             "identity_browser"
         ].value
         response = client.get(
-            reverse("identity:callback", args=[came_to]),
+            reverse("identity:callback"),
             {"code": "a-code", "state": state},
             secure=True,
         )
-        refused(response, "request_unknown", application=came_to)
+        refused(response, "request_unknown")
     assert service.requests == []
 
 
