@@ -218,7 +218,7 @@ def _grant(
     """Store what came, apply the events since, ask ``may_sign_in``, and grant."""
     if not identity.is_served:
         detail = "its row has another environment or subject"
-        raise exceptions.LinkingRefused(detail, code="user_fields_refused")
+        raise exceptions.LinkingRefused(detail, code="user_inactive")
     before = copy(identity)
     user = identity.user
     proven = _store(request, identity, before, heard, via=allowed.via)
