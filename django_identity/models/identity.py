@@ -102,6 +102,8 @@ class LinkedIdentity(Record):
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
     # A sign-in or a code has just written it, so nothing else is stored of it.
     is_new = False
+    # Of a row that was read ``with_user`` alone.
+    is_shown: bool
 
     class Meta:
         verbose_name = _("linked identity")

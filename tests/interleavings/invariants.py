@@ -174,7 +174,7 @@ def refusals_leave_nothing(world: World) -> object:
         consent=Consent.REVOKED, revoked_at=None
     )
     unlinked = User.objects.filter(
-        is_active=True, password__startswith="!", linked_identities=None
+        is_active=True, password__startswith="!", linked_identity=None
     )
     return [*never_granted, *unlinked]
 

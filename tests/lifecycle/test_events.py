@@ -205,7 +205,7 @@ def test_the_re_fetch_is_published_before_the_handlers(
     handled("kyc.verified")
     deliver("kyc.verified")
     event = WebhookEvent.objects.get()
-    assert published() == [["default", 1, identity.pk], [event.pk]]
+    assert published() == [[1, identity.pk], [event.pk]]
 
 
 @pytest.mark.parametrize("event_type", ["kyc.verified", "kyc.rejected"])
