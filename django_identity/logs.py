@@ -17,7 +17,6 @@ class LogEvent(StrEnum):
     SIGN_IN_COMPLETED = "identity.sign_in.completed"
     SIGN_IN_FAILED = "identity.sign_in.failed"
     SIGN_IN_UNREAD = "identity.sign_in.unread"
-    TAKEN_BACK = "identity.sign_in.taken_back"
     CONNECT_REDEEMED = "identity.connect.redeemed"
     CONNECT_FAILED = "identity.connect.failed"
     GATE_FAILED = "identity.gate.failed"

@@ -279,7 +279,7 @@ disclosure.collision
     ),
     "log events": (
         {each.removeprefix("identity.") for each in LogEvent},
-        """sign_in.completed sign_in.failed sign_in.taken_back sign_in.unread
+        """sign_in.completed sign_in.failed sign_in.unread
         connect.redeemed connect.failed refetch.failed claims.unproven
         disconnected link_notice.failed user_fields.refused documents.read documents.failed
         event.received event.refused event.failed grant.lost event.handler_failed erasure.done

@@ -5,9 +5,8 @@ How a person comes:
 - ``sign_in``, ``connect``: from the button to the callback; with a Connect code, and what that may
 - ``identification``: who came back from the service
 - ``decisions``: who may link an identity, and who signs in; ``questions``: what the policy is asked
-- ``linking``: the two steps in which an identity is linked; ``arrivals``: how it takes what came
+- ``linking``: the transaction in which an identity is linked; ``arrivals``: how it takes what came
 - ``accounts``: the site's users and their fields; ``addresses``: what an e-mail address is
-- ``unfinished``: what is taken back of a sign-up that never came to its end
 
 What opens a gate:
 

@@ -1,5 +1,6 @@
 """What a sign-in or a Connect code brought about a person, and how an identity takes it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -26,6 +27,7 @@ from django_identity.models import (
     LinkedVia,
     Purpose,
     StoredClaim,
+    WebhookEvent,
 )
 from django_identity.models.choices import Columns
 from django_identity.service.answers import (
@@ -78,22 +80,28 @@ class Stored(NamedTuple):
     unread: str = ""
 
 
-def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> Stored:
-    """Grant the consent and take the data. The caller has locked the identity, and saves it."""
+def store(
+    request: LinkRequest,
+    identity: LinkedIdentity,
+    heard: Iterable[WebhookEvent],
+    *,
+    via: LinkedVia,
+) -> Stored:
+    """Grant the consent and take the data. The caller has locked the identity, and saves it.
+
+    ``heard``: the subject's events that revoke claims, with any others.
+    """
     if identity.consent != Consent.GRANTED:
         identity.scopes = []
     identity.consent = Consent.GRANTED
     identity.linked_via = via
     identity.revoked_at = None
     identity.revoked_by = ""
-    if via == LinkedVia.CONNECT:
-        # Of a sign-up that a crash has cut off. A link by code is never the only way in.
-        identity.made_account = ""
 
     if request.tokens is None:
         _take_code(request, identity)
         return Stored(rows=None)
-    return _take_sign_in(request, identity, request.tokens)
+    return _take_sign_in(request, identity, request.tokens, heard)
 
 
 def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
@@ -109,7 +117,10 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
 
 
 def _take_sign_in(
-    request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer
+    request: LinkRequest,
+    identity: LinkedIdentity,
+    answer: TokenAnswer,
+    heard: Iterable[WebhookEvent],
 ) -> Stored:
     """A sign-in replaces everything: what it does not bring is emptied."""
     columns = {
@@ -123,7 +134,7 @@ def _take_sign_in(
     if request.kyc is not None:
         columns |= kyc.level_columns(request.kyc, said_at=request.said_at)
 
-    taken = _take_claims(request, identity)
+    taken = _take_claims(request, identity, heard)
     columns |= taken.columns
     unread = request.unread or taken.unread
     columns["last_error"] = unread
@@ -149,7 +160,9 @@ class _Taken:
     unread: str = ""
 
 
-def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
+def _take_claims(
+    request: LinkRequest, identity: LinkedIdentity, heard: Iterable[WebhookEvent]
+) -> _Taken:
     verified = request.claims
     if verified is None:
         withdrawal.take_claims_back(identity)
@@ -163,7 +176,7 @@ def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
         log_failure(LogEvent.SIGN_IN_UNREAD, error)
         return _Taken(rows=None, columns=stored, unread=error.code)
 
-    rows = claims.write(identity, verified)
+    rows = claims.write(identity, verified, heard=heard)
     return _Taken(
         rows=rows,
         columns=verified.columns_for(identity),

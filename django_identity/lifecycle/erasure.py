@@ -6,8 +6,8 @@ command: the subject, wherever it is linked. ``dossier.PLACES`` has the tables, 
 ``erase_user`` treats the account.
 
 While a receipt is pending, nobody signs in or links: ``withdrawal.is_being_erased``. Elsewhere a
-site's own deletion of a user takes the identities with it (``withdrawal.forget``), ``unfinished``
-takes back what never came to its end, and ``upkeep.purge`` deletes what is old.
+site's own deletion of a user takes the identity with it (``withdrawal.forget``), and
+``upkeep.purge`` deletes what is old.
 """
 
 from collections.abc import Mapping

@@ -235,7 +235,8 @@ def store(identity: LinkedIdentity, answer: TokenAnswer) -> None:
         **sealing.token_columns(identity, answer, asked_at=timezone.now()),
     }
     grants = TokenGrant.objects.filter(identity_id=identity.pk)
-    if not grants.update(generation=F("generation") + 1, **columns):
+    newer = {"generation": F("generation") + 1, **columns}
+    if identity.is_new or not grants.update(**newer):
         TokenGrant.objects.create(identity=identity, **columns)
 
 

@@ -169,7 +169,7 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
 
     events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest)
     retention.empty(events)
-    if identity.was_never_granted or not identity.is_served:
+    if not identity.is_served:
         # Nobody was told of it here, and no session rests on it.
         return
     Changes.note()

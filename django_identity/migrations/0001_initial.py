@@ -17,6 +17,19 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='SubjectLock',
+            fields=[
+                ('digest', models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ('held_at', models.DateTimeField(db_index=True, verbose_name='received')),
+            ],
+            options={
+                'verbose_name': 'subject',
+                'verbose_name_plural': 'subjects',
+                'default_permissions': (),
+                'base_manager_name': 'objects',
+            },
+        ),
+        migrations.CreateModel(
             name='UpkeepRun',
             fields=[
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
@@ -227,10 +240,6 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='linkedidentity',
             index=models.Index(fields=['credential_expires_at'], name='identity_expiry'),
-        ),
-        migrations.AddIndex(
-            model_name='linkedidentity',
-            index=models.Index(fields=['revoked_at', 'consent', 'created_at'], name='identity_unfinished'),
         ),
         migrations.AddIndex(
             model_name='linkedidentity',

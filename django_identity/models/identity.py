@@ -100,7 +100,9 @@ class LinkedIdentity(Record):
     version = Version(default=0)
 
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
-    # Of ``locked_with_user`` alone.
+    # A sign-in or a code has just written it, so nothing else is stored of it.
+    is_new = False
+    # Of a row that was read ``with_user`` alone.
     is_shown: bool
 
     class Meta:
@@ -128,11 +130,6 @@ class LinkedIdentity(Record):
                 name="identity_facets",
             ),
             models.Index(fields=["credential_expires_at"], name="identity_expiry"),
-            # What was never granted: upkeep looks for it each minute.
-            models.Index(
-                fields=["revoked_at", "consent", "created_at"],
-                name="identity_unfinished",
-            ),
             models.Index(
                 fields=["created_at", "environment", "consent"], name="identity_created"
             ),
@@ -226,11 +223,6 @@ class LinkedIdentity(Record):
         if self.connect_only and self.connect_issued_at is not None:
             return self.connect_issued_at
         return self.signed_in_at
-
-    @property
-    def was_never_granted(self) -> bool:
-        """Whether only the first step of a sign-in or a code has written the row."""
-        return self.consent == Consent.REVOKED and self.revoked_at is None
 
     @property
     def kyc_state(self) -> tuple[str, str]:

@@ -169,9 +169,7 @@ def test_anything_else_is_unreadable(document: str) -> None:
         raised.value, capture_locals=True
     )
     ours = [
-        frame
-        for frame in told.stack
-        if frame.filename.endswith("documents/keys.py")
+        frame for frame in told.stack if frame.filename.endswith("documents/keys.py")
     ]
     assert private(EC)[0]["d"] not in str([frame.locals for frame in ours])
 

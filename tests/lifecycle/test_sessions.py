@@ -22,6 +22,7 @@ from django_identity.gates import claims_of
 from django_identity.lifecycle import disconnecting, sessions
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
+from django_identity.testing.clock import Clock
 from tests import urls
 from tests.deliveries import SECRET, deliver
 from tests.effort import spread
@@ -91,7 +92,7 @@ STEPS = ("revoke", "disconnect", "sign in", "everywhere")
     "steps", spread(itertools.product(STEPS, repeat=3), every=3), ids=str
 )
 def test_an_ended_session_never_lives_again(
-    site: FakeService, steps: tuple[str, ...]
+    site: FakeService, identity_clock: Clock, steps: tuple[str, ...]
 ) -> None:
     """In any order of revoking, disconnecting, linking again and signing out everywhere."""
     user = make_user("owner", email="ada@example.org")
@@ -107,6 +108,8 @@ def test_an_ended_session_never_lives_again(
         elif step == "everywhere":
             end_all(user)
         else:
+            # A revocation that found nobody counts for ten seconds: see ``events.heard_since``.
+            identity_clock.advance(seconds=11)
             linking = Client()
             linking.force_login(user, backend=LOCAL)
             sign_in(linking)
