@@ -103,11 +103,6 @@ ERRORS: Mapping[str, Row] = {
         502, _RETRY, _WRONG,
         _("Something failed that this app did not expect. The site's log has the kind of error.")),
 
-    "storage_refused": Row(
-        500, _CONTACT, _("This site cannot store your account. Please tell the site's operators."),
-        _("The database, or a rule of the site, refused the account or the link twice. The log has "
-          "the kind of error.")),
-
     # The sign-in in the browser.
     "flow_error": _again(_WRONG),
     "callback_invalid": _again(_("This link is incomplete. Go back to %(site)s and start again.")),
@@ -152,12 +147,6 @@ ERRORS: Mapping[str, Row] = {
         _("An account with your e-mail address already exists here."),
         _("You have an account here")),
     "sign_up_refused": _refused(_("This site is not taking new accounts in this way.")),
-    "claims_unread": Row(
-        503, _RETRY,
-        _("%(site)s could not read what it needs to know about you at %(service)s. "
-          "Please try again in a moment."),
-        _("The policy refused while claims or level could not be read. The log names the error."),
-        _NOT_IN),
     "user_fields_refused": _refused(
         _("This site cannot create an account from what %(service)s says.")),
     "connect_answer_refused": _refused(
@@ -244,10 +233,6 @@ ERRORS: Mapping[str, Row] = {
         502, _RETRY, _("%(service)s sent a proof that this site could not verify."),
         _("The credential failed a check, which the log names. API_ORIGIN must be the issuer, "
           "CLIENT_ID the audience.")),
-    "provider_mismatch": Row(
-        502, _RETRY, _UNUSABLE,
-        _("The list of claims and the credential name different providers for one claim, so it "
-          "opens no gate. The claim's row in the admin shows both names; tell the service.")),
     "overtaken": Row(
         502, _RETRY, _WRONG, _("Something newer came first, so nothing of the answer was stored.")),
     "document_unreadable": Row(

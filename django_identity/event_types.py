@@ -1,8 +1,8 @@
 """The event types of the specification: a row of ``KINDS`` for each.
 
-A further type is a member of ``EventType`` and a row of ``KINDS``; its name for people in
-``texts.labels``; and the members of its data that are kept, in ``lifecycle.retention``. If no other
-type has its effect, a member of ``Effect`` too, and a function in ``lifecycle.effects.EFFECTS``.
+A further type is a row of ``KINDS``. If people shall read another name for it than its own, that is
+in ``texts.labels``. If no other type has its effect, that is a member of ``Effect`` too, and a
+function in ``lifecycle.effects.EFFECTS``.
 """
 
 from collections.abc import Mapping
@@ -25,8 +25,8 @@ class EventType(StrEnum):
 class Effect(Enum):
     """What events of a type do."""
 
-    STATE_LEVEL = auto()
     REFETCH = auto()
+    REJECT = auto()
     REVOKE_CLAIM = auto()
     RECORD = auto()
     END_CONSENT = auto()
@@ -37,23 +37,19 @@ class Effect(Enum):
 class Kind:
     """What all events of one type have in common.
 
-    ``takes_away``: a withdrawal. It acts without its content, counts although it seems a little
-    older, and must name its person.
-    ``always``: it counts whatever has happened since.
-    ``says_level``: it may say something about the KYC level, which is read again then.
-    ``names_claim``: its data names a claim.
-    ``makes_due``: the claims are re-fetched after it.
+    ``about_kyc``: its data is about KYC. Without consent to that it is not kept.
     ``wakes_worker``: a worker does its remaining work at once. The answer to a revocation waits for
     no broker, so that work waits for upkeep.
     """
 
     effect: Effect
-    takes_away: bool = False
-    always: bool = False
-    says_level: bool = False
-    names_claim: bool = False
-    makes_due: bool = False
+    about_kyc: bool = False
     wakes_worker: bool = True
+
+    @property
+    def takes_away(self) -> bool:
+        """Whether it acts at once, and so must name its person. The service is asked of others."""
+        return self.effect not in (Effect.REFETCH, Effect.RECORD)
 
     @property
     def ends_consent(self) -> bool:
@@ -62,34 +58,13 @@ class Kind:
 
 
 KINDS: Mapping[str, Kind] = {
-    EventType.KYC_VERIFIED: Kind(
-        effect=Effect.STATE_LEVEL, says_level=True, makes_due=True
-    ),
-    EventType.KYC_REJECTED: Kind(
-        effect=Effect.STATE_LEVEL,
-        takes_away=True,
-        says_level=True,
-        makes_due=True,
-    ),
-    EventType.CLAIM_ISSUED: Kind(
-        effect=Effect.REFETCH, names_claim=True, makes_due=True
-    ),
-    EventType.CLAIM_REVOKED: Kind(
-        effect=Effect.REVOKE_CLAIM,
-        takes_away=True,
-        # The KYC claim may be revoked because the verification is invalid.
-        says_level=True,
-        names_claim=True,
-        makes_due=True,
-        wakes_worker=False,
-    ),
+    EventType.KYC_VERIFIED: Kind(effect=Effect.REFETCH, about_kyc=True),
+    EventType.KYC_REJECTED: Kind(effect=Effect.REJECT, about_kyc=True),
+    EventType.CLAIM_ISSUED: Kind(effect=Effect.REFETCH),
+    EventType.CLAIM_REVOKED: Kind(effect=Effect.REVOKE_CLAIM, wakes_worker=False),
     EventType.CONSENT_GRANTED: Kind(effect=Effect.RECORD),
-    EventType.CONSENT_REVOKED: Kind(
-        effect=Effect.END_CONSENT, takes_away=True, wakes_worker=False
-    ),
-    EventType.DATA_DELETION_REQUESTED: Kind(
-        effect=Effect.ERASE, takes_away=True, always=True
-    ),
+    EventType.CONSENT_REVOKED: Kind(effect=Effect.END_CONSENT, wakes_worker=False),
+    EventType.DATA_DELETION_REQUESTED: Kind(effect=Effect.ERASE),
 }
 #: A type that the specification does not have. Only the site's handlers do something with it.
 UNKNOWN = Kind(effect=Effect.RECORD)
@@ -111,7 +86,6 @@ def kind_of(event_type: str) -> Kind:
     return KINDS.get(event_type, UNKNOWN)
 
 
-#: Types whose events may say something about the KYC level.
-ABOUT_LEVEL = tuple(name for name, kind in KINDS.items() if kind.says_level)
-#: Types that ask for the person's erasure.
-ERASING = tuple(name for name, kind in KINDS.items() if kind.effect is Effect.ERASE)
+def types_of(effect: Effect) -> list[str]:
+    """The types whose events have this effect."""
+    return [name for name, kind in KINDS.items() if kind.effect is effect]

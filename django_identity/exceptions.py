@@ -23,7 +23,6 @@
     │       ├── VerificationPolicyNotMet   the person lacks a verification; see ``kyc_url``
     │       └── EnvironmentMismatch        test credentials and a live user, or the reverse
     ├── EventRefused                       a webhook delivery that is not acknowledged
-    │   └── EventNamesNobody               a withdrawal that does not say whose
     ├── StorageUnavailable                 the database did not answer
     ├── CredentialRejected                 a credential failed a check; see ``reason``
     ├── DocumentUnreadable                 no key opens the document, or it has another type
@@ -276,15 +275,6 @@ class EventRefused(IdentityError):
     """A delivery that is not acknowledged. Delivering the same again does not help."""
 
     code = "event_unreadable"
-
-
-class EventNamesNobody(EventRefused):
-    """A withdrawal that names nobody: only its type, times and digest are stored.
-
-    Delivered again within the hour, it may meet a mended ``EVENT_SUBJECT_PATHS``.
-    """
-
-    code = "names_nobody"
 
 
 class StorageUnavailable(IdentityError):

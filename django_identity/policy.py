@@ -10,7 +10,7 @@ import traceback
 import uuid
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
@@ -55,7 +55,7 @@ class IdentityPolicy:
     #: under several applications, the policies of all must allow it.
     people_may_erase: bool = True
     #: How an erasure treats the site's user: ``"anonymise"`` or ``"delete"``.
-    erasure: str = "anonymise"
+    erasure: Literal["anonymise", "delete"] = "anonymise"
     #: Whether each erasure is followed by a search of all tables for what it left. A worker or
     #: ``identity_upkeep`` then erases, within a minute: it reads every row of the site.
     audit_erasures: bool = False
@@ -216,10 +216,8 @@ class IdentityPolicy:
         policy runs once, those that delete the account last. If the method raises an error, the
         transaction is rolled back and the erasure is retried.
         """
-        if self.erasure == "delete":
-            anonymisation.delete(user)
-        else:
-            anonymisation.anonymise(user)
+        ways = {"anonymise": anonymisation.anonymise, "delete": anonymisation.delete}
+        ways[self.erasure](user)
 
 
 @cache

@@ -51,9 +51,14 @@ def upkeep() -> None:
 
 
 @shared_task(name=TaskName.REFETCH_DUE.value, **OPTIONS)
-def refetch_due(application: str, most: int) -> None:
-    """Refresh tokens and re-fetch credentials of the application's due identities."""
-    lifecycle_upkeep.refetch_for_a_minute(application, most, stop=_is_shutting_down)
+def refetch_due(application: str, most: int, only: int | None = None) -> None:
+    """Refresh tokens and re-fetch credentials of the application's due identities.
+
+    ``only``: of the one that an event has just made due.
+    """
+    lifecycle_upkeep.refetch_for_a_minute(
+        application, most, only=only, stop=_is_shutting_down
+    )
 
 
 @shared_task(name=TaskName.RUN_HANDLERS.value, **OPTIONS)

@@ -238,3 +238,15 @@ def test_what_inherits_from_the_user_model_is_part_of_the_account(
         "card",
         "Courier.van",
     ]
+
+
+def test_a_way_of_erasing_that_is_misspelt_erases_nothing() -> None:
+    """It is not taken for the other one: the erasure fails, and is loud."""
+
+    class Misspelt(IdentityPolicy):
+        erasure: Any = "Delete"
+
+    ada = make_member("ada", 1)
+    with pytest.raises(KeyError, match="Delete"):
+        Misspelt().erase_user(ada)
+    assert Member._default_manager.get().email == ada.email

@@ -125,11 +125,11 @@ def test_no_secret_is_in_the_repr() -> None:
         ),
         ({"DOCUMENT_PATHS": {"documents:read": "/users/{subject}?all=1"}}, "E004"),
         ({"SCOPES": ["openid"]}, "E019"),
-        ({"SCOPES": ["kyc:read"]}, "W068"),
-        ({"SCOPES": ["openid", "kyc:read"]}, "W068"),
+        ({"SCOPES": ["kyc:read"]}, "E019"),
+        ({"SCOPES": ["openid", "kyc:read"]}, "E019"),
         (
             {"SCOPES": ["kyc:read"], "LATER_SCOPES": ["profile:read", "claims:read"]},
-            "W068",
+            "E019",
         ),
         ({"SCOPES": ["profile:read", "documents:metadata"]}, "E065"),
         (

@@ -113,10 +113,10 @@ invalid_connect_code connect_code_required client_rejected verification_policy_n
 connect_outcome_unknown credential_rejected document_unreadable documents_not_allowed
 sealed_value_unreadable reauthorization_needed signature_invalid event_unreadable body_cut_off
 length_required body_too_large names_nobody storage_unavailable erasure_pending no_other_way_in
-linked_before claims_unread approval_pending storage_refused session_needed
+linked_before approval_pending session_needed
 """
 # What a re-fetch records without an exception.
-RECORDED = ("overtaken", "provider_mismatch", "unexpected_error")
+RECORDED = ("overtaken", "unexpected_error")
 
 
 def _tree(kind: type[IdentityError]) -> list[type[IdentityError]]:
@@ -267,9 +267,8 @@ disclosure.collision
     "recoveries": (set(Recovery), "retry restart sign_in_to_link verify contact"),
     "commands": (
         {name for name, app in get_commands().items() if app == "django_identity"},
-        """identity_create_test_user identity_doctor identity_drill identity_erase identity_gates
-        identity_refetch identity_replay identity_rotate_keys identity_rotate_secret identity_upkeep
-        identity_verify""",
+        """identity_doctor identity_drill identity_erase identity_gates identity_refetch
+        identity_replay identity_rotate_keys identity_upkeep identity_verify""",
     ),
     "signals": (
         {name for name, each in vars(signals).items() if isinstance(each, Signal)},
@@ -282,12 +281,12 @@ disclosure.collision
     ),
     "log events": (
         {each.removeprefix("identity.") for each in LogEvent},
-        """sign_in.completed sign_in.failed sign_in.taken_back sign_in.take_back_failed
-        connect.redeemed connect.failed refetch.failed
+        """sign_in.completed sign_in.failed sign_in.taken_back
+        connect.redeemed connect.failed refetch.failed claims.unproven
         disconnected link_notice.failed user_fields.refused documents.read documents.failed
         event.received event.refused event.failed grant.lost event.handler_failed erasure.done
         erasure.failed disconnect_failed gate.failed grant.unreadable broker.failed
-        broker.unknown purge.failed service.called""",
+        broker.unknown service.called""",
     ),
     "fixtures": (
         {name for name in vars(plugin) if name.startswith("identity_")},

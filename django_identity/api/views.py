@@ -16,7 +16,7 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from django_identity import conf
-from django_identity.api import schema, serializers
+from django_identity.api import serializers
 from django_identity.api.parsers import BoundedJSONParser
 from django_identity.api.problems import exception_handler
 from django_identity.exceptions import FlowError, IdentityError
@@ -46,7 +46,6 @@ class _Endpoint(APIView):
     # The versions are those of the site's own API.
     versioning_class = None
     serializer_class: type[BaseSerializer[Any]]
-    problem_class = schema.ProblemSerializer
     failure = LogEvent.SIGN_IN_FAILED
 
     @classmethod
@@ -93,7 +92,6 @@ class _Endpoint(APIView):
         return Response(self.serializer_class(members).data)
 
 
-@schema.described
 class MeView(_Endpoint):
     """The standing of the person, as every gate sees it, and what the site asks for.
 
@@ -114,7 +112,6 @@ class MeView(_Endpoint):
         return self.answer(members)
 
 
-@schema.described
 class LoginView(_Endpoint):
     """Begin a sign-in. The frontend sends the browser to the address."""
 
@@ -145,7 +142,6 @@ class LoginView(_Endpoint):
         return response
 
 
-@schema.described
 class CallbackView(_Endpoint):
     """Complete a sign-in: the members are the query of the service's redirect.
 
@@ -166,7 +162,6 @@ class CallbackView(_Endpoint):
         return self.answer({"next": flow.landing_url(completed.next_url)})
 
 
-@schema.described
 class ConnectView(_Endpoint):
     """Redeem a Connect code for the signed-in person.
 
@@ -174,7 +169,6 @@ class ConnectView(_Endpoint):
     """
 
     serializer_class = serializers.ConnectSerializer
-    problem_class = schema.ConnectProblemSerializer
     failure = LogEvent.CONNECT_FAILED
 
     def handle_exception(self, exc: Exception) -> Response:
@@ -191,7 +185,6 @@ class ConnectView(_Endpoint):
         return self.answer(connect.redeem(self.application, code, user=self.user))
 
 
-@schema.described
 class DisconnectView(_Endpoint):
     """Disconnect the identity, and end the session if it is an identity session."""
 

@@ -1,9 +1,8 @@
 """System checks, each with an id. ``docs/checks.md`` lists them.
 
 ``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``applications``: what one application needs
-besides · ``sign_ups``: what the user model wants · ``histories``: what keeps former versions of the
-user · ``content_policies``: the way to the service · ``site``: what all of them need of the site ·
-``gates``: what the site's gates ask for
+besides · ``sign_ups``: what the user model wants · ``content_policies``: the way to the service ·
+``site``: what all of them need of the site · ``gates``: what the site's gates ask for
 """
 
 import traceback

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
-from inspect import Parameter, Signature, iscoroutinefunction, signature
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.shortcuts import resolve_url
-from django.urls import NoReverseMatch
 
 from django_identity import anonymisation, policy
-from django_identity.checks import histories, sign_ups
+from django_identity.checks import sign_ups
 from django_identity.conf import Application
 from django_identity.conf.rules import ADDRESSES, Problem, Problems, is_loopback
 from django_identity.exceptions import ConfigurationError
@@ -21,7 +17,6 @@ from django_identity.policy import IdentityPolicy
 from django_identity.requirements import CLAIMS
 
 OF_AUTH_URL = ("/oauth2", "/oauth2/auth", "/oauth2/token")
-PAGES = ("help_url", "privacy_url", "contact_url", "set_password_url")
 
 
 def problems_of(application: Application) -> Problems:
@@ -38,13 +33,6 @@ def problems_of(application: Application) -> Problems:
     except ConfigurationError as error:
         yield Problem("E010", str(error), "POLICY is the dotted path of a class.")
         return
-    yield from _signatures(site, application)
-    for mistake in _attributes(site):
-        yield Problem(
-            "E078",
-            f"POLICY {application.policy!r}: {mistake}.",
-            "Write it as the page on the policy says.",
-        )
 
     where = f"in the policy of the application {application.alias!r}."
     # What the package's own methods do not do. A site's own method is for the site to test.
@@ -123,63 +111,8 @@ def _addresses(application: Application) -> Problems:
         )
 
 
-def _signatures(site: IdentityPolicy, application: Application) -> Problems:
-    """Methods that cannot be called as this version of the package calls them."""
-    for name, method in vars(IdentityPolicy).items():
-        if name.startswith("_") or not callable(method):
-            continue
-        own = getattr(site, name)
-        wanted = _without_types(signature(method))
-        where = f"{name}() of POLICY {application.policy!r}"
-        hint = f"Write it as: def {name}{wanted}: ..."
-        if iscoroutinefunction(own):
-            # The coroutine itself would count as yes.
-            yield Problem(
-                "E069", f"{where} is async: nobody would wait for its answer.", hint
-            )
-        elif not _takes(own, wanted):
-            yield Problem(
-                "E069", f"{where} does not take what it is called with.", hint
-            )
-
-
-def _attributes(site: IdentityPolicy) -> Iterator[str]:
-    """Attributes with which a page would fail, or of which the opposite would be done."""
-    if site.erasure not in ("anonymise", "delete"):
-        yield f'erasure is {site.erasure!r}, and neither "anonymise" nor "delete"'
-    if not isinstance(site.reasons, Mapping):
-        yield "reasons is not a dict"
-    for name in ("people_may_erase", "audit_erasures"):
-        if not isinstance(getattr(site, name), bool):
-            yield f"{name} is neither True nor False"
-    for name in PAGES:
-        try:
-            resolve_url(getattr(site, name) or "/")
-        except NoReverseMatch:
-            yield f"{name} is neither an address nor a URL name"
-
-
-def _without_types(wanted: Signature) -> Signature:
-    named = wanted.parameters.values()
-    return Signature(
-        [parameter.replace(annotation=Parameter.empty) for parameter in named]
-    )
-
-
-def _takes(own: Callable[..., object], wanted: Signature) -> bool:
-    """Whether ``own``, a bound method, can be called with the arguments of ``wanted``."""
-    taken = [*wanted.parameters.values()][1:]
-    positional = [one.name for one in taken if one.kind is one.POSITIONAL_OR_KEYWORD]
-    named = {one.name: one for one in taken if one.kind is one.KEYWORD_ONLY}
-    try:
-        signature(own).bind(*positional, **named)
-    except TypeError:
-        return False
-    return True
-
-
 def _left(site: IdentityPolicy, where: str) -> Problems:
-    """What an erasure leaves: fields of the user, and former versions."""
+    """The fields of the user that an erasure leaves."""
     model = get_user_model()
     names: list[str] = []
     if site.erasure == "anonymise":
@@ -191,13 +124,4 @@ def _left(site: IdentityPolicy, where: str) -> Problems:
             f"{', '.join(names)}.",
             "If they say something about the person, let them be empty (null=True), or empty them "
             f"in erase_user() {where}",
-        )
-
-    keepers = histories.keepers_of(model)
-    if keepers:
-        yield Problem(
-            "W033",
-            "These can keep former versions of any row, and an erasure leaves those of "
-            f"{model._meta.label}: {', '.join(keepers)}.",
-            f"Delete them in erase_user() {where} If they have none of accounts, silence W033.",
         )

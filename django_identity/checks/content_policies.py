@@ -4,7 +4,6 @@ The button's form is posted to the site, which redirects to the service. Browser
 ``form-action`` to that redirect too (CSP level 3, §6.4.1.1), and show no error.
 """
 
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -14,39 +13,26 @@ from django_identity.conf import Application
 from django_identity.conf.rules import Problem, Problems
 
 OF_DJANGO = "django.middleware.csp.ContentSecurityPolicyMiddleware"
-OF_DJANGO_CSP = "csp.middleware.CSPMiddleware"
 
 
 def problems_of(application: Application) -> Problems:
+    """Of Django's own setting, which leaves out a directive without a source."""
+    if OF_DJANGO not in settings.MIDDLEWARE:
+        return
     service = urlsplit(application.auth_url)
-    for setting, sources in _form_actions():
-        if not any(_may_allow(source.lower(), service) for source in sources):
-            yield Problem(
-                "E071",
-                f"{setting} has a form-action without the origin of AUTH_URL of the application "
-                f"{application.alias!r}: the sign-in button does nothing.",
-                f'Add "{service.scheme}://{service.netloc}" to form-action.',
-            )
-
-
-def _form_actions() -> Iterator[tuple[str, list[str]]]:
-    """The setting's name and the sources of each ``form-action`` that our pages are sent with."""
-    if OF_DJANGO in settings.MIDDLEWARE:
-        policy = getattr(settings, "SECURE_CSP", None) or {}
-        sources = _listed(policy.get("form-action"))
-        # Django leaves out a directive without a source.
-        if sources:
-            yield "SECURE_CSP", sources
-    if OF_DJANGO_CSP in settings.MIDDLEWARE:
-        policy = getattr(settings, "CONTENT_SECURITY_POLICY", None) or {}
-        value = policy.get("DIRECTIVES", {}).get("form-action")
-        # Some pages may have no policy at all, and ours may be among them.
-        if value is not None and not policy.get("EXCLUDE_URL_PREFIXES"):
-            yield "CONTENT_SECURITY_POLICY", _listed(value)
+    policy = getattr(settings, "SECURE_CSP", None) or {}
+    sources = _listed(policy.get("form-action"))
+    if sources and not any(_may_allow(source.lower(), service) for source in sources):
+        yield Problem(
+            "E071",
+            "SECURE_CSP has a form-action without the origin of AUTH_URL of the application "
+            f"{application.alias!r}: the sign-in button does nothing.",
+            f'Add "{service.scheme}://{service.netloc}" to form-action.',
+        )
 
 
 def _listed(value: Any) -> list[str]:
-    """Both packages take a text, or a list, tuple or set of them."""
+    """Django takes a text, or a list, tuple or set of them."""
     if value in (None, False):
         return []
     if isinstance(value, (list, tuple, set)):

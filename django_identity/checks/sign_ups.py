@@ -37,27 +37,18 @@ def problems_of(site: IdentityPolicy, application: Application) -> Problems:
     querying = {field.name for field in model._meta.fields if _may_query(field)}
     unknown = querying - values.keys()
     user = model(**values, **dict.fromkeys(unknown))
-    hint = f"Write new_user_fields() {where}"
-
     of_profile = policy.profile_fields().values()
     demanded = accounts.demanded_by(accounts.manager().create_user)
     missing = demanded - values.keys() - {"password", *of_profile}
-    names = ", ".join(sorted(accounts.refused_of_given(user, values) | missing))
+    refused = accounts.refused_of_given(user, values)
+    names = ", ".join(sorted(refused | missing | {*_same_for_everybody(user)}))
     if names:
         yield Problem(
             "E041",
-            f"A sign-up does not fill these fields of {user._meta.label} validly: {names}. Every "
-            "new person would be refused.",
-            hint,
-        )
-    names = ", ".join(_same_for_everybody(user))
-    if names:
-        yield Problem(
-            "E073",
-            f"A sign-up leaves these unique fields of {user._meta.label} empty, and they may not "
-            f"be NULL: {names}. Every new person but the first would be refused.",
-            f"Let them be NULL (null=True), add profile:read to SCOPES, or write "
-            f"new_user_fields() {where}",
+            f"A sign-up does not fill these fields of {user._meta.label} validly: {names}. New "
+            "people would be refused; for a unique field that stays empty, all but the first.",
+            f"Write new_user_fields() {where} Or add profile:read to SCOPES, or let a unique "
+            "field be NULL (null=True).",
         )
 
 

@@ -8,8 +8,9 @@ from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, reverse
 from django.utils import translation
 
-from django_identity import charset, conf, database
+from django_identity import conf, database
 from django_identity.backends import BACKEND_PATH
+from django_identity.checks import charset
 from django_identity.conf.rules import Problem, Problems
 from django_identity.secrets import Secret
 from django_identity.service.http import environment_problem
@@ -73,7 +74,6 @@ NO_PAGES = Problem(
 
 def problems() -> Problems:
     yield from _pages()
-    yield from _tenants()
     yield from _databases()
     if _is_kept_by_cacheops() or _is_kept_by_cachalot():
         yield Problem(
@@ -108,12 +108,12 @@ def problems() -> Problems:
 
 def database_problems() -> Problems:
     """What only the database itself can tell."""
-    lacking = charset.lacking(database.alias())
+    lacking = charset.lacking()
     if lacking:
         yield Problem(
             "E072",
             f"The database {database.alias()!r} stores text in {lacking}, which lacks characters "
-            "of people's names: they are left out, or stored as question marks.",
+            "of people's names: what has one of them cannot be stored.",
             "Convert it: the tables and the connection of MariaDB or MySQL to utf8mb4, a database "
             "of PostgreSQL to the encoding UTF8.",
         )
@@ -191,21 +191,6 @@ def _addresses(page: str) -> set[str]:
         with translation.override(language):
             found.add(reverse(f"identity:{page}"))
     return found
-
-
-def _tenants() -> Problems:
-    """With django-tenants, which has a schema for each tenant."""
-    config = apps.get_app_config("django_identity")
-    names = {config.name, f"{type(config).__module__}.{type(config).__name__}"}
-    if not names.isdisjoint(getattr(settings, "TENANT_APPS", ())):
-        yield Problem(
-            "W070",
-            "Each tenant has tables of this package: an event reaches the tenant of its address "
-            "alone, and workers do the upkeep of the public schema, which has no tables.",
-            "Give each tenant an application with a webhook address of its own, and run "
-            "identity_upkeep for each schema. all_tenants_command stops at the first that fails. "
-            "Or list django_identity in SHARED_APPS alone.",
-        )
 
 
 def _databases() -> Problems:

@@ -29,13 +29,6 @@ def application(alias: str = DEFAULT_ALIAS) -> Application:
     return _application(alias)
 
 
-def kept_claims(alias: str) -> tuple[str, ...] | None:
-    """``KEEP_CLAIMS`` of the application. None, too, if its settings cannot be used."""
-    if not is_usable() or alias not in aliases():
-        return None
-    return application(alias).keep_claims
-
-
 def is_usable() -> bool:
     """Whether the setting has no fatal mistake."""
     return not any(problem.fatal for problem in problems())

@@ -267,19 +267,14 @@ def _naming_problems(where: str, application: Application) -> Problems:
     answer and in the KYC answer, so with ``kyc:read`` alone only a service that says more than the
     spec can sign people in.
     """
-    scopes = {*application.scopes}
-    if scopes & {*NAMING_SCOPES}:
+    if {*application.scopes} & {*NAMING_SCOPES}:
         return
-    hint = f"Add {' or '.join(NAMING_SCOPES)}."
-    if KYC_SCOPE in scopes:
-        problem = (
-            f"{where}: with these SCOPES only the token answer can name the person, and the service"
-            " does not promise that it does."
-        )
-        yield Problem("W068", problem, hint, fatal=False)
-        return
-    problem = f"{where}: with these SCOPES no answer of the service names the person."
-    yield Problem("E019", problem, hint, fatal=False)
+    yield Problem(
+        "E019",
+        f"{where}: with these SCOPES no answer of the service is sure to name the person.",
+        f"Add {' or '.join(NAMING_SCOPES)}. If the token answer names the person, silence E019.",
+        fatal=False,
+    )
 
 
 def _address_problems(where: str, application: Application) -> Problems:

@@ -58,7 +58,6 @@ class Gate:
         }
         try:
             self.requirements = _requirements(arguments, application)
-            _require_kept(self.requirements, application)
             require_answer(on_closed)
         except NotARequirement as error:
             raise NotARequirement(error.value, error.rule, place=_place()) from None
@@ -188,20 +187,6 @@ def _requirements(
     if name == "claims":
         return tuple(RequiredClaim.parse(claim, application) for claim in value)
     return (SINGLE[name](value, application),)
-
-
-def _require_kept(requirements: Iterable[Requirement], application: str) -> None:
-    """A claim that is dropped at the door would close the gate to everybody."""
-    kept = conf.kept_claims(application)
-    if kept is None:
-        return
-    claims = [each for each in requirements if isinstance(each, RequiredClaim)]
-    dropped = {claim.claim_type for claim in claims}.difference(kept)
-    if dropped:
-        names = ", ".join(sorted(dropped))
-        raise ImproperlyConfigured(
-            f"KEEP_CLAIMS of the application {application!r} drops {names}."
-        )
 
 
 def _require_listed(required: RequiredScope) -> None:

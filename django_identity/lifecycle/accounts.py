@@ -17,7 +17,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError
 
-from django_identity import charset, database, exceptions, policy, uniqueness
+from django_identity import database, exceptions, policy, uniqueness
 from django_identity.conf import Application
 from django_identity.lifecycle.addresses import Hidden, address_of, spellings_of
 from django_identity.logs import LogEvent, log, log_trouble
@@ -33,20 +33,8 @@ Fields = Hidden[dict[str, Any]]
 
 
 def usable(profile: Profile) -> Profile:
-    """The profile with its e-mail address by ``address_of``, and names that can be stored."""
-    return replace(
-        profile,
-        email=address_of(Hidden(profile.email)),
-        first_name=_name_in(profile.first_name),
-        last_name=_name_in(profile.last_name),
-    )
-
-
-def _name_in(text: str) -> str:
-    """The name, or an empty text if the database lacks one of its characters."""
-    if not charset.holds(text):
-        return ""
-    return text
+    """The profile with its e-mail address by ``address_of``."""
+    return replace(profile, email=address_of(Hidden(profile.email)))
 
 
 def require_free_address(application: Application, profile: Profile) -> None:
@@ -235,10 +223,6 @@ def _refused_of_changed(
     site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Fields
 ) -> set[str]:
     """The names of the changed fields for which the user cannot be saved."""
-    texts = [name for name in changed.value if isinstance(changed.value[name], str)]
-    lost = {name for name in texts if not charset.holds(changed.value[name])}
-    if lost:
-        return lost
     email = user.get_email_field_name()
     if changed.value.get(email):
         address = Hidden(address_of(Hidden(changed.value[email])))

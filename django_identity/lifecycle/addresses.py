@@ -12,7 +12,6 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
-from django_identity import charset
 from django_identity.service.members import REPLACEMENT
 
 PUNYCODE = "xn--"
@@ -36,8 +35,6 @@ def address_of(given: Hidden[str]) -> str:
     """
     normalize = getattr(get_user_model()._default_manager, "normalize_email", str)
     address = str(normalize(given.value.strip()))
-    if not charset.holds(address):
-        return ""
     try:
         validate_email(address)
     except ValidationError:
@@ -62,7 +59,7 @@ def spellings_of(address: str) -> set[Hidden[str]]:
         ".".join(map(_in_unicode, labels)),
     }
     # A spelling that no database takes is in none.
-    stored = [each for each in domains if each.isprintable() and charset.holds(each)]
+    stored = [each for each in domains if each.isprintable()]
     return {Hidden(f"{local}@{each}") for each in stored}
 
 

@@ -129,7 +129,7 @@ def _take_sign_in(
     taken = _take_claims(request, identity)
     columns |= taken.columns
     unread = request.unread or taken.unread
-    columns["last_error"] = unread or taken.problem
+    columns["last_error"] = unread
     identity.set_columns(columns)
 
     identity.refetch_due_at = due.after_answers(identity, claims_until=taken.until)
@@ -143,14 +143,13 @@ def _take_sign_in(
 class _Taken:
     """What became of the claims of a sign-in: the columns, and until when they need no other ones.
 
-    ``rows`` and ``unread``: see ``Stored``. ``problem``: see ``claims.problem_of``.
+    ``rows`` and ``unread``: see ``Stored``.
     """
 
     rows: list[StoredClaim] | None
     columns: Columns = field(default_factory=dict)
     until: datetime | None = None
     unread: str = ""
-    problem: str = ""
 
 
 def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
@@ -170,5 +169,4 @@ def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
         rows=rows,
         columns=verified.columns_for(identity),
         until=verified.lasts_until,
-        problem=claims.problem_of(verified, identity),
     )

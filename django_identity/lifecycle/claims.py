@@ -11,6 +11,7 @@ stored yet (``_revoke_new``), and of an answer that fails any check only revocat
 """
 
 import json
+import logging
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -20,9 +21,10 @@ from django.utils import timezone
 from django_identity import conf, database, signals
 from django_identity.conf.rules import CLAIMS_SCOPE
 from django_identity.credentials import VerifiedCredential
-from django_identity.event_types import EventType
+from django_identity.event_types import Effect, types_of
 from django_identity.lifecycle import clocks, values
 from django_identity.lifecycle.withdrawal import NO_VALUE
+from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
 from django_identity.service.members import LONGEST_NAME, without_controls
@@ -31,8 +33,6 @@ from django_identity.strict_json import JSONObject
 
 #: The scope that covers claims.
 SCOPE = CLAIMS_SCOPE
-#: The list and the credential name different providers for one claim.
-PROVIDER_MISMATCH = "provider_mismatch"
 #: The columns of a stored claim that an answer changes.
 WRITTEN = (*NO_VALUE, "revoked_at")
 
@@ -94,14 +94,6 @@ def is_usable(verified: VerifiedAnswer, identity: LinkedIdentity) -> bool:
     return verified.issued_at >= newest_at
 
 
-def problem_of(verified: VerifiedAnswer, identity: LinkedIdentity) -> str:
-    """The code of what keeps a disclosed claim from being proven, or an empty text."""
-    disclosed = _disclosed(verified.proof, identity)
-    if _mismatched(verified.answer, disclosed):
-        return PROVIDER_MISMATCH
-    return ""
-
-
 def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClaim]:
     """Replace the stored claims by the answer's, and announce it if their content has changed.
 
@@ -111,6 +103,7 @@ def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClai
     """
     wanted = rows_of(identity, verified)
     rows = list(wanted.values())
+    _log_unproven(identity, verified, rows)
     stored = list(identity.claims.all())
     contents = {*map(_content, stored)}
     newest_at = verified.issued_at or identity.credential_issued_at
@@ -131,8 +124,7 @@ def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClai
         StoredClaim.objects.filter(pk__in=gone).delete()
     _update([row for row in rows if row.pk])
     new = [row for row in rows if not row.pk]
-    # One that was just made has met no event: each would have raised the version.
-    if new and identity.version > 1:
+    if new:
         _revoke_new(identity, new, verified.issued_at)
     # Under the lock only two keys conflict that are equal by this database's collation alone.
     StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
@@ -190,7 +182,6 @@ def rows_of(
     answer = verified.answer
     proof = verified.proof
     disclosed = _disclosed(proof, identity)
-    mismatched = _mismatched(answer, disclosed)
     newest_at = verified.issued_at or identity.credential_issued_at
     revoked_at = clocks.after_credential(timezone.now(), newest_at)
     rows: dict[Key, StoredClaim] = {}
@@ -208,10 +199,6 @@ def rows_of(
             value = disclosed[listed.claim_type]
             if _proves(value, listed):
                 _prove(row, value, proof)
-            elif listed.claim_type in mismatched and not listed.revoked:
-                # Operators see both providers: the listed one, and in the value the disclosed one.
-                # Without ``valid_until`` it opens no gate.
-                row.value = value
         first = rows.setdefault(_key(row), row)
         # A later entry revokes the first one, too: the order must not bring a revoked claim back.
         if listed.revoked:
@@ -243,6 +230,23 @@ def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
     row.valid_until = _earliest(row.expires_at, clocks.end_of(proof))
 
 
+def _log_unproven(
+    identity: LinkedIdentity, verified: VerifiedAnswer, rows: list[StoredClaim]
+) -> None:
+    """Name the claims whose disclosed provider is none of those that the answer lists for them."""
+    listed = {each.claim_type for each in verified.answer.claims if not each.revoked}
+    proven = {row.claim_type for row in rows if row.valid_until is not None}
+    unproven = listed.intersection(_disclosed(verified.proof, identity)) - proven
+    if unproven:
+        log(
+            LogEvent.CLAIMS_UNPROVEN,
+            level=logging.WARNING,
+            application=identity.application,
+            identity=identity.pk,
+            claims=",".join(sorted(unproven)),
+        )
+
+
 def _disclosed(
     proof: VerifiedCredential | None, identity: LinkedIdentity
 ) -> JSONObject:
@@ -259,19 +263,6 @@ def _disclosed(
 def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
     kept = conf.application(identity.application).keep_claims
     return kept is None or claim_type in kept
-
-
-def _mismatched(answer: ClaimsAnswer, disclosed: JSONObject) -> set[str]:
-    """Disclosed claims with a valid entry in the list, but none of the provider in their value."""
-    valid = {listed.claim_type for listed in answer.claims if not listed.revoked}
-    # A list: what the credential names as a provider may be anything, and not hashable.
-    listed_keys: list[tuple[str, object]] = [*map(_key, answer.claims)]
-    found = set()
-    for name in valid.intersection(disclosed):
-        named = values.provider_in(disclosed[name])
-        if named is not None and (name, named) not in listed_keys:
-            found.add(name)
-    return found
 
 
 def _unlisted(answer: ClaimsAnswer, disclosed: JSONObject) -> Iterator[ListedClaim]:
@@ -320,19 +311,19 @@ def _revoke_new(
 ) -> None:
     """Revoke those of the new ``rows`` that an event has revoked since the credential was issued.
 
-    The claim was not stored then, so no row remembers it. A provider may have another name there.
+    The claim was not stored then, or its link is gone, so no row remembers it. A provider may have
+    another name there. An event that was emptied names nothing, so it revokes all.
     """
-    # Only an event about a linked subject keeps the subject, and says which claim it named.
     events = WebhookEvent.objects.filter(
-        subject_digest=identity.subject_digest, event_type=EventType.CLAIM_REVOKED
-    ).exclude(subject="")
+        subject_digest=identity.subject_digest,
+        event_type__in=types_of(Effect.REVOKE_CLAIM),
+    )
     for event in events:
+        since = clocks.revoked_from(event.occurred_at, issued_at=issued_at)
         named = NamedClaim.parse(event.payload or {}).claim_type
-        if clocks.is_younger(issued_at, event.occurred_at):
-            continue
         for row in rows:
-            if named in ("", row.claim_type) and row.revoked_at is None:
-                row.revoked_at = event.occurred_at
+            if named in ("", row.claim_type):
+                row.revoked_at = row.revoked_at or since
 
 
 def _is_remembered(before: StoredClaim, newest_at: datetime | None) -> bool:

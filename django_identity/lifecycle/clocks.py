@@ -47,6 +47,16 @@ def after_credential(moment: datetime, issued_at: datetime | None) -> datetime:
     return max(moment, issued_at + A_SECOND)
 
 
+def revoked_from(moment: datetime, *, issued_at: datetime | None) -> datetime | None:
+    """From when an event of that time revokes what a credential proves. None if it is older.
+
+    Both times are the service's, and a credential names whole seconds.
+    """
+    if issued_at is not None and moment < issued_at.replace(microsecond=0):
+        return None
+    return after_credential(moment, issued_at)
+
+
 def is_younger(issued_at: datetime | None, revoked_at: datetime) -> bool:
     """Whether a credential was issued after a revocation. It may name whole seconds only."""
     return issued_at is not None and issued_at >= revoked_at.replace(microsecond=0)

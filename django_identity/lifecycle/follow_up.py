@@ -1,8 +1,8 @@
 """The work after an event was acknowledged: requested erasures and the site's handlers.
 
 A row is due until its work is done: see ``attempts``. A run works on the content that it has read.
-If the person is erased meanwhile, or a delivery adds the content, the run ends without a word, and
-the row has its date from whoever changed it.
+If the person is erased meanwhile, the run ends without a word, and the row has its date from
+whoever changed it.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import database
-from django_identity.event_types import ERASING, KINDS
+from django_identity.event_types import KINDS, Effect, kind_of
 from django_identity.handlers import Handler, handlers_of
 from django_identity.lifecycle import attempts, erasure, events
 from django_identity.lifecycle.attempts import Stop
@@ -90,12 +90,12 @@ def _attempt(event: WebhookEvent) -> bool:
         # Each attempt before this one was to apply it.
         event.attempts = 1
         event.save(update_fields=["attempts"])
-    if event.event_type in ERASING:
+    if kind_of(event.event_type).effect is Effect.ERASE:
         # Its handlers run when the erasure has emptied the event.
         erasure.retry_pending()
         event.refresh_from_db()
     elif not event.event_id:
-        # It is about nobody, or waits for the delivery that brings its content.
+        # It is about nobody.
         _as_read(event).update(next_attempt_at=None)
         return False
     if event.attempts > TRIES:
@@ -167,10 +167,10 @@ def _conclude(event: WebhookEvent, failure: str) -> bool:
 def _as_read(event: WebhookEvent) -> QuerySet[WebhookEvent]:
     """The row, if it has the content that the run works with.
 
-    An erasure or a disconnection empties it, and nothing may run or be tried again after that. A
-    delivery that brings the content makes the row due. An erasure's own event loses its content.
+    An erasure or a disconnection empties it, and nothing may run or be tried again after that. An
+    erasure's own event loses its content.
     """
     row = WebhookEvent.objects.filter(pk=event.pk)
-    if event.event_type in ERASING:
+    if kind_of(event.event_type).effect is Effect.ERASE:
         return row
     return row.filter(subject=event.subject, event_id=event.event_id)

@@ -104,7 +104,7 @@ def _raise_refusal(error: Exception) -> NoReturn:
     if isinstance(error, exceptions.EmailTaken):
         raise error
     name = type(error).__name__
-    raise exceptions.LinkingRefused(name, code="storage_refused") from error
+    raise exceptions.LinkingRefused(name, code="user_fields_refused") from error
 
 
 def _link(request: LinkRequest) -> Linked:

@@ -58,7 +58,7 @@ def proven_by(
         rows = identity.claims.all()
     found = standing.standing_with(identity, rows).proven_claims()
     level = None
-    if identity.kyc_said_at is not None:
+    if identity.kyc_said_at is not None or identity.kyc_status:
         level = kyc.level_of(identity)
     return Proven(level, MappingProxyType(found), unread)
 
@@ -89,7 +89,5 @@ def refusal_of(
         return None
     if proven.unread:
         # The policy may have missed what could not be read.
-        return exceptions.LinkingRefused(
-            f"unread: {proven.unread}", code="claims_unread"
-        )
+        return exceptions.LinkingRefused("unread", code=proven.unread)
     return exceptions.LinkingRefused(code=REFUSALS[question])

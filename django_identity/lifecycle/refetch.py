@@ -63,15 +63,13 @@ def fetch(identity: LinkedIdentity) -> Fetched:
     # With a failure the caller notes when the next attempt is due.
     if level.failure is None:
         until = None
-        problem = ""
         if found is not None:
             until = found.lasts_until
-            problem = claims.problem_of(found, identity)
         columns |= {
             "refetch_due_at": due.after_answers(identity, claims_until=until),
             "refetch_failures": 0,
             "refetch_failed_at": None,
-            "last_error": problem,
+            "last_error": "",
         }
     return Fetched(_store(identity, columns, found), level.failure)
 
@@ -96,9 +94,6 @@ def _read_level(reader: Reader) -> Level:
         if error.endpoint != "kyc" or isinstance(error, NOT_NOW):
             raise
         return Level({}, error)
-    # The call may have refreshed the tokens, and the new ones may lack the scope.
-    if not identity.allows(kyc.SCOPE):
-        return Level({})
     return Level(kyc.level_columns(answer, said_at=asked_at))
 
 
@@ -118,9 +113,6 @@ def _read_claims(reader: Reader) -> VerifiedAnswer | None:
     answer = reader.read(
         lambda token: client.claims(identity.subject, access_token=token)
     )
-    # As for the level: the person no longer allows what has just been read.
-    if not identity.allows(claims.SCOPE):
-        return None
     try:
         proof = key_sets.verify_answer(application, answer, subject=identity.subject)
         verified = VerifiedAnswer(answer, proof)

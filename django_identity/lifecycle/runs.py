@@ -18,7 +18,6 @@ from django_identity.models.choices import NEVER
 
 #: Upkeep that has not begun for so long does not run.
 LATE = timedelta(minutes=15)
-DROPS_EVERY = timedelta(hours=1)
 
 
 def run_of(application: Application) -> UpkeepRun:
@@ -68,17 +67,6 @@ def note(application: Application, results: Mapping[Any, int]) -> None:
         row.results = dict(tally)
         row.served_at = now
         row.save(update_fields=["results", "served_at"])
-
-
-def begin_dropping(application: Application) -> bool:
-    """Whether claims that are not kept have not been looked for in the last hour. If so, note it.
-
-    Of several runs one looks for them.
-    """
-    now = timezone.now()
-    rows = _rows_of(application)
-    waiting = rows.filter(claims_dropped_at__lte=now - DROPS_EVERY)
-    return waiting.update(claims_dropped_at=now) > 0
 
 
 # The pause

@@ -7,18 +7,15 @@ to open: see ``of_application``.
 - A sign-in asks for ``SCOPES``, and for some of ``LATER_SCOPES`` (``asked_for``). What the person
   allows then takes the place of what they allowed before (``allowed_by``).
 - A Connect code adds ``CONNECT_SCOPES``, and nothing of ``LATER_SCOPES`` (``with_code``).
-- A refresh may bring less than the person has allowed (``lost_by``, ``take_back``).
+- A refresh that brings less than the person has allowed ends the grant (``lost``).
 - The end of the consent takes them all (``withdrawal.NOTHING_BROUGHT``).
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from django_identity.conf import Application
-from django_identity.conf.rules import CLAIMS_SCOPE, Scopes
-from django_identity.lifecycle import kyc, withdrawal
+from django_identity.conf.rules import Scopes
 from django_identity.models import LinkedIdentity
-from django_identity.models.choices import Columns
 from django_identity.service.answers import TokenAnswer
 
 
@@ -61,32 +58,10 @@ def with_code(
     return scopes
 
 
-def lost_by(answer: TokenAnswer, *, application: Application) -> set[str]:
-    """What only a gate asks for, and tokens of a refresh lack (RFC 6749 §6)."""
+def lost(
+    answer: TokenAnswer, *, had: Iterable[str], application: Application
+) -> set[str]:
+    """What only a gate asks for, the grant ``had``, and a refresh lacks (RFC 6749 §6)."""
     if answer.scopes is None:
         return set()
-    return {*application.later_scopes} - {*answer.scopes}
-
-
-def take_back(identity: LinkedIdentity, missing: set[str]) -> Columns:
-    """Take ``missing`` scopes from the locked identity, with the level and claims of theirs.
-
-    Less consent means less is held, as after a sign-in with fewer scopes. Returns the columns that
-    change, which the caller saves: none if the identity has not had these scopes.
-    """
-    lost = missing.intersection(identity.scopes)
-    if not lost:
-        return {}
-    kept = [scope for scope in identity.scopes if scope not in lost]
-    columns: dict[str, Any] = {"scopes": kept}
-    if kyc.SCOPE in lost:
-        columns |= kyc.NO_LEVEL
-    if CLAIMS_SCOPE in lost:
-        columns["credential_expires_at"] = None
-
-    before = identity.kyc_state
-    identity.set_columns(columns)
-    kyc.announce_change(identity, before=before)
-    if CLAIMS_SCOPE in lost:
-        withdrawal.take_claims_back(identity)
-    return columns
+    return {*application.later_scopes}.intersection(had) - {*answer.scopes}

@@ -28,8 +28,6 @@ class Reason(StrEnum):
     NOT_CONFIRMED = "not_confirmed"
     #: What the service says could not be read yet.
     UNREAD = "unread"
-    #: The service's list and its credential name two providers for the claim.
-    PROVIDER_MISMATCH = claims.PROVIDER_MISMATCH
     RUN_OUT = "run_out"
     REVOKED = "revoked"
     OTHER_VALUE = "other_value"
@@ -43,8 +41,6 @@ class Reason(StrEnum):
     NOT_RECENT = "not_recent"
     #: Only on the account page: the site can no longer ask the service about the person.
     PERMISSION_ENDED = "permission_ended"
-    #: Only on the account page: no proof is left.
-    ALL_REVOKED = "all_revoked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +66,6 @@ def end_of(rows: Iterable[StoredClaim]) -> Shortfall | None:
     ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
     if ends:
         return Shortfall(Reason.RUN_OUT, since=max(ends))
-    if any(row.is_mismatched for row in rows):
-        return Shortfall(Reason.PROVIDER_MISMATCH)
     if any(row.revoked for row in rows):
         return Shortfall(Reason.REVOKED)
     return None

@@ -16,7 +16,6 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.utils.encoding import iri_to_uri
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database, exceptions
@@ -131,8 +130,7 @@ def begin(
         environment=application.environment,
         purpose=plan.purpose,
         user_id=user.pk if user else None,
-        # In ASCII, which every database holds.
-        next=iri_to_uri(next_url),
+        next=next_url,
         redirect_uri=redirect_uri,
         scopes=list(plan.scopes),
         expires_at=timezone.now() + timedelta(seconds=SIGN_IN_LIFETIME),

@@ -156,10 +156,7 @@ class Standing:
         now = timezone.now()
         if any(claim.is_proven(now) for claim in self.claims):
             return None
-        ended = shortfalls.end_of([claim.row for claim in self.claims])
-        if ended is not None and ended.reason is Reason.REVOKED:
-            return Shortfall(Reason.ALL_REVOKED)
-        return ended
+        return shortfalls.end_of([claim.row for claim in self.claims])
 
     def _level_counts(self) -> bool:
         ends_at = self.kyc_holds_until

@@ -10,7 +10,7 @@ and the service may have taken the token nevertheless.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
-from django_identity.lifecycle import scopes, sealing, sessions
+from django_identity.lifecycle import scopes, sealing, sessions, withdrawal
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.kyc import NO_LEVEL, announce_change
 from django_identity.logs import LogEvent, log
@@ -187,9 +187,13 @@ class Reader:
             _unchanged(grant).update(lease_until=None, retry_at=retry_at)
             raise
 
+        lost = scopes.lost(answer, had=grant.scopes, application=self.application)
+        if lost:
+            if end_grant(self.identity, grant, reason="fewer_scopes", lost=lost):
+                raise exceptions.ReauthorizationNeeded("refresh: fewer scopes")
+            return None
         changed = sealing.token_columns(self.identity, answer, asked_at=asked_at)
-        missing = scopes.lost_by(answer, application=self.application)
-        if not _replace(grant, changed, identity=self.identity, missing=missing):
+        if not _replace(grant, changed):
             return None
         grant.generation += 1
         self._refreshed_grant = grant
@@ -249,25 +253,17 @@ def lease(grant: TokenGrant) -> bool:
     return bool(as_read.update(lease_until=now + LEASE))
 
 
-def _replace(
-    grant: TokenGrant,
-    changed: Columns,
-    *,
-    identity: LinkedIdentity,
-    missing: set[str],
-) -> bool:
+def _replace(grant: TokenGrant, changed: Columns) -> bool:
     """Replace the tokens of ``grant``. Returns False if the row has changed meanwhile.
 
     A revocation deletes the row, and a sign-in increments the generation. In both cases the late
     answer is discarded. An answer whose row is unchanged must not be lost, or the person has to
     sign in. So if the database fails, storing is retried for ``STORED_WITHIN`` seconds, where
-    ``database.tried_again`` retries once. ``missing``: scopes whose gates close with the tokens.
+    ``database.tried_again`` retries once.
     """
     give_up_at = time.monotonic() + STORED_WITHIN
     while True:
         try:
-            if missing:
-                return _replace_with_less(grant, changed, identity, missing)
             return _written(grant, changed)
         except (*database.BROKEN, InternalError):
             if time.monotonic() > give_up_at:
@@ -276,39 +272,20 @@ def _replace(
         time.sleep(POLL)
 
 
-def _replace_with_less(
-    grant: TokenGrant,
-    changed: Columns,
+def end_grant(
     identity: LinkedIdentity,
-    missing: set[str],
+    grant: TokenGrant,
+    *,
+    reason: str,
+    lost: Collection[str] = (),
 ) -> bool:
-    """Replace the tokens, and take the ``missing`` scopes and what they brought from the identity.
-
-    They are taken from the locked row, and only while the tokens are those that were refreshed.
-    Otherwise this would overwrite a sign-in that came meanwhile, or write to a revoked identity.
-    """
-    with database.atomic():
-        # The identity before its grant, as in a sign-in: two orders could deadlock.
-        locked = LinkedIdentity.objects.locked(identity.subject_digest)
-        is_ours = _written(grant, changed)
-        if locked is None or not is_ours:
-            return False
-        columns = scopes.take_back(locked, missing)
-        if not columns:
-            return True
-        LinkedIdentity.objects.filter(pk=locked.pk).change(**columns)
-    identity.set_columns(columns)
-    identity.version += 1
-    return True
-
-
-def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bool:
     """Mark the grant as dead, delete its tokens and send the signals. False if it has changed.
 
     The level that the grant brought no longer counts, and nothing is due: only a sign-in helps.
+    ``lost``: scopes that the person has taken back. They go, and so do the claims.
     """
     with database.atomic():
-        # The identity before its grant, as in ``_replace_with_less``.
+        # The identity before its grant, as in a sign-in: two orders could deadlock.
         locked = LinkedIdentity.objects.locked(identity.subject_digest)
         dead = {
             "access_token": "",
@@ -321,8 +298,12 @@ def end_grant(identity: LinkedIdentity, grant: TokenGrant, *, reason: str) -> bo
         }
         if locked is None or not _written(grant, dead):
             return False
-        columns = {**NO_LEVEL, "refetch_due_at": None, "refetch_failures": 0}
+        columns: Columns = {**NO_LEVEL, "refetch_due_at": None, "refetch_failures": 0}
         columns["last_error"] = exceptions.ReauthorizationNeeded.code
+        if lost:
+            columns["scopes"] = [each for each in locked.scopes if each not in lost]
+            columns["credential_expires_at"] = None
+            withdrawal.take_claims_back(identity)
         LinkedIdentity.objects.filter(pk=identity.pk).change(**columns)
     identity.set_columns(columns)
     identity.version += 1

@@ -11,7 +11,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.utils import timezone
 
 from django_identity import database, policy
-from django_identity.event_types import ERASING
+from django_identity.event_types import Effect, types_of
 from django_identity.lifecycle import attempts, effects, withdrawal
 from django_identity.lifecycle.attempts import Stop
 from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
@@ -34,7 +34,7 @@ def take_back_old(*, stop: Stop = lambda: False) -> None:
         try:
             _take_back_old(subject_digest)
         except Exception as error:  # noqa: BLE001  one row must not stop the others
-            log_trouble(LogEvent.TAKE_BACK_FAILED, error)
+            log_trouble(LogEvent.ERASURE_FAILED, error)
 
 
 def take_back(empty: LinkedIdentity) -> None:
@@ -85,7 +85,7 @@ def _was_deleted(identity: LinkedIdentity) -> bool:
     """
     since = identity.created_at - LONGEST_SIGN_IN
     asked = WebhookEvent.objects.of_subject_since(identity.subject_digest, since)
-    asked = asked.filter(event_type__in=ERASING).exclude(outcome="")
+    asked = asked.filter(event_type__in=types_of(Effect.ERASE)).exclude(outcome="")
     event = asked.select_for_update().order_by("-occurred_at").first()
     if event is None:
         return False
@@ -136,7 +136,7 @@ def _remove(user: AbstractBaseUser) -> None:
 
 def _log_trouble(error: Exception, identity: LinkedIdentity) -> None:
     log_trouble(
-        LogEvent.TAKE_BACK_FAILED,
+        LogEvent.ERASURE_FAILED,
         error,
         application=identity.application,
         row=identity.pk,

@@ -40,7 +40,6 @@ from django_identity.models import (
     Consent,
     LinkedIdentity,
     LinkedVia,
-    StoredClaim,
 )
 
 LONGEST_RUN = 60.0
@@ -171,13 +170,21 @@ def tend(*, stop: Stop = lambda: False) -> int:
 
 
 def refetch_for_a_minute(
-    alias: str, most: int | None = None, *, stop: Stop = lambda: False
+    alias: str,
+    most: int | None = None,
+    *,
+    only: int | None = None,
+    stop: Stop = lambda: False,
 ) -> Counter[Refetched]:
-    """Re-fetch ``most`` due identities, or ``REFETCHES_PER_MINUTE``. None begins after a minute."""
+    """Re-fetch ``most`` due identities, or ``REFETCHES_PER_MINUTE``. None begins after a minute.
+
+    ``only``: see ``due.take``.
+    """
     site = conf.application(alias)
     tally = Counter[Refetched]()
     ends_at = time.monotonic() + LONGEST_RUN
-    for outcome in refetch_due(site, most=most or site.refetches_per_minute):
+    most = most or site.refetches_per_minute
+    for outcome in refetch_due(site, most=most, only=only):
         tally[outcome] += 1
         if stop() or time.monotonic() >= ends_at:
             break
@@ -193,7 +200,9 @@ def refetch_all(*, most: int) -> Generator[Refetched]:
             yield outcome
 
 
-def refetch_due(application: Application, *, most: int) -> Generator[Refetched]:
+def refetch_due(
+    application: Application, *, most: int, only: int | None = None
+) -> Generator[Refetched]:
     """Re-fetch at most ``most`` due identities, and yield each result. A caller may stop early.
 
     It ends at a 429, a rejected client, the second outage in a row, and at tokens that no key
@@ -201,7 +210,7 @@ def refetch_due(application: Application, *, most: int) -> Generator[Refetched]:
     """
     course = Course()
     while most > 0 and not runs.is_paused(application):
-        rows = due.take(application, min(most, due.ROWS_AT_ONCE))
+        rows = due.take(application, min(most, due.ROWS_AT_ONCE), only=only)
         if not rows:
             return
         most -= len(rows)
@@ -289,19 +298,12 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
 
 
 def purge() -> None:
-    """Delete old events, sign-ins and redemptions that are over, and claims that are not kept.
-
-    The claims once an hour: a shorter list of them is rare, and every claim is read.
-    """
+    """Delete old events, and sign-ins and redemptions that are over."""
     now = timezone.now()
     for events in retention.old():
         _delete(events)
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
-    for site in conf.applications():
-        if site.keep_claims is not None and runs.begin_dropping(site):
-            stored = StoredClaim.objects.filter(identity__application=site.alias)
-            _delete(stored.exclude(claim_type__in=site.keep_claims))
 
 
 def _delete(rows: QuerySet[Any]) -> None:
@@ -314,4 +316,4 @@ def _delete(rows: QuerySet[Any]) -> None:
         models = models_in_the_way(error)
         if models is None:
             models = model._meta.label
-        log_trouble(LogEvent.PURGE_FAILED, error, models=models)
+        log_trouble(LogEvent.ERASURE_FAILED, error, models=models)

@@ -196,7 +196,8 @@ def erase_unlinked(
     """
     events = WebhookEvent.objects.filter(subject_digest=subject_digest)
     with_content = events.exclude(subject="", event_id="", payload__isnull=True)
-    count = retention.empty(with_content)
+    # What is not applied yet, as the request itself, is emptied when it is.
+    count = retention.empty(with_content.exclude(outcome=""))
     return ErasureReceipt(
         application=application,
         requested_at=requested_at,

@@ -1,23 +1,18 @@
-"""What the package's commands share: errors, results, a clean stop, the portal's token."""
+"""What the package's commands share: errors, results, a clean stop."""
 
-import os
-import re
 import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from getpass import getpass
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import due, upkeep
-from django_identity.secrets import Secret
 
 INTERRUPTED = 130
 STOPPED = (
@@ -33,10 +28,7 @@ UNREADABLE = (
     "Some stored tokens are opened by no key. Put the former key back into ENCRYPTION_KEYS, behind "
     "the current one. Nobody has lost anything; the rest stays due."
 )
-PORTAL_TOKEN = "IDENTITY_PORTAL_TOKEN"  # noqa: S105  the name of the variable
-UNANSWERED = f"Nobody is there to answer. Give --yes, or set {PORTAL_TOKEN}."
-# RFC 6750 §2.1. The limit of the length is our own, because the token goes into a header.
-TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}")
+UNANSWERED = "Nobody is there to answer. Give --yes."
 
 
 class IdentityCommand(BaseCommand):
@@ -72,32 +64,6 @@ class IdentityCommand(BaseCommand):
             raise CommandError(
                 "Nothing could be re-fetched. It is tried again later; see the log."
             )
-
-
-class PortalCommand(IdentityCommand):
-    """A command that calls the developer portal, about one application there."""
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "app_id", help="The application's id in the developer portal."
-        )
-        add_application(parser)
-
-    @sensitive_variables()
-    def portal_token(self) -> Secret:
-        """The developer portal's session token, from the environment or typed in.
-
-        It is never an argument: every user of the machine can see the arguments of a process.
-        """
-        token = os.environ.get(PORTAL_TOKEN)
-        if not token:
-            token = getpass("Developer portal session token: ")
-        token = token.strip()
-        if not TOKEN.fullmatch(token):
-            raise CommandError(
-                f"That is no session token. Set {PORTAL_TOKEN}, or type it."
-            )
-        return Secret(token)
 
 
 def add_application(parser: CommandParser) -> None:

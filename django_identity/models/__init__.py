@@ -2,7 +2,7 @@
 
 ``identity``: linked identities, grants, claims · ``events``: events and erasure receipts ·
 ``flows``: started sign-ins, redemptions of Connect codes · ``upkeep``: the newest runs ·
-``choices``: lengths and choices of columns · ``service_fields``: columns for the service's texts ·
+``choices``: lengths and choices of columns ·
 ``querysets``: named queries
 """
 

@@ -73,6 +73,7 @@ class WhyIgnored(models.TextChoices):
     """Why an event had no effect."""
 
     UNKNOWN_TYPE = "unknown_type", _("ignored: its type is not known")
+    NAMES_NOBODY = "names_nobody", _("ignored: it names nobody")
     NOT_LINKED = "not_linked", _("ignored: nobody is linked to its subject")
     NOT_COVERED = "not_covered", _("ignored: the consent does not cover the level")
 

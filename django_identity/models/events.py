@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from django.conf import settings
@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity.conf import Application
 from django_identity.event_types import KINDS
+from django_identity.handlers import handlers_of
 from django_identity.models.choices import (
     DIGEST_LENGTH,
     SUBJECT_LENGTH,
@@ -21,27 +22,38 @@ from django_identity.models.choices import (
     WhyIgnored,
 )
 from django_identity.models.querysets import WebhookEventManager, digest
-from django_identity.models.service_fields import ServiceJSON, ServiceText
 from django_identity.service.webhooks import Event
+from django_identity.strict_json import JSONObject
 
 NOT_APPLIED_IS_DUE_AFTER = timedelta(minutes=1)
-#: The error of an event that names nobody. The names of the members that were there may follow.
-NAMES_NOBODY = "names_nobody"
+#: By how much an event's time may be after its receipt: the skew of two clocks.
+FURTHEST_AHEAD = timedelta(minutes=5)
+#: The members of an event's data that the specification and this package name.
+KEPT_MEMBERS = (
+    "user_id",
+    "userId",
+    "sub",
+    "kyc_level",
+    "status",
+    "provider",
+    "claim_type",
+)
 
 
 class WebhookEvent(AttemptedRecord):
     """The content of one webhook delivery. About a subject that is not linked it has no content."""
 
     application = models.CharField(_("application"), max_length=64)
-    event_id = ServiceText(_("event id"), max_length=255, blank=True)
-    # What finds a repeat: see ``digest_of``.
+    event_id = models.CharField(_("event id"), max_length=255, blank=True)
+    # What finds a repeat: application, environment, id, type, and whom it is about. A service that
+    # uses an id twice has two events.
     event_digest = models.CharField(max_length=DIGEST_LENGTH)
-    event_type = ServiceText(_("type"), max_length=64, blank=True)
+    event_type = models.CharField(_("type"), max_length=64, blank=True)
     occurred_at = models.DateTimeField(_("occurred"))
     received_at = models.DateTimeField(_("received"))
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH, blank=True)
     subject_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
-    payload = ServiceJSON(_("payload"), blank=True, null=True)
+    payload = models.JSONField(_("payload"), blank=True, null=True)
     # What became of the event. Empty until it is applied.
     outcome = models.CharField(
         _("outcome"), max_length=10, choices=EventOutcome, blank=True
@@ -82,43 +94,32 @@ class WebhookEvent(AttemptedRecord):
 
     @classmethod
     def of(cls, application: Application, event: Event) -> WebhookEvent:
-        """The row of ``event``: type, times and digests. A time from the future counts as now.
+        """The row of ``event``, until it is applied. It is due after a minute, in case of a crash.
 
-        It is due after a minute, in case the process dies before the event is applied.
+        If the event names nobody, it has type, times and digest alone.
         """
         now = timezone.now()
-        subject = (application.alias, application.environment, event.subject)
-        return cls(
+        place = (application.alias, application.environment)
+        what = (event.event_id, event.event_type, event.subject)
+        row = cls(
             application=application.alias,
-            event_digest=cls.digest_of(application, event, subject=event.subject),
+            event_digest=digest(*place, *what),
             event_type=event.event_type,
-            occurred_at=min(event.occurred_at, now),
+            occurred_at=min(event.occurred_at, now + FURTHEST_AHEAD),
             received_at=now,
-            subject_digest=digest(*subject) if event.subject else "",
             next_attempt_at=now + NOT_APPLIED_IS_DUE_AFTER,
         )
-
-    @staticmethod
-    def digest_of(application: Application, event: Event, *, subject: str) -> str:
-        """What finds a repeat: application, environment, id and type, and whom it is about.
-
-        A service that uses an id twice has two events, and an event that named nobody is not the
-        same as the one that names its person.
-        """
-        return digest(
-            application.alias,
-            application.environment,
-            event.event_id,
-            event.event_type,
-            subject,
-        )
+        if event.subject:
+            row.subject = event.subject
+            row.subject_digest = digest(*place, event.subject)
+            row.event_id = event.event_id
+            row.payload = _kept(event)
+        return row
 
     @property
-    def names_nobody(self) -> bool:
-        """Whether the event is of a known type, and does not say whom it is about."""
-        if self.outcome != EventOutcome.FAILED:
-            return False
-        return self.error.startswith(NAMES_NOBODY)
+    def counts_from(self) -> datetime:
+        """When it occurred, by a clock of this site. A time from the future counts as received."""
+        return min(self.occurred_at, self.received_at)
 
     @property
     def why_ignored(self) -> WhyIgnored | None:
@@ -127,6 +128,8 @@ class WebhookEvent(AttemptedRecord):
             return None
         if self.event_type not in KINDS:
             return WhyIgnored.UNKNOWN_TYPE
+        if not self.subject_digest:
+            return WhyIgnored.NAMES_NOBODY
         if not self.subject:
             # An event about nobody who is linked has no content.
             return WhyIgnored.NOT_LINKED
@@ -139,6 +142,16 @@ class WebhookEvent(AttemptedRecord):
         if why is None:
             return self.get_outcome_display()
         return str(why.label)
+
+
+def _kept(event: Event) -> JSONObject | None:
+    """What is kept of the data of ``event``: ``KEPT_MEMBERS``, or all if the type has a handler."""
+    sent = event.content
+    if handlers_of(event.event_type):
+        return sent
+    if event.event_type not in KINDS:
+        return None
+    return {name: sent[name] for name in KEPT_MEMBERS if name in sent}
 
 
 class ErasureReceipt(AttemptedRecord):

@@ -5,7 +5,6 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_identity.models.choices import DIGEST_LENGTH, Environment, Purpose, Record
-from django_identity.models.service_fields import ServiceText
 from django_identity.vault import Context
 
 #: The outcome of a sign-in, or of a code, that succeeded. Any other is the code of an error.
@@ -80,7 +79,7 @@ class ConnectRedemption(Flow):
         related_name="+",
     )
     # The service's own id of the request, for its support.
-    request_id = ServiceText(_("Reference"), max_length=255, blank=True)
+    request_id = models.CharField(_("Reference"), max_length=255, blank=True)
 
     class Meta:
         verbose_name = _("Connect redemption")

@@ -29,7 +29,6 @@ from django_identity.models.querysets import (
     LinkedIdentityManager,
     digest,
 )
-from django_identity.models.service_fields import ServiceJSON, ServiceText
 from django_identity.vault import Context
 
 
@@ -58,11 +57,11 @@ class LinkedIdentity(Record):
     account_made = models.BooleanField(_("account made for it"), default=False)
     # The scopes that the person has allowed: what the consent covers.
     scopes = models.JSONField(_("scopes"), blank=True, default=list)
-    kyc_level = ServiceText(_("KYC level"), max_length=64, blank=True)
-    kyc_status = ServiceText(_("KYC status"), max_length=64, blank=True)
-    kyc_provider = ServiceText(_("KYC provider"), max_length=255, blank=True)
+    kyc_level = models.CharField(_("KYC level"), max_length=64, blank=True)
+    kyc_status = models.CharField(_("KYC status"), max_length=64, blank=True)
+    kyc_provider = models.CharField(_("KYC provider"), max_length=255, blank=True)
     kyc_verified_at = models.DateTimeField(_("KYC verified"), blank=True, null=True)
-    # The time of the newest statement about the level, by the service's API or by an event.
+    # The time of the service's newest answer about the level. No event changes it.
     kyc_said_at = models.DateTimeField(_("KYC checked"), blank=True, null=True)
     # The dates of the newest verified credential. An older one is refused.
     credential_issued_at = models.DateTimeField(
@@ -84,7 +83,7 @@ class LinkedIdentity(Record):
         _("Connect answer issued"), blank=True, null=True
     )
     # The masked name of the code's owner, so that the account's owner sees whose it was.
-    connect_person = ServiceText(
+    connect_person = models.CharField(
         _("owner of the Connect code"), max_length=128, blank=True
     )
     # The number in every session of the identity sign-in, which ends when it rises.
@@ -294,18 +293,15 @@ class TokenGrant(Record):
 
 
 class StoredClaim(Record):
-    """One claim. The credential proves it if ``valid_until`` is set; else it is only listed.
-
-    A value without ``valid_until``: see ``is_mismatched``.
-    """
+    """One claim. The credential proves it if ``valid_until`` is set; else it is only listed."""
 
     identity = models.ForeignKey(
         LinkedIdentity, on_delete=models.CASCADE, related_name="claims"
     )
-    claim_type = ServiceText(_("claim"), max_length=128)
-    provider = ServiceText(_("provider"), max_length=128, blank=True)
-    value = ServiceJSON(_("value"), blank=True, null=True)
-    proof_hash = ServiceText(_("proof hash"), max_length=255, blank=True)
+    claim_type = models.CharField(_("claim"), max_length=128)
+    provider = models.CharField(_("provider"), max_length=128, blank=True)
+    value = models.JSONField(_("value"), blank=True, null=True)
+    proof_hash = models.CharField(_("proof hash"), max_length=255, blank=True)
     issued_at = models.DateTimeField(_("issued"), blank=True, null=True)
     # The claim's own end, whatever the credential's.
     expires_at = models.DateTimeField(_("expires"), blank=True, null=True)
@@ -330,13 +326,3 @@ class StoredClaim(Record):
     def revoked(self) -> bool:
         """Whether the claim is revoked. Only a credential that was issued later proves it again."""
         return self.revoked_at is not None
-
-    @property
-    def is_mismatched(self) -> bool:
-        """Whether the credential discloses the claim, but by a provider that is not listed for it.
-
-        Then the value names that provider.
-        """
-        if self.valid_until is not None or self.revoked:
-            return False
-        return self.value is not None

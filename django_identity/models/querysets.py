@@ -168,7 +168,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
     def stored(self, application: Application, event: Event) -> WebhookEvent:
-        """Insert the event without its content. A repeat changes nothing.
+        """Insert the event. A repeat changes nothing.
 
         One statement for both, and no error in the database, whose log would contain the event.
         (``ignore_conflicts`` would hide cut texts and lost NULLs on MariaDB.)

@@ -23,8 +23,6 @@ class UpkeepRun(Record):
     results = models.JSONField(default=dict, blank=True)
     # The end of the pause, which the service (429) or an operator asked for.
     paused_until = models.DateTimeField(default=NEVER)
-    # The newest search for claims that ``KEEP_CLAIMS`` drops.
-    claims_dropped_at = models.DateTimeField(default=NEVER)
 
     class Meta:
         # On PostgreSQL a unique column would get a second index, for LIKE.

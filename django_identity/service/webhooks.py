@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import Any, Self
@@ -12,7 +12,6 @@ from typing import Any, Self
 from django_identity.event_types import KINDS, Effect, canonical, kind_of
 from django_identity.exceptions import EventRefused, MalformedAnswer
 from django_identity.secrets import Secret
-from django_identity.service.answers import KycStatus
 from django_identity.service.members import (
     LONGEST_CODE,
     LONGEST_NAME,
@@ -34,7 +33,6 @@ ENVELOPE = ("event_type", "event_id", "timestamp")
 # A member's name goes into the log, so it must not be a person's id. Ids have digits.
 SHOWN_NAME = re.compile(r"[A-Za-z_-]{1,32}")
 MOST_NAMED = 8
-OF_KYC = ("kyc_level", "status", "provider")
 VERIFIED = "verified"
 REJECTED = "rejected"
 
@@ -101,20 +99,6 @@ def is_signed(body: bytes, *, signature: str, secrets: Iterable[Secret]) -> bool
     return fits
 
 
-def kyc_in(content: JSONObject, event_type: str) -> KycStatus:
-    """The level in the data of a KYC event. Missing members are empty. Raises ``MalformedAnswer``.
-
-    A rejection that calls itself verified stays a rejection.
-    """
-    stated = KycStatus.parse({name: content.get(name) for name in OF_KYC})
-    status = stated.status
-    if content.get("status") is None:
-        status = VERIFIED
-    if status == VERIFIED and kind_of(event_type).takes_away:
-        status = REJECTED
-    return replace(stated, status=status)
-
-
 def _event(members: JSONObject, subject_paths: Iterable[str]) -> Event:
     read = Members(members, ENDPOINT)
     event_type = canonical(read.required("event_type", longest=LONGEST_CODE))
@@ -123,10 +107,7 @@ def _event(members: JSONObject, subject_paths: Iterable[str]) -> Event:
     if not isinstance(content, dict):
         raise read.wrong("data is not an object")
     # An event whose effect cannot be read is refused before it is stored.
-    kind = kind_of(event_type)
-    if kind.effect is Effect.STATE_LEVEL:
-        kyc_in(content, event_type)
-    if kind.names_claim:
+    if kind_of(event_type).effect is Effect.REVOKE_CLAIM:
         NamedClaim.parse(content)
     subject = _subject(members, subject_paths, is_known_type=event_type in KINDS)
     return Event(

@@ -116,16 +116,6 @@ REASONS: Mapping[str, Advice] = {
         _("Check again: it takes a few seconds."),
         _AGAIN,
     ),
-    "provider_mismatch": Advice(
-        _("Not confirmed yet"),
-        _(
-            "%(service)s names this proof's provider in two ways, so %(site)s cannot use it."
-        ),
-        _(
-            "Check again later. If that does not help, tell the people who run this site."
-        ),
-        _AGAIN,
-    ),
     "run_out": Advice(
         _("Your proof ran out"),
         _("It has to be confirmed again from time to time."),
@@ -135,13 +125,6 @@ REASONS: Mapping[str, Advice] = {
     "revoked": Advice(
         _("This proof was revoked"),
         _("You revoked it, or the verification behind it no longer holds."),
-        _("Get verified there again, then check again here."),
-        _AGAIN,
-        _VERIFY,
-    ),
-    "all_revoked": Advice(
-        _("Your proofs were revoked"),
-        _("You revoked them, or the verification behind them no longer holds."),
         _("Get verified there again, then check again here."),
         _AGAIN,
         _VERIFY,

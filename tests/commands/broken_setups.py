@@ -296,7 +296,6 @@ def identity(**fields: Any) -> BreakIt:
 
 
 no_events = identity(signed_in_at=NOW)
-provider_names = identity(last_error="provider_mismatch")
 removed_application = identity(application="former")
 changed_environment = identity(environment="live")
 
@@ -479,18 +478,18 @@ def stored_events(site: Site) -> None:
 
 
 def nameless_events(site: Site) -> None:
-    """Two of one kind; one is too old for anybody to do something about it."""
+    """Two lately; one is from before the setting was mended."""
     linked = make_identity(make_user())
-    long_ago = timezone.now() - timedelta(days=31)
-    for fields in ({}, {}, {"received_at": long_ago}):
-        nameless = {
-            "event_id": "",
-            "subject": "",
-            "outcome": EventOutcome.FAILED,
-            "error": "names_nobody data.customer.ref",
-            **fields,
-        }
-        make_event(linked, "consent.revoked", **nameless)
+    for hours in (0, 1, 25):
+        make_event(
+            linked,
+            "consent.revoked",
+            event_id="",
+            subject="",
+            subject_digest="",
+            outcome=EventOutcome.IGNORED,
+            received_at=timezone.now() - timedelta(hours=hours),
+        )
 
 
 # Re-fetches, erasures and sign-ins

@@ -1,6 +1,6 @@
 """A gate that asks for one scope more, when the person comes to it."""
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -152,18 +152,20 @@ def test_what_keeps_it_closed(browser: Client, service: FakeService, said: str) 
     assert browser.get("/").content
 
 
-def test_a_scope_that_is_taken_back_closes_its_gate_alone(
+def test_a_refresh_without_the_scope_ends_the_grant(
     browser: Client, service: FakeService
 ) -> None:
-    """A refresh that answers with fewer scopes closes the gate, and nothing else."""
+    """The gate closes. A sign-in asks for what else was allowed, and the gate for the rest."""
     come_back(browser, asked_of_the_service(browser)[0])
     identity = LinkedIdentity.objects.get()
     assert identity.grant.scopes == [*BASE.split(), SCOPE]
     for said, opened in ((f"{BASE} {SCOPE}", True), ("", True), (BASE, False)):
         TokenGrant.objects.update(access_expires_at=timezone.now())
         service.token = {"scope": said} if said else {}
-        access_token_for(identity)
+        with nullcontext() if opened else pytest.raises(ReauthorizationNeeded):
+            access_token_for(identity)
         assert is_open(browser) is opened
+    assert TokenGrant.objects.get().needs_reauthorization
     assert LinkedIdentity.objects.get().scopes == BASE.split()
     assert asked_of_the_service(browser, scope="")[1] == BASE
 
@@ -195,7 +197,8 @@ def test_a_refresh_with_less_takes_from_the_newest_consent(
         identity = LinkedIdentity.objects.get()
     sign_in_with(service, newest)
     service.token = {"scope": BASE}
-    access_token_for(identity)
+    with pytest.raises(ReauthorizationNeeded) if kept else nullcontext():
+        access_token_for(identity)
     assert LinkedIdentity.objects.get().scopes == (kept or newest).split()
     assert not is_open(browser)
 

@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.db.models import Model
 from django.test import Client
 
-from django_identity.event_types import Effect, kind_of
+from django_identity.event_types import kind_of
 from django_identity.lifecycle import erasure
 from django_identity.models import (
     ErasureReceipt,
@@ -167,7 +167,7 @@ def _identity(identity: LinkedIdentity) -> dict[str, Any]:
 def _event(event: WebhookEvent) -> dict[str, Any]:
     """Whether one was applied or came too late depends on the order; that it was heard does not."""
     held = _columns(event) | {"subject_digest": event.subject and event.subject_digest}
-    if kind_of(event.event_type).effect is Effect.STATE_LEVEL:
+    if kind_of(event.event_type).about_kyc:
         # Whether the payload was kept depends on whether the consent stood by then.
         return held | {"payload": None}
     return held | {"is_ignored": event.outcome == EventOutcome.IGNORED}

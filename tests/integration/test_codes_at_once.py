@@ -10,7 +10,7 @@ from tests.factories import make_user
 from tests.fake_service import FakeService
 from tests.views.connect.pages import PASTED, browser_of, hand_in
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
 
 def test_an_impatient_person_sends_the_code_once(service: FakeService) -> None:

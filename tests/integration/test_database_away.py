@@ -35,7 +35,11 @@ from tests.lifecycle.grants import expired, stored
 from tests.sandbox.receiver import until
 from tests.snippets import module_of
 
-pytestmark = [pytest.mark.django_db(transaction=True), on_postgresql]
+pytestmark = [
+    pytest.mark.race,
+    pytest.mark.django_db(transaction=True),
+    on_postgresql,
+]
 
 Cut = Callable[[float], threading.Timer]
 AWAY_SECONDS = 15.0

@@ -18,6 +18,7 @@ from tests.integration.counting_service import CountingService, Seen
 from tests.integration.workers import PATIENCE, Workers
 
 pytestmark = [
+    pytest.mark.race,
     pytest.mark.server,
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(

@@ -13,6 +13,7 @@ from tests.deliveries import event_body, post
 from tests.lifecycle.test_events import linked
 
 pytestmark = [
+    pytest.mark.race,
     pytest.mark.server,
     pytest.mark.django_db(transaction=True),
     on_postgresql,

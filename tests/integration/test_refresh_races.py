@@ -19,7 +19,7 @@ from tests.factories import make_identity, make_user, sealed
 from tests.fake_service import FakeService, answer
 from tests.lifecycle.grants import announced, expired, stored
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

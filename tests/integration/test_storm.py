@@ -24,7 +24,7 @@ from tests.integration import storm
 from tests.integration.gunicorn_server import GunicornServer, deliver
 from tests.sandbox.receiver import until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
 BEGAN_AT = timezone.now().replace(microsecond=0) - timedelta(hours=2)
 PROCESSES = 8

@@ -17,6 +17,7 @@ from tests.integration.counting_service import CountingService, setting
 from tests.integration.workers import PATIENCE, Workers
 
 pytestmark = [
+    pytest.mark.race,
     pytest.mark.server,
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(

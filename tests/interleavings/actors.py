@@ -23,7 +23,7 @@ from django_identity.lifecycle import (
 from django_identity.models import LinkedIdentity
 from django_identity.testing.events import deliver_event
 from tests.interleavings.explorer import pause
-from tests.interleavings.world import Arrived, Holder, Told, World
+from tests.interleavings.world import LEVELS, Arrived, Holder, Told, World
 
 BROWSER_KEY = "k" * 43
 #: The account that was there before, and its identity: the first rows of their tables.
@@ -170,3 +170,9 @@ def unapplied(world: World, *, what: str) -> None:
     with suppress(SystemExit), dies:
         deliver(world.happens(what))
     world.advance(minutes=1)
+
+
+def rejected(world: World, *, hours: int) -> None:
+    """The same, of somebody whom the service had rejected by then."""
+    world.kyc = LEVELS["kyc.rejected"]
+    known(world, hours=hours)

@@ -23,6 +23,7 @@ BEFORE: dict[str, Callable[[World], None]] = {
     "known": known,
     "known, with password": partial(known, password="x"),
     "known for a day": partial(known, hours=25),
+    "rejected for a day": partial(actors.rejected, hours=25),
     "known twice": actors.known_twice,
     "unapplied revocation": partial(unapplied, what="consent.revoked"),
     "unapplied claim.revoked": partial(unapplied, what="claim.revoked"),
@@ -80,6 +81,8 @@ EVENTS = {
     "claim revoked and issued, reversed": "claim.revoked, claim.issued",
     "rejected": "kyc.rejected",
     "rejected and verified, reversed": "kyc.rejected, kyc.verified",
+    "verified": "kyc.verified",
+    "verified and rejected, reversed": "kyc.verified, kyc.rejected",
 }
 
 #: What there was before | who acts, in any order | how. ``one dies``: a crash at each step.
@@ -113,6 +116,16 @@ known | user deleted by the site + revoked + sign-in | long
 known | re-fetch + claim revoked and issued, reversed | one dies
 known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, long
 known for a day | sign-in + re-fetch + rejected | kyc, long
+rejected for a day | re-fetch + verified | one dies, kyc
+rejected for a day | re-fetch + verified | one dies, kyc, clock behind, long
+rejected for a day | re-fetch + verified | one dies, kyc, clock ahead, long
+rejected for a day | sign-in + verified | one dies, kyc, clock behind, long
+rejected for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock behind, long
+known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, long
+known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock behind, long
+known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock ahead, long
+known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, clock behind, long
+known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, clock ahead, long
 known for a day | refresh + another refresh + revoked | one dies, long
 known for a day | refresh + another refresh | one dies
 known for a day | refresh + renewal | one dies
@@ -120,6 +133,9 @@ known for a day | refresh + another refresh + renewal | long
 known, with password | disconnected + revoked + re-fetch | one dies, long
 older account | code + revoked twice | one dies, long
 older account | code + link | one dies, long
+older account | code + rejected | one dies, kyc, long
+older account | code + rejected and verified, reversed | one dies, kyc, long
+older account | code + rejected | one dies, kyc, clock behind, long
 older account | code + sign-up + revoked | long
 known | code + revoked | one dies
 known twice | revoked at the second + sign-in | one dies

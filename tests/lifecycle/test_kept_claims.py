@@ -4,25 +4,29 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
+from django.core.checks import run_checks
 from django.test import Client
+from django.urls import path
 from django.utils import timezone
 
 from django_identity import conf
 from django_identity.gates import claim_required, claims_of
 from django_identity.lifecycle import upkeep
 from django_identity.models import LinkedIdentity, StoredClaim
-from django_identity.testing.clock import moved_clock
-from tests.factories import again, make_claim, make_identity, make_user
+from tests import urls as root_urls
+from tests.factories import again
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in
-from tests.urls import urlpatterns
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# Its gates are made before a test makes the list shorter.
-assert urlpatterns
+urlpatterns = [
+    *root_urls.urlpatterns,
+    path(
+        "resident/",
+        claim_required("age_over_18", "country_resident=NG")(root_urls.home),
+    ),
+]
 
 # With its quotes, which no sealed token has.
 DROPPED = ("country_resident", "'NG'", "unique_human")
@@ -80,37 +84,29 @@ def test_a_proven_claim_that_the_answer_does_not_list_is_dropped_too(
     assert not [text for text in DROPPED if text in everything_stored()]
 
 
-def test_a_shorter_list_drops_at_the_next_upkeep(
+def test_a_shorter_list_drops_at_the_next_re_fetch(
+    browser: Client, service: FakeService, settings: Any
+) -> None:
+    """A longer one stores at the next."""
+    user = LinkedIdentity.objects.get().user
+    for names in (("unique_human",), ("unique_human", "age_over_18")):
+        keep(settings, service, *names)
+        LinkedIdentity.objects.update(refetch_due_at=timezone.now())
+        upkeep.run()
+        assert set(claims_of(again(user))) == {*names}
+        assert {row.claim_type for row in StoredClaim.objects.all()} == {*names}
+
+
+@pytest.mark.urls(__name__)
+def test_a_gate_for_a_dropped_claim_is_an_error(
     service: FakeService, settings: Any
 ) -> None:
-    identity = make_identity(make_user())
-    make_claim(identity, "age_over_18")
-    make_claim(identity, "country_resident", {"country": "NG"})
+    """It says where, and which claims. A gate for what is kept is none."""
     keep(settings, service, "age_over_18")
-    call_command("identity_upkeep")
-    assert [row.claim_type for row in StoredClaim.objects.all()] == ["age_over_18"]
-
-
-def test_what_a_shorter_list_drops_is_looked_for_once_an_hour(
-    service: FakeService, settings: Any
-) -> None:
-    """It reads all claims, and few lists ever get shorter. Of two runs at once one does it."""
-    identity = make_identity(make_user())
-    keep(settings, service, "age_over_18")
-    with moved_clock() as clock:
-        for minutes, left in ((0, 0), (59, 1), (2, 0)):
-            make_claim(identity, "country_resident", {"country": "NG"})
-            clock.advance(minutes=minutes)
-            call_command("identity_upkeep")
-            assert StoredClaim.objects.count() == left
-            StoredClaim.objects.all().delete()
-
-
-def test_a_gate_for_a_dropped_claim_is_an_error(browser: Client) -> None:
-    said = r"test_kept_claims.py, line \d+: KEEP_CLAIMS of .* 'default' drops country_resident"
-    with pytest.raises(ImproperlyConfigured, match=said):
-        claim_required("age_over_18", "country_resident=NG")
-    claim_required("age_over_18")
+    said = "/resident/ asks for country_resident, which KEEP_CLAIMS"
+    assert len([each for each in run_checks() if said in each.msg]) == 1
+    keep(settings, service, "age_over_18", "country_resident")
+    assert not [each for each in run_checks() if "/resident/" in each.msg]
 
 
 def test_the_account_page_says_what_is_kept(browser: Client) -> None:

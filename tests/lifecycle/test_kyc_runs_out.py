@@ -16,7 +16,7 @@ from django_identity.lifecycle.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing import standing_of
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.lifecycle.upkeep import Refetched
-from django_identity.models import LinkedIdentity, TokenGrant, WebhookEvent
+from django_identity.models import LinkedIdentity, TokenGrant
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_grant, make_identity, make_identity_by_code, make_user
 from tests.fake_service import INVALID_GRANT, REJECTED, FakeService, refusal, serving
@@ -130,7 +130,8 @@ def test_an_event_does_not_bring_back_the_level_of_a_dead_grant(
         access_token_for(dead)
     deliver("kyc.verified", at=timezone.now() - ago, kyc_level="level_2")
     assert shortfall() == UNREAD
-    assert WebhookEvent.objects.get().outcome == "superseded"
+    assert all_refetched() == [Refetched.REAUTHORIZATION_NEEDED]
+    assert shortfall() == UNREAD
     deliver("kyc.rejected")
     assert shortfall() == Shortfall(Reason.REJECTED)
     deliver("kyc.verified", kyc_level="level_2")
@@ -241,10 +242,11 @@ def test_another_claims_end_says_nothing_about_the_level(service: FakeService) -
     assert shortfall() is None
 
 
-def test_a_signed_event_vouches_for_a_level(service: FakeService) -> None:
-    """It opens the gate at once, and the level is read anew all the same."""
+def test_a_signed_event_opens_nothing(service: FakeService) -> None:
+    """But the level is read from the service at once, whatever it read lately."""
     linked(checked=HOUR, kyc_level="level_1")
     deliver("kyc.verified", subject="subject-1", status="verified", kyc_level="level_2")
-    assert shortfall() is None
+    assert shortfall() == Shortfall(Reason.LOWER_LEVEL, held="level_1")
     assert all_refetched() == [Refetched.STORED]
     assert service.calls("kyc") == 1
+    assert shortfall() is None

@@ -56,6 +56,13 @@ class AdultsAlone(IdentityPolicy):
         return {"first_name": profile.first_name}
 
 
+class OfBefore(IdentityPolicy):
+    """A method as it was before it was shown the claims."""
+
+    def may_sign_up(self, *, profile: Any, kyc: Any) -> bool:  # type: ignore[override]
+        return True
+
+
 def with_policy(
     service: FakeService, settings: Any, kind: type, **changes: Any
 ) -> None:
@@ -80,6 +87,16 @@ def adults(service: FakeService, settings: Any) -> FakeService:
 
 def shown() -> list[dict[str, Any]]:
     return [claims for _, claims in Asked.questions]
+
+
+def test_a_method_of_before_raises_at_the_first_call(
+    service: FakeService, settings: Any
+) -> None:
+    """It is named, and nobody comes in."""
+    with_policy(service, settings, OfBefore)
+    with pytest.raises(TypeError, match=r"OfBefore\.may_sign_up\(\)"):
+        sign_in(Client())
+    assert not User.objects.exists()
 
 
 # What it is shown
@@ -383,21 +400,24 @@ def browser_for(who: str) -> Client:
     return Client()
 
 
-UNREADABLE = [{"claims": html()}, {"jwks": html("503 Down")}]
+UNREADABLE = [
+    ({"claims": html()}, "service_unavailable"),
+    ({"jwks": html("503 Down")}, "keys_unavailable"),
+]
 
 
-@pytest.mark.parametrize("answers", UNREADABLE, ids=["answer", "keys"])
+@pytest.mark.parametrize(("answers", "why"), UNREADABLE, ids=["answer", "keys"])
 @pytest.mark.parametrize("who", ["new", "links", "returns"])
 def test_claims_that_could_not_be_read_ask_to_try_again(
-    adults: FakeService, answers: dict[str, Any], who: str
+    adults: FakeService, answers: dict[str, Any], why: str, who: str
 ) -> None:
-    """No is then no judgement of the person, so the page does not say the site's reason."""
+    """No is then no judgement of the person: the page says why, and not the site's reason."""
     browser = browser_for(who)
     users = User.objects.count()
     adults.answers = answers
     key_sets.forget()
     response = sign_in(browser)
-    page = refused(response, "claims_unread")
+    page = refused(response, why)
     assert response.status_code == 503
     assert "Try again" in page
     assert REASON not in page
@@ -422,7 +442,7 @@ def test_an_answer_without_a_credential_is_one_that_could_not_be_read(
         assert response.status_code == 302
         assert is_signed_in(browser)
     else:
-        refused(response, "claims_unread")
+        refused(response, "malformed_answer")
 
 
 # What a crash left

@@ -64,9 +64,6 @@ CLAIMS: list[tuple[list[dict[str, Any]], Reason | None]] = [
     ([REVOKED | LISTED], Reason.REVOKED),
     ([LISTED], Reason.NOT_CONFIRMED),
     ([], Reason.NOT_CONFIRMED),
-    ([LISTED | {"value": True}], Reason.PROVIDER_MISMATCH),
-    ([LISTED | {"value": True}, LISTED], Reason.PROVIDER_MISMATCH),
-    ([REVOKED, LISTED | {"value": True}], Reason.PROVIDER_MISMATCH),
     ([REVOKED | LISTED | {"value": True}], Reason.REVOKED),
     ([{"valid_until": AN_HOUR_AGO}, LISTED | {"value": True}], Reason.RUN_OUT),
     ([{"value": False}], Reason.NOT_CONFIRMED),
@@ -170,9 +167,9 @@ def test_an_account_in_each_state() -> None:
 @pytest.mark.parametrize(
     ("claims", "expected"),
     [
-        ([REVOKED, REVOKED], Reason.ALL_REVOKED),
+        ([REVOKED, REVOKED], Reason.REVOKED),
         ([REVOKED, {}], None),
-        ([REVOKED | LISTED], Reason.ALL_REVOKED),
+        ([REVOKED | LISTED], Reason.REVOKED),
         ([{"valid_until": AN_HOUR_AGO}, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
         ([REVOKED, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
         ([], None),

@@ -37,11 +37,12 @@ def test_a_callback_costs_a_bounded_number_of_queries(service: FakeService) -> N
     """One locks identity and user. Four are Django's: the session's three, and the last login.
 
     The started sign-in costs three: read, claimed, completed. The claims two: read, written. The
-    others: the grant, the events since, the identity. A new person has a second lock, and costs six
-    more: a free address, a free name, the account, the identity, what is pending, a second grant.
+    others: the grant, the events since, the identity. A new person has a second lock, and costs
+    seven more: a free address, a free name, the account, the identity, what is pending, a second
+    grant, the claims that events revoked.
     """
     service.disclosed = CLAIMS
-    for locks, most in ((2, 18), (1, 12)):
+    for locks, most in ((2, 19), (1, 12)):
         browser = Client()
         state = begin(browser)
         assert (
@@ -76,7 +77,7 @@ def test_an_event_costs_a_bounded_number_of_queries(
     make_grant(identity)
     for claim_type, value in CLAIMS.items():
         make_claim(identity, claim_type, value)
-    most = 3 if KINDS[event_type].effect in (Effect.STATE_LEVEL, Effect.REFETCH) else 10
+    most = 3 if KINDS[event_type].effect in (Effect.REJECT, Effect.REFETCH) else 10
     assert statements(lambda: deliver(event_type), locks=2) <= most
     assert statements(lambda: deliver(event_type, subject="nobody"), locks=2) <= 6
 

@@ -88,7 +88,7 @@ def test_a_killed_worker_gives_its_task_back(name: str) -> None:
 
 
 def test_messages_say_nothing_about_a_person() -> None:
-    """An alias and a number of rows, or the key of an event."""
+    """An alias and a number of rows, or the key of an event or an identity."""
     app = Celery("arguments", set_as_current=False)
     hints = {name: get_type_hints(app.tasks[name].run) for name in OURS}
     assert hints == {
@@ -96,6 +96,7 @@ def test_messages_say_nothing_about_a_person() -> None:
         "django_identity.refetch_due": {
             "application": str,
             "most": int,
+            "only": int | None,
             "return": type(None),
         },
         "django_identity.run_handlers": {"event_id": int, "return": type(None)},

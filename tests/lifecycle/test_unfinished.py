@@ -221,7 +221,7 @@ def test_what_the_site_protects_stays_and_is_logged_once(
     assert not LinkedIdentity.objects.exists()
     assert User.objects.exists()
     troubles = [each for each in caplog.records if each.levelname == "ERROR"]
-    assert [each.event for each in troubles] == ["identity.sign_in.take_back_failed"]
+    assert [each.event for each in troubles] == ["identity.erasure.failed"]
     assert [each.models for each in troubles] == ["auth.User"]
 
 

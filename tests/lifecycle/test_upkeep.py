@@ -71,6 +71,18 @@ def test_what_is_due_is_taken_once() -> None:
     assert [taken(2) for _ in range(4)] == [ids[3:], ids[1:3], ids[:1], []]
 
 
+def test_whom_an_event_made_due_waits_for_nobody(service: FakeService) -> None:
+    """Who is verified now is read before those who are overdue."""
+    answer_everybody(service)
+    overdue = make_due(0)
+    verified = make_due(1, ago=timedelta())
+    upkeep.refetch_for_a_minute("default", 1, only=verified.pk)
+    due = LinkedIdentity.objects.filter(refetch_due_at__lte=timezone.now())
+    assert list(due) == [overdue]
+    upkeep.refetch_for_a_minute("default", 1, only=verified.pk)
+    assert list(due.all()) == [overdue]
+
+
 def test_what_is_taken_comes_back_after_five_minutes(identity_clock: Clock) -> None:
     """So that the row of a worker that died is served; the version stays as it was read."""
     identity = make_due()
@@ -673,7 +685,7 @@ def test_old_rows_that_the_database_protects_hold_up_nothing(
     assert not AuthorizationRequest.objects.exists()
     [line] = [each for each in caplog.records if each.levelname == "ERROR"]
     assert (line.event, line.models) == (
-        "identity.purge.failed",
+        "identity.erasure.failed",
         "django_identity.WebhookEvent",
     )
 

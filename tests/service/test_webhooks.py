@@ -10,7 +10,7 @@ import pytest
 from django_identity.exceptions import EventRefused
 from django_identity.secrets import Secret
 from django_identity.service.moments import NotAMoment, parse_moment
-from django_identity.service.webhooks import Event, is_signed, kyc_in
+from django_identity.service.webhooks import Event, is_signed
 from tests.deliveries import SECRET, signed
 
 MEMBERS = {
@@ -53,8 +53,7 @@ def raw(data: str) -> bytes:
         *[body_with(timestamp=value) for value in (None, "", 0, "now")],
         *[body_with(data=value) for value in (None, [], "x", 1)],
         *[data_with(user_id=value) for value in (1, "x" * 256, "a\0b", "a\nb", "..")],
-        data_with(sub="subject-2"), data_with(status=1), data_with(kyc_level="x" * 65),
-        data_with(provider=["a"]),
+        data_with(sub="subject-2"),
         body_with(event_type="claim.revoked", data={"user_id": "a", "claim_type": 1}),
         body_with(event_type="claim.revoked", data={"user_id": "a", "claim_type": "x" * 129}),
         *[data_with(note=value) for value in ("a\0b", "é\0", "\\\0", "\0\0")],
@@ -80,12 +79,6 @@ def test_an_event_is_read_once() -> None:
     assert (event.event_type, event.event_id) == ("kyc.verified", "evt_1")
     assert event.subject == "subject-1"
     assert event.occurred_at == datetime(2026, 11, 21, 15, tzinfo=UTC)
-    stated = kyc_in(event.content, event.event_type)
-    assert (stated.kyc_level, stated.status, stated.provider) == (
-        "level_2",
-        "verified",
-        "",
-    )
     assert "subject-1" not in repr(event)
 
 
@@ -182,20 +175,6 @@ def test_members_are_named_without_their_values_and_without_ids() -> None:
     )
     assert event.members == ("data.customer.ref", "data.customer.?.at", "data.list")
     assert Event.parse(body_with()).members == ()
-
-
-@pytest.mark.parametrize(
-    ("event_type", "stated", "status"),
-    [
-        ("kyc.rejected", "verified", "rejected"), ("kyc.rejected", None, "rejected"),
-        ("kyc.rejected", "withdrawn", "withdrawn"), ("kyc.verified", None, "verified"),
-    ],
-)  # fmt: skip
-def test_a_rejection_stays_one(
-    event_type: str, stated: str | None, status: str
-) -> None:
-    """Whatever its status says. Without a status, the type says it."""
-    assert kyc_in({"status": stated}, event_type).status == status
 
 
 @pytest.mark.parametrize(

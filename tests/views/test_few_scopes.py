@@ -9,6 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from django_identity import database, signals
+from django_identity.exceptions import ReauthorizationNeeded
 from django_identity.gates import claims_of
 from django_identity.lifecycle import upkeep
 from django_identity.lifecycle.standing import standing_of
@@ -125,15 +126,15 @@ def test_claims_of_a_sign_in_meanwhile_go_too(
     assert (claim.value, claim.valid_until) == (None, None)
 
 
-# And when a refresh comes without it.
+# And all of it when a refresh comes without one of them.
 
 
 @pytest.mark.parametrize("way", ["a refresh", "a re-fetch", "a re-fetch of all"])
 @pytest.mark.parametrize("left", ["", "kyc:read", "claims:read"])
-def test_what_a_scope_brought_goes_with_it(
+def test_a_refresh_with_fewer_scopes_takes_level_and_claims(
     client: Client, service: FakeService, settings: Any, left: str, way: str
 ) -> None:
-    """Though the service still answers what the new tokens do not cover."""
+    """Though the service still answers. A sign-in brings what is allowed then."""
     later = ["kyc:read", "claims:read"]
     settings.DJANGO_IDENTITY = {
         "default": service.settings(SCOPES=["profile:read"], LATER_SCOPES=later)
@@ -147,15 +148,25 @@ def test_what_a_scope_brought_goes_with_it(
         LinkedIdentity.objects.update(kyc_said_at=said_at)
     service.token = {"scope": f"profile:read {left}".strip()}
     if way == "a refresh":
-        access_token_for(LinkedIdentity.objects.get())
+        with pytest.raises(ReauthorizationNeeded):
+            access_token_for(LinkedIdentity.objects.get())
     else:
-        assert refetched(LinkedIdentity.objects.get()) is Refetched.STORED
+        assert (
+            refetched(LinkedIdentity.objects.get()) is Refetched.REAUTHORIZATION_NEEDED
+        )
 
     identity = LinkedIdentity.objects.get()
-    has_level = left == "kyc:read"
-    assert (standing_of(again(user)).level_shortfall("level_2") is None) is has_level
-    assert bool(identity.kyc_level or identity.kyc_said_at) is has_level
-    has_claims = left == "claims:read"
-    assert bool(claims_of(again(user))) is has_claims
-    assert StoredClaim.objects.filter(value__isnull=False).exists() is has_claims
-    assert bool(identity.credential_expires_at) is has_claims
+    assert identity.scopes == service.token["scope"].split()
+    assert standing_of(again(user)).level_shortfall("level_2") is not None
+    assert not identity.kyc_level
+    assert identity.kyc_said_at is None
+    assert claims_of(again(user)) == {}
+    assert not StoredClaim.objects.filter(value__isnull=False).exists()
+    assert identity.credential_expires_at is None
+    sign_in(client)
+    user = again(user)
+    level_counts = standing_of(user).level_shortfall("level_2") is None
+    assert (level_counts, bool(claims_of(user))) == (
+        left == "kyc:read",
+        left == "claims:read",
+    )

@@ -351,7 +351,7 @@ def test_what_the_database_refuses_each_time_is_told_so(
     finally:
         post_save.disconnect(write_a_row, sender=LinkedIdentity)
     assert error.__name__ in caplog.text
-    refused(response, "storage_refused")
+    refused(response, "user_fields_refused")
     assert len(calls) == 2
     assert not User.objects.exists()
 

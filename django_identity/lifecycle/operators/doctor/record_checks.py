@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.error_table import hint_of
+from django_identity.event_types import KINDS
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle import runs
-from django_identity.lifecycle.claims import PROVIDER_MISMATCH
 from django_identity.lifecycle.operators.doctor.finding import (
     Diagnosis,
     Level,
@@ -32,11 +32,10 @@ from django_identity.models import (
     LinkedIdentity,
     WebhookEvent,
 )
-from django_identity.models.events import NAMES_NOBODY
 from django_identity.models.querysets import MOST_COUNTED, number_of
 
 SILENT_DAYS = 7
-NAMELESS_DAYS = 30
+NAMELESS_DAYS = 1
 MANY_FAILURES = 5
 MOST_REASONS = 5
 # Of all events it would take as long as there are events.
@@ -58,8 +57,8 @@ REGISTER_IT = (
     " signature, compare WEBHOOK_SECRETS with it."
 )
 NAME_THE_MEMBER = (
-    "Add the member that has the person's id to EVENT_SUBJECT_PATHS, and ask the service to deliver"
-    " these events again: what people revoked or asked to delete is still here."
+    "Add the member that has the person's id to EVENT_SUBJECT_PATHS: the log's WARNINGs name the"
+    " members. What people revoked or asked to delete is still here: the service got 422."
 )
 STRAY = (
     "Events about them are acknowledged and change nothing: no revocation reaches them. Put the"
@@ -72,10 +71,8 @@ def check_records() -> Diagnosis:
     """Each group of rows that needs somebody, with its number."""
     yield from _webhooks()
     yield from _failing()
-    yield from _provider_names()
     yield from _strays()
     yield from _sign_ins()
-    yield from _nameless_events()
     yield from _events()
     yield from _receipts()
 
@@ -118,17 +115,6 @@ def _failing() -> Diagnosis:
         )
 
 
-def _provider_names() -> Diagnosis:
-    """People with a claim that opens no gate because the service names two providers for it."""
-    # All else is well with them. So the index of failing re-fetches finds them.
-    yield from counted(
-        "provider_names",
-        LinkedIdentity.objects.filter(refetch_failures=0, last_error=PROVIDER_MISMATCH),
-        "with a claim whose provider has two names",
-        hint_of(PROVIDER_MISMATCH),
-    )
-
-
 def _strays() -> Diagnosis:
     """Identities of an alias or environment that the settings do not have.
 
@@ -159,26 +145,16 @@ def _sign_ins() -> Diagnosis:
         yield problem("sign_ins", message, hint_of(code))
 
 
-def _nameless_events() -> Diagnosis:
-    """Events that name nobody, by their type and the members that were there."""
-    nameless = WebhookEvent.objects.filter(
-        outcome=EventOutcome.FAILED,
-        received_at__gte=timezone.now() - timedelta(days=NAMELESS_DAYS),
-        event_id="",
-        error__startswith=NAMES_NOBODY,
-    )
-    columns = ("application", "event_type", "error")
-    groups = nameless.values_list(*columns).annotate(count=Count("pk"))
-    most = groups.order_by("-count", "event_type", "error")[:MOST_REASONS]
-    for alias, event_type, error, count in most:
-        members = error.removeprefix(NAMES_NOBODY).strip() or "no member"
-        message = f"{alias}: {count} {event_type} named nobody, with {members}"
-        yield problem("events", message, NAME_THE_MEMBER)
-
-
 def _events() -> Diagnosis:
     """Events that failed, those that were not applied, and what one left without its identity."""
     events = WebhookEvent.objects.all()
+    lately = timezone.now() - timedelta(days=NAMELESS_DAYS)
+    yield from counted(
+        "events",
+        events.filter(subject_digest="", event_type__in=KINDS, received_at__gte=lately),
+        "event(s) named nobody",
+        NAME_THE_MEMBER,
+    )
     yield from counted(
         "events",
         # Without its content an event cannot be replayed, so nobody can do anything about it.
@@ -196,7 +172,9 @@ def _events() -> Diagnosis:
     )
     newest = events.aggregate(pk=Max("pk"))["pk"] or 0
     linked = LinkedIdentity.objects.filter(subject_digest=OuterRef("subject_digest"))
-    with_content = events.filter(pk__gt=newest - MOST_EVENTS).exclude(subject="")
+    # What is not applied yet keeps its content until it is.
+    applied = events.filter(pk__gt=newest - MOST_EVENTS).exclude(outcome="")
+    with_content = applied.exclude(subject="")
     yield from counted(
         "events",
         with_content.filter(~Exists(linked)),

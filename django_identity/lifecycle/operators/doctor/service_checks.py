@@ -126,7 +126,7 @@ def _probe(
             "credentials",
             f"{site.alias}: the service rejects the client ({refused.service_code})",
             "Compare CLIENT_ID and CLIENT_SECRET with the developer portal, for the environment"
-            f" {site.environment}. identity_rotate_secret gets a new secret.",
+            f" {site.environment}. The portal gives a new secret.",
         )
     except exceptions.EnvironmentMismatch:
         yield problem(

@@ -1,15 +1,4 @@
-"""Text that the site's database cannot hold: MariaDB in utf8mb3, PostgreSQL in LATIN1.
-
-A check asks for another database. Until the site has one, a name with such a character is left out,
-and other texts of the service are stored with "?" in its place. So no event and no sign-in fails
-because of a character.
-"""
-
-import codecs
-import json
-import re
-from functools import cache
-from typing import Any
+"""Which characters the database lacks, such as MariaDB in utf8mb3 and PostgreSQL in LATIN1."""
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
@@ -20,53 +9,10 @@ from django_identity import database
 COMPLETE = frozenset({"utf8", "utf8mb4", "utf16", "utf32"})
 # MySQL's old "utf8", which Python does not have.
 BASIC_PLANE = "utf8mb3"
-BEYOND_BASIC_PLANE = re.compile("[\U00010000-\U0010ffff]")
 
 
-def holds(text: str) -> bool:
-    """Whether the database can hold ``text`` as it is."""
-    return holdable(text) == text
-
-
-def holdable(text: str) -> str:
-    """``text`` as the database can hold it."""
-    # So that most sites never ask the database.
-    if text.isascii():
-        return text
-    return converted(text, lacking(database.alias()))
-
-
-def holdable_json(value: Any) -> Any:
-    """``value`` with its texts as the database can hold them."""
-    text = json.dumps(value, ensure_ascii=False)
-    stored = holdable(text)
-    if stored == text:
-        return value
-    return json.loads(stored)
-
-
-def converted(text: str, charset: str) -> str:
-    """``text`` with "?" for each character that ``charset`` lacks; an empty name lacks none."""
-    if not charset:
-        return text
-    if charset == BASIC_PLANE:
-        return BEYOND_BASIC_PLANE.sub("?", text)
-    try:
-        # Windows' code pages have another name in PostgreSQL.
-        codec = codecs.lookup(charset.replace("win", "cp"))
-    except LookupError:
-        codec = codecs.lookup("ascii")
-    stored, _length = codec.encode(text, "replace")
-    shown, _length = codec.decode(stored)
-    return shown
-
-
-@cache
-def lacking(alias: str) -> str:
-    """The database's character set in small letters, or empty if it has every character.
-
-    The database is asked once in each process.
-    """
+def lacking() -> str:
+    """The database's character set in small letters, or empty if it has every character."""
     vendor = database.connection().vendor
     found: list[str] = []
     if vendor == "postgresql":

@@ -1,0 +1,135 @@
+"""A revoked claim stays so in every way in: a cache may still have a credential from before."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from django_identity.lifecycle import disconnecting
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import LinkedIdentity, StoredClaim
+from django_identity.requirements import RequiredClaim
+from tests.deliveries import SECRET, deliver
+from tests.fake_service import FakeService
+from tests.lifecycle.refetches import refetched
+from tests.sign_in import sign_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CLAIMS = {"age_over_18": True, "unique_human": True}
+#: The credentials' times of issue: from before the revocation, and from after it.
+NOW = int(time.time())
+ISSUED, REVOKED, LATER = NOW - 60, NOW - 30, NOW - 10
+
+
+@pytest.fixture(autouse=True)
+def _site(service: FakeService, settings: Any) -> None:
+    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    service.disclosed = dict(CLAIMS)
+    service.payload["iat"] = ISSUED
+
+
+def revoke(claim_type: str = "age_over_18") -> None:
+    deliver(
+        "claim.revoked", at=datetime.fromtimestamp(REVOKED, UTC), claim_type=claim_type
+    )
+
+
+def proven() -> set[str]:
+    """The claims whose gates are open."""
+    standing = standing_of(LinkedIdentity.objects.get().user)
+    return {name for name in CLAIMS if standing.shortfall(RequiredClaim(name)) is None}
+
+
+def links_again() -> None:
+    user = User.objects.get()
+    client = Client()
+    client.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    sign_in(client)
+
+
+def by_a_second_sign_in() -> None:
+    sign_in(Client())
+    revoke()
+    sign_in(Client())
+
+
+def by_a_new_link() -> None:
+    sign_in(Client())
+    revoke()
+    User.objects.update(password="x")
+    disconnecting.disconnect(LinkedIdentity.objects.get())
+    links_again()
+
+
+def by_a_new_account() -> None:
+    sign_in(Client())
+    revoke()
+    User.objects.get().delete()
+    sign_in(Client())
+
+
+def by_a_first_link() -> None:
+    revoke()
+    sign_in(Client())
+
+
+def by_a_refetch(service: FakeService) -> None:
+    """Of a claim that was not stored when it was revoked."""
+    service.disclosed = {"unique_human": True}
+    sign_in(Client())
+    revoke()
+    service.disclosed = dict(CLAIMS)
+    refetched(LinkedIdentity.objects.get())
+
+
+@pytest.mark.parametrize(
+    ("way_in", "stays"),
+    [
+        (by_a_second_sign_in, {"unique_human"}),
+        # Of these the site does not know any more what was revoked.
+        (by_a_new_link, set()),
+        (by_a_new_account, set()),
+        (by_a_first_link, set()),
+    ],
+)
+def test_an_older_credential_proves_nothing_again(
+    service: FakeService, way_in: Callable[[], None], stays: set[str]
+) -> None:
+    way_in()
+    assert proven() == stays
+    refetched(LinkedIdentity.objects.get())
+    assert proven() == stays
+    service.payload["iat"] = LATER
+    refetched(LinkedIdentity.objects.get())
+    assert proven() == {*CLAIMS}
+
+
+def test_a_claim_that_was_never_stored_is_revoked_too(service: FakeService) -> None:
+    by_a_refetch(service)
+    assert proven() == {"unique_human"}
+    service.payload["iat"] = LATER
+    refetched(LinkedIdentity.objects.get())
+    assert proven() == {*CLAIMS}
+
+
+@pytest.mark.parametrize("issued", [LATER, REVOKED + 1])
+def test_a_younger_credential_proves_it_at_once(
+    service: FakeService, issued: int
+) -> None:
+    """Whatever was revoked before."""
+    revoke()
+    service.payload["iat"] = issued
+    sign_in(Client())
+    assert proven() == {*CLAIMS}
+
+
+def test_another_persons_revocation_revokes_nothing() -> None:
+    deliver("claim.revoked", subject="subject-2")
+    sign_in(Client())
+    assert proven() == {*CLAIMS}
+    assert not StoredClaim.objects.exclude(revoked_at=None)
