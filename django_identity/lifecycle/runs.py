@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Subquery
 from django.utils import timezone
 
 from django_identity import database
@@ -76,6 +76,11 @@ def is_paused(application: Application) -> bool:
     """Whether re-fetches of the application pause."""
     rows = _rows_of(application)
     return rows.filter(paused_until__gt=timezone.now()).exists()
+
+
+def end_of_pause(application: Application) -> Subquery:
+    """The end of the newest pause, for a query of other rows."""
+    return Subquery(_rows_of(application).values("paused_until")[:1])
 
 
 def pause(application: Application, *, until: datetime) -> None:
