@@ -189,7 +189,7 @@ def test_no_token_is_refreshed_in_a_pause(
     assert list(upkeep.refetch_these([identity.pk])) == [Refetched.NOT_NOW]
     with pytest.raises(RateLimited):
         access_token_for(identity)
-    assert service.requests == []
+    assert service.calls("token") == 0
     assert abs(runs.run_of(conf.application()).paused_until - until).total_seconds() < 5
     runs.resume(conf.application())
     assert access_token_for(identity).reveal() == "at-1"
