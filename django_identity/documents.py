@@ -13,7 +13,6 @@ A document is held only in memory. Do not store, log or cache it.
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
 
-from django_identity import conf
 from django_identity.exceptions import DocumentsNotAllowed
 from django_identity.gates.closed import keep_private
 from django_identity.lifecycle import documents
@@ -31,7 +30,6 @@ def documents_of(
     *,
     scope: str = documents.CONTENT,
     user: AbstractBaseUser | None = None,
-    application: str = conf.DEFAULT_ALIAS,
 ) -> tuple[Document, ...]:
     """The documents of ``user``, by default of the signed-in person, opened in memory.
 
@@ -47,7 +45,7 @@ def documents_of(
     # The key of anything else may be the key of somebody else's account.
     if not may_have_standing(whose):
         raise DocumentsNotAllowed("not an account of this site")
-    here = LinkedIdentity.objects.under(conf.application(application))
+    here = LinkedIdentity.objects.served()
     identity = here.filter(user_id=whose.pk).first()
     if identity is None:
         raise DocumentsNotAllowed("the person has no linked identity")

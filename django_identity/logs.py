@@ -45,20 +45,16 @@ def log(
     event: LogEvent,
     *,
     level: int = logging.INFO,
-    application: str = "-",
     **facts: object,
 ) -> None:
-    """Log one line with the ``facts`` that are not None.
-
-    ``application``: the alias, unless the line is about all of them.
-    """
+    """Log one line with the ``facts`` that are not None."""
     facts = {name: fact for name, fact in facts.items() if fact is not None}
     text = "".join(f" {name}={fact}" for name, fact in facts.items())
-    fields = {"event": event.value, "application": application, **facts}
-    logger.log(level, "%s application=%s%s", event, application, text, extra=fields)
+    fields = {"event": event.value, **facts}
+    logger.log(level, "%s%s", event, text, extra=fields)
 
 
-def log_failure(event: LogEvent, error: IdentityError, *, application: str) -> None:
+def log_failure(event: LogEvent, error: IdentityError) -> None:
     """Log a failure: one line at WARNING. The person's page shows the same reference."""
     facts = {
         "code": error.code,
@@ -66,7 +62,7 @@ def log_failure(event: LogEvent, error: IdentityError, *, application: str) -> N
         "request_id": error.request_id or None,
         "detail": str(error),
     }
-    log(event, level=logging.WARNING, application=application, **facts)
+    log(event, level=logging.WARNING, **facts)
 
 
 def log_trouble(event: LogEvent, error: Exception, /, **facts: Any) -> None:

@@ -51,8 +51,7 @@ class IdentityPolicy:
     contact_url: str | None = None
     #: Where a person sets a password, before the identity that made the account is disconnected.
     set_password_url: str | None = None
-    #: Whether people may erase themselves on the page of their details. If an account is linked
-    #: under several applications, the policies of all must allow it.
+    #: Whether people may erase themselves on the page of their details.
     people_may_erase: bool = True
     #: How an erasure treats the site's user: ``"anonymise"`` or ``"delete"``.
     erasure: Literal["anonymise", "delete"] = "anonymise"
@@ -203,7 +202,6 @@ class IdentityPolicy:
 
         ``made_for_identity``: the account came with the identity. By default an older account and
         one of staff stay: their owners have another way in, and it is not the service's to take.
-        With several applications the account stays if any policy keeps it.
         """
         return not made_for_identity or is_privileged(user)
 
@@ -212,8 +210,7 @@ class IdentityPolicy:
 
         By default the account is anonymised and disabled, so that related rows stay valid;
         ``erasure = "delete"`` deletes the account. Its files are deleted in both cases. Extend this
-        method to erase the site's other data about the person. With several applications each
-        policy runs once, those that delete the account last. If the method raises an error, the
+        method to erase the site's other data about the person. If the method raises an error, the
         transaction is rolled back and the erasure is retried.
         """
         ways = {"anonymise": anonymisation.anonymise, "delete": anonymisation.delete}

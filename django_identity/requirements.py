@@ -14,8 +14,6 @@ from typing import ClassVar, Self, TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_identity.conf import DEFAULT_ALIAS
-
 #: The claims and the levels that the spec names. The service may have further ones.
 CLAIMS = ("kyc_verified", "age_over_18", "country_resident", "unique_human")
 LEVELS = ("level_1", "level_2")
@@ -69,7 +67,6 @@ class RequiredClaim:
 
     claim_type: str
     values: tuple[str, ...] = ()
-    application: str = DEFAULT_ALIAS
 
     def __post_init__(self) -> None:
         _require_text(self.claim_type, str(self), EXAMPLE_CLAIM)
@@ -95,13 +92,13 @@ class RequiredClaim:
             )
 
     @classmethod
-    def parse(cls, text: object, application: str = DEFAULT_ALIAS) -> Self:
+    def parse(cls, text: object) -> Self:
         """The claim that ``text`` asks for. Raises ``NotARequirement``."""
         if not isinstance(text, str):
             raise NotARequirement(text, EXAMPLE_CLAIM)
         claim_type, values = split_claim(text)
         without_repeats = tuple(dict.fromkeys(values))
-        return cls(claim_type, without_repeats, application)
+        return cls(claim_type, without_repeats)
 
     def __str__(self) -> str:
         if not self.values:
@@ -132,7 +129,6 @@ class RequiredLevel:
     code: ClassVar[str] = "kyc_level_missing"
 
     level: str
-    application: str = DEFAULT_ALIAS
 
     def __post_init__(self) -> None:
         _require_text(self.level, self.level, EXAMPLE_LEVEL)
@@ -162,7 +158,6 @@ class RequiredScope:
     code: ClassVar[str] = "scope_missing"
 
     scope: str
-    application: str = DEFAULT_ALIAS
 
     def __post_init__(self) -> None:
         _require_text(self.scope, self.scope, EXAMPLE_SCOPE)
@@ -186,7 +181,6 @@ class RecentSignIn:
     code: ClassVar[str] = "sign_in_not_recent"
 
     minutes: float
-    application: str = DEFAULT_ALIAS
 
     def __post_init__(self) -> None:
         # ``type``, because True and False are numbers too.
@@ -206,22 +200,21 @@ Requirement = RequiredClaim | RequiredLevel | RequiredScope | RecentSignIn
 Kind = TypeVar("Kind", RequiredClaim, RequiredLevel, RequiredScope, RecentSignIn)
 
 
-def parse(text: str, application: str = DEFAULT_ALIAS) -> Requirement:
+def parse(text: str) -> Requirement:
     """What a problem's ``missing`` names: a level, a sign-in or a claim, and no scope.
 
     Only the settings tell which texts are scopes. Raises ``NotARequirement``.
     """
     if text == RECENT_SIGN_IN:
-        return RecentSignIn(minutes=1, application=application)
+        return RecentSignIn(minutes=1)
     if is_level(text):
-        return RequiredLevel(text, application)
-    return RequiredClaim.parse(text, application)
+        return RequiredLevel(text)
+    return RequiredClaim.parse(text)
 
 
 def _alike(required: Kind, others: Iterable[object]) -> list[Kind]:
-    """Those of ``others`` that ask for the same kind of thing under the same application."""
-    of_kind = [other for other in others if isinstance(other, type(required))]
-    return [other for other in of_kind if other.application == required.application]
+    """Those of ``others`` that ask for the same kind of thing."""
+    return [other for other in others if isinstance(other, type(required))]
 
 
 def _require_text(

@@ -11,11 +11,10 @@ from django_identity import database
 #: A subject was linked to a user. Arguments: ``identity``, ``user``, ``created`` (a new user).
 identity_linked = Signal()
 #: An identity is gone: disconnected, erased, or deleted by the site. Arguments: ``user``, the
-#: account as it is stored now (of a deleted one the key alone), and ``application``.
+#: account as it is stored now (of a deleted one the key alone).
 identity_unlinked = Signal()
 #: All identity sessions of a person ended: by a revocation, a disconnection, an erasure, a deletion
-#: by the site, or "Sign out everywhere". End your own tokens here. Arguments: ``user``, as above,
-#: and ``application``, under which it happened.
+#: by the site, or "Sign out everywhere". End your own tokens here. Arguments: ``user``, as above.
 sessions_ended = Signal()
 #: Consent was granted, or granted again. Arguments: ``identity``.
 consent_granted = Signal()
@@ -27,7 +26,7 @@ kyc_changed = Signal()
 claims_changed = Signal()
 #: The grant is dead; the person has to sign in again. Arguments: ``identity``.
 reauthorization_needed = Signal()
-#: A person was erased. Arguments: ``application``, ``receipt``.
+#: A person was erased. Arguments: ``receipt``.
 data_erased = Signal()
 #: An event was stored for the first time. Arguments: ``event``.
 event_received = Signal()
@@ -38,9 +37,7 @@ def announce(signal: Signal, sender: type, **arguments: object) -> None:
     database.on_commit(lambda: signal.send_robust(sender, **arguments))
 
 
-def announce_end(
-    signal: Signal, sender: type, *, user_id: object, application: str
-) -> None:
+def announce_end(signal: Signal, sender: type, *, user_id: object) -> None:
     """The same for the end of something of an account, which is read after the commit.
 
     A receiver may save the user. An instance of before would store the person again whom the
@@ -50,6 +47,6 @@ def announce_end(
     def send() -> None:
         if signal.has_listeners(sender):
             user = database.account(user_id)
-            signal.send_robust(sender, user=user, application=application)
+            signal.send_robust(sender, user=user)
 
     database.on_commit(send)

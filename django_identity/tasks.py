@@ -1,8 +1,8 @@
 """Celery tasks. They are idempotent: messages may be lost, late or repeated.
 
-The state is in the database: a row is due until its work is done. A message has the alias of an
-application or the key of an event, and nothing about a person. ``schedule.beat_schedule()`` is the
-schedule for Celery's beat.
+The state is in the database: a row is due until its work is done. A message has a number of rows,
+or the key of an event or an identity, and nothing about a person. ``schedule.beat_schedule()`` is
+the schedule for Celery's beat.
 """
 
 import multiprocessing
@@ -51,14 +51,12 @@ def upkeep() -> None:
 
 
 @shared_task(name=TaskName.REFETCH_DUE.value, **OPTIONS)
-def refetch_due(application: str, most: int, only: int | None = None) -> None:
-    """Refresh tokens and re-fetch credentials of the application's due identities.
+def refetch_due(most: int, only: int | None = None) -> None:
+    """Refresh tokens and re-fetch credentials of due identities.
 
     ``only``: of the one that an event has just made due.
     """
-    lifecycle_upkeep.refetch_for_a_minute(
-        application, most, only=only, stop=_is_shutting_down
-    )
+    lifecycle_upkeep.refetch_for_a_minute(most, only=only, stop=_is_shutting_down)
 
 
 @shared_task(name=TaskName.RUN_HANDLERS.value, **OPTIONS)

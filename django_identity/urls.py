@@ -1,7 +1,4 @@
-"""``path("identity/", include("django_identity.urls"))``.
-
-Each address accepts the alias of an application.
-"""
+"""``path("identity/", include("django_identity.urls"))``."""
 
 from django.urls import path
 
@@ -26,13 +23,7 @@ PAGES = {
 }
 
 urlpatterns = [
-    path(f"{page}/{alias}", view, name=page.replace("-", "_"))
-    for page, view in PAGES.items()
-    for alias in ("", "<slug:alias>/")
+    path(f"{page}/", view, name=page.replace("-", "_")) for page, view in PAGES.items()
 ]
 # Without names: pages and log lines have the address with the slash.
-urlpatterns += [
-    path(f"{page}{alias}", PAGES[page])
-    for page in REGISTERED
-    for alias in ("", "/<slug:alias>")
-]
+urlpatterns += [path(page, PAGES[page]) for page in REGISTERED]

@@ -18,7 +18,7 @@ def route(
     name: str, args: Sequence[object], *_more: object, **_about: object
 ) -> str | None:
     """Upkeep, handlers, erasures and the re-fetch of one person wait behind no backlog."""
-    is_of_many = name == "django_identity.refetch_due" and len(args) == 2
+    is_of_many = name == "django_identity.refetch_due" and len(args) == 1
     if name.startswith("django_identity.") and not is_of_many:
         return URGENT
     return None

@@ -132,15 +132,13 @@ given = {
     if key.startswith("IDENTITY_")
 }  # fmt: skip
 DJANGO_IDENTITY = {
-    "default": {
-        **IDENTITY_DEFAULTS,
-        **{key: given[key] for key in TEXTS if key in given},
-        **{key: given[key].split(",") for key in LISTS if key in given},
-        "DOCUMENT_KEYS": json.loads(given.get("DOCUMENT_KEYS", "[]")),
-        "DOCUMENT_PATHS": {
-            "documents:metadata": "/users/{subject}/documents/metadata",
-            "documents:read": "/users/{subject}/documents",
-        },
-        **{key: kind(given[key]) for key, kind in NUMBERS.items() if key in given},
-    }
+    **IDENTITY_DEFAULTS,
+    **{key: given[key] for key in TEXTS if key in given},
+    **{key: given[key].split(",") for key in LISTS if key in given},
+    "DOCUMENT_KEYS": json.loads(given.get("DOCUMENT_KEYS", "[]")),
+    "DOCUMENT_PATHS": {
+        "documents:metadata": "/users/{subject}/documents/metadata",
+        "documents:read": "/users/{subject}/documents",
+    },
+    **{key: kind(given[key]) for key, kind in NUMBERS.items() if key in given},
 }

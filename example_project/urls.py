@@ -28,8 +28,8 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
-# The trusted tier, where the site is registered for it: no other application may ask for the scope.
-if "documents:read" in settings.DJANGO_IDENTITY["default"].get("LATER_SCOPES", ()):
+# The trusted tier, where the site is registered for it: no other site may ask for the scope.
+if "documents:read" in settings.DJANGO_IDENTITY.get("LATER_SCOPES", ()):
     urlpatterns += [
         path("documents/", documents.listing, name="documents"),
         path("documents/passport/", documents.passport, name="passport"),

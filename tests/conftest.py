@@ -97,7 +97,7 @@ def _no_memory() -> Iterator[None]:
 def service() -> Iterator[FakeService]:
     with (
         serving() as running,
-        override_settings(DJANGO_IDENTITY={"default": running.settings()}),
+        override_settings(DJANGO_IDENTITY=running.settings()),
     ):
         yield running
 

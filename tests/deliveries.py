@@ -44,13 +44,11 @@ def post(
     *,
     signature: str | None = None,
     client: Client | None = None,
-    application: str = "default",
     address: str = "",
 ) -> HttpResponse:
     """Deliver ``body``, signed rightly unless another signature is given."""
-    named = [] if application == "default" else [application]
     return (client or Client()).post(
-        address or reverse("identity:webhook", args=named),
+        address or reverse("identity:webhook"),
         data=body,
         content_type="application/json",
         headers={

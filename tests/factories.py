@@ -34,14 +34,13 @@ def again(user: User) -> User:
 
 
 def make_identity(
-    user: User, *, subject: str = "subject-1", **fields: Any
+    user: User, *, subject: str = "subject-1", account_made: bool = True, **fields: Any
 ) -> LinkedIdentity:
     held = {
-        "application": "default",
         "environment": "test",
         "consent": Consent.GRANTED,
         "linked_via": LinkedVia.OAUTH,
-        "account_made": True,
+        "made_account": str(user.pk) if account_made else "",
         "scopes": ["claims:read"],
         "kyc_level": "level_2",
         "kyc_status": "verified",
@@ -69,7 +68,7 @@ def change_each(**columns: Any) -> None:
     """Change all identities one by one, as ``update`` cannot."""
     for identity in LinkedIdentity.objects.all():
         identity.set_columns(columns)
-        identity.save()
+        identity.save(update_fields=columns)
 
 
 def make_claim(
@@ -114,9 +113,8 @@ def make_event(
     number = WebhookEvent.objects.count()
     a_minute_ago = timezone.now() - timedelta(minutes=1)
     held = {
-        "application": identity.application,
         "event_id": f"event-{number}",
-        "event_digest": digest(identity.application, f"event-{number}"),
+        "event_digest": digest(identity.environment, f"event-{number}"),
         "occurred_at": a_minute_ago,
         "received_at": a_minute_ago,
         "subject": identity.subject,
@@ -129,12 +127,12 @@ def make_event(
 
 
 def sealed(identity: LinkedIdentity, column: str, text: str) -> str:
-    keys = conf.application(identity.application).encryption_keys
+    keys = conf.application().encryption_keys
     return vault.seal(Secret(text), keys=keys, context=identity.sealing_context(column))
 
 
 def unsealed(identity: LinkedIdentity, column: str, text: str) -> str:
-    keys = conf.application(identity.application).encryption_keys
+    keys = conf.application().encryption_keys
     return vault.unseal(
         text, keys=keys, context=identity.sealing_context(column)
     ).reveal()

@@ -242,9 +242,7 @@ def serving(**fields: Any) -> Iterator[FakeService]:
 
 def impatient(service: FakeService) -> override_settings:
     """The site gives up early, in tests of answers that never come."""
-    return override_settings(
-        DJANGO_IDENTITY={"default": service.settings(TIMEOUT=IMPATIENCE)}
-    )
+    return override_settings(DJANGO_IDENTITY=service.settings(TIMEOUT=IMPATIENCE))
 
 
 # Ways to misbehave

@@ -59,12 +59,10 @@ else:
     DATABASES["default"]["TEST"] = {"NAME": f"test_identity_{os.getpid()}"}
 
 DJANGO_IDENTITY = {
-    "default": {
-        "ENVIRONMENT": "test",
-        "BASE_URL": "http://127.0.0.1:9/api/v1",
-        "AUTH_URL": "http://127.0.0.1:9",
-        "CLIENT_ID": "test-client",
-        "CLIENT_SECRET": "a-client-secret-for-tests-alone",
-        "WEBHOOK_SECRETS": ["a-webhook-secret-for-tests-alone"],
-    }
+    "ENVIRONMENT": "test",
+    "BASE_URL": "http://127.0.0.1:9/api/v1",
+    "AUTH_URL": "http://127.0.0.1:9",
+    "CLIENT_ID": "test-client",
+    "CLIENT_SECRET": "a-client-secret-for-tests-alone",
+    "WEBHOOK_SECRETS": ["a-webhook-secret-for-tests-alone"],
 }

@@ -5,31 +5,25 @@ from urllib.parse import parse_qs, urlsplit
 from django.http import HttpResponseBase
 from django.test import Client
 
-from django_identity import conf
 from django_identity.testing import browser
 from django_identity.views.pages import address_of
 
 
-def begin(client: Client, next_url: str = "", *, application: str = "default") -> str:
+def begin(client: Client, next_url: str = "") -> str:
     """Press the button; returns the state that went to the service."""
-    chosen = conf.application(application)
-    address = browser.begin(client, chosen, next_url=next_url, secure=False)
+    address = browser.begin(client, next_url=next_url, secure=False)
     return parse_qs(urlsplit(address).query)["state"][0]
 
 
-def come_back(
-    client: Client, state: str, *, application: str = "default", **query: str
-) -> HttpResponseBase:
+def come_back(client: Client, state: str, **query: str) -> HttpResponseBase:
     given = {"code": "a-code", "state": state, **query}
-    address = address_of("callback", conf.application(application), **given)
+    address = address_of("callback", **given)
     return browser.come_back(client, address, secure=False)
 
 
-def sign_in(
-    client: Client, next_url: str = "", *, application: str = "default"
-) -> HttpResponseBase:
-    state = begin(client, next_url, application=application)
-    return come_back(client, state, application=application)
+def sign_in(client: Client, next_url: str = "") -> HttpResponseBase:
+    state = begin(client, next_url)
+    return come_back(client, state)
 
 
 def is_signed_in(client: Client) -> bool:

@@ -10,7 +10,7 @@ from django.db import connections
 from django.test import override_settings
 
 from django_identity import conf
-from django_identity.checks import applications
+from django_identity.checks import registration
 from django_identity.conf import rules
 from django_identity.exceptions import ConfigurationError
 from tests.service.environment import environment
@@ -30,7 +30,7 @@ COMPLETE: dict[str, Any] = {
 def configured(**changes: Any) -> Any:
     given = {**COMPLETE, **changes}
     return override_settings(
-        DJANGO_IDENTITY={"default": {k: v for k, v in given.items() if v is not ...}}
+        DJANGO_IDENTITY={k: v for k, v in given.items() if v is not ...}
     )
 
 
@@ -162,15 +162,13 @@ def test_document_keys_need_their_extra(monkeypatch: pytest.MonkeyPatch) -> None
     """Without joserfc no document would open; with it the keys are fine."""
     with configured(DOCUMENT_KEYS=[KEY]):
         assert check_ids() == set()
-        monkeypatch.setattr(applications, "find_spec", lambda _name: None)
+        monkeypatch.setattr(registration, "find_spec", lambda _name: None)
         assert check_ids() == {"django_identity.E067"}
 
 
-@pytest.mark.parametrize(
-    "setting", [None, {}, [], {"other": COMPLETE}, {"default": "x"}]
-)
-def test_the_setting_must_have_a_default(setting: object) -> None:
-    """Without a default application there is one error, not a crash; it is Django's own too."""
+@pytest.mark.parametrize("setting", [None, [], "x", 7], ids=repr)
+def test_the_setting_is_a_dict(setting: object) -> None:
+    """Else there is one error, not a crash; it is Django's own too."""
     with override_settings(DJANGO_IDENTITY=setting):
         assert check_ids() == {"django_identity.E001"}
         with pytest.raises(ConfigurationError) as raised:
@@ -178,26 +176,33 @@ def test_the_setting_must_have_a_default(setting: object) -> None:
     assert isinstance(raised.value, ImproperlyConfigured)
 
 
-def test_only_the_aliases_that_are_set_up_exist() -> None:
-    with configured(), pytest.raises(ConfigurationError):
-        conf.application("other")
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"default": COMPLETE},
+        {"default": {}},
+        {"default": COMPLETE, "second": COMPLETE},
+        {"brand": COMPLETE},
+        {**COMPLETE, "default": COMPLETE},
+    ],
+    ids=["one", "empty", "two", "another name", "beside the keys"],
+)
+def test_an_entry_for_each_application_is_one_mistake(setting: object) -> None:
+    """It says how the setting is written, and not that each key is missing."""
+    with override_settings(DJANGO_IDENTITY=setting):
+        [problem] = conf.problems()
+        assert problem.check_id == "E001"
+        assert 'DJANGO_IDENTITY = {"ENVIRONMENT": "test"' in problem.hint
+        with pytest.raises(ConfigurationError):
+            conf.application()
 
 
-@pytest.mark.parametrize("alias", ["shop.ng", "shop ng", "läden", "", "a" * 65, 7])
-def test_an_alias_stands_in_an_address_and_in_a_column(alias: Any) -> None:
-    """Nobody could sign in under another one."""
-    given = {"default": COMPLETE, "shop-2_NG": COMPLETE}
-    with override_settings(DJANGO_IDENTITY=given):
-        assert check_ids() == set()
-    with override_settings(DJANGO_IDENTITY={**given, alias: COMPLETE}):
-        assert check_ids() == {"django_identity.E076"}
-
-
-def test_aliases_differ_by_more_than_case() -> None:
-    """MariaDB would take the identities of one application for those of the other."""
-    given = {"default": COMPLETE, "shop": COMPLETE, "Shop": COMPLETE}
-    with override_settings(DJANGO_IDENTITY=given):
-        assert check_ids() == {"django_identity.E076"}
+@pytest.mark.parametrize(
+    "key", [{"CLEINT_ID": "x"}, {"DOCUMENT_PATH": {"documents:read": "/{subject}"}}]
+)
+def test_an_unknown_key_is_named(key: dict[str, Any]) -> None:
+    with configured(**key):
+        assert check_ids() == {"django_identity.E002"}
 
 
 def test_a_short_secret_is_reported_but_usable() -> None:

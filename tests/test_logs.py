@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import WebhookEvent
 from tests.deliveries import event_body, post
 
@@ -28,9 +29,19 @@ def test_an_event_names_its_type_outcome_and_row(
         ("other", "ignored", other),
     ]  # fmt: skip
     said = (
-        f"identity.event.received application=default type=kyc.verified outcome=ignored row={row}"
+        f"identity.event.received type=kyc.verified outcome=ignored row={row}"
         " why=not_linked"
     )
     assert lines[0].getMessage() == said
     assert {each.event for each in lines} == {"identity.event.received"}  # type: ignore[attr-defined]
     assert not [name for name in PEOPLE if name in caplog.text]
+
+
+def test_of_a_foreign_error_only_the_class_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its message may quote a person."""
+    log_trouble(LogEvent.HANDLER_FAILED, ValueError("ada@example.org has no plan"))
+    [line] = caplog.records
+    assert line.getMessage() == ("identity.event.handler_failed error=ValueError")
+    assert "ada@example.org" not in str(vars(line))

@@ -17,24 +17,22 @@ WITHHELD = {
     "StoredClaim": "identity created_at",
     "TokenGrant": """identity access_token refresh_token generation lease_until retry_at
         created_at""",
-    "WebhookEvent": """application event_id event_digest subject subject_digest handled_at
+    "WebhookEvent": """event_id event_digest subject subject_digest handled_at
         handled_by attempts next_attempt_at error created_at""",
-    "AuthorizationRequest": """state_digest browser_digest application environment user
+    "AuthorizationRequest": """state_digest browser_digest environment user
         completed_by code_verifier redirect_uri scopes expires_at consumed_at""",
-    "ConnectRedemption": "code_digest application user expires_at",
-    "UpkeepRun": """application begun_at handed_out served_at results paused_until
-        created_at""",
-    "ErasureReceipt": """application identity user of_account account_made requested_at erased_at
+    "ConnectRedemption": "code_digest user expires_at",
+    "UpkeepRun": "begun_at handed_out served_at results paused_until created_at",
+    "ErasureReceipt": """identity user of_account account_made requested_at erased_at
         counts account_kept account_was_gone audit attempts next_attempt_at error created_at""",
 }
 UNIQUE = {
-    "LinkedIdentity": {("user", "application", "environment"), ("subject_digest",)},
+    "LinkedIdentity": {("user",), ("subject_digest",)},
     "StoredClaim": {("identity", "claim_type", "provider")},
     "WebhookEvent": {("event_digest",)},
     "TokenGrant": {("identity",)},
     "AuthorizationRequest": {("state_digest",)},
     "ConnectRedemption": {("code_digest",)},
-    "UpkeepRun": {("application",)},
 }
 
 
@@ -74,12 +72,12 @@ def test_no_link_by_code_has_made_its_account() -> None:
     identity = make_identity(make_user(), account_made=True)
     for change in (
         {"linked_via": "connect"},
-        {"linked_via": "connect", "account_made": True},
+        {"linked_via": "connect", "made_account": "7"},
     ):
         with pytest.raises(IntegrityError), transaction.atomic():
             LinkedIdentity.objects.filter(pk=identity.pk).update(**change)
     LinkedIdentity.objects.filter(pk=identity.pk).update(
-        linked_via="connect", account_made=False
+        linked_via="connect", made_account=""
     )
 
 

@@ -27,9 +27,9 @@ def test_a_claim_is_read_from_its_text(
     text: str, claim_type: str, values: tuple[str, ...]
 ) -> None:
     """A name, or a name and the values of which one is enough."""
-    required = RequiredClaim.parse(text, "second")
-    assert required == RequiredClaim(claim_type, values, "second")
-    assert RequiredClaim.parse(str(required), "second") == required
+    required = RequiredClaim.parse(text)
+    assert required == RequiredClaim(claim_type, values)
+    assert RequiredClaim.parse(str(required)) == required
 
 
 NO_CLAIMS: list[tuple[Any, str]] = [

@@ -116,9 +116,7 @@ def test_a_page_speaks_the_language(
 
     with (
         serving() as running,
-        override_settings(
-            DJANGO_IDENTITY={"default": running.settings()}, LANGUAGE_CODE=language
-        ),
+        override_settings(DJANGO_IDENTITY=running.settings(), LANGUAGE_CODE=language),
     ):
         page = client.get(reverse("identity:login")).content.decode()
 

@@ -43,7 +43,7 @@ def added_to_every_table(column: str) -> Iterator[None]:
 @pytest.mark.django_db(transaction=True)
 def test_the_code_before_it_serves_with_an_added_column(service: FakeService) -> None:
     """A sign-in, events, a re-fetch and an erasure insert, read and update rows of the tables."""
-    settings = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings = service.settings(WEBHOOK_SECRETS=[SECRET])
     added = added_to_every_table("varchar(8) DEFAULT 'new' NOT NULL")
     with added, override_settings(DJANGO_IDENTITY=settings):
         sign_in(Client())

@@ -24,12 +24,11 @@ class WebhookEventAdmin(RecordAdmin):
     list_display = (
         "__str__",
         "short_subject",
-        "where",
         "outcome",
         "received_at",
         "attempts",
     )
-    list_filter = (filters.EVENT_TYPE, "outcome", filters.APPLICATION, "received_at")
+    list_filter = (filters.EVENT_TYPE, "outcome", "received_at")
     search_fields = ("=event_id", "=subject")
     search_words = _("A whole event id or a whole subject.")
     fields = ("event_type",)

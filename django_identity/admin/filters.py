@@ -10,7 +10,6 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import conf
 from django_identity.event_types import EventType
 from django_identity.requirements import LEVELS
 from django_identity.texts.labels import WORDS
@@ -24,7 +23,7 @@ Filter = type[admin.SimpleListFilter]
 
 
 def filter_of(name: str, title_: Words, choices: Choices) -> Filter:
-    """A filter with these choices. It is shown where there is more than one."""
+    """A filter with these choices."""
 
     class ChoiceFilter(admin.SimpleListFilter):
         title = title_  # type: ignore[assignment]  # the stubs know lazy texts apart
@@ -32,9 +31,6 @@ def filter_of(name: str, title_: Words, choices: Choices) -> Filter:
 
         def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
             return [(value, label) for value, label, _rows in choices()]
-
-        def has_output(self) -> bool:
-            return len(self.lookup_choices) > 1 or self.value() is not None
 
         def queryset(
             self, request: HttpRequest, queryset: QuerySet[Any]
@@ -59,10 +55,6 @@ def _yes_or_no(name: str, title: Words, rows: Q) -> Filter:
     return filter_of(name, title, lambda: choices)
 
 
-def _applications() -> list[Choice]:
-    return [(alias, alias, Q(application=alias)) for alias in conf.aliases()]
-
-
 def _freshness() -> list[Choice]:
     now = timezone.now()
     soon = now + SOON
@@ -80,7 +72,6 @@ def _erasures() -> list[Choice]:
     return [("pending", _("pending"), pending), ("erased", _("erased"), ~pending)]
 
 
-APPLICATION = filter_of("of", _("application"), _applications)
 KYC_LEVEL = _known(
     "level", _("KYC level"), "kyc_level", {level: level for level in LEVELS}
 )

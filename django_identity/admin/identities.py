@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from django_identity import conf, database
+from django_identity import database
 from django_identity.admin import filters
 from django_identity.admin.actions import IdentityActions
 from django_identity.gates import site_map
@@ -36,14 +36,12 @@ class LinkedIdentityAdmin(IdentityActions):
     list_display = (
         "person",
         "short_subject",
-        "where",
         "state",
         "kyc",
         "freshness",
         "refetch_due",
     )
     list_filter = (
-        filters.APPLICATION,
         "environment",
         "consent",
         filters.KYC_LEVEL,
@@ -56,7 +54,7 @@ class LinkedIdentityAdmin(IdentityActions):
     change_list_template = "admin/django_identity/linkedidentity/change_list.html"
     search_fields = ("^subject",)
     search_words = _("The beginning of a user name, an e-mail address or a subject.")
-    fields = ("application",)
+    fields = ("environment",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LinkedIdentity]:
         """With what a row needs to know of the operator, because a column has no request."""
@@ -81,7 +79,6 @@ class LinkedIdentityAdmin(IdentityActions):
         grant = grants.filter(identity=row).first()
         return {
             "gates": list(_gates_before(row.user)),
-            "has_several": len(conf.aliases()) > 1,
             "claims": row.claims.order_by("claim_type", "provider")[:MOST_CLAIMS],
             "grant": grant,
             # Without a live grant only the person's sign-in helps.
@@ -139,7 +136,7 @@ def _gates_before(user: AbstractBaseUser) -> Iterator[Before]:
     for gate, urls in site_map.guarded():
         missing: Closed | None = Closed(gate.requirements[0], shortfall=None)
         if user.is_active:
-            standing = standing_of(user, application=gate.application)
+            standing = standing_of(user)
             missing = missing_to(gate, standing)
         others = max(0, len(urls) - MOST_URLS)
         yield Before(gate, missing, urls[:MOST_URLS], others)

@@ -1,6 +1,6 @@
 """The common base class of the lists: read-only, with queries of bounded cost."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, cast
 
@@ -10,19 +10,16 @@ from django.contrib.auth import get_permission_codename, get_user_model
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import conf, database
+from django_identity import database
 from django_identity.texts import operators as wording
 from django_identity.texts.operators import Words
 
 MOST_LISTED = 10_000
 PER_PAGE = 50
-# Columns and filters that tell nothing where the site has one application.
-OF_SEVERAL = ("where", "environment")
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # generic for the checker alone
@@ -59,12 +56,6 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return False
 
     has_change_permission = has_delete_permission = has_add_permission
-
-    def get_list_display(self, request: HttpRequest) -> list[Any]:
-        return _that_differ(super().get_list_display(request))
-
-    def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        return _that_differ(super().get_list_filter(request))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -133,10 +124,6 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def short_subject(self, row: Any) -> SafeString:
         return wording.short_subject(row.subject)
 
-    @admin.display(description=_("application"))
-    def where(self, row: Any) -> SafeString:
-        return format_html("{} {}", row.application, wording.badge_of(row))
-
     def note(
         self, request: HttpRequest, rows: Sequence[Model], flag: int, message: str
     ) -> None:
@@ -156,9 +143,3 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def may(self, request: HttpRequest, verb: str) -> bool:
         codename = get_permission_codename(verb, self.opts)
         return request.user.has_perm(f"{self.opts.app_label}.{codename}")
-
-
-def _that_differ(names: Iterable[Any]) -> list[Any]:
-    if len(conf.aliases()) > 1:
-        return list(names)
-    return [name for name in names if name not in OF_SEVERAL]

@@ -1,4 +1,4 @@
-"""The overview page: whether an application is healthy, what is not, and its figures."""
+"""The overview page: whether the site is healthy, what is not, and its figures."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -13,9 +13,8 @@ from django.urls import path
 from django.utils import formats
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import conf
 from django_identity.admin.listing import RecordAdmin
-from django_identity.lifecycle.operators.overview import Figures, overview_of
+from django_identity.lifecycle.operators.overview import Figures, current
 from django_identity.models import Consent, Overview
 from django_identity.texts.operators import Words
 
@@ -57,18 +56,12 @@ class OverviewAdmin(RecordAdmin):
         return [path("", view, name="django_identity_overview_changelist")]
 
     def changelist_view(self, request: HttpRequest, *_given: Any) -> HttpResponse:
-        """The page of the application in ``?of=``, by default the first one."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        known = conf.aliases()
-        asked = request.GET.get("of", "")
-        application = conf.application(asked if asked in known else known[0])
-        seen = overview_of(application)
+        seen = current()
         context = self.context(
             request,
             _("Overview"),
-            aliases=known,
-            application=application,
             seen=seen,
             identities=seen.figures.by_consent.total(),
             failures=seen.figures.failures.most_common(),

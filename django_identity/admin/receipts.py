@@ -27,10 +27,9 @@ TRIED_AT_ONCE = 10
 class ErasureReceiptAdmin(RecordAdmin):
     """Read-only: operators cannot write receipts. A pending erasure can be tried now."""
 
-    list_display = ("__str__", "where", "requested_at", "erased", "attempts")
-    list_filter = (filters.APPLICATION, filters.ERASURE, "requested_at")
+    list_display = ("__str__", "requested_at", "erased", "attempts")
+    list_filter = (filters.ERASURE, "requested_at")
     fields = (
-        "application",
         "of_account",
         "requested_at",
         "erased",

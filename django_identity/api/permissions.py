@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from django_identity import conf
 from django_identity.gates import Gate, closed_to
 from django_identity.views.pages import NEVER_CACHED
 
@@ -42,30 +41,28 @@ def _permission(name: str, gate: Gate) -> type[BasePermission]:
 
 
 def HasClaim(
-    *claims: str, application: str = conf.DEFAULT_ALIAS
+    *claims: str,
 ) -> type[BasePermission]:
     """A class of permissions: all ``claims`` are proven for the request's user."""
-    return _permission("HasClaim", Gate(*claims, application=application))
+    return _permission("HasClaim", Gate(*claims))
 
 
 def HasKycLevel(
-    level: str, *, application: str = conf.DEFAULT_ALIAS
+    level: str,
 ) -> type[BasePermission]:
     """A class of permissions: the request's user is verified at ``level`` or above."""
-    return _permission("HasKycLevel", Gate(kyc_level=level, application=application))
+    return _permission("HasKycLevel", Gate(kyc_level=level))
 
 
 def HasScope(
-    scope: str, *, application: str = conf.DEFAULT_ALIAS
+    scope: str,
 ) -> type[BasePermission]:
     """A class of permissions: the request's user has allowed ``scope``."""
-    return _permission("HasScope", Gate(scope=scope, application=application))
+    return _permission("HasScope", Gate(scope=scope))
 
 
 def HasRecentSignIn(
-    minutes: float = 10, *, application: str = conf.DEFAULT_ALIAS
+    minutes: float = 10,
 ) -> type[BasePermission]:
     """A class of permissions: the person came back from the service in this session lately."""
-    return _permission(
-        "HasRecentSignIn", Gate(minutes=minutes, application=application)
-    )
+    return _permission("HasRecentSignIn", Gate(minutes=minutes))

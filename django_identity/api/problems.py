@@ -7,7 +7,6 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as rest_framework_handler
 
-from django_identity import conf
 from django_identity.exceptions import IdentityError, Recovery
 from django_identity.texts import advice
 from django_identity.views.problems import MEDIA_TYPE, problem_body
@@ -23,8 +22,7 @@ UNNAMED = ("", "detail", "non_field_errors")
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Every refusal has one form, those of Django REST framework included."""
     if isinstance(error, IdentityError):
-        arguments = context.get("kwargs") or {}
-        return _of_ours(error, arguments.get("alias"))
+        return _of_ours(error)
     response = rest_framework_handler(error, context)
     if response is None:
         return None
@@ -47,11 +45,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     return response
 
 
-def _of_ours(error: IdentityError, alias: str | None) -> Response:
+def _of_ours(error: IdentityError) -> Response:
     """With ``kyc_url``, ``request_id`` and ``retry_after`` if they are known."""
-    if alias not in conf.aliases():
-        alias = conf.DEFAULT_ALIAS
-    _title, sentence = advice.words_of(error, None, conf.application(alias))
+    _title, sentence = advice.words_of(error, None)
     body = problem_body(
         error.http_status,
         code=error.code,

@@ -1,7 +1,4 @@
-"""``path("identity/api/", include("django_identity.api.urls"))``.
-
-Each address accepts the alias of an application.
-"""
+"""``path("identity/api/", include("django_identity.api.urls"))``."""
 
 from django.urls import path
 
@@ -19,9 +16,4 @@ ENDPOINTS = {
 
 urlpatterns = [
     path(name, view.as_view(), name=name) for name, view in ENDPOINTS.items()
-]
-# A schema has each endpoint once.
-urlpatterns += [
-    path(f"{name}/<slug:alias>", view.as_view(schema=None), name=name)
-    for name, view in ENDPOINTS.items()
 ]

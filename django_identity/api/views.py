@@ -62,20 +62,16 @@ class _Endpoint(APIView):
         if request.method not in SAFE_METHODS and scheme not in TOKEN_SCHEMES:
             SessionAuthentication().enforce_csrf(request)
         self.user = flow.signed_in_user(request)
-        self.application = flow.application_of(request, self.alias)
-
-    @property
-    def alias(self) -> str:
-        return str(self.kwargs.get("alias", conf.DEFAULT_ALIAS))
+        flow.refuse_plain_http(request)
 
     def get_exception_handler(self) -> Any:
         return exception_handler
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, IdentityError):
-            log_failure(self.failure, exc, application=self.alias)
+            log_failure(self.failure, exc)
         elif not isinstance(exc, APIException):
-            flow.note_trouble(self.failure, exc, self.alias)
+            flow.note_trouble(self.failure, exc)
         return super().handle_exception(exc)
 
     def get_authenticate_header(self, request: Request) -> str:
@@ -100,11 +96,11 @@ class MeView(_Endpoint):
 
     serializer_class = serializers.MeSerializer
 
-    def get(self, request: Request, **_alias: str) -> Response:
-        application = self.application
+    def get(self, request: Request) -> Response:
+        application = conf.application()
         members = {
             "is_authenticated": self.user is not None,
-            "standing": standing_of(request.user, application=application.alias),
+            "standing": standing_of(request.user),
             "scopes": application.scopes,
             "connect_scopes": application.connect_scopes,
             "csrf_token": get_token(request),
@@ -122,20 +118,20 @@ class LoginView(_Endpoint):
         # Whom a page sees: the user of the session, whom the user of a token soon replaces.
         self.seen_by_pages = getattr(request, "user", None)
 
-    def post(self, request: Request, **_alias: str) -> Response:
+    def post(self, request: Request) -> Response:
         asked = self.asked()
         is_seen_by_pages = self.user in (None, self.seen_by_pages)
-        if not is_seen_by_pages and leads_back_to_a_page(self.application):
+        if not is_seen_by_pages and leads_back_to_a_page():
             # The callback page would not know the user, after the person has consented.
             raise FlowError(
                 "a token without the session of its user", code="session_needed"
             )
-        if asked["scope"] not in ("", *self.application.later_scopes):
+        if asked["scope"] not in ("", *conf.application().later_scopes):
             raise ValidationError(
                 {"scope": _("The site does not ask for this.")}, "scope_refused"
             )
         address, browser_key = begin_sign_in(
-            request, self.application, next_url=asked["next"], more=asked["scope"]
+            request, next_url=asked["next"], more=asked["scope"]
         )
         response = self.answer({"authorization_url": address})
         set_browser_cookie(response, browser_key, request=request)
@@ -151,14 +147,12 @@ class CallbackView(_Endpoint):
     serializer_class = serializers.CallbackSerializer
 
     @sensitive_variables()
-    def post(self, request: Request, **_alias: str) -> Response:
+    def post(self, request: Request) -> Response:
         query: dict[str, list[str]] = {"code": [], "error": []}
         for name, text in self.asked().items():
             query[name] = [text]
         returned = sign_in.Callback.parse(**query)
-        completed = complete_sign_in(
-            request, self.application, returned, user=self.user
-        )
+        completed = complete_sign_in(request, returned, user=self.user)
         return self.answer({"next": flow.landing_url(completed.next_url)})
 
 
@@ -178,11 +172,11 @@ class ConnectView(_Endpoint):
         return response
 
     @sensitive_variables()
-    def post(self, request: Request, **_alias: str) -> Response:
+    def post(self, request: Request) -> Response:
         if self.user is None:
             raise NotAuthenticated
         code = self.asked()["connect_code"]
-        return self.answer(connect.redeem(self.application, code, user=self.user))
+        return self.answer(connect.redeem(code, user=self.user))
 
 
 class DisconnectView(_Endpoint):
@@ -191,9 +185,9 @@ class DisconnectView(_Endpoint):
     serializer_class = serializers.DisconnectSerializer
     failure = LogEvent.DISCONNECT_FAILED
 
-    def post(self, request: Request, **_alias: str) -> Response:
+    def post(self, request: Request) -> Response:
         if self.user is None:
             raise NotAuthenticated
-        was_linked = disconnecting.leave(self.user, application=self.application)
-        signed_out = was_linked and flow.note_parting(request, self.application)
+        was_linked = disconnecting.leave(self.user)
+        signed_out = was_linked and flow.note_parting(request)
         return self.answer({"disconnected": was_linked, "signed_out": signed_out})

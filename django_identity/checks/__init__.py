@@ -1,8 +1,8 @@
 """System checks, each with an id. ``docs/checks.md`` lists them.
 
-``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``applications``: what one application needs
-besides · ``sign_ups``: what the user model wants · ``content_policies``: the way to the service ·
-``site``: what all of them need of the site · ``gates``: what the site's gates ask for
+``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``registration``: what it needs besides ·
+``sign_ups``: what the user model wants · ``content_policies``: the way to the service · ``site``:
+what it needs of the site · ``gates``: what the site's gates ask for
 """
 
 import traceback
@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from django_identity import conf, database
-from django_identity.checks import applications, content_policies, gates, site
+from django_identity.checks import content_policies, gates, registration, site
 from django_identity.conf.rules import Problem
 
 Check: TypeAlias = Callable[[], Iterable[Problem]]
@@ -32,18 +32,20 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
     # Settings of a worker alone may have none, and every address is asked for there.
     if not getattr(settings, "ROOT_URLCONF", None):
         return _messages(lambda: [site.NO_PAGES])
-    of_applications: list[Check] = []
-    for application in conf.applications():
-        of_applications.append(partial(applications.problems_of, application))
-        of_applications.append(partial(content_policies.problems_of, application))
-    return _messages(site.problems, *of_applications, gates.problems)
+    application = conf.application()
+    return _messages(
+        site.problems,
+        partial(registration.problems_of, application),
+        partial(content_policies.problems_of, application),
+        gates.problems,
+    )
 
 
 def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
     """Check what a deployed site may not have (``check --deploy``)."""
     if not conf.is_usable():
         return []
-    return _messages(site.sandbox_problems, site.environment_problems)
+    return _messages(site.sandbox_problems)
 
 
 def check_database(

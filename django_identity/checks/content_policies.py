@@ -25,8 +25,8 @@ def problems_of(application: Application) -> Problems:
     if sources and not any(_may_allow(source.lower(), service) for source in sources):
         yield Problem(
             "E071",
-            "SECURE_CSP has a form-action without the origin of AUTH_URL of the application "
-            f"{application.alias!r}: the sign-in button does nothing.",
+            "SECURE_CSP has a form-action without the origin of AUTH_URL: the sign-in button does "
+            "nothing.",
             f'Add "{service.scheme}://{service.netloc}" to form-action.',
         )
 

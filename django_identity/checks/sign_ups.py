@@ -29,7 +29,6 @@ BARE_PROFILE = Profile(id="somebody")
 
 def problems_of(site: IdentityPolicy, application: Application) -> Problems:
     """What a new user must have, and the policy's own default does not give."""
-    where = f"in the policy of the application {application.alias!r}."
     profile = FULL_PROFILE if "profile:read" in application.scopes else BARE_PROFILE
     values = site.new_user_fields(profile=profile, kyc=None)
     model = get_user_model()
@@ -47,7 +46,7 @@ def problems_of(site: IdentityPolicy, application: Application) -> Problems:
             "E041",
             f"A sign-up does not fill these fields of {user._meta.label} validly: {names}. New "
             "people would be refused; for a unique field that stays empty, all but the first.",
-            f"Write new_user_fields() {where} Or add profile:read to SCOPES, or let a unique "
+            "Write new_user_fields() in the policy. Or add profile:read to SCOPES, or let a unique "
             "field be NULL (null=True).",
         )
 

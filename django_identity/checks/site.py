@@ -1,4 +1,4 @@
-"""What all applications need of the site: addresses, sessions, cookies, databases and caches."""
+"""What the registration needs of the site: addresses, sessions, cookies, databases and caches."""
 
 from django.apps import apps
 from django.conf import settings
@@ -12,7 +12,6 @@ from django_identity import conf, database
 from django_identity.backends import BACKEND_PATH
 from django_identity.checks import charset
 from django_identity.conf.rules import Problem, Problems
-from django_identity.secrets import Secret
 from django_identity.service.http import environment_problem
 
 NOT_FOR_SITES = ("django_identity.sandbox.", "django_identity.testing.")
@@ -39,28 +38,15 @@ def development_problems() -> Problems:
 
 def sandbox_problems() -> Problems:
     """The public credentials of the sandbox, for a deployed or a live site."""
-    for application in conf.applications():
-        secrets = (application.client_secret, *application.webhook_secrets)
-        values = (application.client_id, *(secret.reveal() for secret in secrets))
-        if any(value.startswith(SANDBOX_VALUES) for value in values):
-            yield Problem(
-                "E018",
-                f"The application {application.alias!r} has the credentials of "
-                "sandbox_application(), which are public: anybody could sign an event for this "
-                "site.",
-                "Use them only on a development machine. Register other sites.",
-            )
-
-
-def environment_problems() -> Problems:
-    """Test people beside real ones. Anybody can make a test person with any address at all."""
-    environments = {application.environment for application in conf.applications()}
-    if len(environments) > 1:
+    application = conf.application()
+    secrets = (application.client_secret, *application.webhook_secrets)
+    values = (application.client_id, *(secret.reveal() for secret in secrets))
+    if any(value.startswith(SANDBOX_VALUES) for value in values):
         yield Problem(
-            "E068",
-            "A test application stands beside a live one: a made-up person of the test "
-            "environment can sign up on the site of real people.",
-            "Give the test application a site and a database of its own.",
+            "E018",
+            "DJANGO_IDENTITY has the credentials of sandbox_application(), which are public: "
+            "anybody could sign an event for this site.",
+            "Use them only on a development machine. Register other sites.",
         )
 
 
@@ -83,10 +69,9 @@ def problems() -> Problems:
             'Leave its tables out: CACHEOPS = {"django_identity.*": None, ...}, or for '
             'django-cachalot CACHALOT_UNCACHABLE_APPS = ["django_identity"].',
         )
-    if any(application.environment == "live" for application in conf.applications()):
+    if conf.application().environment == "live":
         yield from sandbox_problems()
         yield from _cookies()
-        yield from _webhook_secrets()
 
     error = environment_problem()
     if error:
@@ -125,21 +110,8 @@ def _cookies() -> Problems:
         if not getattr(settings, setting):
             hint = f"Set {setting} = True, and serve the site only over https."
             yield Problem(
-                "E011", f"{setting} is not set, and an application is live.", hint
+                "E011", f"{setting} is not set, and ENVIRONMENT is live.", hint
             )
-
-
-def _webhook_secrets() -> Problems:
-    secrets: dict[str, set[Secret]] = {"live": set(), "test": set()}
-    for application in conf.applications():
-        secrets[application.environment].update(application.webhook_secrets)
-    if secrets["live"] & secrets["test"]:
-        yield Problem(
-            "E036",
-            "A test application and a live one have the same webhook secret: an event of the test "
-            "environment could be sent to the live webhook.",
-            "Rotate the secret of the test application.",
-        )
 
 
 def _pages() -> Problems:

@@ -1,8 +1,7 @@
 """The keys of ``DJANGO_IDENTITY`` with their parsers, and all mistakes that the keys may have."""
 
 import ipaddress
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any
@@ -29,12 +28,8 @@ from django_identity.strict_json import JSONObject
 
 SETTING = "DJANGO_IDENTITY"
 SHORTEST_SECRET = 16
-# Of the columns with an alias.
-LONGEST_ALIAS = 64
-# As Django's converter of addresses has it.
-ALIAS = re.compile(rf"[-a-zA-Z0-9_]{{1,{LONGEST_ALIAS}}}")
 Scopes = tuple[str, ...]
-#: What the site has written for one application.
+#: What the site has written.
 Settings = Mapping[str, Any]
 REQUIRED: Any = object()
 
@@ -111,7 +106,7 @@ def _key(parser: Parser, wanted: str, default: Any = REQUIRED, **options: Any) -
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """One registered client at the service, from the site's settings.
+    """The site's registration at the service, and what else the settings say about it.
 
     ``base_url`` ends in ``/api/v1``; ``auth_url`` and ``api_origin`` have no trailing slash.
     ``timeout``: the seconds one call may take.
@@ -122,7 +117,7 @@ class Application:
     ``document_paths``: scope of documents -> the path that serves it, below ``base_url``.
     """
 
-    alias: str
+    # The registration
     environment: str = _key(matching("live|test"), '"live" or "test"')
     base_url: str = _key(base, "an http(s) address that ends in /api/v1")
     auth_url: str = _key(base, "an http(s) address")
@@ -130,34 +125,35 @@ class Application:
     # A colon ends the client id in Basic credentials (RFC 7617 §2).
     client_id: str = _key(matching("[^:]+"), f"{TEXT} and without a colon")
     client_secret: Secret = _key(secret, TEXT)
-    webhook_secrets: tuple[Secret, ...] = _key(list_of(secret), TEXTS, ())
-    scopes: Scopes = _key(_scopes, "a list of scopes", SCOPES)
-    later_scopes: Scopes = _key(list_of(matching("[^ ]+")), "a list of scopes", ())
-    keep_claims: tuple[str, ...] | None = _key(
-        list_of(matching("[^ =]+"), least=1),
-        "a list of claims, or None",
-        None,
-    )
-    connect_scopes: Scopes = _key(
-        _scopes, "a list of scopes", ("profile:basic", "kyc:status")
-    )
-    policy: str = _key(text, "a dotted path", "django_identity.policy.IdentityPolicy")
-    encryption_keys: tuple[Secret, ...] = _key(
-        list_of(secret), f"{TEXTS}, or None", None
-    )
-    document_keys: tuple[JSONObject, ...] = _key(
-        list_of(document_key), PRIVATE_JWKS, (), repr=False
-    )
-    document_paths: Mapping[str, str] = _key(paths_of_documents, PATHS, {})
     redirect_uri: str | None = _key(
         address, "the registered callback address, or None", None
     )
     timeout: float = _key(
         between(0.001, 60, int, float), "a number of seconds up to 60", 10.0
     )
-    refetches_per_minute: int = _key(
-        between(1, 1_000_000, int), "a whole number up to 1,000,000", 1000
+
+    # What is asked for
+    scopes: Scopes = _key(_scopes, "a list of scopes", SCOPES)
+    later_scopes: Scopes = _key(list_of(matching("[^ ]+")), "a list of scopes", ())
+    connect_scopes: Scopes = _key(
+        _scopes, "a list of scopes", ("profile:basic", "kyc:status")
     )
+    keep_claims: tuple[str, ...] | None = _key(
+        list_of(matching("[^ =]+"), least=1),
+        "a list of claims, or None",
+        None,
+    )
+    kyc_holds: timedelta = _key(
+        _HOLDS, "a timedelta from an hour to a year", timedelta(hours=48)
+    )
+
+    # The site
+    policy: str = _key(text, "a dotted path", "django_identity.policy.IdentityPolicy")
+    service_name: str = _key(text, TEXT, SERVICE_NAME)
+    service_account_url: str | None = _key(address, "an http(s) address, or None", None)
+
+    # Events
+    webhook_secrets: tuple[Secret, ...] = _key(list_of(secret), TEXTS, ())
     event_subject_paths: tuple[str, ...] = _key(
         list_of(matching(MEMBER_PATH)),
         "a list of paths such as data.user.id",
@@ -167,11 +163,20 @@ class Application:
     event_days: int = _key(
         between(2, 3650, int), "a whole number of days from 2 to 3,650", 180
     )
-    kyc_holds: timedelta = _key(
-        _HOLDS, "a timedelta from an hour to a year", timedelta(hours=48)
+
+    # Storage and upkeep
+    encryption_keys: tuple[Secret, ...] = _key(
+        list_of(secret), f"{TEXTS}, or None", None
     )
-    service_name: str = _key(text, TEXT, SERVICE_NAME)
-    service_account_url: str | None = _key(address, "an http(s) address, or None", None)
+    refetches_per_minute: int = _key(
+        between(1, 1_000_000, int), "a whole number up to 1,000,000", 1000
+    )
+
+    # Documents
+    document_keys: tuple[JSONObject, ...] = _key(
+        list_of(document_key), PRIVATE_JWKS, (), repr=False
+    )
+    document_paths: Mapping[str, str] = _key(paths_of_documents, PATHS, {})
 
 
 RULES: Mapping[str, Rule] = {
@@ -181,11 +186,11 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-def parse(alias: str, settings: Settings) -> Application:
+def parse(settings: Settings) -> Application:
     """The application of these settings. Raises ``KeyError`` or ``ValueError``."""
     parsed = {name.lower(): _value(name, settings) for name in RULES}
     parsed["api_origin"] = parsed["api_origin"] or origin_of(parsed["base_url"])
-    return Application(alias=alias, **parsed)
+    return Application(**parsed)
 
 
 def _value(name: str, settings: Settings) -> Any:
@@ -199,54 +204,52 @@ def _value(name: str, settings: Settings) -> Any:
     return rule.parse(value)
 
 
-def naming_problems(aliases: Iterable[object]) -> Problems:
-    """All aliases that cannot stand in an address or in a column, or that databases may confuse."""
-    hint = (
-        f"Use at most {LONGEST_ALIAS} ASCII letters, digits, hyphens and underscores."
-    )
-    known: set[str] = set()
-    for alias in aliases:
-        name = str(alias)
-        if not ALIAS.fullmatch(name) or name != alias:
-            problem = f"{SETTING} has an alias that no address can have: {alias!r}."
-            yield Problem("E076", problem, hint, fatal=False)
-        # For MariaDB and MySQL two texts that differ by case are the same.
-        if name.lower() in known:
-            problem = f"{SETTING} has two aliases that differ only by case: {alias!r}."
-            yield Problem("E076", problem, "Rename one of them.", fatal=False)
-        known.add(name.lower())
-
-
-def alias_problems(alias: str, settings: object) -> Problems:
-    """All mistakes in the settings of one application: of its keys, else of their values."""
-    where = f"{SETTING}[{alias!r}]"
+def problems(settings: object) -> Problems:
+    """All mistakes in the setting: of its keys, else of their values."""
     if not isinstance(settings, Mapping):
-        yield Problem(
-            "E001", f"{where} must be a dict.", "See the settings in the documentation."
-        )
+        hint = 'Add DJANGO_IDENTITY = {"ENVIRONMENT": "test", …}; see the README.'
+        yield Problem("E001", f"{SETTING} must be a dict.", hint)
         return
-    for name in settings.keys() - RULES.keys():
+    unknown = settings.keys() - RULES.keys()
+    for name in unknown:
+        if _is_entry(name, settings[name]):
+            hint = (
+                'Write the keys in one flat dict: DJANGO_IDENTITY = {"ENVIRONMENT": "test", …}.'
+                " Another environment or brand is a site of its own."
+            )
+            yield Problem("E001", f"{SETTING} has a dict of settings in it.", hint)
+            return
+    for name in unknown:
         yield Problem(
-            "E002", f"{where} has an unknown key {name!r}.", "Check the spelling."
+            "E002", f"{SETTING} has an unknown key {name!r}.", "Check the spelling."
         )
-    wrong = tuple(_key_problems(where, settings))
-    yield from wrong or _value_problems(where, parse(alias, settings))
+    wrong = tuple(_key_problems(settings))
+    yield from wrong or _value_problems(parse(settings))
 
 
-def _key_problems(where: str, settings: Settings) -> Problems:
+def _is_entry(name: object, value: object) -> bool:
+    """Whether ``value`` has the settings of a site, under a name of their own."""
+    if not isinstance(value, Mapping):
+        return False
+    return name == "default" or not value.keys().isdisjoint(RULES)
+
+
+def _key_problems(settings: Settings) -> Problems:
     for name, rule in RULES.items():
         try:
             _value(name, settings)
         except KeyError:
-            yield Problem("E003", f"{where} lacks {name}.", f"Set it to {rule.wanted}.")
+            yield Problem(
+                "E003", f"{SETTING} lacks {name}.", f"Set it to {rule.wanted}."
+            )
         except ValueError:
             yield Problem(
-                "E004", f"{where}: {name} is invalid.", f"It must be {rule.wanted}."
+                "E004", f"{SETTING}: {name} is invalid.", f"It must be {rule.wanted}."
             )
 
 
-def _value_problems(where: str, application: Application) -> Problems:
-    yield from _address_problems(where, application)
+def _value_problems(application: Application) -> Problems:
+    yield from _address_problems(application)
     for name in ("CLIENT_SECRET", "WEBHOOK_SECRETS", "ENCRYPTION_KEYS"):
         secrets = getattr(application, name.lower()) or ()
         if isinstance(secrets, Secret):
@@ -254,13 +257,13 @@ def _value_problems(where: str, application: Application) -> Problems:
         if any(len(secret.reveal()) < SHORTEST_SECRET for secret in secrets):
             hint = f"Use at least {SHORTEST_SECRET} random characters."
             yield Problem(
-                "E008", f"{where}: {name} is too short to be safe.", hint, fatal=False
+                "E008", f"{SETTING}: {name} is too short to be safe.", hint, fatal=False
             )
-    yield from _naming_problems(where, application)
-    yield from _document_problems(where, application)
+    yield from _naming_problems(application)
+    yield from _document_problems(application)
 
 
-def _naming_problems(where: str, application: Application) -> Problems:
+def _naming_problems(application: Application) -> Problems:
     """A sign-in must learn who the person is.
 
     The spec shows the subject in the answers for profile and claims. It shows none in the token
@@ -271,27 +274,27 @@ def _naming_problems(where: str, application: Application) -> Problems:
         return
     yield Problem(
         "E019",
-        f"{where}: with these SCOPES no answer of the service is sure to name the person.",
+        f"{SETTING}: with these SCOPES no answer of the service is sure to name the person.",
         f"Add {' or '.join(NAMING_SCOPES)}. If the token answer names the person, silence E019.",
         fatal=False,
     )
 
 
-def _address_problems(where: str, application: Application) -> Problems:
+def _address_problems(application: Application) -> Problems:
     for name in ADDRESSES:
         parts = urlsplit(getattr(application, name.lower()) or "")
         if parts.scheme == "http" and application.environment == "live":
             hint = "Use https. Plain http is for the test environment alone."
-            yield Problem("E005", f"{where}: {name} is not an https address.", hint)
+            yield Problem("E005", f"{SETTING}: {name} is not an https address.", hint)
     if not application.base_url.endswith("/api/v1"):
         hint = "The API version is part of the address. Add /api/v1."
-        yield Problem("E006", f"{where}: BASE_URL does not end in /api/v1.", hint)
+        yield Problem("E006", f"{SETTING}: BASE_URL does not end in /api/v1.", hint)
     if application.api_origin != origin_of(application.api_origin):
         hint = "It is scheme and host without a path, and is compared with a credential's issuer."
-        yield Problem("E007", f"{where}: API_ORIGIN is not a plain origin.", hint)
+        yield Problem("E007", f"{SETTING}: API_ORIGIN is not a plain origin.", hint)
 
 
-def _document_problems(where: str, application: Application) -> Problems:
+def _document_problems(application: Application) -> Problems:
     """A person must not consent to what the site then cannot read."""
     lists = {"LATER_SCOPES": application.later_scopes, "SCOPES": application.scopes}
     asked_in = {scope: name for name, scopes in lists.items() for scope in scopes}
@@ -303,7 +306,7 @@ def _document_problems(where: str, application: Application) -> Problems:
             f"approved the application, or take the scope out of {asked_in[scope]}."
         )
         problem = (
-            f"{where}: {asked_in[scope]} has {scope}, and DOCUMENT_PATHS has no path for it: "
+            f"{SETTING}: {asked_in[scope]} has {scope}, and DOCUMENT_PATHS has no path for it: "
             "people would consent to what the site cannot read."
         )
         yield Problem("E065", problem, hint, fatal=False)
@@ -313,7 +316,7 @@ def _document_problems(where: str, application: Application) -> Problems:
             f"scope out of {asked_in['documents:read']}. documents:metadata needs no key."
         )
         problem = (
-            f"{where}: {asked_in['documents:read']} has documents:read, and DOCUMENT_KEYS has no "
+            f"{SETTING}: {asked_in['documents:read']} has documents:read, and DOCUMENT_KEYS has no "
             "key: no document would open."
         )
         yield Problem("E066", problem, hint, fatal=False)

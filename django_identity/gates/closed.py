@@ -73,10 +73,6 @@ class Closed:
         return self.asked.partition("=")[0]
 
     @property
-    def application(self) -> str:
-        return self.requirement.application
-
-    @property
     def status(self) -> int:
         """401 if nobody is signed in, else 403."""
         if self.shortfall is None:
@@ -86,11 +82,10 @@ class Closed:
     @property
     def detail(self) -> str:
         """For the person: why the gate is closed, and what opens it."""
-        application = conf.application(self.application)
-        advised = advice.advice_on(self.shortfall, None, application)
+        advised = advice.advice_on(self.shortfall, None)
         if advised is not None:
             return f"{advised.title}. {advised.sentence} {advised.step}"
-        names = advice.names_for(None, application) | {"proof": needed(self.asked)}
+        names = advice.names_for(None) | {"proof": needed(self.asked)}
         return advice.fill(_("Continue with %(service)s to show: %(proof)s."), names)
 
     def problem(self) -> dict[str, Any]:
@@ -162,9 +157,8 @@ def _chosen_by_headers(
     if _prefers_json(request):
         return _problem(closed)
     next_url = _page_to_come_back_to(request, closed)
-    application = conf.application(closed.application)
     try:
-        way_in = address_of("login", application, next=next_url, missing=closed.asked)
+        way_in = address_of("login", next=next_url, missing=closed.asked)
     except NoReverseMatch:
         return _answer_without_us(request, on_closed, closed, next_url)
     if on_closed == "forbid":
@@ -248,21 +242,20 @@ def _explain(
     next_url: str,
 ) -> HttpResponse:
     """The page that says which proof is missing, why, and how to get it (403)."""
-    application = conf.application(closed.application)
     context = {
         "closed": closed,
-        "advice": advice.advice_on(closed.shortfall, request, application),
-        "why": why_asked(application, closed.asked),
+        "advice": advice.advice_on(closed.shortfall, request),
+        "why": why_asked(closed.asked),
         "way_in": way_in,
         "next": next_url,
     }
 
     is_scope = isinstance(closed.requirement, RequiredScope)
-    if is_scope and closed.asked in application.later_scopes:
+    if is_scope and closed.asked in conf.application().later_scopes:
         context["scope"] = closed.asked
 
     template = "django_identity/gate_closed.html"
-    response = page(request, application, template, context, status=403, is_closed=True)
+    response = page(request, template, context, status=403, is_closed=True)
     response["Cache-Control"] = NEVER_CACHED
     # The page has a sign-in button, so other sites must not frame it.
     response["X-Frame-Options"] = "DENY"

@@ -11,7 +11,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 from django.views import View as ClassView
 
-from django_identity import conf
 from django_identity.gates.closed import Closed, OnClosed, closed_response, keep_private
 from django_identity.gates.gate import Gate, closed_to
 from django_identity.lifecycle.standing import share_memory
@@ -39,48 +38,40 @@ class ClosedGate(NamedTuple):
 
 def claim_required(
     *claims: str,
-    application: str = conf.DEFAULT_ALIAS,
     on_closed: OnClosed = "redirect",
 ) -> Decorator:
     """Open a sync or async view only to people for whom all ``claims`` are proven."""
-    return _decorator(Gate(*claims, application=application, on_closed=on_closed))
+    return _decorator(Gate(*claims, on_closed=on_closed))
 
 
 def kyc_level_required(
     level: str,
     *,
-    application: str = conf.DEFAULT_ALIAS,
     on_closed: OnClosed = "redirect",
 ) -> Decorator:
     """Open a sync or async view only to people verified at ``level`` or above."""
-    return _decorator(
-        Gate(kyc_level=level, application=application, on_closed=on_closed)
-    )
+    return _decorator(Gate(kyc_level=level, on_closed=on_closed))
 
 
 def scope_required(
     scope: str,
     *,
-    application: str = conf.DEFAULT_ALIAS,
     on_closed: OnClosed = "redirect",
 ) -> Decorator:
     """Open a sync or async view only to people who have allowed ``scope`` (of ``LATER_SCOPES``)."""
-    return _decorator(Gate(scope=scope, application=application, on_closed=on_closed))
+    return _decorator(Gate(scope=scope, on_closed=on_closed))
 
 
 def recent_sign_in_required(
     minutes: float = 10,
     *,
-    application: str = conf.DEFAULT_ALIAS,
     on_closed: OnClosed = "redirect",
 ) -> Decorator:
     """Open a view only to people who came back from the service lately in this session.
 
     The service may not ask them for a password again.
     """
-    return _decorator(
-        Gate(minutes=minutes, application=application, on_closed=on_closed)
-    )
+    return _decorator(Gate(minutes=minutes, on_closed=on_closed))
 
 
 def _decorator(gate: Gate) -> Decorator:

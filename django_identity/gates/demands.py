@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, get_args
 
-from django_identity.conf import DEFAULT_ALIAS
 from django_identity.gates.gate import describe_requirement
 from django_identity.requirements import RequiredClaim, Requirement
 from django_identity.strict_json import JSONObject
@@ -119,7 +118,7 @@ def _contradict(assumptions: tuple[Assumption, ...]) -> bool:
 
 
 def describe(demand: Demand) -> str:
-    """``(age_over_18 & ~(level_3@second | IsAdminUser))``."""
+    """``(age_over_18 & ~(level_3 | IsAdminUser))``."""
     match demand:
         case Every(parts=()):
             return "open"
@@ -131,10 +130,7 @@ def describe(demand: Demand) -> str:
             return f"~{describe(part)}"
         case Foreign(name=name):
             return name.rpartition(":")[2]
-    text = describe_requirement(demand)
-    if demand.application == DEFAULT_ALIAS:
-        return text
-    return f"{text}@{demand.application}"
+    return describe_requirement(demand)
 
 
 def _joined(parts: Iterable[Demand], sign: str) -> str:

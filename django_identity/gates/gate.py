@@ -7,7 +7,6 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 
-from django_identity import conf
 from django_identity.gates.closed import Closed, OnClosed, require_answer
 from django_identity.lifecycle import scopes, step_up
 from django_identity.lifecycle.standing import Standing, standing_of, standings_of
@@ -21,7 +20,7 @@ from django_identity.requirements import (
 )
 
 # The argument of a gate that has one value -> what it asks for.
-SINGLE: dict[str, Callable[[Any, str], Requirement]] = {
+SINGLE: dict[str, Callable[[Any], Requirement]] = {
     "kyc_level": RequiredLevel,
     "scope": RequiredScope,
     "minutes": RecentSignIn,
@@ -47,7 +46,6 @@ class Gate:
         kyc_level: str = "",
         scope: str = "",
         minutes: float = 0,
-        application: str = conf.DEFAULT_ALIAS,
         on_closed: OnClosed = "redirect",
     ) -> None:
         arguments = {
@@ -57,13 +55,12 @@ class Gate:
             "minutes": minutes,
         }
         try:
-            self.requirements = _requirements(arguments, application)
+            self.requirements = _requirements(arguments)
             require_answer(on_closed)
         except NotARequirement as error:
             raise NotARequirement(error.value, error.rule, place=_place()) from None
         except ImproperlyConfigured as error:
             raise ImproperlyConfigured(f"{_place()}{error}") from None
-        self.application = application
         self.on_closed = on_closed
 
     @property
@@ -84,14 +81,14 @@ def closed_to(
     """Why ``gate`` is closed to ``user`` at this moment, or None if it is open.
 
     ``session``: the request's, without which a gate with ``minutes`` is closed. Raises
-    ``ImproperlyConfigured`` for a scope that the application never asks for.
+    ``ImproperlyConfigured`` for a scope that the site never asks for.
     """
     for requirement in gate.requirements:
         if isinstance(requirement, RequiredScope):
             _require_listed(requirement)
     if not _is_signed_in(user):
         return Closed(gate.requirements[0], shortfall=None)
-    standing = standing_of(user, application=gate.application)
+    standing = standing_of(user)
     return missing_to(gate, standing, session=session)
 
 
@@ -133,27 +130,23 @@ def missing_to(
     return None
 
 
-def claims_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Claims:
+def claims_of(user: object) -> Claims:
     """Claim name -> ``True`` or its text, of every claim that opens a gate at this moment."""
-    return standing_of(user, application=application).proven_claims()
+    return standing_of(user).proven_claims()
 
 
-async def aclaims_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Claims:
+async def aclaims_of(user: object) -> Claims:
     """``claims_of`` for async code. The rest of the request remembers what was read."""
-    return await sync_to_async(claims_of)(user, application=application)
+    return await sync_to_async(claims_of)(user)
 
 
-def claims_of_all(
-    users: Iterable[object],
-    *,
-    application: str = conf.DEFAULT_ALIAS,
-) -> dict[Any, Claims]:
+def claims_of_all(users: Iterable[object]) -> dict[Any, Claims]:
     """The key of each user -> ``claims_of``, in two queries for all of them.
 
     A user who cannot have a standing, such as an unsaved one, is left out. Gates, ``claims_of`` and
     the filters then ask about the same instances without a query.
     """
-    standings = standings_of(users, application=application)
+    standings = standings_of(users)
     return {key: standing.proven_claims() for key, standing in standings.items()}
 
 
@@ -166,9 +159,7 @@ def describe_requirement(requirement: Requirement) -> str:
     return str(requirement)
 
 
-def _requirements(
-    arguments: dict[str, Any], application: str
-) -> tuple[Requirement, ...]:
+def _requirements(arguments: dict[str, Any]) -> tuple[Requirement, ...]:
     """What the one argument that is not empty asks for."""
     asked = {
         name: value for name, value in arguments.items() if value not in ("", 0, ())
@@ -185,17 +176,16 @@ def _requirements(
 
     [(name, value)] = asked.items()
     if name == "claims":
-        return tuple(RequiredClaim.parse(claim, application) for claim in value)
-    return (SINGLE[name](value, application),)
+        return tuple(RequiredClaim.parse(claim) for claim in value)
+    return (SINGLE[name](value),)
 
 
 def _require_listed(required: RequiredScope) -> None:
     """Nobody could allow another scope: gate and service would send the person in a circle."""
-    application = conf.application(required.application)
-    if required.scope not in scopes.of_application(application):
+    if required.scope not in scopes.of_site():
         raise ImproperlyConfigured(
-            f"A gate asks for the scope {required.scope!r}, and the application"
-            f" {required.application!r} never does. Add it to LATER_SCOPES, or correct the gate."
+            f"A gate asks for the scope {required.scope!r}, and the site"
+            " never does. Add it to LATER_SCOPES, or correct the gate."
         )
 
 

@@ -7,7 +7,6 @@ from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import ImproperlyConfigured
 from django.views import View
 
-from django_identity import conf
 from django_identity.gates.closed import OnClosed
 from django_identity.gates.decorators import AnyView, guarded
 from django_identity.gates.gate import Gate
@@ -24,12 +23,10 @@ ASKS = {
 class GateMixin(View):
     """For class-based views, sync and async. Put it first among the bases.
 
-    What the classes of a view ask for adds up: a subclass takes nothing away. Each class asks about
-    its own ``identity_application``. Each mixin has its own ``dispatch``, because a class between
-    two of them may have one too.
+    What the classes of a view ask for adds up: a subclass takes nothing away. Each mixin
+    has its own ``dispatch``, because a class between two of them may have one too.
     """
 
-    identity_application: str = conf.DEFAULT_ALIAS
     on_closed: OnClosed = "redirect"
 
     @classmethod
@@ -58,7 +55,6 @@ class GateMixin(View):
         return gates
 
     def _gate(self, layer: Any, name: str) -> Gate:
-        application = getattr(layer, "identity_application", self.identity_application)
         value = vars(layer)[name]
 
         claims: Iterable[str] = ()
@@ -72,9 +68,7 @@ class GateMixin(View):
                 raise ImproperlyConfigured(
                     f"It is a tuple or a list of claims, not {value!r}."
                 )
-            return Gate(
-                *claims, **others, application=application, on_closed=self.on_closed
-            )
+            return Gate(*claims, **others, on_closed=self.on_closed)
         except ImproperlyConfigured as error:
             owner = layer
             if not isinstance(layer, type):

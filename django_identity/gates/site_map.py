@@ -116,41 +116,29 @@ def _read(entry: URLPattern, address: Address) -> Address:
 
 def guarded() -> list[tuple[Gate, list[str]]]:
     """Each gate of the site once, in the order of the map, with the URLs that it guards."""
-    found: dict[tuple[str, str], tuple[Gate, list[str]]] = {}
+    found: dict[str, tuple[Gate, list[str]]] = {}
     for address in addresses():
         for gate in address.gates:
-            _gate, urls = found.setdefault((str(gate), gate.application), (gate, []))
+            _gate, urls = found.setdefault(str(gate), (gate, []))
             if address.url not in urls:
                 urls.append(address.url)
     return list(found.values())
 
 
-def unused_scopes() -> Iterator[tuple[str, str]]:
-    """Application and scope of ``LATER_SCOPES`` for which no gate asks."""
-    required = {(scope.application, scope.scope) for _url, scope in _required_scopes()}
-    for application in conf.applications():
-        for scope in application.later_scopes:
-            if (application.alias, scope) not in required:
-                yield application.alias, scope
+def unused_scopes() -> Iterator[str]:
+    """The scopes of ``LATER_SCOPES`` for which no gate asks."""
+    required = {asked.scope for _url, asked in _required_scopes()}
+    for scope in conf.application().later_scopes:
+        if scope not in required:
+            yield scope
 
 
 def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
-    """Address and scope of each gate for a scope that its application never asks for."""
-    listed: dict[str, set[str]] = {}
-    for application in conf.applications():
-        listed[application.alias] = scopes.of_application(application)
+    """Address and scope of each gate for a scope that the site never asks for."""
+    listed = scopes.of_site()
     for url, required in _required_scopes():
-        known = listed.get(required.application)
-        if known is not None and required.scope not in known:
+        if required.scope not in listed:
             yield url, required
-
-
-def of_no_application() -> Iterator[tuple[str, str]]:
-    """Address and alias of each gate whose application the settings do not have."""
-    known = conf.aliases()
-    for gate, urls in guarded():
-        if gate.application not in known:
-            yield urls[0], gate.application
 
 
 def _required_scopes() -> Iterator[tuple[str, RequiredScope]]:

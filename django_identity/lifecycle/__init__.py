@@ -34,7 +34,7 @@ What the service says:
 How a person leaves:
 
 - ``withdrawal``: the end of a consent, and what goes with an identity; ``disconnecting``
-- ``erasure``: what erases; ``votes``: which policies decide; ``audit``: what an erasure left
+- ``erasure``: what erases; ``audit``: what an erasure left
 - ``dossier``: all tables with personal data; ``notices``: e-mails to the account's owner
 
 ``operators/`` has what operators see and do.

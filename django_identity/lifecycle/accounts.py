@@ -17,8 +17,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError
 
-from django_identity import database, exceptions, policy, uniqueness
-from django_identity.conf import Application
+from django_identity import conf, database, exceptions, policy, uniqueness
 from django_identity.lifecycle.addresses import Hidden, address_of, spellings_of
 from django_identity.logs import LogEvent, log, log_trouble
 from django_identity.policy import Claims
@@ -37,22 +36,20 @@ def usable(profile: Profile) -> Profile:
     return replace(profile, email=address_of(Hidden(profile.email)))
 
 
-def require_free_address(application: Application, profile: Profile) -> None:
+def require_free_address(profile: Profile) -> None:
     """Raises ``EmailTaken`` if another account has the profile's address."""
-    site = policy.load(application.policy)
+    site = policy.load(conf.application().policy)
     _require_free(site, Hidden(usable(profile).email))
 
 
-def sign_up(
-    application: Application, profile: Profile, kyc: KycStatus | None
-) -> AbstractBaseUser:
+def sign_up(profile: Profile, kyc: KycStatus | None) -> AbstractBaseUser:
     """Create a user with the fields of the policy, by the site's ``create_user``.
 
     It has no password. Two sign-ups with one e-mail address at the same moment are stopped by the
     user model, if its address is unique. Raises ``EmailTaken`` or ``LinkingRefused``, also if the
     site's own code raised an error. Must run inside a transaction.
     """
-    site = policy.load(application.policy)
+    site = policy.load(conf.application().policy)
     profile = usable(profile)
     fields = Hidden(
         policy.writable(
@@ -132,7 +129,6 @@ def _validated(fields: Fields) -> Fields:
 
 
 def overwrite_fields(
-    application: Application,
     user: AbstractBaseUser,
     *,
     profile: Profile,
@@ -145,7 +141,7 @@ def overwrite_fields(
     own code raises an error, no field is written, and the log names those that are refused. Returns
     the former address, if another one has taken its place.
     """
-    site = policy.load(application.policy)
+    site = policy.load(conf.application().policy)
     with_address_as_stored = replace(profile, email=address_of(Hidden(profile.email)))
     if with_address_as_stored.email:
         # What is none stays as it came and is refused below: as an empty text it would be written.
@@ -163,7 +159,7 @@ def overwrite_fields(
 
     changed = Hidden({name: fields.value[name] for name in names})
     former = Hidden(database.email_of(user))
-    is_written = _overwrite(application, site, user, changed)
+    is_written = _overwrite(site, user, changed)
     if not is_written:
         user.refresh_from_db(fields=names)
         return ""
@@ -185,7 +181,6 @@ def _require_columns(user: AbstractBaseUser, fields: Fields) -> None:
 
 
 def _overwrite(
-    application: Application,
     site: policy.IdentityPolicy,
     user: AbstractBaseUser,
     changed: Fields,
@@ -204,7 +199,6 @@ def _overwrite(
         log_trouble(
             LogEvent.USER_FIELDS_REFUSED,
             error,
-            application=application.alias,
             fields=",".join(sorted(changed.value)),
         )
         return False
@@ -213,7 +207,6 @@ def _overwrite(
     log(
         LogEvent.USER_FIELDS_REFUSED,
         level=logging.WARNING,
-        application=application.alias,
         fields=",".join(sorted(refused)),
     )
     return False

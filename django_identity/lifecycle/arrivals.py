@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from django.utils import timezone
 
-from django_identity.conf import Application
 from django_identity.conf.rules import Scopes
 from django_identity.exceptions import MalformedAnswer
 from django_identity.lifecycle import (
@@ -54,7 +53,6 @@ class LinkRequest:
     or level could not be read or proven, or an empty text.
     """
 
-    application: Application
     arrival: Arrival
     user_id: Any
     began_at: datetime
@@ -89,7 +87,7 @@ def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> 
     identity.revoked_by = ""
     if via == LinkedVia.CONNECT:
         # Of a sign-up that a crash has cut off. A link by code is never the only way in.
-        identity.account_made = False
+        identity.made_account = ""
 
     if request.tokens is None:
         _take_code(request, identity)
@@ -99,9 +97,7 @@ def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> 
 
 def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
     """A code adds its scopes, and its level if they cover it and it is the newest statement."""
-    identity.scopes = scopes.with_code(
-        identity, request.scopes, application=request.application
-    )
+    identity.scopes = scopes.with_code(identity, request.scopes)
     identity.connect_issued_at = request.said_at
     identity.connect_person = notices.masked(request.profile)
     if request.kyc is None or not identity.allows(*kyc.SCOPES):

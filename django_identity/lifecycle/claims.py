@@ -241,7 +241,6 @@ def _log_unproven(
         log(
             LogEvent.CLAIMS_UNPROVEN,
             level=logging.WARNING,
-            application=identity.application,
             identity=identity.pk,
             claims=",".join(sorted(unproven)),
         )
@@ -261,7 +260,7 @@ def _disclosed(
 
 
 def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
-    kept = conf.application(identity.application).keep_claims
+    kept = conf.application().keep_claims
     return kept is None or claim_type in kept
 
 

@@ -4,14 +4,14 @@ A code can be phished: if somebody is tricked into pasting another person's code
 identity is linked to their account. So a code can do little, and this is all:
 
 - it verifies the account that is signed in, and never signs in or up (``decisions.DECISIONS``,
-  ``sessions.oldest_that_signs_in``; a constraint of the table keeps it from being the only way in);
+  ``LinkedIdentity.signs_in``; a constraint of the table keeps it from being the only way in);
 - it links only what was never linked here (``decisions.DECISIONS``);
 - staff cannot use it, unless the policy says otherwise (``policy.may_link``);
 - it brings a level for 30 days (``kyc.HELD_BY_CODE``), and no claims;
 - it gives no scope of ``LATER_SCOPES`` (``scopes.with_code``), and writes no field of the account,
   unless a full sign-in has linked the same identity (``linking``);
 - the end of its consent deletes the link (``withdrawal.revoke``);
-- it has no say about the account's erasure (``votes.aliases_of``, ``withdrawal.request_erasure``);
+- it has no say about the account's erasure (``erasure``, ``withdrawal.request_erasure``);
 - one person may enter five codes in ten minutes (``MOST_TRIES``), and each code is sent once.
 """
 
@@ -25,7 +25,6 @@ from django.utils.crypto import salted_hmac
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, policy
-from django_identity.conf import Application
 from django_identity.lifecycle import disconnecting, linking
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.logs import LogEvent, log
@@ -40,24 +39,22 @@ CODE_LIFETIME = timedelta(minutes=10)
 MOST_TRIES = 5
 
 
-def identity_of(
-    user: AbstractBaseUser, *, application: Application
-) -> LinkedIdentity | None:
-    """The identity of ``user`` under the application, or None."""
-    return LinkedIdentity.objects.under(application).filter(user_id=user.pk).first()
+def identity_of(user: AbstractBaseUser) -> LinkedIdentity | None:
+    """The identity of ``user``, or None."""
+    return LinkedIdentity.objects.of_user(user.pk)
 
 
-def undo(user: AbstractBaseUser, *, application: Application) -> bool:
+def undo(user: AbstractBaseUser) -> bool:
     """Remove the link that a code made. Returns False if there is none, or a sign-in confirmed it.
 
     Raises like ``disconnecting.disconnect``.
     """
-    found = identity_of(user, application=application)
+    found = identity_of(user)
     if found is None:
         return False
     with database.atomic():
         # A sign-in may confirm the link at this moment, which then stays.
-        identity = LinkedIdentity.objects.locked_beside(found)
+        identity = LinkedIdentity.objects.locked_row(found)
         if identity is None or not identity.connect_only:
             return False
         return disconnecting.disconnect(identity)
@@ -72,9 +69,7 @@ def is_spent(error: exceptions.IdentityError) -> bool:
 
 
 @sensitive_variables()
-def redeem(
-    application: Application, pasted: str, *, user: AbstractBaseUser
-) -> LinkedIdentity:
+def redeem(pasted: str, *, user: AbstractBaseUser) -> LinkedIdentity:
     """Redeem the code in ``pasted`` and link its identity to ``user``, who is signed in.
 
     The code is sent at most once. A later request with it gets the identity that the code linked,
@@ -85,36 +80,34 @@ def redeem(
     database.require_account(user)
     code = code_in(pasted)
     database.require_no_transaction(database.IN_STEPS)
-    redemption = _entered(application, code, user)
+    redemption = _entered(code, user)
     if not _claim(redemption, user):
         return _linked_before(redemption, user)
 
     try:
+        application = conf.application()
         answer = ServiceClient(application).redeem_connect_code(
             code, application.connect_scopes
         )
         _keep(redemption, request_id=answer.request_id)
-        identity = _link(application, answer, redemption)
+        identity = _link(answer, redemption)
     except exceptions.IdentityError as error:
         _give_up(redemption, error)
         raise
 
     _keep(redemption, outcome=COMPLETED)
     number = exceptions.shaped_code(redemption.request_id) or None
-    log(LogEvent.CONNECT_REDEEMED, application=application.alias, request_id=number)
+    log(LogEvent.CONNECT_REDEEMED, request_id=number)
     return identity
 
 
 @sensitive_variables()
-def _entered(
-    application: Application, code: str, user: AbstractBaseUser
-) -> ConnectRedemption:
+def _entered(code: str, user: AbstractBaseUser) -> ConnectRedemption:
     """The record of a code that ``user`` has entered. It is not saved yet."""
     # A keyed digest. A plain one could be reversed, because there are few possible codes.
-    value = f"{application.alias}/{application.environment}/{code}"
+    value = f"{conf.application().environment}/{code}"
     return ConnectRedemption(
         code_digest=salted_hmac(SALT, value, algorithm="sha256").hexdigest(),
-        application=application.alias,
         user_id=user.pk,
         expires_at=timezone.now() + CODE_LIFETIME,
     )
@@ -126,9 +119,7 @@ def _claim(redemption: ConnectRedemption, user: AbstractBaseUser) -> bool:
     Raises ``FlowError`` after too many codes. What is not sent may be entered again.
     """
     ConnectRedemption.objects.filter(expires_at__lt=timezone.now()).delete()
-    theirs = ConnectRedemption.objects.filter(
-        application=redemption.application, user_id=user.pk
-    )
+    theirs = ConnectRedemption.objects.filter(user_id=user.pk)
     try:
         with database.atomic():
             # One after another, so that the count misses none that is being written.
@@ -160,24 +151,21 @@ def _linked_before(
         raise exceptions.FlowError(code="connect_code_in_use")
 
     if is_theirs and first.outcome == COMPLETED:
-        application = conf.application(entered.application)
-        identity = identity_of(user, application=application)
+        identity = identity_of(user)
         if identity is not None and identity.consent == Consent.GRANTED:
             return identity
     raise exceptions.FlowError(code="connect_code_used")
 
 
 @sensitive_variables()
-def _link(
-    application: Application, answer: ConnectAnswer, redemption: ConnectRedemption
-) -> LinkedIdentity:
+def _link(answer: ConnectAnswer, redemption: ConnectRedemption) -> LinkedIdentity:
     """Link what the service answered to the user who entered the code. Raises the refusal."""
+    application = conf.application()
     site = policy.load(application.policy)
     is_accepted = site.may_accept_connect_answer(answer)
     if not policy.is_yes(is_accepted, "may_accept_connect_answer"):
         raise exceptions.LinkingRefused(code="connect_answer_refused")
     request = LinkRequest(
-        application=application,
         arrival=Arrival.CODE,
         user_id=redemption.user_id,
         began_at=redemption.created_at,

@@ -140,7 +140,7 @@ def decide(request: LinkRequest, known: LinkedIdentity | None) -> Allow:
 
 def first_question(identity: LinkedIdentity) -> Question:
     """What the policy was asked before the row was written."""
-    if identity.account_made:
+    if identity.made_its_account:
         return Question.MAY_SIGN_UP
     return Question.MAY_LINK
 
@@ -171,9 +171,6 @@ def _subject(request: LinkRequest, known: LinkedIdentity | None) -> Subject:
 
 
 def _without_row(request: LinkRequest) -> Subject:
-    of_account = LinkedIdentity.objects.under(request.application).filter(
-        user_id=request.user_id
-    )
-    if of_account.exists():
+    if LinkedIdentity.objects.of_user(request.user_id) is not None:
         return Subject.HOLDS_ANOTHER
     return Subject.NONE

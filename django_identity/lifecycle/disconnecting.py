@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from django_identity import database, exceptions, policy
-from django_identity.conf import Application
+from django_identity import conf, database, exceptions, policy
 from django_identity.lifecycle import notices, withdrawal
 from django_identity.models import LinkedIdentity
 
@@ -19,40 +18,31 @@ class Parting:
     """What follows if a user disconnects.
 
     ``is_only_way_in``: the account has no other way in, so the link stays. ``signs_in``: the
-    identity signs in now, and afterwards does not. ``has_both``: one identity is of test and one is
-    live.
+    identity signs in now, and afterwards does not.
     """
 
     is_only_way_in: bool
     signs_in: bool
-    has_both: bool
 
 
-def parting(user: AbstractBaseUser, *, alias: str) -> Parting | None:
-    """What follows if ``user`` leaves the application ``alias`` now. None if nothing is linked."""
-    identities = list(LinkedIdentity.objects.filter(user_id=user.pk, application=alias))
-    if not identities:
+def parting(user: AbstractBaseUser) -> Parting | None:
+    """What follows if ``user`` disconnects now. None if nothing is linked."""
+    identity = LinkedIdentity.objects.of_user(user.pk)
+    if identity is None:
         return None
     return Parting(
-        is_only_way_in=not all(may_disconnect(identity) for identity in identities),
-        signs_in=not all(identity.connect_only for identity in identities),
-        has_both=len(identities) > 1,
+        is_only_way_in=not may_disconnect(identity),
+        signs_in=not identity.connect_only,
     )
 
 
-def leave(user: AbstractBaseUser, *, application: Application) -> bool:
-    """Disconnect what is stored under the application, in any environment. False if nothing was.
+def leave(user: AbstractBaseUser) -> bool:
+    """Disconnect the identity of ``user``. Returns False if nothing was linked.
 
     Raises like ``disconnect``.
     """
-    identities = LinkedIdentity.objects.filter(
-        user_id=user.pk, application=application.alias
-    )
-    was_linked = False
-    with database.atomic():
-        for identity in identities:
-            was_linked |= disconnect(identity)
-    return was_linked
+    identity = LinkedIdentity.objects.of_user(user.pk)
+    return identity is not None and disconnect(identity)
 
 
 def disconnect(identity: LinkedIdentity) -> bool:
@@ -61,16 +51,15 @@ def disconnect(identity: LinkedIdentity) -> bool:
     Raises ``NoOtherWayIn`` or another ``IdentityError``. Then nothing has changed.
     """
     with database.atomic():
-        locked = LinkedIdentity.objects.locked_beside(identity)
+        locked = LinkedIdentity.objects.locked_row(identity)
         if locked is None:
             return False
         if withdrawal.is_being_erased(locked):
             raise exceptions.LinkingRefused(code="erasure_pending")
         if not may_disconnect(locked):
             raise exceptions.NoOtherWayIn
-        application = withdrawal.application_of(locked.application)
         user = withdrawal.user_of(locked)
-        notices.send_on_commit(application, user, change="disconnected")
+        notices.send_on_commit(user, change="disconnected")
         withdrawal.delete(locked)
     return True
 
@@ -80,9 +69,8 @@ def may_disconnect(identity: LinkedIdentity) -> bool:
 
     The policy is asked only about the link that made the account.
     """
-    if not identity.account_made:
+    if not identity.made_its_account:
         return True
-    application = withdrawal.application_of(identity.application)
-    site = policy.load(application.policy)
+    site = policy.load(conf.application().policy)
     answer = site.has_other_way_in(withdrawal.user_of(identity))
     return policy.is_yes(answer, "has_other_way_in")

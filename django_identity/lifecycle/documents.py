@@ -30,8 +30,7 @@ def read(
     ``DocumentUnreadable`` if one of them cannot be opened, ``ReauthorizationNeeded``,
     ``ConfigurationError`` or a ``ServiceError``.
     """
-    alias = identity.application
-    application = conf.application(alias)
+    application = conf.application()
     try:
         site = policy.load(application.policy)
         is_allowed = site.may_read_documents(asked_by, identity, scope=scope)
@@ -49,11 +48,10 @@ def read(
         # It may have been withdrawn while the service answered.
         _require_consent(LinkedIdentity.objects.filter(pk=identity.pk).first(), scope)
     except IdentityError as error:
-        log_failure(LogEvent.DOCUMENTS_FAILED, error, application=alias)
+        log_failure(LogEvent.DOCUMENTS_FAILED, error)
         raise
     log(
         LogEvent.DOCUMENTS_READ,
-        application=alias,
         view=view,
         scope=scope,
         row=identity.pk,

@@ -9,8 +9,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 
-from django_identity import conf, database
-from django_identity.conf import Application
+from django_identity import database
 from django_identity.lifecycle import retention
 from django_identity.lifecycle.values import ClaimValue
 from django_identity.models import (
@@ -27,7 +26,7 @@ from django_identity.texts import labels
 
 MOST_SHOWN = 100
 #: What only a machine reads: the download has it, the page has not.
-FOR_MACHINES = frozenset({"application", "payload", "proof_hash", "request_id"})
+FOR_MACHINES = frozenset({"made_account", "payload", "proof_hash", "request_id"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +84,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """The data of the account page: the identity under one application, and all records.
+    """The data of the account page: the identity, and all records.
 
-    ``names``: labels and values of the account's name and e-mail address. ``elsewhere``: the other
-    identities of the same account, under applications of the settings.
+    ``names``: labels and values of the account's name and e-mail address.
     """
 
     identity: LinkedIdentity | None
     grant: TokenGrant | None
     sections: tuple[Section, ...]
     names: tuple[Fact, ...]
-    elsewhere: tuple[LinkedIdentity, ...]
 
 
 def _is_of_subject(person: Person) -> Q:
@@ -119,7 +116,6 @@ PLACES: tuple[Place, ...] = (
         LinkedIdentity,
         _is_of_subject,
         shown=(
-            "application",
             "environment",
             "subject",
             "consent",
@@ -127,7 +123,7 @@ PLACES: tuple[Place, ...] = (
             "revoked_at",
             "revoked_by",
             "linked_via",
-            "account_made",
+            "made_account",
             "scopes",
             "kyc_level",
             "kyc_status",
@@ -204,21 +200,15 @@ def count(person: Person) -> dict[str, int]:
     return {table: number for table, number in counts.items() if number}
 
 
-def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
-    """The data about ``user`` for the account page, with their identity under ``application``."""
-    rows = LinkedIdentity.objects.filter(user_id=user.pk)
-    linked = list(rows.order_by("application", "environment"))
-    person = Person(tuple(identity.subject_digest for identity in linked), user.pk)
-    identity = None
+def dossier_of(user: AbstractBaseUser) -> Dossier:
+    """The data about ``user`` for the account page."""
+    identity = LinkedIdentity.objects.of_user(user.pk)
     grant = None
-    elsewhere: list[LinkedIdentity] = []
-    for row in linked:
-        if row.is_under(application):
-            identity = row
-            grant = TokenGrant.objects.filter(identity=identity).first()
-        elif row.application in conf.aliases():
-            elsewhere.append(row)
-
+    digests: tuple[str, ...] = ()
+    if identity is not None:
+        digests = (identity.subject_digest,)
+        grant = TokenGrant.objects.filter(identity=identity).first()
+    person = Person(digests, user.pk)
     sections = [_section(person, place) for place in PLACES]
     names = _names_of(user).items()
     return Dossier(
@@ -226,7 +216,6 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
         grant,
         sections=tuple(section for section in sections if section.records),
         names=tuple((labels.label_of(user, name), text) for name, text in names),
-        elsewhere=tuple(elsewhere),
     )
 
 
@@ -246,10 +235,6 @@ def _section(person: Person, place: Place) -> Section:
     rows = place.rows(person)
     columns = place.for_people
     newest = rows.only(*columns)
-    if place.model is StoredClaim:
-        # The policy of the identity's application reads the value.
-        with_identity = rows.select_related("identity")
-        newest = with_identity.only(*columns, "identity__application")
     newest = newest.order_by("-pk")[:MOST_SHOWN]
 
     records = tuple(_record(row, columns) for row in newest)
@@ -289,11 +274,7 @@ def _value_of(claim: StoredClaim) -> bool | str | None:
     """What the claim says. None if nothing is proven."""
     if claim.value is None:
         return None
-    alias = claim.identity.application
-    if alias not in conf.aliases():
-        # It is gone from the settings, and what it brought is still here.
-        alias = conf.DEFAULT_ALIAS
-    shown = ClaimValue.of(claim, application=alias).shown
+    shown = ClaimValue.of(claim).shown
     # An empty value is left out of the page. A claim that is denied is shown, as a no.
     if shown is None:
         return False

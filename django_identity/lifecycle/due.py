@@ -22,7 +22,6 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database
-from django_identity.conf import Application
 from django_identity.lifecycle import clocks, kyc
 from django_identity.lifecycle.sealing import REFRESH_TOKEN_LIFETIME
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
@@ -43,35 +42,33 @@ ROWS_AT_ONCE = 20
 TAKEN_FOR = timedelta(minutes=5)
 
 
-def rows_of(application: Application) -> QuerySet[LinkedIdentity]:
-    """The identities of the application whose re-fetch is due."""
-    rows = LinkedIdentity.objects.under(application)
-    return rows.filter(refetch_due_at__lte=timezone.now())
+def rows() -> QuerySet[LinkedIdentity]:
+    """The identities whose re-fetch is due."""
+    ours = LinkedIdentity.objects.served()
+    return ours.filter(refetch_due_at__lte=timezone.now())
 
 
 def count() -> int:
     """How many identities are due, as far as they are counted."""
-    return sum(number_of(rows_of(site)) for site in conf.applications())
+    return number_of(rows())
 
 
-def take(
-    application: Application, most: int = ROWS_AT_ONCE, *, only: int | None = None
-) -> list[LinkedIdentity]:
+def take(most: int = ROWS_AT_ONCE, *, only: int | None = None) -> list[LinkedIdentity]:
     """Identities whose re-fetch is due, in random order. They are due again in five minutes.
 
     ``only``: the key of one, which others that are due do not delay.
     """
     now = timezone.now()  # Not ``Now()``: MariaDB's session may have another time zone.
-    found = rows_of(application)
+    found = rows()
     if only is not None:
         found = found.filter(pk=only)
     with database.atomic():
         free = found.select_for_update(skip_locked=True)
-        rows = list(free.order_by("refetch_due_at", "pk")[:most])
-        keys = [row.pk for row in rows]
+        taken = list(free.order_by("refetch_due_at", "pk")[:most])
+        keys = [row.pk for row in taken]
         found.filter(pk__in=keys).update(refetch_due_at=now + TAKEN_FOR)
-    random.shuffle(rows)
-    return rows
+    random.shuffle(taken)
+    return taken
 
 
 # After a re-fetch, or a sign-in
@@ -90,7 +87,7 @@ def after_answers(
         dates.append(_due_at(identity, begins=now, ends=claims_until))
     if identity.allows(kyc.SCOPE):
         # With claims, the level is read together with them, if it lasts until then.
-        life = conf.application(identity.application).kyc_holds
+        life = conf.application().kyc_holds
         if claims_until is None:
             life = min(life, LONGEST_LEVEL_LIFE)
         said_at = identity.kyc_said_at or now
@@ -134,7 +131,7 @@ def is_level_due(identity: LinkedIdentity) -> bool:
     if not identity.allows(kyc.SCOPE):
         return False
     said_at = identity.kyc_said_at
-    life = conf.application(identity.application).kyc_holds
+    life = conf.application().kyc_holds
     every = min(LEVEL_CHECKED_EVERY, life / 2)
     if said_at is None or clocks.is_ahead(said_at):
         return True

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 from django.utils import timezone
 
-from django_identity import signals
+from django_identity import conf, signals
 from django_identity.event_types import KINDS, Effect, kind_of
 from django_identity.lifecycle import clocks, due, kyc, retention, withdrawal
 from django_identity.models import (
@@ -52,7 +52,7 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
     if kind_of(row.event_type).effect is not Effect.ERASE:
         return EventOutcome.IGNORED
     receipt = withdrawal.erase_unlinked(
-        row.application, row.subject_digest, requested_at=row.counts_from
+        row.subject_digest, requested_at=row.counts_from
     )
     if not any(receipt.counts.values()):
         return EventOutcome.IGNORED
@@ -118,7 +118,7 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
             event.set_columns(retention.EMPTIED)
     elif identity.revoked_at is not None and identity.revoked_at < at:
         identity.revoked_at = at
-        identity.save()
+        identity.save(update_fields=["revoked_at"])
     return EventOutcome.APPLIED
 
 
@@ -130,9 +130,7 @@ def data_deletion_requested(
     Only a request that is older than ``EVENT_DAYS`` and than the link may be a replay: its row,
     which would show it as a repeat, may have been purged.
     """
-    # An alias may be gone from the settings meanwhile.
-    application = withdrawal.application_of(event.application)
-    kept_for = timedelta(days=application.event_days)
+    kept_for = timedelta(days=conf.application().event_days)
     is_too_old = event.counts_from < event.received_at - kept_for
     if is_too_old and event.counts_from < identity.created_at:
         return EventOutcome.SUPERSEDED

@@ -18,8 +18,7 @@ from typing import NamedTuple
 from django.db import Error
 from django.utils import timezone
 
-from django_identity import background, database, exceptions, signals
-from django_identity.conf import Application
+from django_identity import background, conf, database, exceptions, signals
 from django_identity.event_types import KINDS, Effect, kind_of
 from django_identity.handlers import handlers_of
 from django_identity.lifecycle import attempts, clocks, effects, kyc, retention
@@ -39,13 +38,14 @@ class Applied(NamedTuple):
     is_repeat: bool
 
 
-def receive(application: Application, body: bytes, *, signature: str) -> None:
+def receive(body: bytes, *, signature: str) -> None:
     """Check, store, apply and log one delivery. After this call the effect is committed.
 
     Must run outside any transaction. Raises ``EventRefused``, or ``StorageUnavailable`` if the
     database failed twice: then the service delivers again. A withdrawal that names nobody is
     refused, too: delivered again, it may meet a mended setting.
     """
+    application = conf.application()
     # Before anything is read or stored, because anybody can send to the address. The specification
     # demands it, too ("Webhook signature").
     if not is_signed(body, signature=signature, secrets=application.webhook_secrets):
@@ -54,9 +54,7 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
     # An error tracker prints the variables of a function that fails.
     del body
     try:
-        row, is_repeat = database.tried_again(
-            partial(_store_and_apply, application, event)
-        )
+        row, is_repeat = database.tried_again(partial(_store_and_apply, event))
     except Error as error:
         raise exceptions.StorageUnavailable(database.name_of(error)) from error
 
@@ -71,7 +69,6 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
     log(
         LogEvent.EVENT_RECEIVED,
         level=level,
-        application=application.alias,
         # Types that nobody knows could be anything, and many, so the log does not name them.
         type=event.event_type if event.event_type in KINDS else "other",
         outcome="repeated" if is_repeat else row.outcome,
@@ -81,9 +78,9 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
     )
 
 
-def _store_and_apply(application: Application, event: Event) -> Applied:
+def _store_and_apply(event: Event) -> Applied:
     database.require_no_transaction(database.IN_STEPS)
-    return apply(WebhookEvent.objects.stored(application, event))
+    return apply(WebhookEvent.objects.stored(event))
 
 
 def apply(stored: WebhookEvent) -> Applied:
@@ -168,8 +165,6 @@ def _wake(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
         return
     # First the re-fetch: a handler may take long, and there may be one worker.
     if identity is not None and row.outcome == EventOutcome.APPLIED and identity.is_due:
-        background.nudge_on_commit(
-            background.TaskName.REFETCH_DUE, identity.application, 1, identity.pk
-        )
+        background.nudge_on_commit(background.TaskName.REFETCH_DUE, 1, identity.pk)
     if row.next_attempt_at is not None and not attempts.is_taken(row):
         background.nudge_on_commit(background.TaskName.RUN_HANDLERS, row.pk)

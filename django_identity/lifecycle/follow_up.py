@@ -41,7 +41,6 @@ def run_handlers(event_id: int) -> bool:
         log_trouble(
             LogEvent.EVENT_FAILED,
             error,
-            application=event.application,
             row=event.pk,
             attempt=event.attempts,
         )
@@ -133,7 +132,6 @@ def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
         log_trouble(
             LogEvent.HANDLER_FAILED,
             error,
-            application=event.application,
             row=event.pk,
             handler=name,
             attempt=event.attempts,

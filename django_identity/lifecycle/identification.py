@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils import timezone
 
-from django_identity import exceptions
-from django_identity.conf import Application
+from django_identity import conf, exceptions
 from django_identity.conf.rules import Scopes
 from django_identity.credentials import RejectionReason
 from django_identity.lifecycle import claims, key_sets, kyc, scopes, sealing
@@ -37,21 +36,20 @@ ABOUT_ANOTHER = frozenset(
 
 
 def learn(
-    application: Application,
     request: AuthorizationRequest,
     code: str,
     user: AbstractBaseUser | None,
 ) -> LinkRequest:
     """Exchange the code once and read the person's data, which must be about one subject."""
+    application = conf.application()
     client = ServiceClient(application)
-    answer = _exchange(application, request, code)
+    answer = _exchange(client, request, code)
     allowed = scopes.allowed_by(answer, asked=request.scopes)
     subject = key_sets.subject_of(application, answer)
     asked_at = timezone.now()
     person = _identify(client, answer.access_token, allowed, subject)
-    _read_rest(application, answer.access_token, allowed, person)
+    _read_rest(client, answer.access_token, allowed, person)
     return LinkRequest(
-        application=application,
         arrival=Arrival(request.purpose),
         user_id=user.pk if user else None,
         began_at=request.created_at,
@@ -103,13 +101,12 @@ def _identify(
 
 
 def _read_rest(
-    application: Application, token: Secret, allowed: Scopes, person: _Person
+    client: ServiceClient, token: Secret, allowed: Scopes, person: _Person
 ) -> None:
     """Read the level and the claims, if they are not there yet, and verify the claims.
 
     A failure leaves the person signed in, with gates closed, unless it is about somebody else.
     """
-    client = ServiceClient(application)
     subject = person.subject
     try:
         if kyc.SCOPE in allowed and person.kyc is None:
@@ -122,7 +119,7 @@ def _read_rest(
             listed = person.listed
             if listed is None:
                 listed = client.claims(subject, access_token=token)
-            proof = key_sets.verify_answer(application, listed, subject=subject)
+            proof = key_sets.verify_answer(conf.application(), listed, subject=subject)
             person.claims = VerifiedAnswer(listed, proof)
     except UNREAD as error:
         _require_about_person(error)
@@ -130,11 +127,11 @@ def _read_rest(
 
 
 def _exchange(
-    application: Application, request: AuthorizationRequest, code: str
+    client: ServiceClient, request: AuthorizationRequest, code: str
 ) -> TokenAnswer:
     """Exchange the code once, with the verifier that only this site knows (RFC 7636 §4.5)."""
     verifier = sealing.unseal(request, request, "code_verifier")
-    return ServiceClient(application).exchange_code(
+    return client.exchange_code(
         code=code, code_verifier=verifier, redirect_uri=request.redirect_uri
     )
 

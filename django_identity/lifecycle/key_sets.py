@@ -164,7 +164,7 @@ def forget() -> None:
 
 
 def _origin_of(application: Application) -> _Origin:
-    """The state for the application's origin, which live and test applications share."""
+    """The state for the origin of ``application``."""
     return _origins.setdefault(application.api_origin, _Origin())
 
 

@@ -31,7 +31,7 @@ def holds_until(identity: LinkedIdentity) -> datetime | None:
         return None
     if SCOPE not in identity.scopes:
         return said_at + HELD_BY_CODE
-    return said_at + conf.application(identity.application).kyc_holds
+    return said_at + conf.application().kyc_holds
 
 
 def announce_change(identity: LinkedIdentity, *, before: tuple[str, str]) -> None:

@@ -23,7 +23,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError
 
-from django_identity import database, exceptions, signals
+from django_identity import conf, database, exceptions, signals
 from django_identity.lifecycle import (
     accounts,
     arrivals,
@@ -31,7 +31,6 @@ from django_identity.lifecycle import (
     kyc,
     notices,
     questions,
-    sessions,
     unfinished,
     withdrawal,
 )
@@ -108,8 +107,7 @@ def _raise_refusal(error: Exception) -> NoReturn:
 
 
 def _link(request: LinkRequest) -> Linked:
-    application = request.application
-    subject_digest = digest(application.alias, application.environment, request.subject)
+    subject_digest = digest(conf.application().environment, request.subject)
     with database.atomic():
         known = LinkedIdentity.objects.locked_with_user(subject_digest)
         allowed = decide(request, known)
@@ -140,25 +138,27 @@ def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
 
     The policy is asked first: nothing is written of somebody whom it refuses.
     """
-    application = request.application
     is_sign_up = request.arrival is Arrival.SIGN_IN
     proven = questions.proven_by_credential(request)
     with database.atomic():
         if is_sign_up:
-            accounts.require_free_address(application, request.profile)
+            accounts.require_free_address(request.profile)
             questions.require_yes(request, Question.MAY_SIGN_UP, None, proven)
-            user = accounts.sign_up(application, request.profile, request.kyc)
+            user = accounts.sign_up(request.profile, request.kyc)
         else:
+            withdrawal.delete_unserved(request.user_id)
             user = _locked_active_user(request.user_id)
             questions.require_yes(request, Question.MAY_LINK, user, proven)
+        made_account = ""
+        if is_sign_up:
+            made_account = database.key_text(user.pk)
         return LinkedIdentity.objects.create(
             user_id=user.pk,
-            application=application.alias,
-            environment=application.environment,
+            environment=conf.application().environment,
             subject=request.subject,
             consent=Consent.REVOKED,
             linked_via=via,
-            account_made=is_sign_up,
+            made_account=made_account,
         )
 
 
@@ -185,6 +185,9 @@ def _grant(
 
     The rows of the identity and of its user are locked.
     """
+    if not identity.is_served:
+        detail = "its row has another environment or subject"
+        raise exceptions.LinkingRefused(detail, code="storage_refused")
     before = copy(identity)
     user = identity.user
     waits = _waits_for_approval(user, identity)
@@ -204,7 +207,6 @@ def _grant(
     # A code alone may be another person's, so its data is not written to the account.
     if is_return and not identity.connect_only:
         former_address = accounts.overwrite_fields(
-            request.application,
             user,
             profile=request.profile,
             kyc=proven.kyc,
@@ -235,7 +237,7 @@ def _waits_for_approval(user: AbstractBaseUser, identity: LinkedIdentity) -> boo
     Some sites make every account so, and staff activate it. So the link and what came are kept, and
     the person gets no session.
     """
-    if user.is_active or not identity.account_made:
+    if user.is_active or not identity.made_its_account:
         return False
     # With a last login the account was in use, so it was disabled and does not wait.
     return getattr(user, "last_login", None) is None
@@ -270,12 +272,11 @@ def _session_identity(
     """
     if request.arrival is not Arrival.SIGN_IN:
         return None
-    identity = sessions.begun_by(granted)
-    if identity is None:
+    if not granted.is_shown:
         raise exceptions.LinkingRefused(
             "the site's manager hides the user", code="user_inactive"
         )
-    return identity
+    return granted
 
 
 # The questions to the policy
@@ -325,7 +326,7 @@ def _announce(
             LinkedIdentity,
             identity=identity,
             user=user,
-            created=identity.account_made,
+            created=identity.made_its_account,
         )
     if before.consent != Consent.GRANTED:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
@@ -341,8 +342,8 @@ def _announce(
         change = "address"
     else:
         return
-    notices.send_on_commit(request.application, user, change=change, **facts)
+    notices.send_on_commit(user, change=change, **facts)
     if former_address:
         # Whoever has taken over an account must not be the only one to hear of it.
         former = accounts.with_address(user, former_address)
-        notices.send_on_commit(request.application, former, change=change, **facts)
+        notices.send_on_commit(former, change=change, **facts)

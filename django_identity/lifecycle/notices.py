@@ -13,8 +13,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sites.shortcuts import get_current_site
 from django.utils import timezone
 
-from django_identity import database, policy
-from django_identity.conf import Application
+from django_identity import conf, database, policy
 from django_identity.conf.rules import origin_of
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.service.answers import Profile
@@ -24,35 +23,31 @@ LONGEST_NAME = 20
 LONGEST_DOMAIN = 40
 
 
-def send_on_commit(
-    application: Application, user: AbstractBaseUser, *, change: str, **facts: Any
-) -> None:
+def send_on_commit(user: AbstractBaseUser, *, change: str, **facts: Any) -> None:
     """Send the policy's notice of ``change`` to ``user`` after the commit."""
 
     def send() -> None:
         try:
-            names = names_for(None, application)
+            names = names_for(None)
             context = facts | {
                 name: names[name] for name in ("service", "site", "site_name")
             }
-            context["site_address"] = _site_address(application)
-            context["application"] = application.alias
+            context["site_address"] = _site_address()
             context["at"] = in_full(timezone.now())
-            site = policy.load(application.policy)
+            site = policy.load(conf.application().policy)
             if notice := site.notice(user, change=change, **context):
                 notice.send()
         except Exception as error:  # noqa: BLE001  the site's own code and any mail backend; the change stands
-            log_trouble(
-                LogEvent.LINK_NOTICE_FAILED, error, application=application.alias
-            )
+            log_trouble(LogEvent.LINK_NOTICE_FAILED, error)
 
     database.on_commit(send)
 
 
-def _site_address(application: Application) -> str:
+def _site_address() -> str:
     """The site's origin as far as the settings tell it, or an empty text. There is no request."""
-    if application.redirect_uri:
-        return origin_of(application.redirect_uri)
+    redirect_uri = conf.application().redirect_uri
+    if redirect_uri:
+        return origin_of(redirect_uri)
     if apps.is_installed("django.contrib.sites") and hasattr(settings, "SITE_ID"):
         return f"https://{get_current_site(None).domain}"
     return ""

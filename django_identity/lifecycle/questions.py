@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from django_identity import exceptions, policy
+from django_identity import conf, exceptions, policy
 from django_identity.lifecycle import accounts, claims, kyc, standing
 from django_identity.lifecycle.arrivals import LinkRequest
 from django_identity.lifecycle.decisions import Question
@@ -41,7 +41,7 @@ def proven_by_credential(request: LinkRequest) -> Proven:
     """What would be proven if that which came was stored as it is."""
     if request.claims is None:
         return Proven(request.kyc, NO_CLAIMS, request.unread)
-    unsaved = LinkedIdentity(application=request.application.alias)
+    unsaved = LinkedIdentity()
     unread = request.unread
     if not claims.is_usable(request.claims, unsaved):
         unread = unread or exceptions.MalformedAnswer.code
@@ -76,7 +76,7 @@ def refusal_of(
     request: LinkRequest, question: Question, user: Any, proven: Proven
 ) -> exceptions.LinkingRefused | None:
     """Ask one question: the refusal if the policy says no. ``user``: None before a sign-up."""
-    site = policy.load(request.application.policy)
+    site = policy.load(conf.application().policy)
     profile = accounts.usable(request.profile)
     answer: object
     if question is Question.MAY_SIGN_UP:

@@ -1,13 +1,11 @@
 """What is kept of an event, and for how long.
 
-- At first: application, type, times and digests; the subject, the event's id and its data
-  (``WebhookEvent.of``).
+- At first: type, times and digests; the subject, the event's id and its data (``WebhookEvent.of``).
 - Of a subject that is not linked, from the second transaction on, type, times and digests alone.
 - When the subject is forgotten, the same (``empty``): by an erasure, or with its link.
 - After ``EVENT_DAYS`` nothing (``old``).
 """
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 from django.db.models import Case, F, Q, QuerySet, When
@@ -38,18 +36,7 @@ def empty(events: QuerySet[WebhookEvent]) -> int:
     return events.update(**EMPTIED, next_attempt_at=when_due)
 
 
-def old() -> Iterator[QuerySet[WebhookEvent]]:
-    """The events that are older than ``EVENT_DAYS`` of their application, the oldest first.
-
-    Those of an alias that is not set up any more are kept as long as the default application's.
-    """
-    for site in conf.applications():
-        of_site = WebhookEvent.objects.filter(application=site.alias)
-        yield _older_than(of_site, days=site.event_days)
-    strays = WebhookEvent.objects.exclude(application__in=conf.aliases())
-    yield _older_than(strays, days=conf.application().event_days)
-
-
-def _older_than(events: QuerySet[WebhookEvent], *, days: int) -> QuerySet[WebhookEvent]:
-    oldest = timezone.now() - timedelta(days=days)
-    return events.filter(received_at__lt=oldest).order_by("received_at")
+def old() -> QuerySet[WebhookEvent]:
+    """The events that are older than ``EVENT_DAYS``, the oldest first."""
+    oldest = timezone.now() - timedelta(days=conf.application().event_days)
+    return WebhookEvent.objects.filter(received_at__lt=oldest).order_by("received_at")

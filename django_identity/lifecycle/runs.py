@@ -1,6 +1,6 @@
 """What is known of upkeep's runs: when the newest one began, what it did, and the pause.
 
-It is one row for each application. Nothing that is urgent waits for that row.
+It is one row. Nothing that is urgent waits for it.
 """
 
 from collections import Counter
@@ -12,19 +12,19 @@ from django.db.models import QuerySet, Subquery
 from django.utils import timezone
 
 from django_identity import database
-from django_identity.conf import Application
 from django_identity.models import UpkeepRun
 from django_identity.models.choices import NEVER
 
 #: Upkeep that has not begun for so long does not run.
 LATE = timedelta(minutes=15)
+ROW = 1
 
 
-def run_of(application: Application) -> UpkeepRun:
+def newest() -> UpkeepRun:
     """The newest run, or an empty one if there was none."""
-    row = _rows_of(application).first()
+    row = _row().first()
     if row is None:
-        return UpkeepRun(application=application.alias)
+        return UpkeepRun()
     return row
 
 
@@ -38,17 +38,17 @@ def late() -> datetime:
     return timezone.now() - LATE
 
 
-def begin(application: Application, **columns: Any) -> None:
+def begin(**columns: Any) -> None:
     """A run begins now. ``columns``: what else is known of it."""
-    _set(application, begun_at=timezone.now(), **columns)
+    _set(begun_at=timezone.now(), **columns)
 
 
-def hand_out(application: Application, rows: int) -> None:
+def hand_out(rows: int) -> None:
     """The run has handed so many rows to workers."""
-    _set(application, handed_out=rows)
+    _set(handed_out=rows)
 
 
-def note(application: Application, results: Mapping[Any, int]) -> None:
+def note(results: Mapping[Any, int]) -> None:
     """Add the results of re-fetches that have just ended."""
     if not results:
         return
@@ -56,7 +56,7 @@ def note(application: Application, results: Mapping[Any, int]) -> None:
     with database.atomic():
         # Locked, because many workers add to one run.
         locked = UpkeepRun.objects.select_for_update()
-        row, _is_new = locked.get_or_create(application=application.alias)
+        row, _is_new = locked.get_or_create(pk=ROW)
         is_first_of_run = row.served_at < row.begun_at
         # Where upkeep does not run, an event may still cause a re-fetch.
         is_of_no_run = now - row.begun_at > LATE
@@ -72,32 +72,30 @@ def note(application: Application, results: Mapping[Any, int]) -> None:
 # The pause
 
 
-def is_paused(application: Application) -> bool:
-    """Whether re-fetches of the application pause."""
-    rows = _rows_of(application)
-    return rows.filter(paused_until__gt=timezone.now()).exists()
+def is_paused() -> bool:
+    """Whether re-fetches pause."""
+    return _row().filter(paused_until__gt=timezone.now()).exists()
 
 
-def end_of_pause(application: Application) -> Subquery:
+def end_of_pause() -> Subquery:
     """The end of the newest pause, for a query of other rows."""
-    return Subquery(_rows_of(application).values("paused_until")[:1])
+    return Subquery(_row().values("paused_until"))
 
 
-def pause(application: Application, *, until: datetime) -> None:
+def pause(*, until: datetime) -> None:
     """Pause re-fetches until then. A longer pause stays as it is."""
-    UpkeepRun.objects.get_or_create(application=application.alias)
-    rows = _rows_of(application)
-    rows.filter(paused_until__lt=until).update(paused_until=until)
+    UpkeepRun.objects.get_or_create(pk=ROW)
+    _row().filter(paused_until__lt=until).update(paused_until=until)
 
 
-def resume(application: Application) -> None:
+def resume() -> None:
     """End the pause."""
-    _set(application, paused_until=NEVER)
+    _set(paused_until=NEVER)
 
 
-def _rows_of(application: Application) -> QuerySet[UpkeepRun]:
-    return UpkeepRun.objects.filter(application=application.alias)
+def _row() -> QuerySet[UpkeepRun]:
+    return UpkeepRun.objects.filter(pk=ROW)
 
 
-def _set(application: Application, **columns: Any) -> None:
-    UpkeepRun.objects.update_or_create(application=application.alias, defaults=columns)
+def _set(**columns: Any) -> None:
+    UpkeepRun.objects.update_or_create(pk=ROW, defaults=columns)

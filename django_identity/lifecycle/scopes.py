@@ -1,8 +1,8 @@
 """How a gate with a scope opens: how a scope gets to an identity, and when it goes again.
 
 The gate is open if the person's consent is granted and covers the scope
-(``LinkedIdentity.allows``). For a scope that the application never asks for, a gate cannot be made
-to open: see ``of_application``.
+(``LinkedIdentity.allows``). For a scope that the site never asks for, a gate cannot be made
+to open: see ``of_site``.
 
 - A sign-in asks for ``SCOPES``, and for some of ``LATER_SCOPES`` (``asked_for``). What the person
   allows then takes the place of what they allowed before (``allowed_by``).
@@ -13,23 +13,25 @@ to open: see ``of_application``.
 
 from collections.abc import Iterable
 
-from django_identity.conf import Application
+from django_identity import conf
 from django_identity.conf.rules import Scopes
 from django_identity.models import LinkedIdentity
 from django_identity.service.answers import TokenAnswer
 
 
-def of_application(application: Application) -> set[str]:
-    """All scopes that a person may have allowed to the application."""
+def of_site() -> set[str]:
+    """All scopes that a person may have allowed to the site."""
+    application = conf.application()
     return {*application.scopes, *application.later_scopes, *application.connect_scopes}
 
 
-def asked_for(application: Application, *, more: str, allowed: Iterable[str]) -> Scopes:
+def asked_for(*, more: str, allowed: Iterable[str]) -> Scopes:
     """What a sign-in asks for: ``SCOPES``, and some of ``LATER_SCOPES``.
 
     ``more``: the scope for which a gate has asked; any other text asks for nothing more.
     ``allowed``: what the person has allowed already, which the sign-in would else take away.
     """
+    application = conf.application()
     wanted = {more, *allowed}
     later = [scope for scope in application.later_scopes if scope in wanted]
     return (*application.scopes, *later)
@@ -43,25 +45,22 @@ def allowed_by(answer: TokenAnswer, *, asked: Iterable[str]) -> Scopes:
     return answer.scopes
 
 
-def with_code(
-    identity: LinkedIdentity, brought: Iterable[str], *, application: Application
-) -> list[str]:
+def with_code(identity: LinkedIdentity, brought: Iterable[str]) -> list[str]:
     """The identity's scopes, and those that a code brought.
 
     But no scope of ``LATER_SCOPES``: the code may be another person's, and the account's owner has
     not allowed this site to read it.
     """
+    later = conf.application().later_scopes
     scopes = list(identity.scopes)
     for scope in brought:
-        if scope not in (*scopes, *application.later_scopes):
+        if scope not in (*scopes, *later):
             scopes.append(scope)
     return scopes
 
 
-def lost(
-    answer: TokenAnswer, *, had: Iterable[str], application: Application
-) -> set[str]:
+def lost(answer: TokenAnswer, *, had: Iterable[str]) -> set[str]:
     """What only a gate asks for, the grant ``had``, and a refresh lacks (RFC 6749 §6)."""
     if answer.scopes is None:
         return set()
-    return {*application.later_scopes}.intersection(had) - {*answer.scopes}
+    return {*conf.application().later_scopes}.intersection(had) - {*answer.scopes}

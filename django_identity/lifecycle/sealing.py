@@ -29,14 +29,14 @@ def seal(owner: Owner, secret: Secret, column: str) -> str:
     Its context names the owner and the column. So whoever can write to the database cannot give one
     person's token to another one by copying it.
     """
-    keys = conf.application(owner.application).encryption_keys
+    keys = conf.application().encryption_keys
     return vault.seal(secret, keys=keys, context=owner.sealing_context(column))
 
 
 @sensitive_variables()
 def unseal(owner: Owner, row: Owner | TokenGrant, column: str) -> Secret:
     """The decrypted secret in the column of ``row``. Raises ``SealedValueUnreadable``."""
-    keys = conf.application(owner.application).encryption_keys
+    keys = conf.application().encryption_keys
     context = owner.sealing_context(column)
     return vault.unseal(getattr(row, column), keys=keys, context=context)
 

@@ -106,5 +106,5 @@ def why_not_verified(identity: LinkedIdentity) -> Reason:
 
 def _may_be_allowed(scope: str, identity: LinkedIdentity) -> bool:
     """Whether the site asks for ``scope``, and the person has not allowed it."""
-    scopes = conf.application(identity.application).scopes
+    scopes = conf.application().scopes
     return scope in scopes and scope not in identity.scopes

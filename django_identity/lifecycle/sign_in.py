@@ -18,8 +18,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import database, exceptions
-from django_identity.conf import Application
+from django_identity import conf, database, exceptions
 from django_identity.conf.rules import Scopes
 from django_identity.lifecycle import linking, scopes, sealing, unfinished
 from django_identity.lifecycle.identification import learn
@@ -87,27 +86,22 @@ class Plan(NamedTuple):
     scopes: Scopes
 
 
-def plan_for(
-    user: AbstractBaseUser | None, *, application: Application, more: str = ""
-) -> Plan:
+def plan_for(user: AbstractBaseUser | None, *, more: str = "") -> Plan:
     """What a press of the button means for ``user``, who is signed in. ``more``: see ``scopes``."""
     purpose = Purpose.SIGN_IN
     allowed: list[str] = []
     if user is not None:
         purpose = Purpose.LINK
-        linked = (
-            LinkedIdentity.objects.under(application).filter(user_id=user.pk).first()
-        )
+        linked = LinkedIdentity.objects.of_user(user.pk)
         if linked is not None:
             purpose = Purpose.RENEW
             allowed = linked.scopes
 
-    asked = scopes.asked_for(application, more=more, allowed=allowed)
+    asked = scopes.asked_for(more=more, allowed=allowed)
     return Plan(purpose, asked)
 
 
 def begin(
-    application: Application,
     *,
     user: AbstractBaseUser | None,
     next_url: str,
@@ -120,13 +114,13 @@ def begin(
     ``user``: who is signed in now. ``browser_key`` is the secret in this browser's cookie. Only
     this browser can complete the sign-in. ``more``: a scope for which a gate has asked.
     """
-    plan = plan_for(user, application=application, more=more)
+    application = conf.application()
+    plan = plan_for(user, more=more)
     state = secrets.token_urlsafe(32)
     verifier = code_verifier()
     request = AuthorizationRequest(
         state_digest=digest(state),
         browser_digest=digest(browser_key),
-        application=application.alias,
         environment=application.environment,
         purpose=plan.purpose,
         user_id=user.pk if user else None,
@@ -148,7 +142,6 @@ def begin(
 
 @sensitive_variables()
 def complete(
-    application: Application,
     callback: Callback,
     *,
     browser_key: str | None,
@@ -161,7 +154,7 @@ def complete(
     brought who returned and is refused: see ``linking``.
     """
     database.require_no_transaction(database.IN_STEPS)
-    request = _find(application, callback.state, browser_key)
+    request = _find(callback.state, browser_key)
     if user is not None and request.completed_by_id == user.pk:
         # They reload the page or go back to it, in the session that this sign-in gave them.
         return Completed(request.next, Purpose(request.purpose))
@@ -175,7 +168,7 @@ def complete(
                 raise exceptions.FlowError(code="user_changed")
         if callback.error is not None:
             raise callback.error
-        linked = linking.link(learn(application, request, callback.code, user))
+        linked = linking.link(learn(request, callback.code, user))
         _note_completed(row, linked)
     except exceptions.IdentityError as error:
         database.tried_again(partial(row.update, outcome=error.code))
@@ -197,17 +190,15 @@ def _note_completed(
         ) from error
 
 
-def _find(
-    application: Application, state: str, browser_key: str | None
-) -> AuthorizationRequest:
+def _find(state: str, browser_key: str | None) -> AuthorizationRequest:
     """The sign-in with this state that this browser started. Raises ``FlowError``."""
     rows = AuthorizationRequest.objects.filter(state_digest=digest(state))
     # Not ``first``, which would have the one row sorted.
     found = next(iter(rows), None)
     if found is None:
         raise exceptions.FlowError(code="request_unknown")
-    started = (found.application, found.environment, found.browser_digest)
-    here = (application.alias, application.environment, digest(browser_key or ""))
+    started = (found.environment, found.browser_digest)
+    here = (conf.application().environment, digest(browser_key or ""))
     # A callback with the attacker's own state and code must not sign the victim in as the attacker
     # (RFC 6749 §10.12). So the state counts only in the browser that began.
     if started != here:

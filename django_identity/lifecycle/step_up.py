@@ -11,8 +11,7 @@ from django_identity.lifecycle.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing import Standing
 from django_identity.models import LinkedIdentity
 
-#: Of the session: application -> whose sign-in it was, and when. It ends with the identity and its
-#: epoch. Each application has its own, so that gates of two of them can be open together.
+#: Of the session: whose sign-in it was, and when. It ends with the identity and its epoch.
 KEY = "identity_came_back"
 
 
@@ -27,10 +26,7 @@ def note(
     if session.session_key == former_key:
         session.cycle_key()
     now = timezone.now().timestamp()
-    session[KEY] = {
-        **_arrivals(session),
-        identity.application: [mark_of(identity), now],
-    }
+    session[KEY] = [mark_of(identity), now]
 
 
 def shortfall(
@@ -38,21 +34,14 @@ def shortfall(
 ) -> Shortfall | None:
     """Why the person has to come back again, or None if they did within ``minutes``.
 
-    A time from the future is none: a clock was wrong, or somebody made the cookie.
+    A time from the future is none: a clock was wrong, or somebody made the cookie. Another app may
+    have written anything under the name.
     """
     if standing.barrier is not None:
         return standing.barrier
     ours = mark_of(standing.identity)
     now = timezone.now().timestamp()
-    match _arrivals(session or {}).get(standing.identity.application):
+    match (session or {}).get(KEY):
         case [mark, float(at)] if mark == ours and 0 <= now - at <= minutes * 60:
             return None
     return Shortfall(Reason.NOT_RECENT)
-
-
-def _arrivals(session: Any) -> dict[str, Any]:
-    """What is noted in the session. Another app may have written anything under the name."""
-    noted = session.get(KEY)
-    if not isinstance(noted, dict):
-        return {}
-    return noted

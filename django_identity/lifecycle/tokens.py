@@ -12,14 +12,14 @@ import logging
 import time
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import InternalError
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
-from django_identity.lifecycle import runs, scopes, sealing, sessions, withdrawal
+from django_identity.lifecycle import runs, scopes, sealing, withdrawal
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.kyc import NO_LEVEL, announce_change
 from django_identity.logs import LogEvent, log
@@ -62,7 +62,7 @@ class Reader:
     ) -> None:
         self.identity = identity
         self.rejected = rejected
-        self.application = conf.application(identity.application)
+        self.application = conf.application()
         self.client = ServiceClient(self.application)
         self._token: Secret | None = None
         # The grant, if this reader has refreshed its tokens.
@@ -124,12 +124,11 @@ class Reader:
     def _grant(self) -> TokenGrant:
         """The grant of an account that is neither disabled nor hidden."""
         usable = TokenGrant.objects.filter(
-            ~disabled_account("identity__user"), identity_id=self.identity.pk
+            ~disabled_account("identity__user"),
+            identity_id=self.identity.pk,
+            identity__user__in=database.users(),
         )
-        pause = runs.end_of_pause(self.application)
-        usable = usable.annotate(paused_until=pause)
-        if sessions.has_own_manager():
-            usable = usable.filter(identity__user__in=database.users())
+        usable = usable.annotate(paused_until=runs.end_of_pause())
         # Not ``first``, which would have the one row sorted.
         grant = next(iter(usable), None)
         if grant is None:
@@ -166,7 +165,6 @@ class Reader:
             log(
                 LogEvent.GRANT_UNREADABLE,
                 level=logging.ERROR,
-                application=self.application.alias,
                 identity=self.identity.pk,
                 detail=f"{unreadable}; {PUT_KEY_BACK}",
             )
@@ -190,7 +188,7 @@ class Reader:
             _unchanged(grant).update(lease_until=None, retry_at=retry_at)
             raise
 
-        lost = scopes.lost(answer, had=grant.scopes, application=self.application)
+        lost = scopes.lost(answer, had=grant.scopes)
         if lost:
             if end_grant(self.identity, grant, reason="fewer_scopes", lost=lost):
                 raise exceptions.ReauthorizationNeeded("refresh: fewer scopes")
@@ -312,7 +310,11 @@ def end_grant(
         }
         if locked is None or not _written(grant, dead):
             return False
-        columns: Columns = {**NO_LEVEL, "refetch_due_at": None, "refetch_failures": 0}
+        columns: dict[str, Any] = {
+            **NO_LEVEL,
+            "refetch_due_at": None,
+            "refetch_failures": 0,
+        }
         columns["last_error"] = exceptions.ReauthorizationNeeded.code
         if lost:
             columns["scopes"] = [each for each in locked.scopes if each not in lost]
@@ -325,7 +327,6 @@ def end_grant(
     log(
         LogEvent.GRANT_LOST,
         level=logging.WARNING,
-        application=identity.application,
         identity=identity.pk,
         reason=reason,
     )

@@ -45,11 +45,11 @@ def take_back(empty: LinkedIdentity) -> None:
     """
     try:
         with database.atomic():
-            locked = LinkedIdentity.objects.locked_beside(empty)
+            locked = LinkedIdentity.objects.locked_row(empty)
             if locked is None or not locked.was_never_granted:
                 return
             withdrawal.delete(locked)
-            if empty.account_made:
+            if empty.made_its_account:
                 _remove(withdrawal.user_of(locked))
     except Exception as error:  # noqa: BLE001  an emptied link opens nothing
         _log_trouble(error, empty)
@@ -72,7 +72,6 @@ def _take_back_old(subject_digest: str) -> None:
         account = f"kept:{reason}"
     log(
         LogEvent.TAKEN_BACK,
-        application=identity.application,
         row=identity.pk,
         account=account,
     )
@@ -96,7 +95,7 @@ def _was_deleted(identity: LinkedIdentity) -> bool:
 
 def _why_it_stays(user: AbstractBaseUser, identity: LinkedIdentity) -> str:
     """Why the account stays, or an empty text if the unfinished sign-up made it for itself."""
-    if not identity.account_made:
+    if not identity.made_its_account:
         return "older"
     if policy.is_privileged(user):
         return "staff"
@@ -107,9 +106,6 @@ def _why_it_stays(user: AbstractBaseUser, identity: LinkedIdentity) -> str:
         return "inactive"
     if getattr(user, "last_login", None) is not None:
         return "used"
-    others = LinkedIdentity.objects.filter(user_id=user.pk).exclude(pk=identity.pk)
-    if others.exists():
-        return "linked"
     return ""
 
 
@@ -138,7 +134,6 @@ def _log_trouble(error: Exception, identity: LinkedIdentity) -> None:
     log_trouble(
         LogEvent.ERASURE_FAILED,
         error,
-        application=identity.application,
         row=identity.pk,
         models=models_in_the_way(error),
     )

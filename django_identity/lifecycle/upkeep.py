@@ -17,7 +17,6 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import background, conf, database, exceptions
-from django_identity.conf import Application
 from django_identity.lifecycle import (
     due,
     erasure,
@@ -115,46 +114,30 @@ def run(*, stop: Stop = lambda: False) -> tuple[int, Counter[Refetched]]:
 
     Returns the number of events whose handlers are done, and the results of re-fetches.
     """
-    sites = conf.applications()
-    for site in sites:
-        runs.begin(site, handed_out=None)
-
+    runs.begin(handed_out=None)
     events = tend(stop=stop)
     tally = Counter[Refetched]()
-    for site in sites:
-        if not stop():
-            tally += refetch_for_a_minute(site.alias, stop=stop)
+    if not stop():
+        tally = refetch_for_a_minute(stop=stop)
     return events, tally
 
 
 def run_with_workers(*, stop: Stop = lambda: False) -> None:
     """Do the urgent work and the old data here, and publish messages for the re-fetches.
 
-    One for each 20 due rows of an application, up to ``REFETCHES_PER_MINUTE``.
+    One for each 20 due rows, up to ``REFETCHES_PER_MINUTE``.
     """
-    sites = conf.applications()
-    for site in sites:
-        runs.begin(site)
-
+    runs.begin()
     tend(stop=stop)
-    for site in sites:
-        if not _hand_out(site):
-            return  # A silent broker costs two seconds, and not two for each application.
-
-
-def _hand_out(site: Application) -> bool:
-    """Publish a minute's re-fetches. Returns False if the broker did not take them."""
     left = 0
-    if not runs.is_paused(site):
-        left = due.rows_of(site)[: site.refetches_per_minute].count()
+    if not runs.is_paused():
+        left = due.rows()[: conf.application().refetches_per_minute].count()
 
     starts = range(0, left, due.ROWS_AT_ONCE)
-    messages = [(site.alias, min(left - start, due.ROWS_AT_ONCE)) for start in starts]
-    is_taken = background.publish(background.TaskName.REFETCH_DUE, messages)
-    if not is_taken:
+    messages = [(min(left - start, due.ROWS_AT_ONCE),) for start in starts]
+    if not background.publish(background.TaskName.REFETCH_DUE, messages):
         left = 0
-    runs.hand_out(site, left)
-    return is_taken
+    runs.hand_out(left)
 
 
 def tend(*, stop: Stop = lambda: False) -> int:
@@ -170,7 +153,6 @@ def tend(*, stop: Stop = lambda: False) -> int:
 
 
 def refetch_for_a_minute(
-    alias: str,
     most: int | None = None,
     *,
     only: int | None = None,
@@ -180,37 +162,26 @@ def refetch_for_a_minute(
 
     ``only``: see ``due.take``.
     """
-    site = conf.application(alias)
+    most = most or conf.application().refetches_per_minute
     tally = Counter[Refetched]()
     ends_at = time.monotonic() + LONGEST_RUN
-    most = most or site.refetches_per_minute
-    for outcome in refetch_due(site, most=most, only=only):
+    for outcome in refetch_due(most=most, only=only):
         tally[outcome] += 1
         if stop() or time.monotonic() >= ends_at:
             break
-    runs.note(site, tally)
+    runs.note(tally)
     return tally
 
 
-def refetch_all(*, most: int) -> Generator[Refetched]:
-    """Re-fetch due identities of all applications, however long it takes."""
-    for site in conf.applications():
-        for outcome in refetch_due(site, most=most):
-            most -= 1
-            yield outcome
-
-
-def refetch_due(
-    application: Application, *, most: int, only: int | None = None
-) -> Generator[Refetched]:
+def refetch_due(*, most: int, only: int | None = None) -> Generator[Refetched]:
     """Re-fetch at most ``most`` due identities, and yield each result. A caller may stop early.
 
     It ends at a 429, a rejected client, the second outage in a row, and at tokens that no key
     opens (``Course``). It raises the database's own error if that does not answer.
     """
     course = Course()
-    while most > 0 and not runs.is_paused(application):
-        rows = due.take(application, min(most, due.ROWS_AT_ONCE), only=only)
+    while most > 0 and not runs.is_paused():
+        rows = due.take(min(most, due.ROWS_AT_ONCE), only=only)
         if not rows:
             return
         most -= len(rows)
@@ -232,12 +203,8 @@ def refetch_these(ids: Iterable[int]) -> Generator[Refetched]:
 
 
 def is_held_up() -> bool:
-    """Whether an application has due identities, and its re-fetches pause."""
-    return any(
-        due.rows_of(site).exists()
-        for site in conf.applications()
-        if runs.is_paused(site)
-    )
+    """Whether identities are due, and re-fetches pause."""
+    return runs.is_paused() and due.rows().exists()
 
 
 # One row
@@ -245,7 +212,6 @@ def is_held_up() -> bool:
 
 def _refetch(identity: LinkedIdentity) -> Refetched:
     """Re-fetch a row that was just read. Its own trouble does not stop the others."""
-    alias = identity.application
     try:
         fetched = refetch.fetch(identity)
     except database.BROKEN:
@@ -257,7 +223,7 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
         due.retry(identity, error.code)
         return _outcome_of(identity, error)
     except Exception as error:  # noqa: BLE001  one identity must not stop the others
-        log_trouble(LogEvent.REFETCH_FAILED, error, application=alias, row=identity.pk)
+        log_trouble(LogEvent.REFETCH_FAILED, error, row=identity.pk)
         due.retry(identity, "unexpected_error")
         return Refetched.FAILED
 
@@ -266,24 +232,23 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
     if fetched.failure is None:
         return Refetched.STORED
     due.retry(identity, fetched.failure.code)
-    log_failure(LogEvent.REFETCH_FAILED, fetched.failure, application=alias)
+    log_failure(LogEvent.REFETCH_FAILED, fetched.failure)
     return Refetched.LEVEL_UNREAD
 
 
 def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Refetched:
     """Log ``error``, and return what it means for the run."""
-    alias = identity.application
     if isinstance(error, exceptions.SealedValueUnreadable):
         return Refetched.UNREADABLE  # It was logged where it was met.
     if isinstance(error, exceptions.ClientRejected):
-        log_trouble(LogEvent.REFETCH_FAILED, error, application=alias)
+        log_trouble(LogEvent.REFETCH_FAILED, error)
         return Refetched.NOT_NOW
 
-    log_failure(LogEvent.REFETCH_FAILED, error, application=alias)
+    log_failure(LogEvent.REFETCH_FAILED, error)
     if isinstance(error, exceptions.RateLimited):
         seconds = max(error.pause, SHORTEST_PAUSE)
         until = timezone.now() + timedelta(seconds=seconds)
-        runs.pause(conf.application(alias), until=until)
+        runs.pause(until=until)
         return Refetched.NOT_NOW
     is_pending = isinstance(error, exceptions.RefreshPending)
     if is_pending or not isinstance(error, exceptions.ServiceUnavailable):
@@ -300,8 +265,7 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
 def purge() -> None:
     """Delete old events, and sign-ins and redemptions that are over."""
     now = timezone.now()
-    for events in retention.old():
-        _delete(events)
+    _delete(retention.old())
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
 

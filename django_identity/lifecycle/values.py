@@ -32,8 +32,8 @@ class ClaimValue:
     affirms: bool
 
     @classmethod
-    def of(cls, row: StoredClaim, *, application: str) -> Self:
-        """The claim as the policy of ``application`` reads its value.
+    def of(cls, row: StoredClaim) -> Self:
+        """The claim as the policy reads its value.
 
         The policy is not called for a value that denies.
         """
@@ -42,7 +42,7 @@ class ClaimValue:
             members = {"verified": True, "value": row.value}
         if _denies(row.claim_type, members):
             return cls(row, text="", affirms=False)
-        site = policy.load(conf.application(application).policy)
+        site = policy.load(conf.application().policy)
         # A copy: what a policy writes into it changes nothing.
         text: object = site.claim_value(row.claim_type, deepcopy(row.value))
         if not isinstance(text, str) or row.claim_type in YES_OR_NO:

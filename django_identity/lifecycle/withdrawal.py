@@ -4,7 +4,7 @@ Every function works on an identity whose row the caller has locked, and runs in
 transaction. ``is_being_erased`` says who may not sign in or link because an erasure is pending.
 """
 
-from dataclasses import replace
+from copy import copy
 from datetime import datetime
 from typing import Any
 
@@ -12,8 +12,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Q
 from django.utils import timezone
 
-from django_identity import conf, database, signals
-from django_identity.conf import Application
+from django_identity import database, signals
 from django_identity.lifecycle import kyc, retention, sessions
 from django_identity.logs import LogEvent, log_trouble, models_in_the_way
 from django_identity.models import (
@@ -26,6 +25,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.models.choices import Columns
+from django_identity.models.querysets import Changes
 
 #: What a sign-in or a code brings, and the end of the consent empties. The date of the newest
 #: credential stays: an older one, from a cache, could prove a claim that was revoked since.
@@ -77,7 +77,6 @@ def _delete_unless_protected(identity: LinkedIdentity) -> bool:
         log_trouble(
             LogEvent.DISCONNECT_FAILED,
             error,
-            application=identity.application,
             row=identity.pk,
             models=models_in_the_way(error),
         )
@@ -87,18 +86,17 @@ def _delete_unless_protected(identity: LinkedIdentity) -> bool:
 
 def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     """Revoke the consent, delete tokens, claims' values and level, and end the sessions."""
+    before = copy(identity)
     TokenGrant.objects.filter(identity_id=identity.pk).delete()
     _empty_claims(identity)
-    sessions.end_all(identity.user_id, application=identity.application)
-    # ``end_all`` has raised it in the database. ``save`` would write the number that was read.
-    identity.session_epoch += 1
     identity.set_columns(NOTHING_BROUGHT)
     identity.consent = Consent.REVOKED
     # Revocations arrive in any order. A late older one must not hide a newer one, by which a
     # sign-in that began between the two is refused.
     identity.revoked_at = max(at, identity.revoked_at or at)
     identity.revoked_by = by
-    identity.save()
+    identity.save_changes(before)
+    sessions.end_all(identity)
 
 
 def request_erasure(
@@ -112,9 +110,8 @@ def request_erasure(
     """
     empty(identity, at=at, by=by)
     receipt = ErasureReceipt(
-        application=identity.application,
         identity=identity,
-        account_made=identity.account_made,
+        account_made=identity.made_its_account,
         requested_at=at,
         next_attempt_at=timezone.now(),
     )
@@ -144,35 +141,43 @@ def delete(identity: LinkedIdentity) -> None:
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
 
 
+def delete_unserved(user_id: Any) -> None:
+    """Delete the identity of the user that does not count here, so that another one can be linked.
+
+    It came with a copy of another site's database.
+    """
+    identity = LinkedIdentity.objects.locked_of_user(user_id)
+    if identity is not None and not identity.is_served:
+        delete(identity)
+
+
 def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
     """Receive ``pre_delete``: what goes with an identity, whoever deletes it.
 
     The site's own deletion of a user comes here too. The events of the subject lose their content,
     because whoever links the subject next would see it; the user's sessions end; receivers are told
-    after the commit. Before the deletion the row can still be locked, in the order of
-    ``locked_beside``, and a column that the caller deferred can still be read.
+    after the commit. Before the deletion the row can still be locked, and a column that the caller
+    deferred can still be read.
     """
     if using != database.alias():
         # A copy, such as an archive of the site.
         return
-    identity = LinkedIdentity.objects.locked_beside(instance)
+    identity = LinkedIdentity.objects.locked_row(instance)
     if identity is None:
         # Another request has deleted it. Its subject may be linked anew, and that link stays.
         return
 
     events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest)
     retention.empty(events)
-    if identity.was_never_granted:
-        # Nobody was told of it, and no session rests on it.
+    if identity.was_never_granted or not identity.is_served:
+        # Nobody was told of it here, and no session rests on it.
         return
-    user_id = identity.user_id
-    application = identity.application
-    sessions.end_all(user_id, application=application)
+    Changes.note()
+    sessions.announce_end(identity)
     signals.announce_end(
         signals.identity_unlinked,
         LinkedIdentity,
-        user_id=user_id,
-        application=application,
+        user_id=identity.user_id,
     )
 
 
@@ -186,9 +191,7 @@ def user_of(identity: LinkedIdentity) -> AbstractBaseUser:
     return database.account(identity.user_id)
 
 
-def erase_unlinked(
-    application: str, subject_digest: str, *, requested_at: datetime
-) -> ErasureReceipt:
+def erase_unlinked(subject_digest: str, *, requested_at: datetime) -> ErasureReceipt:
     """Empty the events of a subject who is not linked. Returns the receipt, which is not saved yet.
 
     An identity takes the content of its events with it, so what has content was left by SQL beside
@@ -199,7 +202,6 @@ def erase_unlinked(
     # What is not applied yet, as the request itself, is emptied when it is.
     count = retention.empty(with_content.exclude(outcome=""))
     return ErasureReceipt(
-        application=application,
         requested_at=requested_at,
         erased_at=timezone.now(),
         counts={WebhookEvent._meta.model_name: count},
@@ -211,16 +213,8 @@ def announce_erased(receipt: ErasureReceipt) -> None:
     signals.announce(
         signals.data_erased,
         ErasureReceipt,
-        application=receipt.application,
         receipt=receipt,
     )
-
-
-def application_of(alias: str) -> Application:
-    """The application, or the default one's settings for an alias that is not set up any more."""
-    if alias in conf.aliases():
-        return conf.application(alias)
-    return replace(conf.application(), alias=alias)
 
 
 def is_being_erased(identity: LinkedIdentity) -> bool:
@@ -230,9 +224,8 @@ def is_being_erased(identity: LinkedIdentity) -> bool:
     for the erasure would be stored again, and it would take what they have just agreed to.
     """
     # Every request ends the consent in the transaction that writes the receipt, and no consent is
-    # granted while it is pending. Only an identity under another application may be linked to the
-    # account in the same moment.
-    if identity.consent == Consent.GRANTED and len(conf.aliases()) == 1:
+    # granted while it is pending.
+    if identity.consent == Consent.GRANTED:
         return False
     is_about_it = asks_to_erase(identity.pk, user_id=identity.user_id)
     return ErasureReceipt.objects.filter(is_about_it, erased_at=None).exists()

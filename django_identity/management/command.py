@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError
 from django.db import Error
 
-from django_identity import conf
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import due, upkeep
 
@@ -64,10 +63,6 @@ class IdentityCommand(BaseCommand):
             raise CommandError(
                 "Nothing could be re-fetched. It is tried again later; see the log."
             )
-
-
-def add_application(parser: CommandParser) -> None:
-    parser.add_argument("--application", default=conf.DEFAULT_ALIAS, help="An alias.")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.conf import Application
+from django_identity import conf
 from django_identity.event_types import KINDS
 from django_identity.handlers import handlers_of
 from django_identity.models.choices import (
@@ -43,10 +43,9 @@ KEPT_MEMBERS = (
 class WebhookEvent(AttemptedRecord):
     """The content of one webhook delivery. About a subject that is not linked it has no content."""
 
-    application = models.CharField(_("application"), max_length=64)
     event_id = models.CharField(_("event id"), max_length=255, blank=True)
-    # What finds a repeat: application, environment, id, type, and whom it is about. A service that
-    # uses an id twice has two events.
+    # What finds a repeat: environment, id, type, and whom it is about. A service that uses an id
+    # twice has two events.
     event_digest = models.CharField(max_length=DIGEST_LENGTH)
     event_type = models.CharField(_("type"), max_length=64, blank=True)
     occurred_at = models.DateTimeField(_("occurred"))
@@ -80,9 +79,7 @@ class WebhookEvent(AttemptedRecord):
                 fields=["outcome", "received_at"], name="identity_event_outcome"
             ),
             models.Index(fields=["received_at"], name="identity_event_purge"),
-            models.Index(
-                fields=["event_type", "application"], name="identity_event_type"
-            ),
+            models.Index(fields=["event_type"], name="identity_event_type"),
         ]
         default_permissions = ("view",)
         permissions: ClassVar = [
@@ -93,17 +90,16 @@ class WebhookEvent(AttemptedRecord):
         return f"{self.event_type} #{self.pk}"
 
     @classmethod
-    def of(cls, application: Application, event: Event) -> WebhookEvent:
+    def of(cls, event: Event) -> WebhookEvent:
         """The row of ``event``, until it is applied. It is due after a minute, in case of a crash.
 
         If the event names nobody, it has type, times and digest alone.
         """
         now = timezone.now()
-        place = (application.alias, application.environment)
+        environment = conf.application().environment
         what = (event.event_id, event.event_type, event.subject)
         row = cls(
-            application=application.alias,
-            event_digest=digest(*place, *what),
+            event_digest=digest(environment, *what),
             event_type=event.event_type,
             occurred_at=min(event.occurred_at, now + FURTHEST_AHEAD),
             received_at=now,
@@ -111,7 +107,7 @@ class WebhookEvent(AttemptedRecord):
         )
         if event.subject:
             row.subject = event.subject
-            row.subject_digest = digest(*place, event.subject)
+            row.subject_digest = digest(environment, event.subject)
             row.event_id = event.event_id
             row.payload = _kept(event)
         return row
@@ -162,7 +158,6 @@ class ErasureReceipt(AttemptedRecord):
     the user's identities. The site may delete either first.
     """
 
-    application = models.CharField(_("application"), max_length=64)
     identity = models.ForeignKey(
         "django_identity.LinkedIdentity",
         on_delete=models.SET_NULL,

@@ -14,7 +14,6 @@ COMPLETED = "completed"
 class Flow(Record):
     """What a person began here. It is purged when its time is over."""
 
-    application = models.CharField(max_length=64)
     expires_at = models.DateTimeField(db_index=True)
     outcome = models.CharField(_("outcome"), max_length=64, blank=True)
 
@@ -63,7 +62,7 @@ class AuthorizationRequest(Flow):
 
     def sealing_context(self, column: str) -> Context:
         """The context that binds a sealed column to this row."""
-        return (self.application, self.environment, self.state_digest, column)
+        return (self.environment, self.state_digest, column)
 
 
 class ConnectRedemption(Flow):

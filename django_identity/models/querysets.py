@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from datetime import datetime
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
 from django.db import models
-from django.db.models import Case, F, Value, When
+from django.db.models import F
 
 from django_identity import conf, database
-from django_identity.conf import Application
-from django_identity.models.choices import Environment
 
 if TYPE_CHECKING:
     from django_identity.models import LinkedIdentity, WebhookEvent
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
 #: A larger number of rows tells an operator nothing more, and would take longer to count.
 MOST_COUNTED = 100_000
 #: The columns of an identity that its digest is made of.
-IN_DIGEST = frozenset({"application", "environment", "subject"})
+IN_DIGEST = frozenset({"environment", "subject"})
 
 
 def digest(*parts: str) -> str:
@@ -64,70 +61,46 @@ class Changes:
 
 
 class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
-    def under(self, application: Application) -> LinkedIdentityQuerySet:
-        """The identities under ``application``, in its environment."""
-        return self.filter(
-            application=application.alias, environment=application.environment
-        )
-
     def served(self) -> LinkedIdentityQuerySet:
-        """The identities under any application of the settings."""
-        condition = models.Q(pk__in=())
-        for site in conf.applications():
-            condition |= models.Q(application=site.alias, environment=site.environment)
-        return self.filter(condition)
+        """The identities of the settings' environment."""
+        return self.filter(environment=conf.application().environment)
 
-    def of_subject(
-        self, alias: str, environment: str, subject: str
-    ) -> LinkedIdentityQuerySet:
-        """The identity of the subject, if it is linked."""
-        return self.filter(subject_digest=digest(alias, environment, subject))
-
-    def of_subject_anywhere(self, subject: str) -> LinkedIdentityQuerySet:
-        """Those of the subject under each application of the settings, in both environments."""
-        places = product(conf.aliases(), Environment.values)
-        digests = [digest(alias, kind, subject) for alias, kind in places]
-        return self.filter(subject_digest__in=digests)
+    def of_user(self, user_id: Any) -> LinkedIdentity | None:
+        """The identity of the user, if it counts here (``is_served``)."""
+        found = self.filter(user_id=user_id).first()
+        if found is None or not found.is_served:
+            return None
+        return found
 
     def locked(self, subject_digest: str) -> LinkedIdentity | None:
-        """The identity of the subject, locked with all others of its user; None if there is none.
+        """The identity of the subject, locked; None if there is none.
 
-        Whatever ends a session writes all of them. There is one order of locks: the identities by
-        their keys, the user, the event. Two requests that took them in another one would deadlock.
+        There is one order of locks: the identity, the user, the event. Two requests that took them
+        in another one would deadlock.
         """
         if not subject_digest:
             return None
-        if len(conf.aliases()) == 1:
-            # Then no event and no sign-in is about another identity of the user.
-            found = self.select_for_update().filter(subject_digest=subject_digest)
-            return next(iter(found), None)
-        return self._locked_by("subject_digest", subject_digest)
+        found = self.select_for_update().filter(subject_digest=subject_digest)
+        # Not ``first``, which would have the one row sorted.
+        return next(iter(found), None)
 
     def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
-        """The same with the row of its user, which the statement locks after it."""
-        return self.select_related("user").locked(subject_digest)
+        """The same with the row of its user, which the statement locks after it.
 
-    def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
-        """The row of ``identity``, locked as ``locked`` does, or None if it is gone.
-
-        An operator may have moved it to another account since ``identity`` was read.
+        ``is_shown``: whether the site's default manager shows the user.
         """
-        return self._locked_by("pk", identity.pk)
+        shown = models.Q(user__in=database.users())
+        is_shown = models.ExpressionWrapper(shown, models.BooleanField())
+        rows = self.select_related("user").annotate(is_shown=is_shown)
+        return rows.locked(subject_digest)
 
-    def _locked_by(self, column: str, value: Any) -> LinkedIdentity | None:
-        """The row with this value, locked with all others of its user."""
-        owner = self.model.objects.filter(**{column: value}).values("user_id")
-        for row in self.lock_those_of(owner[:1]):
-            if getattr(row, column) == value:
-                return row
-        return None
+    def locked_row(self, identity: LinkedIdentity) -> LinkedIdentity | None:
+        """The row of ``identity`` as it is now, locked, or None if it is gone."""
+        return next(iter(self.select_for_update().filter(pk=identity.pk)), None)
 
-    def lock_those_of(self, user_id: Any) -> list[LinkedIdentity]:
-        """All identities of the user, locked in the order of their keys until the transaction ends.
-
-        ``user_id``: a key, or a query for one.
-        """
-        return list(self.select_for_update().filter(user_id=user_id).order_by("pk"))
+    def locked_of_user(self, user_id: Any) -> LinkedIdentity | None:
+        """The identity of the user, locked, whether it counts here or not."""
+        return next(iter(self.select_for_update().filter(user_id=user_id)), None)
 
     def bulk_create(
         self, objs: Iterable[LinkedIdentity], *args: Any, **kwargs: Any
@@ -139,18 +112,13 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return super().bulk_create(rows, *args, **kwargs)
 
     def update(self, **columns: Any) -> int:
-        """Update these columns. An identity that moves to another user did not make that account.
+        """Update these columns. Rows that move to another user raise ``version``.
 
-        Only a site's own code moves one, when it merges accounts. With another application,
-        environment or subject save each identity instead: one statement makes no digest for each
-        row, and without it the row opens nothing.
+        With another environment or subject save each identity instead: one statement makes no
+        digest for each row, and without it the row opens nothing.
         """
-        for name in ("user", "user_id"):
-            if name in columns:
-                is_still_theirs = When(user=columns[name], then="account_made")
-                # MySQL compares after it has set what stands before.
-                made = {"account_made": Case(is_still_theirs, default=Value(False))}
-                columns = made | columns
+        if not columns.keys().isdisjoint(("user", "user_id")):
+            columns = {"version": F("version") + 1, **columns}
         return super().update(**columns)
 
     def change(self, **columns: Any) -> int:
@@ -167,13 +135,13 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
-    def stored(self, application: Application, event: Event) -> WebhookEvent:
+    def stored(self, event: Event) -> WebhookEvent:
         """Insert the event. A repeat changes nothing.
 
         One statement for both, and no error in the database, whose log would contain the event.
         (``ignore_conflicts`` would hide cut texts and lost NULLs on MariaDB.)
         """
-        row = self.model.of(application, event)
+        row = self.model.of(event)
         self.bulk_create(
             [row],
             update_conflicts=True,

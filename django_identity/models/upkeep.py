@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -12,9 +10,10 @@ from django_identity.models.choices import NEVER, Record
 
 
 class UpkeepRun(Record):
-    """The newest run of upkeep of one application, and until when its re-fetches pause."""
+    """The newest run of upkeep, and until when re-fetches pause. There is one row."""
 
-    application = models.CharField(_("application"), max_length=64)
+    # The only key, so that two runs that begin at once do not make two rows.
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     begun_at = models.DateTimeField(default=NEVER)
     # The number of due rows that it handed to workers. Empty if it re-fetched them itself.
     handed_out = models.PositiveIntegerField(null=True, blank=True)
@@ -25,14 +24,10 @@ class UpkeepRun(Record):
     paused_until = models.DateTimeField(default=NEVER)
 
     class Meta:
-        # On PostgreSQL a unique column would get a second index, for LIKE.
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["application"], name="identity_upkeep_once")
-        ]
         default_permissions = ()
 
     def __str__(self) -> str:
-        return self.application
+        return "upkeep"
 
     @property
     def has_begun(self) -> bool:

@@ -45,7 +45,7 @@ WEBHOOK_PATH = "/identity/webhook/"
 def sandbox_application(sandbox: str = SANDBOX) -> dict[str, Any]:
     """Return the settings of a development site that uses a sandbox on the same machine.
 
-    ``DJANGO_IDENTITY = {"default": sandbox_application()}`` is the whole configuration of a site
+    ``DJANGO_IDENTITY = sandbox_application()`` is the whole configuration of a site
     that serves ``django_identity.urls`` under ``/identity/`` at http://127.0.0.1:8000 or
     http://localhost:8000. Start the sandbox with ``--site`` for another address.
 

@@ -36,7 +36,7 @@ Cannot listen on {host}:{port}: {why}.
 Perhaps another sandbox runs. Stop it, or take another port:
     {program} --port {other}
 and name it in the settings of the site:
-    DJANGO_IDENTITY = {{"default": sandbox_application("http://{host}:{other}")}}
+    DJANGO_IDENTITY = sandbox_application("http://{host}:{other}")
 If the site is not at {site}, say where: --site URL"""
 _READY = """\
 Sandbox identity service

@@ -112,7 +112,6 @@ def exchange(application: Application, call: Call) -> Answer:
     log(
         LogEvent.SERVICE_CALLED,
         level=logging.DEBUG,
-        application=application.alias,
         endpoint=call.endpoint,
         outcome=answer.status,
         milliseconds=round((time.monotonic() - began) * 1000),

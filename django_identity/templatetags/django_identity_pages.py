@@ -45,7 +45,7 @@ def is_past(at: datetime) -> bool:
 @register.filter
 def value_of(claim: StoredClaim) -> bool | str | None:
     """True, or a text such as a country; None if the claim is denied: a proven claim may be."""
-    return ClaimValue.of(claim, application=claim.identity.application).shown
+    return ClaimValue.of(claim).shown
 
 
 @register.filter

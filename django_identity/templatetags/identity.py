@@ -14,7 +14,6 @@ from django.template.context import Context
 from django.template.loader_tags import BlockNode
 from django.utils.safestring import SafeString
 
-from django_identity import conf
 from django_identity.gates import Gate, claims_of_all, closed_to
 from django_identity.gates.gate import Claims, Session
 from django_identity.lifecycle.standing import may_have_standing
@@ -27,7 +26,7 @@ SIZES = ("small", "medium", "large")
 THEMES = ("filled", "outline", "dark", "light")
 # The argument of the tag -> the argument of its gate.
 ASKED = {"level": "kyc_level", "scope": "scope", "minutes": "minutes"}
-GATE_ARGUMENTS = {*ASKED, "user", "application"}
+GATE_ARGUMENTS = {*ASKED, "user"}
 
 Answer = TypeVar("Answer")
 
@@ -40,7 +39,6 @@ def identity_login_button(
     context: Context,
     label: str = "",
     next: str = "",
-    application: str = conf.DEFAULT_ALIAS,
     size: str = "medium",
     theme: str = "filled",
 ) -> dict[str, Any]:
@@ -54,10 +52,9 @@ def identity_login_button(
             raise template.TemplateSyntaxError(
                 f"{value!r} is none of {', '.join(known)}."
             )
-    chosen = conf.application(application)
     return {
-        "action": address_of("login", chosen),
-        "service": advice.service_name_of(chosen),
+        "action": address_of("login"),
+        "service": advice.service_name_of(),
         "label": label,
         "next": next,
         "size": size,
@@ -101,9 +98,7 @@ def has_kyc_level(user: object, level: str) -> bool:
 
 
 @register.simple_tag
-def identity_claims_of(
-    users: Iterable[Any], application: str = conf.DEFAULT_ALIAS
-) -> list[tuple[Any, Claims]]:
+def identity_claims_of(users: Iterable[Any]) -> list[tuple[Any, Claims]]:
     """Each of ``users`` with the claims that open a gate, in two queries for all of them::
 
         {% identity_claims_of members as proven %}
@@ -113,11 +108,11 @@ def identity_claims_of(
     """
     people = list(users or ())
     nobody = [(user, Claims()) for user in people]
-    return _closed_if_it_fails(lambda: _with_claims(people, application), nobody)
+    return _closed_if_it_fails(lambda: _with_claims(people), nobody)
 
 
-def _with_claims(people: Iterable[Any], application: str) -> list[tuple[Any, Claims]]:
-    claims = claims_of_all(people, application=application)
+def _with_claims(people: Iterable[Any]) -> list[tuple[Any, Claims]]:
+    claims = claims_of_all(people)
     # The key of somebody without a standing may be another person's.
     return [
         (user, claims[user.pk] if may_have_standing(user) else {}) for user in people
@@ -189,14 +184,13 @@ class GateNode(template.Node):
         return all(_is_open(user, gate, session) for gate in gates)
 
     def _gates(self, context: Context, named: Mapping[str, Any]) -> Iterator[Gate]:
-        application = named.get("application", conf.DEFAULT_ALIAS)
         if self.claims:
             claims = [argument.resolve(context) for argument in self.claims]
-            yield Gate(*claims, application=application)
+            yield Gate(*claims)
         for name, argument in ASKED.items():
             if name in named:
                 asked: dict[str, Any] = {argument: named[name]}
-                yield Gate(**asked, application=application)
+                yield Gate(**asked)
 
 
 def _is_open(user: object, gate: Gate, session: Session | None = None) -> bool:

@@ -6,20 +6,18 @@ from django.http import HttpResponseBase
 from django.test import Client
 from django.urls import get_script_prefix
 
-from django_identity import conf
 from django_identity.views.pages import address_of
 from django_identity.views.sign_in import HOP_MARK
 
 
 def begin(
     client: Client,
-    application: conf.Application,
     *,
     next_url: str = "",
     secure: bool = True,
 ) -> str:
     """Press the button. Returns the address at the service to which it leads."""
-    page = path_here(address_of("login", application))
+    page = path_here(address_of("login"))
     leaving = client.post(page, {"next": next_url}, secure=secure)
     return leaving["Location"]
 

@@ -24,7 +24,6 @@ def build_identity(
     *,
     claims: Mapping[str, Any] = ADULT,
     kyc_level: str = "level_2",
-    application: str = conf.DEFAULT_ALIAS,
     **fields: Any,
 ) -> LinkedIdentity:
     """Link ``user``: consent granted, verified at ``kyc_level``, ``claims`` valid for 24 hours.
@@ -33,12 +32,12 @@ def build_identity(
     """
     now = timezone.now()
     columns: dict[str, Any] = {
-        "environment": conf.application(application).environment,
+        "environment": conf.application().environment,
         "subject": f"built-{secrets.token_hex(8)}",
         "consent": Consent.GRANTED,
         "signed_in_at": now,
         "linked_via": LinkedVia.OAUTH,
-        "scopes": list(conf.application(application).scopes),
+        "scopes": list(conf.application().scopes),
         "credential_expires_at": now + LIFETIME,
     }
     if kyc_level:
@@ -49,9 +48,7 @@ def build_identity(
             "kyc_said_at": now,
         }
     columns |= fields
-    identity = LinkedIdentity.objects.create(
-        user_id=user.pk, application=application, **columns
-    )
+    identity = LinkedIdentity.objects.create(user_id=user.pk, **columns)
     proven = {"provider": "Test", "issued_at": now, "valid_until": now + LIFETIME}
     for name, value in claims.items():
         identity.claims.create(claim_type=name, value=value, **proven)

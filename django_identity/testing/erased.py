@@ -50,9 +50,6 @@ def _known_of(part: AbstractBaseUser | SandboxPerson | str) -> audit.Known:
             raise ValueError(f"{part!r} is too short: it is in longer words by chance")
         return audit.Known(frozenset({part}))
     if isinstance(part, SandboxPerson):
-        subjects = {
-            digest(site.alias, site.environment, part.user_id)
-            for site in conf.applications()
-        }
-        return audit.Known(frozenset({part.user_id, part.email, *subjects}))
+        subject = digest(conf.application().environment, part.user_id)
+        return audit.Known(frozenset({part.user_id, part.email, subject}))
     return audit.known_of_account(part)

@@ -22,7 +22,6 @@ def deliver_event(
     event_type: str,
     person: SandboxPerson | LinkedIdentity | str,
     *,
-    application: str = conf.DEFAULT_ALIAS,
     event_id: str = "",
     at: datetime | None = None,
     **data: Any,
@@ -32,9 +31,9 @@ def deliver_event(
     ``person``: a person of the sandbox, a linked identity, or a subject. ``data``: further members
     of the event's data. Raises ``AssertionError`` if the site does not acknowledge the event.
     """
-    registered = conf.application(application)
+    registered = conf.application()
     if not registered.webhook_secrets:
-        raise AssertionError(f"the application {application!r} has no WEBHOOK_SECRETS")
+        raise AssertionError("DJANGO_IDENTITY has no WEBHOOK_SECRETS")
     members = {
         "event_type": event_type,
         "event_id": event_id or f"evt_{secrets.token_hex(8)}",
@@ -45,7 +44,7 @@ def deliver_event(
     secret = registered.webhook_secrets[0].reveal()
     signature = hmac.new(secret.encode(), body, hashlib.sha256)
     response = Client().post(
-        path_here(address_of("webhook", registered)),
+        path_here(address_of("webhook")),
         body,
         content_type="application/json",
         headers={"x-webhook-signature": signature.hexdigest()},

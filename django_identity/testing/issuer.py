@@ -26,7 +26,7 @@ KID = "in-process"
 
 
 class Issuer:
-    """Signs credentials for the site's applications, in the form of the service."""
+    """Signs credentials for the site, in the form of the service."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -42,14 +42,13 @@ class Issuer:
         claims: Mapping[str, Any] = ADULT,
         *,
         lifetime: timedelta = LIFETIME,
-        application: str = conf.DEFAULT_ALIAS,
         **payload: Any,
     ) -> str:
         """A credential that discloses ``claims`` of ``subject``, and that the site verifies.
 
         ``payload``: members with other values, for credentials that the site must refuse.
         """
-        registered = conf.application(application)
+        registered = conf.application()
         now = timezone.now()
         key_sets.trust(registered, self.keys)
         disclosures = [_disclosure(name, value) for name, value in claims.items()]
@@ -72,29 +71,26 @@ class Issuer:
         self,
         user: AbstractBaseUser,
         claims: Mapping[str, Any] = ADULT,
-        *,
-        application: str = conf.DEFAULT_ALIAS,
         **columns: Any,
     ) -> LinkedIdentity:
         """Link ``user``, and store ``claims`` by a credential, verified as after a sign-in."""
-        identity = build_identity(user, claims={}, application=application, **columns)
-        self.give(
-            identity, self.credential(identity.subject, claims, application=application)
-        )
+        identity = build_identity(user, claims={}, **columns)
+        self.give(identity, self.credential(identity.subject, claims))
         return identity
 
     def give(self, identity: LinkedIdentity, credential: str) -> None:
         """Store what ``credential`` proves, as after a re-fetch. Raises ``CredentialRejected``."""
-        registered = conf.application(identity.application)
+        registered = conf.application()
         subject = identity.subject
         proof = key_sets.verify_credential(
             registered, credential, subject=subject, keys=self.keys
         )
         answer = ClaimsAnswer(subject, claims=(), credential=credential)
         verified = proven.VerifiedAnswer(answer, proof)
-        identity.set_columns(verified.columns_for(identity))
+        columns = verified.columns_for(identity)
+        identity.set_columns(columns)
         with database.atomic():
-            identity.save()
+            identity.save(update_fields=columns)
             proven.write(identity, verified)
 
 

@@ -65,22 +65,19 @@ def identity_sandbox(
 def identity_application(
     identity_sandbox: RunningSandbox,
 ) -> Iterator[conf.Application]:
-    """The site, registered at the sandbox as its application ``"default"``.
-
-    The site's other applications stay as they are.
-    """
+    """The site, registered at the sandbox."""
     own = getattr(settings, "DJANGO_IDENTITY", {})
     callback = reverse("identity:callback")
     registered = identity_sandbox.register([f"{site}{callback}" for site in SITES])
     # The callback address is built from the request, which may be plain http.
     application = {
         "WEBHOOK_SECRETS": [secrets.token_urlsafe(32)],
-        **own.get(conf.DEFAULT_ALIAS, {}),
+        **own,
         "API_ORIGIN": None,
         "REDIRECT_URI": None,
         **registered,
     }
-    with override_settings(DJANGO_IDENTITY={**own, conf.DEFAULT_ALIAS: application}):
+    with override_settings(DJANGO_IDENTITY=application):
         yield conf.application()
 
 
@@ -101,7 +98,7 @@ def identity_sign_in(
     def sign_in_here(
         client: Client, person: SandboxPerson = identity_person, next_url: str = ""
     ) -> HttpResponseBase:
-        leaving = browser.begin(client, identity_application, next_url=next_url)
+        leaving = browser.begin(client, next_url=next_url)
         return browser.come_back(client, identity_sandbox.approve(leaving, person))
 
     return sign_in_here
@@ -122,7 +119,7 @@ def identity_webhooks(
     """The sandbox sends its events to the live server. ``identity_webhooks()`` waits for them."""
     client_id = identity_application.client_id
     secret = identity_application.webhook_secrets[0]
-    address = live_server.url + address_of("webhook", identity_application)
+    address = live_server.url + address_of("webhook")
     registered = identity_sandbox.control("GET", "applications")
     app_id = next(
         app["app_id"] for app in registered if client_id in app["clients"].values()
@@ -137,7 +134,7 @@ def identity_webhooks(
 
 @pytest.fixture
 def identity_issuer() -> Iterator[Issuer]:
-    """Makes real credentials for the site's applications, without a sandbox."""
+    """Makes real credentials for the site, without a sandbox."""
     yield Issuer()
     key_sets.forget()
 

@@ -23,8 +23,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import policy
-from django_identity.conf import Application
+from django_identity import conf, policy
 from django_identity.conf.rules import SERVICE_NAME
 from django_identity.error_table import ERRORS, Row
 from django_identity.exceptions import IdentityError
@@ -172,9 +171,9 @@ REASONS: Mapping[str, Advice] = {
 }
 
 
-def service_name_of(application: Application) -> str:
+def service_name_of() -> str:
     """The service's name for people. The default name is translated."""
-    name = application.service_name
+    name = conf.application().service_name
     if name == SERVICE_NAME:
         return gettext("your identity service")
     return name
@@ -194,16 +193,14 @@ def row_of(error: IdentityError) -> Row:
     return ERRORS[error.code]
 
 
-def words_of(
-    error: IdentityError, request: HttpRequest | None, application: Application
-) -> tuple[str, str]:
+def words_of(error: IdentityError, request: HttpRequest | None) -> tuple[str, str]:
     """The error's own title of a page, which most errors have none of, and its sentence.
 
     If the policy's ``reasons`` have one for the code, it stands in place of the sentence.
     """
-    names = names_for(request, application)
+    names = names_for(request)
     row = row_of(error)
-    reason = policy.load(application.policy).reasons.get(error.code)
+    reason = policy.load(conf.application().policy).reasons.get(error.code)
     sentence = str(reason or fill(row.sentence, names))
     return fill(row.title, names), sentence
 
@@ -237,9 +234,9 @@ def in_full(moment: datetime) -> str:
     return formats.date_format(local, shape)
 
 
-def site_name_of(request: HttpRequest | None, application: Application) -> str:
+def site_name_of(request: HttpRequest | None) -> str:
     """The site's name by its policy or ``django.contrib.sites``, or an empty text."""
-    name = policy.load(application.policy).site_name
+    name = policy.load(conf.application().policy).site_name
     if name:
         return str(name)
     is_known = request is not None or hasattr(settings, "SITE_ID")
@@ -248,15 +245,16 @@ def site_name_of(request: HttpRequest | None, application: Application) -> str:
     return str(get_current_site(request).name)
 
 
-def names_for(request: HttpRequest | None, application: Application) -> dict[str, Any]:
+def names_for(request: HttpRequest | None) -> dict[str, Any]:
     """The names of service and site.
 
     ``site`` stands in sentences; ``site_name`` stands alone, and may be empty.
     """
-    site_name = site_name_of(request, application)
+    application = conf.application()
+    site_name = site_name_of(request)
     return {
         "application": application,
-        "service": service_name_of(application),
+        "service": service_name_of(),
         "service_url": application.service_account_url,
         "site_name": site_name,
         "home_url": get_script_prefix(),
@@ -264,9 +262,9 @@ def names_for(request: HttpRequest | None, application: Application) -> dict[str
     }
 
 
-def page_links(application: Application) -> list[tuple[str, str]]:
+def page_links() -> list[tuple[str, str]]:
     """The site's links to help, privacy and contact: text and address."""
-    site = policy.load(application.policy)
+    site = policy.load(conf.application().policy)
     links = (
         (gettext("Help"), site.help_url),
         (gettext("Privacy"), site.privacy_url),
@@ -276,12 +274,12 @@ def page_links(application: Application) -> list[tuple[str, str]]:
 
 
 def advice_on(
-    shortfall: Shortfall | None, request: HttpRequest | None, application: Application
+    shortfall: Shortfall | None, request: HttpRequest | None
 ) -> Advice | None:
     """What a page says about ``shortfall``: title, sentence, next step and button."""
     if shortfall is None:
         return None
-    names = names_for(request, application) | {
+    names = names_for(request) | {
         "when": distance(shortfall.since),
         "day": _day_of(shortfall.since),
         "claim": labels.in_words(shortfall.claim_type),

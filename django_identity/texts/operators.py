@@ -12,17 +12,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import conf, database
+from django_identity import database
 from django_identity.models import (
     Environment,
-    ErasureReceipt,
-    LinkedIdentity,
-    WebhookEvent,
 )
 from django_identity.texts.advice import distance, span
 
 Words = str | Promise
-Row = LinkedIdentity | ErasureReceipt | WebhookEvent
 
 # A subject is recognised by its beginning and its end.
 BEGINNING = 6
@@ -87,36 +83,6 @@ def due(at: datetime | None) -> str:
     if at > timezone.now():
         return distance(at)
     return gettext("was due %(when)s") % {"when": distance(at)}
-
-
-def is_told_apart(row: Row) -> bool:
-    """Whether application and environment of ``row`` say something.
-
-    They say nothing where the settings have one application, and the row is of it.
-    """
-    known = conf.aliases()
-    if len(known) > 1 or row.application not in known:
-        return True
-    return _environment_of(row) != conf.application(row.application).environment
-
-
-def badge_of(row: Row) -> SafeString | str:
-    """A badge that marks test data, where it tells rows apart."""
-    environment = _environment_of(row)
-    if not is_told_apart(row):
-        return ""
-    if isinstance(row, LinkedIdentity) or environment == Environment.TEST:
-        return environment_badge(environment)
-    return ""
-
-
-def _environment_of(row: Row) -> str:
-    """Only identities store it. Of others it is that of their application, if that is known."""
-    if isinstance(row, LinkedIdentity):
-        return row.environment
-    if row.application in conf.aliases():
-        return conf.application(row.application).environment
-    return ""
 
 
 def warning_badge(text: Words) -> SafeString:

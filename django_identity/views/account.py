@@ -10,8 +10,7 @@ from django.shortcuts import redirect, resolve_url
 from django.urls import get_script_prefix
 from django.utils.translation import gettext as _
 
-from django_identity import database, policy
-from django_identity.conf import Application
+from django_identity import conf, database, policy
 from django_identity.exceptions import NoOtherWayIn
 from django_identity.lifecycle import (
     disconnecting,
@@ -28,44 +27,40 @@ from django_identity.views.pages import address_of, page, tell
 
 
 @flow.own_page("GET", "HEAD")
-def account(
-    request: HttpRequest, application: Application, user: Person
-) -> HttpResponseBase:
+def account(request: HttpRequest, user: Person) -> HttpResponseBase:
     """Show all data that this site stores about the person."""
-    records = dossier.dossier_of(user, application=application)
-    person = standing.standing_of(user, application=application.alias)
+    records = dossier.dossier_of(user)
+    person = standing.standing_of(user)
     shortfall = person.account_shortfall(records.grant)
     context: dict[str, Any] = {
         "dossier": records,
         "shortfall": shortfall,
-        "advice": advice.advice_on(shortfall, request, application),
+        "advice": advice.advice_on(shortfall, request),
         "may_erase": erasure.may_erase_themselves(user),
     }
     if records.identity is not None:
         context["activity"] = timeline.activity_of(records.identity)
-    return page(request, application, "django_identity/account.html", context)
+    return page(request, "django_identity/account.html", context)
 
 
 @flow.open_page("GET", "HEAD", "POST")
-def sign_out(request: HttpRequest, application: Application) -> HttpResponseBase:
+def sign_out(request: HttpRequest) -> HttpResponseBase:
     """POST ends the browser's session; with ``everywhere`` all sessions of the identity sign-in.
 
     GET leads to the account page, which has the buttons.
     """
     if request.method != "POST":
-        return redirect(address_of("account", application))
+        return redirect(address_of("account"))
     user = flow.signed_in_user(request)
     if "everywhere" in request.POST and user is not None:
-        sessions.sign_out_everywhere(user, application=application.alias)
+        sessions.sign_out_everywhere(user)
     logout(request)
     tell(request, _("You are signed out."))
     return redirect(settings.LOGOUT_REDIRECT_URL or get_script_prefix())
 
 
 @flow.own_page("GET", "HEAD")
-def download(
-    request: HttpRequest, application: Application, user: Person
-) -> HttpResponseBase:
+def download(request: HttpRequest, user: Person) -> HttpResponseBase:
     """All data that this site stores about the person, as a JSON file that browsers show."""
     return JsonResponse(
         dossier.export_of(user),
@@ -75,50 +70,44 @@ def download(
 
 
 @flow.own_page("GET", "HEAD", "POST", failed=LogEvent.ERASURE_FAILED)
-def erase(
-    request: HttpRequest, application: Application, user: Person
-) -> HttpResponseBase:
+def erase(request: HttpRequest, user: Person) -> HttpResponseBase:
     """GET says what goes. POST erases the person, and shows the receipt."""
     if not erasure.may_erase_themselves(user):
-        return redirect(address_of("account", application))
+        return redirect(address_of("account"))
     if request.method != "POST":
         context = {"forecast": erasure.forecast(user)}
-        return page(request, application, "django_identity/erase.html", context)
+        return page(request, "django_identity/erase.html", context)
     receipt = erasure.erase_account(user)
     # A receiver of the sign-out or a middleware may save the request's user, all columns of it.
     database.read_again(user)
     if not receipt.account_kept:
         logout(request)
-    return page(
-        request, application, "django_identity/erased.html", {"receipt": receipt}
-    )
+    return page(request, "django_identity/erased.html", {"receipt": receipt})
 
 
 @flow.own_page("GET", "HEAD", "POST")
-def disconnect(
-    request: HttpRequest, application: Application, user: Person
-) -> HttpResponseBase:
+def disconnect(request: HttpRequest, user: Person) -> HttpResponseBase:
     """GET asks for confirmation. POST disconnects the identity and ends its sessions.
 
     If nothing is linked, GET leads to the account page, which says so.
     """
     if request.method == "POST":
         try:
-            was_linked = disconnecting.leave(user, application=application)
+            was_linked = disconnecting.leave(user)
         except NoOtherWayIn:
             # The page says so.
-            return redirect(address_of("disconnect", application))
+            return redirect(address_of("disconnect"))
         if was_linked:
-            flow.note_parting(request, application)
-        return page(request, application, "django_identity/disconnected.html")
-    parting = disconnecting.parting(user, alias=application.alias)
+            flow.note_parting(request)
+        return page(request, "django_identity/disconnected.html")
+    parting = disconnecting.parting(user)
     if parting is None:
-        return redirect(address_of("account", application))
+        return redirect(address_of("account"))
     context = {
         "parting": parting,
         "may_erase": erasure.may_erase_themselves(user),
     }
-    address = policy.load(application.policy).set_password_url
+    address = policy.load(conf.application().policy).set_password_url
     if address:
         context["set_password_url"] = resolve_url(address)
-    return page(request, application, "django_identity/disconnect.html", context)
+    return page(request, "django_identity/disconnect.html", context)

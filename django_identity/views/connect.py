@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
-from django_identity.conf import Application
+from django_identity import conf
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import connect as codes
 from django_identity.logs import LogEvent, log_failure
@@ -30,7 +30,7 @@ ABOUT_CODE = ("connect_code_malformed", "invalid_connect_code")
 @flow.open_page("GET", "HEAD", "POST", failed=LogEvent.CONNECT_FAILED)
 @sensitive_post_parameters("connect_code")
 @sensitive_variables()
-def connect(request: HttpRequest, application: Application) -> HttpResponseBase:
+def connect(request: HttpRequest) -> HttpResponseBase:
     """GET shows the form and the requested scopes. POST redeems the code."""
     user = flow.signed_in_user(request)
     query = request.GET
@@ -39,32 +39,30 @@ def connect(request: HttpRequest, application: Application) -> HttpResponseBase:
     next_url = flow.safe_next(query.get("next", ""))
     if user is None:
         # People with a code sign in on the site's own page, if it has one.
-        back = address_of("connect", application, next=next_url)
+        back = address_of("connect", next=next_url)
         own = flow.local_sign_in_url(coming_back_to=back)
-        return redirect(own or address_of("login", application, next=back))
+        return redirect(own or address_of("login", next=back))
     if request.method != "POST":
-        return _page(request, application, next_url, None)
+        return _page(request, next_url, None)
     try:
-        codes.redeem(application, request.POST.get("connect_code", ""), user=user)
+        codes.redeem(request.POST.get("connect_code", ""), user=user)
     except IdentityError as error:
-        log_failure(LogEvent.CONNECT_FAILED, error, application=application.alias)
-        return _page(request, application, next_url, error)
-    return redirect(address_of("connected", application, next=next_url))
+        log_failure(LogEvent.CONNECT_FAILED, error)
+        return _page(request, next_url, error)
+    return redirect(address_of("connected", next=next_url))
 
 
 @flow.own_page("GET", "HEAD", "POST")
-def connected(
-    request: HttpRequest, application: Application, user: Person
-) -> HttpResponseBase:
+def connected(request: HttpRequest, user: Person) -> HttpResponseBase:
     """GET says whose code it was. POST undoes it: it removes the link that the code made."""
-    account = address_of("account", application)
+    account = address_of("account")
     if request.method == "POST":
         # A second press has nothing to undo.
-        if not codes.undo(user, application=application):
+        if not codes.undo(user):
             return redirect(account)
-        flow.note_parting(request, application)
-        return page(request, application, "django_identity/undone.html")
-    identity = codes.identity_of(user, application=application)
+        flow.note_parting(request)
+        return page(request, "django_identity/undone.html")
+    identity = codes.identity_of(user)
     next_url = flow.safe_next(request.GET.get("next", "")) or account
     if identity is None or identity.connect_issued_at is None:
         return redirect(next_url)
@@ -73,12 +71,11 @@ def connected(
         "status_line": status_words(identity),
         "next": next_url,
     }
-    return page(request, application, "django_identity/connected.html", context)
+    return page(request, "django_identity/connected.html", context)
 
 
 def _page(
     request: HttpRequest,
-    application: Application,
     next_url: str,
     error: IdentityError | None,
 ) -> HttpResponse:
@@ -86,15 +83,15 @@ def _page(
     context: dict[str, Any] = {
         "longest": LONGEST_PASTE,
         "next": next_url,
-        "scopes": explained(application, application.connect_scopes),
+        "scopes": explained(conf.application().connect_scopes),
     }
     template = "django_identity/connect.html"
     if error is None:
-        return page(request, application, template, context)
+        return page(request, template, context)
     context |= {
         "is_about_code": error.code in ABOUT_CODE,
         "is_spent": codes.is_spent(error),
         "most": codes.MOST_TRIES,
         "until": timezone.now() + timedelta(seconds=error.retry_after),
     }
-    return error_page(request, application, template, error, context, by_code=True)
+    return error_page(request, template, error, context, by_code=True)

@@ -1,4 +1,4 @@
-"""Shared by all views of the flow: headers, application, user, addresses."""
+"""Shared by all views of the flow: headers, user, addresses."""
 
 import re
 from collections.abc import Callable
@@ -74,7 +74,7 @@ def in_flow(view: View) -> View:
 
 
 def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Decorator:
-    """Decorate a page of the flow. It is called with its application, and forms need a CSRF token.
+    """Decorate a page of the flow. Its forms need a CSRF token.
 
     An ``IdentityError`` becomes its page, and is logged as ``failed``. Any other error, such as one
     of the site's policy, is Django's to answer.
@@ -84,15 +84,14 @@ def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Deco
         protected: View = require_http_methods(methods)(_with_token(view))
 
         @wraps(view)
-        def wrapped(
-            request: HttpRequest, alias: str = conf.DEFAULT_ALIAS
-        ) -> HttpResponseBase:
+        def wrapped(request: HttpRequest) -> HttpResponseBase:
             try:
-                return protected(request, application_of(request, alias))
+                refuse_plain_http(request)
+                return protected(request)
             except IdentityError as error:
-                return failure(request, failed, error, conf.application(alias))
+                return failure(request, failed, error)
             except Exception as error:
-                note_trouble(failed, error, alias)
+                note_trouble(failed, error)
                 raise
 
         return in_flow(wrapped)
@@ -101,21 +100,18 @@ def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Deco
 
 
 def own_page(*methods: str, failed: LogEvent = LogEvent.DISCONNECT_FAILED) -> Decorator:
-    """Decorate a page of the signed-in person. It is called with application and user.
+    """Decorate a page of the signed-in person. It is called with the user.
 
     Others go to the login page, which leads back to the account page.
     """
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def wrapped(
-            request: HttpRequest, application: conf.Application
-        ) -> HttpResponseBase:
+        def wrapped(request: HttpRequest) -> HttpResponseBase:
             user = signed_in_user(request)
             if user is not None:
-                return view(request, application, user)
-            back = address_of("account", application)
-            return redirect(address_of("login", application, next=back))
+                return view(request, user)
+            return redirect(address_of("login", next=address_of("account")))
 
         return open_page(*methods, failed=failed)(wrapped)
 
@@ -145,25 +141,13 @@ def _origin_in(found: re.Match[str]) -> str:
 _with_token: Any = decorator_from_middleware(_TokenCheck)
 
 
-def application_or_404(alias: str) -> conf.Application:
-    """The application with this alias. Raises ``Http404`` for an unknown alias."""
-    if alias not in conf.aliases():
-        raise Http404(alias)
-    return conf.application(alias)
-
-
-def application_of(request: HttpRequest, alias: str) -> conf.Application:
-    """The application of a page for people. Raises ``Http404``; ``FlowError``.
-
-    A live application has no pages over plain http: codes and cookies would be readable.
-    """
-    application = application_or_404(alias)
-    if application.environment == "live" and not request.is_secure():
+def refuse_plain_http(request: HttpRequest) -> None:
+    """Raise ``FlowError`` on a live site over plain http: codes and cookies would be readable."""
+    if conf.application().environment == "live" and not request.is_secure():
         raise FlowError(
             "live over plain http; if a proxy ends TLS, set SECURE_PROXY_SSL_HEADER",
             code="plain_http_refused",
         )
-    return application
 
 
 def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
@@ -178,9 +162,9 @@ def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
     return None
 
 
-def note_parting(request: HttpRequest, application: conf.Application) -> bool:
+def note_parting(request: HttpRequest) -> bool:
     """Log that the person's identity was just unlinked. Returns whether that ended the session."""
-    log(LogEvent.DISCONNECTED, application=application.alias)
+    log(LogEvent.DISCONNECTED)
     return end_unlinked_session(request)
 
 
@@ -227,31 +211,26 @@ def landing_url(next_url: str) -> str:
 
 
 def failure(
-    request: HttpRequest,
-    event: LogEvent,
-    error: IdentityError,
-    application: conf.Application,
+    request: HttpRequest, event: LogEvent, error: IdentityError
 ) -> HttpResponse:
     """Log the error and show the page with the error and the next step."""
-    log_failure(event, error, application=application.alias)
-    restart_url = _restart_url(request, error, application)
+    log_failure(event, error)
+    restart_url = _restart_url(request, error)
     context = {"restart_url": restart_url}
     if error.recovery == Recovery.SIGN_IN_TO_LINK:
         own = local_sign_in_url(coming_back_to=restart_url)
         context["local_sign_in_url"] = own or ""
     template = "django_identity/error.html"
-    return error_page(request, application, template, error, context)
+    return error_page(request, template, error, context)
 
 
-def _restart_url(
-    request: HttpRequest, error: IdentityError, application: conf.Application
-) -> str:
+def _restart_url(request: HttpRequest, error: IdentityError) -> str:
     """Where the person starts again: the same form, the wanted page, or the login page."""
     if error.code == "form_expired":
         return with_next(path_of(request), error.next_url)
     if error.code == "access_denied" and error.next_url:
         return error.next_url
-    return address_of("login", application, next=error.next_url)
+    return address_of("login", next=error.next_url)
 
 
 def local_sign_in_url(*, coming_back_to: str) -> str | None:
@@ -262,7 +241,7 @@ def local_sign_in_url(*, coming_back_to: str) -> str | None:
     return with_next(resolve_url(own), coming_back_to)
 
 
-def note_trouble(event: LogEvent, error: Exception, alias: str) -> None:
+def note_trouble(event: LogEvent, error: Exception) -> None:
     """Log that ``error`` was raised in a page, if Django answers it with a 500.
 
     ``reference`` stands in this line and in Django's traceback. ``method``: of the policy.
@@ -272,7 +251,7 @@ def note_trouble(event: LogEvent, error: Exception, alias: str) -> None:
     reference = new_reference()
     error.add_note(f"django_identity: reference {reference}")
     method = policy.method_that_raised(error)
-    log_trouble(event, error, application=alias, method=method, reference=reference)
+    log_trouble(event, error, method=method, reference=reference)
 
 
 def with_next(address: str, next_url: str) -> str:

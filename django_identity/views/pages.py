@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 
 from django_identity import conf, policy
 from django_identity.backends import why_session_ended
-from django_identity.conf import Application
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.shortfalls import Reason
 from django_identity.lifecycle.standing import standing_with
@@ -38,19 +37,14 @@ def path_of(request: HttpRequest, *, with_query: bool = False) -> str:
     return f"{request.META.get('SCRIPT_NAME', '').rstrip('/')}{path}"
 
 
-def address_of(name: str, application: Application, **query: str) -> str:
-    """The path of the page ``name``, with the alias if it is not the default application.
-
-    ``query``: what the address carries on. Empty texts are left out.
-    """
-    alias = [] if application.alias == conf.DEFAULT_ALIAS else [application.alias]
+def address_of(name: str, **query: str) -> str:
+    """The path of the page ``name``, which carries ``query`` on. Empty texts are left out."""
     carried = {key: text for key, text in query.items() if text}
-    return reverse(f"identity:{name}", args=alias, query=carried)
+    return reverse(f"identity:{name}", query=carried)
 
 
 def page(
     request: HttpRequest,
-    application: Application,
     template: str,
     context: Mapping[str, Any] | None = None,
     *,
@@ -64,8 +58,8 @@ def page(
     """
     ended, ended_at = why_session_ended(request)
     names: dict[str, Any] = {
-        **advice.names_for(request, application),
-        "page_links": advice.page_links(application),
+        **advice.names_for(request),
+        "page_links": advice.page_links(),
         "here": path_of(request),
         "session_ended": ended,
         "session_ended_at": ended_at,
@@ -83,24 +77,23 @@ def tell(request: HttpRequest, message: str) -> None:
     messages.success(request, message, extra_tags=OURS, fail_silently=True)
 
 
-def why_asked(application: Application, asked: str) -> str:
+def why_asked(asked: str) -> str:
     """The site's own explanation of a scope, a claim or a level, or an empty text.
 
     A claim with values may have one of its own, or that of the claim's name.
     """
-    reasons = policy.load(application.policy).reasons
+    reasons = policy.load(conf.application().policy).reasons
     claim_type = asked.partition("=")[0]
     return str(reasons.get(asked) or reasons.get(claim_type, ""))
 
 
-def explained(application: Application, scopes: Iterable[str]) -> list[tuple[str, str]]:
+def explained(scopes: Iterable[str]) -> list[tuple[str, str]]:
     """Each scope with the site's own explanation."""
-    return [(scope, why_asked(application, scope)) for scope in scopes]
+    return [(scope, why_asked(scope)) for scope in scopes]
 
 
 def error_page(
     request: HttpRequest,
-    application: Application,
     template: str,
     error: IdentityError,
     context: Mapping[str, Any],
@@ -111,7 +104,7 @@ def error_page(
 
     ``by_code``: a Connect code failed.
     """
-    title, sentence = advice.words_of(error, request, application)
+    title, sentence = advice.words_of(error, request)
     if not title and by_code:
         title = _("Your code was not accepted")
     elif not title:
@@ -123,7 +116,7 @@ def error_page(
         "error_sentence": sentence,
         "error_button": advice.row_of(error).button,
     }
-    response = page(request, application, template, names, status=error.http_status)
+    response = page(request, template, names, status=error.http_status)
     seconds = math.ceil(error.retry_after)
     if seconds:
         response["Retry-After"] = str(seconds)

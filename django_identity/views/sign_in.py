@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
-from django_identity.backends import begin_session, bind_again
+from django_identity.backends import begin_session
 from django_identity.lifecycle import sign_in, standing, step_up
 from django_identity.logs import LogEvent, log
 from django_identity.models import Purpose
@@ -52,15 +52,13 @@ BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 @flow.open_page("GET", "HEAD", "POST")
-def login(request: HttpRequest, application: conf.Application) -> HttpResponseBase:
+def login(request: HttpRequest) -> HttpResponseBase:
     """GET shows the button and the requested scopes. POST starts the sign-in."""
     if request.method != "POST":
-        return _button_page(request, application)
+        return _button_page(request)
     next_url = flow.safe_next(request.POST.get("next", ""))
     more = request.POST.get("scope", "")
-    address, browser_key = begin_sign_in(
-        request, application, next_url=next_url, more=more
-    )
+    address, browser_key = begin_sign_in(request, next_url=next_url, more=more)
     response = HttpResponseRedirect(address)
     set_browser_cookie(response, browser_key, request=request)
     return response
@@ -69,18 +67,18 @@ def login(request: HttpRequest, application: conf.Application) -> HttpResponseBa
 # The HEAD request of a link preview must not spend the code.
 @flow.open_page("GET")
 @sensitive_variables()
-def callback(request: HttpRequest, application: conf.Application) -> HttpResponseBase:
+def callback(request: HttpRequest) -> HttpResponseBase:
     """Complete the sign-in when the service redirects the person back. GET only."""
     query = {name: request.GET.getlist(name) for name in ("state", "code", "error")}
     returned = sign_in.Callback.parse(**query)
     # From the service, a browser leaves out a strict session cookie. Django takes any case.
     is_strict = str(settings.SESSION_COOKIE_SAMESITE).lower() == "strict"
     if is_strict and HOP_MARK not in request.GET:
-        return _hop(request, application)
+        return _hop(request)
     user = flow.signed_in_user(request)
-    completed = complete_sign_in(request, application, returned, user=user)
+    completed = complete_sign_in(request, returned, user=user)
     if completed.linked is not None:
-        names = advice.names_for(request, application)
+        names = advice.names_for(request)
         done = advice.fill(DONE[completed.purpose], names)
         tell(request, f"{done} {status_words(completed.linked.identity)}")
     return redirect(flow.landing_url(completed.next_url))
@@ -89,7 +87,6 @@ def callback(request: HttpRequest, application: conf.Application) -> HttpRespons
 @sensitive_variables()
 def complete_sign_in(
     request: HttpRequest,
-    application: conf.Application,
     returned: sign_in.Callback,
     *,
     user: AbstractBaseUser | None,
@@ -99,59 +96,56 @@ def complete_sign_in(
     ``user``: who is signed in here already.
     """
     browser_key = browser_key_of(request)
-    completed = sign_in.complete(
-        application, returned, browser_key=browser_key, user=user
-    )
+    completed = sign_in.complete(returned, browser_key=browser_key, user=user)
     linked = completed.linked
     if linked is not None:
         former_key = request.session.session_key
-        # A session that rests on an identity goes on: the one that was linked may be older.
-        bind_again(request, linked.identity)
         if linked.session_identity is not None:
             begin_session(request, linked.user, linked.session_identity)
         step_up.note(request.session, linked.identity, former_key=former_key)
-    log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
+    log(LogEvent.SIGN_IN_COMPLETED)
     return completed
 
 
-def _button_page(request: HttpRequest, application: conf.Application) -> HttpResponse:
+def _button_page(request: HttpRequest) -> HttpResponse:
     next_url = flow.safe_next(request.GET.get("next", ""))
-    requirement = _asked_by(request.GET.get("missing", ""), application)
+    requirement = _asked_by(request.GET.get("missing", ""))
     user = flow.signed_in_user(request)
-    person = standing.standing_of(user, application=application.alias)
+    person = standing.standing_of(user)
     asked = ""
     shortfall = None
     if requirement is not None:
         asked = str(requirement)
         shortfall = person.shortfall(requirement)
-    plan = sign_in.plan_for(user, application=application, more=asked)
+    plan = sign_in.plan_for(user, more=asked)
     # A Connect code brings a KYC level and no claims, to whom no full sign-in has verified.
     takes_code = plan.purpose == Purpose.LINK or person.identity.connect_only
     context: dict[str, Any] = {
         "purpose": plan.purpose,
         "next": next_url,
         "missing": asked,
-        "scope": asked if asked in application.later_scopes else "",
+        "scope": asked if asked in conf.application().later_scopes else "",
         "shortfall": shortfall,
-        "scopes": explained(application, plan.scopes),
-        "why": why_asked(application, asked),
+        "scopes": explained(plan.scopes),
+        "why": why_asked(asked),
         "offers_code": takes_code and (not asked or is_level(asked)),
     }
     if user is None:
         context["local_sign_in_url"] = flow.local_sign_in_url(coming_back_to=next_url)
     else:
-        context["advice"] = advice.advice_on(shortfall, request, application)
+        context["advice"] = advice.advice_on(shortfall, request)
     is_closed = shortfall is not None
     template = "django_identity/login.html"
-    return page(request, application, template, context, is_closed=is_closed)
+    return page(request, template, context, is_closed=is_closed)
 
 
-def _asked_by(missing: str, application: conf.Application) -> Requirement | None:
+def _asked_by(missing: str) -> Requirement | None:
     """What a link says that a gate asks for. A link may name only what pages have words for."""
+    application = conf.application()
     if missing in {*application.scopes, *application.later_scopes}:
-        return RequiredScope(missing, application.alias)
+        return RequiredScope(missing)
     try:
-        requirement = parse(missing, application.alias)
+        requirement = parse(missing)
     except NotARequirement:
         return None
     if not labels.has_words(requirement):
@@ -159,17 +153,16 @@ def _asked_by(missing: str, application: conf.Application) -> Requirement | None
     return requirement
 
 
-def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:
+def _hop(request: HttpRequest) -> HttpResponse:
     """A page that opens the same address again. From this site the browser sends all cookies."""
     query = request.GET.copy()
     query[HOP_MARK] = "1"
     context = {"address": f"{path_of(request)}?{query.urlencode()}"}
-    return page(request, application, "django_identity/same_site_hop.html", context)
+    return page(request, "django_identity/same_site_hop.html", context)
 
 
 def begin_sign_in(
     request: HttpRequest,
-    application: conf.Application,
     *,
     next_url: str,
     more: str,
@@ -181,11 +174,10 @@ def begin_sign_in(
     Returns the address to which the browser is sent, and the key for ``set_browser_cookie``.
     """
     browser_key = browser_key_of(request) or secrets.token_urlsafe(32)
-    redirect_uri = application.redirect_uri
+    redirect_uri = conf.application().redirect_uri
     if redirect_uri is None:
-        redirect_uri = request.build_absolute_uri(address_of("callback", application))
+        redirect_uri = request.build_absolute_uri(address_of("callback"))
     address = sign_in.begin(
-        application,
         user=flow.signed_in_user(request),
         next_url=next_url,
         redirect_uri=redirect_uri,
@@ -195,14 +187,15 @@ def begin_sign_in(
     return address, browser_key
 
 
-def leads_back_to_a_page(application: conf.Application) -> bool:
+def leads_back_to_a_page() -> bool:
     """Whether the service leads people back to our callback page, and not to one of a front end."""
-    if application.redirect_uri is None:
+    redirect_uri = conf.application().redirect_uri
+    if redirect_uri is None:
         return True
     # The origin may be another than this request's: that is why a site sets the address.
-    path = urlsplit(application.redirect_uri).path
+    path = urlsplit(redirect_uri).path
     try:
-        return path == address_of("callback", application)
+        return path == address_of("callback")
     except NoReverseMatch:
         return False
 

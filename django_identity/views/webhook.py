@@ -7,12 +7,11 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from django_identity import conf, database
+from django_identity import database
 from django_identity.exceptions import EventRefused, StorageUnavailable
 from django_identity.lifecycle import events
 from django_identity.logs import LogEvent, log_failure
 from django_identity.service.webhooks import LARGEST_BODY
-from django_identity.views.flow import application_or_404
 from django_identity.views.pages import NEVER_CACHED
 
 
@@ -20,15 +19,14 @@ from django_identity.views.pages import NEVER_CACHED
 @login_not_required
 @database.non_atomic
 @require_POST
-def webhook(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+def webhook(request: HttpRequest) -> HttpResponseBase:
     """Receive one delivery. Only its signature proves the sender."""
-    application = application_or_404(alias)
     headers = {"Cache-Control": NEVER_CACHED}
     try:
         signature = request.headers.get("x-webhook-signature", "")
-        events.receive(application, _bounded_body(request), signature=signature)
+        events.receive(_bounded_body(request), signature=signature)
     except (EventRefused, StorageUnavailable) as error:
-        log_failure(LogEvent.EVENT_REFUSED, error, application=application.alias)
+        log_failure(LogEvent.EVENT_REFUSED, error)
         if error.http_status == 503:
             headers["Retry-After"] = "30"
         refusal = {"received": False, "error": {"code": error.code}}

@@ -35,7 +35,7 @@ def home(request: HttpRequest) -> HttpResponse:
     """Explain the product, how to join, and which pages are open to the person."""
     joined = circles.joined_by(request.user) if request.user.is_authenticated else []
     offers_code = request.user.is_authenticated and not claims_of(request.user)
-    later = settings.DJANGO_IDENTITY["default"].get("LATER_SCOPES", ())
+    later = settings.DJANGO_IDENTITY.get("LATER_SCOPES", ())
     context = {
         "joined": joined,
         "offers_code": offers_code,

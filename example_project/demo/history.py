@@ -65,10 +65,7 @@ class History:
     def __init__(self, now: datetime, some: random.Random) -> None:
         self._now, self._some = now, some
         self._application = conf.application()
-        self._place = {
-            "application": self._application.alias,
-            "environment": self._application.environment,
-        }
+        self._place = {"environment": self._application.environment}
 
     def write(self) -> None:
         """Write rows of every kind, in one statement for each kind."""
@@ -130,7 +127,7 @@ class History:
             revoked_at=revoked_at if is_revoked else None,
             revoked_by=RevokedBy.PERSON if is_revoked else "",
             linked_via=LinkedVia.CONNECT if by_code else LinkedVia.OAUTH,
-            account_made=not by_code,
+            made_account="" if by_code else str(user.pk),
             signed_in_at=linked_at,
         )
         if is_revoked:
@@ -263,9 +260,8 @@ class History:
             "data": {"user_id": identity.subject, **about},
         }
         return WebhookEvent(
-            application=self._application.alias,
             event_id=event_id,
-            event_digest=digest(self._application.alias, event_id),
+            event_digest=digest(self._application.environment, event_id),
             event_type=event_type,
             occurred_at=at,
             received_at=at + timedelta(seconds=self._some.uniform(0.1, 3)),
@@ -283,14 +279,12 @@ class History:
         for _ in range(ERASED):
             at = self._ago(DAYS)
             yield ErasureReceipt(
-                application=self._application.alias,
                 requested_at=at,
                 erased_at=at + timedelta(seconds=2),
                 counts={"linkedidentity": 1, "storedclaim": 4, "webhookevent": 6},
                 attempts=1,
             )
         yield ErasureReceipt(
-            application=self._application.alias,
             requested_at=self._now - timedelta(hours=5),
             attempts=4,
             next_attempt_at=self._now + DAY,

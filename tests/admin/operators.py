@@ -45,11 +45,11 @@ def make_everything(username: str = "ada") -> LinkedIdentity:
     make_claim(made, proof_hash="sha256:proof")
     make_event(made, "claim.issued", outcome="failed")
     AuthorizationRequest.objects.create(
-        state_digest="s", browser_digest="b", application="default", environment="test",
+        state_digest="s", browser_digest="b", environment="test",
         purpose=Purpose.SIGN_IN, completed_by=user, redirect_uri="/", code_verifier=VERIFIER,
         expires_at=now, consumed_at=now, outcome="completed",
     )  # fmt: skip
-    pending = {"application": "default", "requested_at": now, "next_attempt_at": now}
+    pending = {"requested_at": now, "next_attempt_at": now}
     ErasureReceipt.objects.create(user=user, **pending)
     made.refresh_from_db()
     return made

@@ -126,7 +126,7 @@ def test_a_newcomer_is_known_by_the_address(
     history = operator.get(
         reverse("admin:django_identity_linkedidentity_history", args=[made.pk])
     )
-    assert f"default/test #{made.pk}" in history.content.decode()
+    assert f"test #{made.pk}" in history.content.decode()
     assert f"user #{made.user_id}" in page(staff("view_linkedidentity"), IDENTITIES)
 
 
@@ -170,7 +170,7 @@ def test_what_did_not_happen_is_not_written_down(
     """A re-fetch that failed, and an erasure that the site's own code holds up."""
     service.answers["claims"] = html("503 Service Unavailable")
     press(operator, "refetch", identity)
-    given = {"default": service.settings(POLICY=f"{__name__}.Protecting")}
+    given = service.settings(POLICY=f"{__name__}.Protecting")
     with override_settings(DJANGO_IDENTITY=given):
         press(operator, "erase", identity, confirmed="yes")
     lines = list(LogEntry.objects.order_by("pk"))
@@ -201,9 +201,7 @@ def test_what_an_action_leaves_is_said(
     others = [make_identity(make_user(n), subject=n) for n in "bc"]
     for each in (identity, *others):
         make_event(each, "claim.issued")
-        ErasureReceipt.objects.create(
-            application="default", requested_at=timezone.now()
-        )
+        ErasureReceipt.objects.create(requested_at=timezone.now())
     left = "Only the first 2 were taken. Choose the others again."
     chosen = {"action": action, "select_across": "1", "_selected_action": identity.pk}
     operator.post(reverse(into), chosen)
@@ -252,7 +250,7 @@ def test_a_pending_erasure_is_marked_and_tried_now(
     operator: Client, identity: LinkedIdentity, service: FakeService
 ) -> None:
     """On the list, the person's page and the overview; the receipt then says what it covered."""
-    given = {"default": service.settings(POLICY=f"{__name__}.Protecting")}
+    given = service.settings(POLICY=f"{__name__}.Protecting")
     with override_settings(DJANGO_IDENTITY=given):
         press(operator, "erase", identity, confirmed="yes")
         receipt = ErasureReceipt.objects.get()

@@ -2,7 +2,6 @@
 
 import re
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.contenttypes.models import ContentType
@@ -41,15 +40,15 @@ def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) 
     [
         (IDENTITIES, (
             "", "q=u1", "q=subject-5", "p=1", LATELY.format("created_at"),
-            "of=default&environment__exact=test&consent__exact=granted&level=level_2"
+            "environment__exact=test&consent__exact=granted&level=level_2"
             "&status=verified&fresh=long&failing=no&q=u",
         )),
         (EVENTS, (
             "", "q=subject-5", "q=event-5", "p=1", LATELY.format("received_at"),
-            "of=default&type=claim.issued&outcome__exact=applied&q=subject-5",
+            "type=claim.issued&outcome__exact=applied&q=subject-5",
         )),
         (RECEIPTS, (
-            "", "p=1", LATELY.format("requested_at"), "of=default&state=pending",
+            "", "p=1", LATELY.format("requested_at"), "state=pending",
         )),
     ],
     ids=lambda given: given if isinstance(given, str) else "",
@@ -61,9 +60,7 @@ def test_a_list_costs_eight_queries_at_most(
     for number in range(60):
         other = make_identity(make_user(f"u{number}"), subject=f"subject-{number}")
         make_event(other, "claim.issued")
-        ErasureReceipt.objects.create(
-            application="default", requested_at=timezone.now()
-        )
+        ErasureReceipt.objects.create(requested_at=timezone.now())
     for query in queries:
         # As the first request of a process does.
         ContentType.objects.clear_cache()
@@ -83,7 +80,7 @@ def test_a_list_costs_eight_queries_at_most(
 @pytest.mark.parametrize(
     "query",
     [
-        {"of": "default"}, {"environment__exact": "test"}, {"consent__exact": "granted"},
+        {"environment__exact": "test"}, {"consent__exact": "granted"},
         {"level": "level_2"}, {"status": "verified"}, {"fresh": "soon"},
         {"failing": "yes"}, {"lost": "yes"}, {"q": "ada"}, {"q": "ADA@example"}, {"q": "aDa"},
         {"q": SUBJECT}, {"q": f" {SUBJECT} "}, {"q": SUBJECT[:8]},
@@ -97,25 +94,9 @@ def test_a_filter_or_search_finds_the_one(
     identity.grant.needs_reauthorization = True
     identity.grant.save()
     make_identity(
-        make_user("bola"), subject="unlike", application="other", environment="live",
+        make_user("bola"), subject="unlike", environment="live",
         consent=Consent.REVOKED, kyc_level="", kyc_status="", credential_expires_at=None,
     )  # fmt: skip
     text = page(operator, IDENTITIES, **query)
     assert ">ada<" in text
     assert ">bola<" not in text
-
-
-def test_applications_are_a_filter_where_there_are_several(
-    operator: Client, identity: LinkedIdentity, settings: Any
-) -> None:
-    """With one there is nothing to choose; an address that names it still counts."""
-    make_identity(make_user("kemi"), subject="subject-2", application="gone")
-    heading = "By application"
-    assert heading not in page(operator, IDENTITIES)
-    asked = page(operator, IDENTITIES, of="default")
-    assert heading in asked
-    assert "ada" in asked
-    assert "kemi" not in asked
-    default = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {"default": default, "second": default}
-    assert heading in page(operator, IDENTITIES)

@@ -29,7 +29,6 @@ from tests.admin.operators import (
     staff,
 )
 from tests.factories import (
-    change_each,
     make_claim,
     make_grant,
     make_identity,
@@ -77,21 +76,23 @@ def test_how_long_something_holds_is_a_sentence(
     assert "runs out 12 hours ago" not in shown
 
 
-def test_an_application_is_named_where_there_are_several(
+def test_a_row_of_the_other_environment_is_marked(
     operator: Client, identity: LinkedIdentity, settings: Any
 ) -> None:
-    """An alias that is gone, and records of the other environment, are marked too."""
-    alone = page(operator, IDENTITY, identity.pk)
-    assert "TEST DATA" not in alone
-    assert "<dt>Application</dt>" not in alone
-    change_each(application="gone")
-    assert "<dt>Application</dt><dd>gone" in page(operator, IDENTITY, identity.pk)
-    change_each(application="default", environment="live")
-    assert "<dt>Application</dt>" in page(operator, IDENTITY, identity.pk)
-    given = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {"default": given, "other": given}
-    change_each(environment="test")
+    """On its page and before it is revoked. A row of the settings' environment is not."""
+    shown = (
+        page(operator, IDENTITY, identity.pk),
+        press(operator, "revoke", identity).content.decode(),
+    )
+    assert not [text for text in shown if "TEST DATA" in text]
+    settings.DJANGO_IDENTITY = {
+        **settings.DJANGO_IDENTITY,
+        "ENVIRONMENT": "live",
+        "BASE_URL": "https://a.example/api/v1",
+        "AUTH_URL": "https://a.example",
+    }
     assert "TEST DATA" in page(operator, IDENTITY, identity.pk)
+    assert "TEST DATA" in press(operator, "revoke", identity).content.decode()
 
 
 @pytest.mark.urls(__name__)
@@ -160,9 +161,7 @@ def test_receipts_are_filtered_by_what_they_are(operator: Client) -> None:
     """Pending or erased, in these words."""
     now = timezone.now()
     for erased_at in (None, now):
-        ErasureReceipt.objects.create(
-            application="default", requested_at=now, erased_at=erased_at
-        )
+        ErasureReceipt.objects.create(requested_at=now, erased_at=erased_at)
     pending, erased = ErasureReceipt.objects.order_by("pk")
     listed = page(operator, RECEIPTS)
     assert "Not empty" not in listed

@@ -11,10 +11,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.lifecycle import runs
 from django_identity.lifecycle.operators import overview
-from django_identity.lifecycle.operators.overview import Overview, kept, overview_of
+from django_identity.lifecycle.operators.overview import Overview, kept
 from django_identity.models import (
     Consent,
     ErasureReceipt,
@@ -34,7 +33,7 @@ pytestmark = pytest.mark.django_db
 
 
 def seen() -> Overview:
-    return overview_of(conf.application())
+    return overview.current()
 
 
 def make_identities(count: int, **fields: Any) -> None:
@@ -68,7 +67,7 @@ def test_figures_are_kept_for_a_minute_and_rows_are_not() -> None:
     """A second look costs no count; the rows that need somebody are read each time."""
     assert seen().is_healthy
     make_identities(1, refetch_failures=3, last_error="service_timeout")
-    ErasureReceipt.objects.create(application="default", requested_at=timezone.now())
+    ErasureReceipt.objects.create(requested_at=timezone.now())
     assert not seen().is_healthy
     assert not seen().figures.by_consent
     cache.clear()
@@ -104,7 +103,7 @@ def test_the_overview_names_pending_erasures_and_failed_handlers() -> None:
     failed = make_event(identity, "claim.issued", outcome=EventOutcome.FAILED)
     make_event(identity, "claim.issued")
     for _ in range(11):
-        receipt = ErasureReceipt.objects.create(application="default", requested_at=now)
+        receipt = ErasureReceipt.objects.create(requested_at=now)
     found = seen()
     assert not found.is_healthy
     assert list(found.failed_events) == [failed]
@@ -116,13 +115,11 @@ def test_the_newest_run_of_upkeep_is_shown(admin_client: Client) -> None:
     """When it ran, what it did, and the pause; late re-fetches need an operator."""
     address = reverse("admin:django_identity_overview_changelist")
     assert "Upkeep has not run yet." in admin_client.get(address).content.decode()
-    application = conf.application()
-    runs.begin(application)
+    runs.begin()
     runs.note(
-        application,
         {"stored": 3, "stored, but the level could not be read": 1, "failed": 1},
     )
-    runs.pause(application, until=timezone.now() + timedelta(hours=1))
+    runs.pause(until=timezone.now() + timedelta(hours=1))
     make_identities(1, refetch_due_at=timezone.now() - timedelta(minutes=14))
     assert seen().is_healthy
     make_identities(1, refetch_due_at=timezone.now() - timedelta(minutes=16))
@@ -162,7 +159,7 @@ def test_upkeep_that_does_not_run_needs_an_operator(
 ) -> None:
     """As soon as somebody has a re-fetch before them, and not only when it is late."""
     begun_at = timezone.now() + timedelta(days=days)
-    UpkeepRun.objects.create(application="default", begun_at=begun_at)
+    UpkeepRun.objects.create(begun_at=begun_at)
     assert seen().is_healthy
     make_identities(1, refetch_due_at=timezone.now() + timedelta(hours=9))
     assert not seen().is_healthy
@@ -179,7 +176,7 @@ def test_days_are_counted_by_their_rows() -> None:
         LinkedIdentity.objects.filter(pk=made.pk).update(
             created_at=now - timedelta(days=days)
         )
-    make_identity(make_user("b"), subject="b", application="other")
+    make_identity(make_user("b"), subject="b", environment="live")
     make_event(linked, "kyc.verified", received_at=now)
     found = seen().figures
     assert list(found.linked.values()) == [0, 0, 0, 0, 0, 2, 1]

@@ -83,7 +83,7 @@ def test_a_token_alone_is_refused_before_anybody_consents(
         make_identity(ada)
     headers = way(client, ada, grace)
     settings = service.settings(REDIRECT_URI=redirect_uri)
-    with override_settings(DJANGO_IDENTITY={"default": settings}):
+    with override_settings(DJANGO_IDENTITY=settings):
         refused = post(client, "login", {"next": "/"}, headers=headers)
     problem = refused.json()
     assert (refused.status_code, problem["code"]) == (403, "session_needed")
@@ -116,7 +116,7 @@ def test_a_page_of_the_front_end_comes_back_with_the_same_token(
     if linked:
         make_identity(ada, subject="subject-1")
     settings = service.settings(REDIRECT_URI=FRONT_END)
-    with override_settings(DJANGO_IDENTITY={"default": settings}):
+    with override_settings(DJANGO_IDENTITY=settings):
         for other, code in ((token_of(grace), "user_changed"), ({}, "session_ended")):
             state = state_in(
                 post(client, "login", {"next": "/"}, headers=token_of(ada))
@@ -149,7 +149,7 @@ def test_a_site_whose_host_has_no_page_of_ours_leads_to_its_front_end(
     """On that host nothing of ours can be the page that the service leads back to."""
     settings = service.settings(REDIRECT_URI=FRONT_END)
     with override_settings(
-        DJANGO_IDENTITY={"default": settings}, ROOT_URLCONF="tests.api.bare_token_urls"
+        DJANGO_IDENTITY=settings, ROOT_URLCONF="tests.api.bare_token_urls"
     ):
         begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
     assert begun.status_code == 200

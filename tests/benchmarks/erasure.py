@@ -16,7 +16,7 @@ def run() -> Figures:
     with (
         serving() as service,
         fresh_database(),
-        override_settings(DJANGO_IDENTITY={"default": service.settings()}),
+        override_settings(DJANGO_IDENTITY=service.settings()),
     ):
         receipts = iter([requested(number) for number in range(PEOPLE)])
 
@@ -34,5 +34,5 @@ def requested(number: int) -> ErasureReceipt:
     make_event(identity, "claim.issued")
     now = timezone.now()
     return ErasureReceipt.objects.create(
-        application="default", identity=identity, requested_at=now, next_attempt_at=now
+        identity=identity, requested_at=now, next_attempt_at=now
     )

@@ -45,10 +45,10 @@ TOUCHED = 30
 EVENTS_OF = 5
 WARM_UP = 10
 TABLES = (User, LinkedIdentity, TokenGrant, StoredClaim, WebhookEvent)
-# As ``models.digest`` makes it of alias, environment and subject, each behind its length.
+# As ``models.digest`` makes it of environment and subject, each behind its length.
 SUBJECT = "md5(n::text)::uuid::text"
 DIGEST = (
-    "encode(sha256('\\x00000007'::bytea || 'default'::bytea || '\\x00000004'::bytea"
+    "encode(sha256('\\x00000004'::bytea"
     f" || 'test'::bytea || '\\x00000024'::bytea || ({SUBJECT})::bytea), 'hex')"
 )
 
@@ -74,7 +74,7 @@ def figures_of(rows: int) -> Figures:
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")
         ours = service.settings(WEBHOOK_SECRETS=[SECRET])
-        with override_settings(DJANGO_IDENTITY={"default": ours}):
+        with override_settings(DJANGO_IDENTITY=ours):
             return measured(service, rows)
 
 
@@ -205,8 +205,8 @@ def measured(service: FakeService, rows: int) -> Figures:
     for _ in range(WARM_UP):
         pages_read()  # The first ones read the database's own catalogue, too.
     costs = {
-        "tick": cost_of(lambda: due.rows_of(site)[: site.refetches_per_minute].count()),
-        "take_twenty": cost_of(lambda: due.take(site)),
+        "tick": cost_of(lambda: due.rows()[: site.refetches_per_minute].count()),
+        "take_twenty": cost_of(lambda: due.take()),
         "tend": cost_of(upkeep.tend),
     }
     for name, work in {
@@ -214,7 +214,7 @@ def measured(service: FakeService, rows: int) -> Figures:
     }.items():  # fmt: skip
         costs[name] = median_of(work, service, people)
     cache.clear()
-    costs["overview"] = cost_of(lambda: overview.overview_of(site))
+    costs["overview"] = cost_of(lambda: overview.current())
     costs["doctor"] = cost_of(lambda: list(diagnose(probe=False)))
     costs["doctor_figures"] = cost_of(figures)
     found = {"bytes_a_person": size() / rows}
@@ -233,9 +233,7 @@ def median_of(
     costs = []
     for _ in range(TOUCHED):
         subject = asked("SELECT md5(%s::text)::uuid::text", [str(next(people))])
-        identity = LinkedIdentity(
-            application="default", environment="test", subject=subject
-        )
+        identity = LinkedIdentity(environment="test", subject=subject)
         service.subject = subject
         costs.append(cost_of(partial(work, service, identity)))
     middle = statistics.median
@@ -268,12 +266,12 @@ def refetched(_service: FakeService, identity: LinkedIdentity) -> None:
 
 
 def erased(_service: FakeService, identity: LinkedIdentity) -> None:
-    receipt = erasure.erase_subject("default", "test", identity.subject)
+    receipt = erasure.erase_subject(identity.subject)
     assert receipt.erased_at is not None
 
 
 def stored(identity: LinkedIdentity) -> LinkedIdentity:
-    return LinkedIdentity.objects.of_subject("default", "test", identity.subject).get()
+    return LinkedIdentity.objects.get(subject=identity.subject)
 
 
 def size() -> int:

@@ -26,7 +26,6 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.lifecycle import due, upkeep
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.testing.clock import moved_clock
@@ -71,7 +70,7 @@ def refetch_all(number: int) -> float:
 
     def work(_: int) -> Counter[upkeep.Refetched]:
         try:
-            return upkeep.refetch_for_a_minute("default")
+            return upkeep.refetch_for_a_minute()
         finally:
             if number > 1:
                 connections.close_all()
@@ -122,7 +121,7 @@ def taking(rows: int) -> tuple[float, int]:
         taken = []
         while True:
             started = time.perf_counter()
-            found = due.take(conf.application())
+            found = due.take()
             if not found:
                 return median(taken), buffers
             taken.append((time.perf_counter() - started) / len(found))
@@ -130,7 +129,7 @@ def taking(rows: int) -> tuple[float, int]:
 
 def pages_read() -> int:
     """By the statement of ``due.take`` that finds and locks rows."""
-    rows = due.rows_of(conf.application()).order_by("refetch_due_at", "pk")
+    rows = due.rows().order_by("refetch_due_at", "pk")
     with transaction.atomic(), CaptureQueriesContext(connection) as captured:
         list(rows.select_for_update(skip_locked=True)[:20])
         with connection.cursor() as cursor:
@@ -150,7 +149,7 @@ def a_day() -> Figures:
             make_people(STEADY, scopes=SCOPES)
             for _ in range(DAYS * 24 * 6):
                 clock.advance(minutes=10)
-                ended = upkeep.refetch_for_a_minute("default")
+                ended = upkeep.refetch_for_a_minute()
                 assert set(ended) <= {upkeep.Refetched.STORED}
         service.close()
     return {"calls_a_day": len(service.seen) / DAYS / STEADY}
@@ -172,7 +171,7 @@ def make_people(number: int, *, scopes: list[str]) -> None:
 
 
 def application(origin: str) -> override_settings:
-    return override_settings(DJANGO_IDENTITY={"default": setting(origin)})
+    return override_settings(DJANGO_IDENTITY=setting(origin))
 
 
 @contextmanager

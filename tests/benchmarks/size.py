@@ -49,7 +49,7 @@ def run() -> Figures:
 def a_person() -> Figures:
     with refetch.served(delay=0.0) as origin, fresh_database():
         given = setting(origin, WEBHOOK_SECRETS=[SECRET], REFETCHES_PER_MINUTE=PEOPLE)
-        with override_settings(DJANGO_IDENTITY={"default": given}):
+        with override_settings(DJANGO_IDENTITY=given):
             subjects = [str(uuid.UUID(int=number * 7919)) for number in range(PEOPLE)]
             make_people(subjects)
             refetch_everybody()
@@ -86,7 +86,7 @@ def refetch_everybody() -> None:
     now = timezone.now()
     LinkedIdentity.objects.update(refetch_due_at=now)
     TokenGrant.objects.update(access_expires_at=now)
-    ended = Counter(upkeep.refetch_all(most=PEOPLE))
+    ended = Counter(upkeep.refetch_due(most=PEOPLE))
     assert ended == {upkeep.Refetched.STORED: PEOPLE}, ended
 
 
@@ -105,12 +105,12 @@ def measured_refetch() -> Figures:
     LinkedIdentity.objects.update(refetch_due_at=now)
     TokenGrant.objects.update(access_expires_at=now)
     vacuum()
-    statements = statements_of(partial(upkeep.refetch_for_a_minute, "default", MESSAGE))
+    statements = statements_of(partial(upkeep.refetch_for_a_minute, MESSAGE))
     written = versions()
     log = log_position()
     began = time.process_time()
     left = PEOPLE - MESSAGE
-    ended = Counter(upkeep.refetch_all(most=left))
+    ended = Counter(upkeep.refetch_due(most=left))
     seconds = time.process_time() - began
     assert ended == {upkeep.Refetched.STORED: left}, ended
     log_bytes = log_position() - log

@@ -42,7 +42,7 @@ def run() -> Figures:
 def stored_by(threads: int) -> float:
     """As beat would have it: a minute's messages, twice."""
     service = CountingService(delay=DELAY)
-    ours = {"default": setting(service.origin, REFETCHES_PER_MINUTE=DUE)}
+    ours = setting(service.origin, REFETCHES_PER_MINUTE=DUE)
     broker_url = os.environ["CELERY_BROKER_URL"]
     pool = ("--pool", "threads", "--concurrency", str(threads))
     with (
@@ -81,6 +81,6 @@ def published_to(broker_url: str) -> Iterator[None]:
 
 def warm_up(service: CountingService) -> None:
     """Until the worker takes messages."""
-    background.publish(background.TaskName.REFETCH_DUE, [("default", 1)])
+    background.publish(background.TaskName.REFETCH_DUE, [(1,)])
     while not service.seen:
         time.sleep(0.1)

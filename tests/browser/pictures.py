@@ -114,7 +114,7 @@ def places() -> Iterator[dict[str, Place]]:
     """The example project, the bare pages, the operators' site, and the demo with its sandbox."""
     # They read Django's settings, which ``main`` has set up.
     from example_project.circle.management.commands.demo import started  # noqa: PLC0415
-    from tests.example_project.site import BARE, EXAMPLE, OPERATED, running_site  # noqa: PLC0415
+    from tests.example_project.site import BARE, EXAMPLE, running_site  # noqa: PLC0415
     from tests.fake_service import serving  # noqa: PLC0415
 
     given = {
@@ -127,7 +127,7 @@ def places() -> Iterator[dict[str, Place]]:
         for name, settings in (
             ("example", EXAMPLE),
             ("bare", BARE),
-            ("operated", OPERATED),
+            ("operated", EXAMPLE),
         ):
             folder = Path(stack.enter_context(TemporaryDirectory()))
             running = running_site(

@@ -65,7 +65,7 @@ class Site:
     def configure(self, **changes: Any) -> None:
         """The application's settings, with these changes."""
         given = {"WEBHOOK_SECRETS": [SECRET], **changes}
-        self.settings.DJANGO_IDENTITY = {"default": self.service.settings(**given)}
+        self.settings.DJANGO_IDENTITY = self.service.settings(**given)
 
     def use_broker(self, url: str, **conf: object) -> None:
         self.stack.enter_context(patch.object(background, "SECONDS", 0.3))
@@ -296,7 +296,6 @@ def identity(**fields: Any) -> BreakIt:
 
 
 no_events = identity(signed_in_at=NOW)
-removed_application = identity(application="former")
 changed_environment = identity(environment="live")
 
 
@@ -307,7 +306,7 @@ def upkeep(**columns: Any) -> BreakIt:
     """What is known of the newest run."""
 
     def break_it(_site: Site) -> None:
-        UpkeepRun.objects.update_or_create(application="default", defaults=columns)
+        UpkeepRun.objects.update_or_create(pk=1, defaults=columns)
 
     return break_it
 
@@ -443,7 +442,7 @@ def webhook_address(given: Answer) -> BreakIt:
 
 def begin_sign_in(redirect_uri: str, **fields: Any) -> None:
     AuthorizationRequest.objects.create(
-        application="default", environment="test", purpose="sign_in", expires_at=NOW,
+        environment="test", purpose="sign_in", expires_at=NOW,
         state_digest="s", browser_digest="b", scopes=[], redirect_uri=redirect_uri, **fields,
     )  # fmt: skip
 
@@ -513,7 +512,7 @@ def many_reasons(site: Site) -> None:
 
 
 def erasures_left_undone(site: Site) -> None:
-    ErasureReceipt.objects.create(application="default", requested_at=LATE)
+    ErasureReceipt.objects.create(requested_at=LATE)
 
 
 def erasures_that_left_something(site: Site) -> None:
@@ -530,9 +529,7 @@ def audits_that_could_not_read(site: Site) -> None:
 
 def make_audited(audit: Any, *, days: int) -> None:
     at = NOW - timedelta(days=days)
-    ErasureReceipt.objects.create(
-        application="default", requested_at=at, erased_at=at, audit=audit
-    )
+    ErasureReceipt.objects.create(requested_at=at, erased_at=at, audit=audit)
 
 
 def failing_sign_ins(site: Site) -> None:

@@ -114,8 +114,7 @@ SETUPS = [
     ("erasures_that_left_something", "audits", WARNING, "1 erasure(s) left", "erase_user"),
     ("audits_that_could_not_read", "audits", WARNING, "1 erasure(s) after which", "not read"),
     ("lost_grants", "grants", WARNING, "1 grant(s) wait", "grant.lost"),
-    ("removed_application", "applications", PROBLEM, "1 identities of former/test", "alias back"),
-    ("changed_environment", "applications", PROBLEM, "1 identities of default/live", "erase them"),
+    ("changed_environment", "environment", PROBLEM, "1 identities of live", "--links-of"),
     ("failing_sign_ins", "sign_ins", PROBLEM, "1 failed lately: credential_rejected", "issuer"),
     ("redirected_sign_ins", "sign_ins", PROBLEM, "1 failed lately: unexpected", "BASE_URL"),
 ]  # fmt: skip
@@ -163,13 +162,13 @@ def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:
     """Counts and ages: of what is due, failing, waiting, and to be erased; beside the findings."""
     ago = timezone.now() - timedelta(minutes=2)
     identity = make_identity(make_user(), refetch_due_at=ago, refetch_failures=1)
-    make_identity(make_user("b"), subject="b", application="gone", refetch_due_at=ago)
+    make_identity(make_user("b"), subject="b", environment="live", refetch_due_at=ago)
     make_event(identity, "claim.issued", next_attempt_at=ago)
-    ErasureReceipt.objects.create(application="default", requested_at=ago)
+    ErasureReceipt.objects.create(requested_at=ago)
     make_grant(identity, needs_reauthorization=True, access_expires_at=ago)
     said = json.loads(run("identity_doctor", "--json").out)
     assert [each["check"] for each in said["findings"] if each["level"] == PROBLEM] == [
-        "applications"
+        "environment"
     ]
     assert {"check", "level", "message", "remedy"} == set(said["findings"][0])
     figures = said["figures"]
@@ -185,17 +184,6 @@ def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:
         "pending_erasures": 1,
     }
     assert [119 < age < 180 for age in ages.values()] == [True, True, True]
-
-
-def test_an_application_without_events_does_not_hide_behind_another(site: Site) -> None:
-    """The other one's event is a minute old. An application that has none yet counts as 0."""
-    names = ("default", "other", "new")
-    site.settings.DJANGO_IDENTITY = dict.fromkeys(names, site.service.settings())
-    hour_ago = timezone.now() - timedelta(hours=1)
-    for name, fields in (("default", {}), ("other", {"received_at": hour_ago})):
-        person = make_identity(make_user(name), subject=name, application=name)
-        make_event(person, "claim.issued", **fields)
-    assert 3599 < figures()["no_event_for"] < 3700
 
 
 def test_a_problem_is_printed_with_its_remedy_and_exit_code_1(site: Site) -> None:
@@ -221,9 +209,7 @@ def test_what_cannot_be_counted_has_no_figures(site: Site, break_it: BreakIt) ->
     assert (ran.code, said["problems"], said["figures"]) == (1, 1, {})
 
 
-def test_each_origin_is_asked_once_for_its_keys(site: Site) -> None:
-    second = site.service.settings(CLIENT_ID="client-2")
-    site.settings.DJANGO_IDENTITY = {**site.settings.DJANGO_IDENTITY, "second": second}
+def test_the_service_is_asked_once_for_its_keys(site: Site) -> None:
     assert [finding.check for finding in diagnose()].count("key_set") == 1
     assert site.service.calls("jwks") == 1
 
@@ -276,9 +262,7 @@ def test_a_count_that_ended_says_so(
     for module in (finding, querysets):
         monkeypatch.setattr(module, "MOST_COUNTED", 2)
     for number in range(4):
-        ErasureReceipt.objects.create(
-            application="default", requested_at=broken.LATE, attempts=number
-        )
+        ErasureReceipt.objects.create(requested_at=broken.LATE, attempts=number)
     assert "2 or more not done" in [each.message for each in diagnose()]
 
 
@@ -389,10 +373,7 @@ def test_a_probe_reaches_the_sites_own_webhook(site: Site, live_server: Any) -> 
     assert found["webhook"].message.endswith(
         f"{live_server.url}/identity/webhook/ answers"
     )
-    assert (
-        found["credential"].message
-        == "default: the newest person's credential is verified"
-    )
+    assert found["credential"].message == "the newest person's credential is verified"
     assert {finding.level for finding in found.values()} == {Level.FINE}
 
 
@@ -416,4 +397,4 @@ def test_the_sandbox_passes_every_check_of_the_service(
     found = [finding for finding in diagnose() if finding.check in of_service]
     assert {finding.level for finding in found} == {Level.FINE}
     answering = [finding.message for finding in found if finding.check == "address"]
-    assert answering == ["default: AUTH_URL answers", "default: BASE_URL answers"]
+    assert answering == ["AUTH_URL answers", "BASE_URL answers"]

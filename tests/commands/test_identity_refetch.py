@@ -8,10 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.test import override_settings
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.lifecycle import runs
 from django_identity.models import Consent, LinkedIdentity, LinkedVia
 from django_identity.testing.clock import Clock
@@ -64,16 +62,12 @@ def three(service: FakeService) -> list[LinkedIdentity]:
 def test_all_that_is_due_is_fetched_up_to_the_limit(
     service: FakeService, three: list[LinkedIdentity]
 ) -> None:
-    """Of all applications, up to the limit; the summary says how each ended."""
-    both = {"default": service.settings(), "other": service.settings()}
-    with override_settings(DJANGO_IDENTITY=both):
-        due(4, application="other")
-        due(5, application="other")
-        assert refetch("--due", "--limit", 4).out == "re-fetches, stored: 4\n"
-        assert still_due() == 1
-        assert refetch("--due").out == "re-fetches, stored: 1\n"
-        assert refetch("--due") == ("", "", "", 0)
-    assert service.calls("claims") == 5
+    """The summary says how each ended."""
+    assert refetch("--due", "--limit", 2).out == "re-fetches, stored: 2\n"
+    assert still_due() == 1
+    assert refetch("--due").out == "re-fetches, stored: 1\n"
+    assert refetch("--due") == ("", "", "", 0)
+    assert service.calls("claims") == 3
 
 
 def test_identities_that_are_named_are_fetched_whether_due_or_not(
@@ -85,7 +79,7 @@ def test_identities_that_are_named_are_fetched_whether_due_or_not(
     assert refetch(*ids, "--limit", 2) == ("re-fetches, stored: 2\n", "", "", 0)
 
 
-@pytest.mark.parametrize("unknown", ["absent", "huge", "revoked", "by code", "removed"])
+@pytest.mark.parametrize("unknown", ["absent", "huge", "revoked", "by code", "live"])
 def test_an_id_that_cannot_be_re_fetched_is_named(
     service: FakeService, three: list[LinkedIdentity], unknown: str
 ) -> None:
@@ -100,9 +94,9 @@ def test_an_id_that_cannot_be_re_fetched_is_named(
         case "revoked":
             rows.update(consent=Consent.REVOKED)
         case "by code":
-            rows.update(linked_via=LinkedVia.CONNECT, account_made=False)
-        case "removed":
-            rows.update(application="removed")
+            rows.update(linked_via=LinkedVia.CONNECT, made_account="")
+        case "live":
+            rows.update(environment="live")
     ran = refetch(three[0].pk, pk, three[2].pk)
     assert ran.out == f"left out: {pk}\nre-fetches, stored: 2\n"
     assert ran.error.startswith(f"Not re-fetched: {pk}: ")
@@ -152,7 +146,7 @@ def test_during_a_pause_nothing_is_fetched(
     service: FakeService, three: list[LinkedIdentity]
 ) -> None:
     """Nothing is asked, the command fails, and all stays due."""
-    runs.pause(conf.application(), until=timezone.now() + timedelta(minutes=1))
+    runs.pause(until=timezone.now() + timedelta(minutes=1))
     ran = refetch("--due")
     assert (ran.error.partition(":")[0], ran.code) == ("Re-fetches pause", 1)
     assert (still_due(), service.calls("claims")) == (3, 0)
@@ -161,26 +155,20 @@ def test_during_a_pause_nothing_is_fetched(
 def test_an_operator_can_pause_re_fetches(
     service: FakeService, three: list[LinkedIdentity], identity_clock: Clock
 ) -> None:
-    """For a day or so many hours, under all applications, until it is over or is ended.
+    """For a day or so many hours, until it is over or is ended.
 
     A refresh token that a restored backup has brought back is then not sent.
     """
-    both = {name: service.settings() for name in ("default", "other")}
-    with override_settings(DJANGO_IDENTITY=both):
-        due(4, application="other")
-        assert refetch("--pause", 0.1).out.startswith("Re-fetches pause until")
-        assert run("identity_upkeep").code == 1
-        assert service.requests == []
-        identity_clock.advance(minutes=6)
-        assert refetch("--due").out == "re-fetches, stored: 4\n"
-        refetch("--pause")
-        tomorrow = timezone.now() + timedelta(hours=24)
-        for application in conf.applications():
-            assert abs(runs.run_of(application).paused_until - tomorrow) < timedelta(
-                minutes=1
-            )
-        assert refetch("--pause", 0).out == "No pause.\n"
-        assert not any(map(runs.is_paused, conf.applications()))
+    assert refetch("--pause", 0.1).out.startswith("Re-fetches pause until")
+    assert run("identity_upkeep").code == 1
+    assert service.requests == []
+    identity_clock.advance(minutes=6)
+    assert refetch("--due").out == "re-fetches, stored: 3\n"
+    refetch("--pause")
+    tomorrow = timezone.now() + timedelta(hours=24)
+    assert abs(runs.newest().paused_until - tomorrow) < timedelta(minutes=1)
+    assert refetch("--pause", 0).out == "No pause.\n"
+    assert not runs.is_paused()
 
 
 @pytest.mark.usefixtures("ctrl_c")

@@ -25,9 +25,8 @@ Write = Callable[[str | bytes], Path]
 
 
 @pytest.fixture(autouse=True)
-def _two_applications() -> Iterator[None]:
-    second = {**SETTINGS, "CLIENT_ID": "client-2"}
-    with override_settings(DJANGO_IDENTITY={"default": SETTINGS, "second": second}):
+def _settings() -> Iterator[None]:
+    with override_settings(DJANGO_IDENTITY=SETTINGS):
         yield
 
 
@@ -103,8 +102,6 @@ def test_nothing_of_a_rejected_credential_is_said(written: Write, jwks: str) -> 
     ("option", "reason"),
     [
         ("--subject=another", "rejected: payload.sub"),
-        ("--application=second", "rejected: payload.aud"),
-        ("--application=third", "configuration"),
         ("--jwks={path}", "malformed_answer"),
         ("--jwks={path}.missing", "cannot be read"),
         ("--jwks={path.parent}", "cannot be read"),
@@ -113,7 +110,7 @@ def test_nothing_of_a_rejected_credential_is_said(written: Write, jwks: str) -> 
 def test_a_credential_is_checked_for_what_the_operator_asked(
     written: Write, jwks: str, option: str, reason: str
 ) -> None:
-    """Whose credential, for which application, by which keys; a file of no use is said so."""
+    """Whose credential, by which keys; a file of no use is said so."""
     path = written(fresh())
     assert reason in rejected(path, jwks, option.format(path=path))
 

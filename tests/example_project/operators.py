@@ -78,8 +78,8 @@ def _closed_out() -> None:
     make_event(identity, "consent.granted", outcome=EventOutcome.SUPERSEDED)
     for hours in (2, 30, 200):
         AuthorizationRequest.objects.create(
-            state_digest=f"operated-{hours}", browser_digest="b", application="default",
-            environment="test", purpose=Purpose.SIGN_IN, completed_by=user, redirect_uri="/",
+            state_digest=f"operated-{hours}", browser_digest="b", environment="test",
+            purpose=Purpose.SIGN_IN, completed_by=user, redirect_uri="/",
             expires_at=now, consumed_at=now - timedelta(hours=hours), outcome="completed",
         )  # fmt: skip
 
@@ -101,11 +101,11 @@ def _by_code() -> None:
 def _receipts(pending: User) -> None:
     now = timezone.now()
     ErasureReceipt.objects.create(
-        application="default", requested_at=now - timedelta(hours=5), attempts=3,
+        requested_at=now - timedelta(hours=5), attempts=3,
         next_attempt_at=now + timedelta(hours=1), error="BillingSystemDown", user=pending,
     )  # fmt: skip
     ErasureReceipt.objects.create(
-        application="default", requested_at=now - timedelta(days=9),
+        requested_at=now - timedelta(days=9),
         erased_at=now - timedelta(days=9),
         counts={"storedclaim": 4, "webhookevent": 12, "linkedidentity": 1},
     )  # fmt: skip

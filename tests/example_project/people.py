@@ -105,7 +105,7 @@ def _proven(user: User) -> None:
         at = _in(days=-18, minutes=number)
         make_event(identity, event_type, occurred_at=at, received_at=at)
     AuthorizationRequest.objects.create(
-        state_digest="a digest", application="default", environment="test",
+        state_digest="a digest", environment="test",
         purpose=Purpose.SIGN_IN, completed_by=user, next="/adults/", redirect_uri="/",
         expires_at=_in(minutes=10), outcome="completed",
     )  # fmt: skip

@@ -21,7 +21,6 @@ from example_project.demo.processes import HOST, free_port, running
 
 EXAMPLE = "example_project.settings"
 BARE = "tests.example_project.bare_settings"
-OPERATED = "tests.example_project.operated_settings"
 PATIENT = "tests.example_project.patient_settings"
 
 

@@ -12,7 +12,7 @@ from django.test import RequestFactory, override_settings
 from django_identity.documents import Document
 
 # Only then do the addresses have the page.
-TRUSTED = {**settings.DJANGO_IDENTITY["default"], "LATER_SCOPES": ["documents:read"]}
+TRUSTED = {**settings.DJANGO_IDENTITY, "LATER_SCOPES": ["documents:read"]}
 TYPES = ("passport", "national_id", "bank_verification_number", "proof_of_address")
 
 
@@ -27,7 +27,7 @@ def shown(documents: list[Document]) -> str:
 @override_settings(
     INSTALLED_APPS=["example_project.circle", *settings.INSTALLED_APPS],
     ROOT_URLCONF="example_project.urls",
-    DJANGO_IDENTITY={"default": TRUSTED},
+    DJANGO_IDENTITY=TRUSTED,
 )
 def test_each_type_has_a_name() -> None:
     """No code of the service stands on the page; a type without a name is shown as it is."""

@@ -12,8 +12,8 @@ from example_project.celery import BACKLOG, URGENT, app, route
     ("task", "arguments", "queue"),
     [
         ("upkeep", (), URGENT), ("run_handlers", (7,), URGENT),
-        ("refetch_due", ("default", 1, 7), URGENT), ("refetch_due", ("default", 20), BACKLOG),
-        ("refetch_due", ("default", 1), BACKLOG),
+        ("refetch_due", (1, 7), URGENT), ("refetch_due", (20,), BACKLOG),
+        ("refetch_due", (1,), BACKLOG),
     ],
 )  # fmt: skip
 def test_each_task_has_its_queue(

@@ -239,7 +239,6 @@ LACKS: dict[str, Callable[[], Any]] = {
     "a level that somebody vouches for": identity(kyc_said_at=None),
     "a level that still holds": identity(kyc_said_at=LONG_AGO),
     "consent": identity(consent=Consent.REVOKED),
-    "this application": identity(application="other"),
     "this environment": identity(environment="live"),
     "an identity": lambda: LinkedIdentity.objects.all().delete(),
     "an account that is not disabled": lambda: User.objects.update(is_active=False),

@@ -53,7 +53,6 @@ def store(path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.usefixtures("two_applications")
 def test_a_gate_that_is_opened_is_noticed_or_named(
     site: Change, stored: Path, way: str
 ) -> None:
@@ -73,7 +72,6 @@ def test_a_gate_that_is_opened_is_noticed_or_named(
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.usefixtures("two_applications")
 def test_a_gate_that_asks_for_more_does_not_fail(
     site: Change, stored: Path, way: str
 ) -> None:

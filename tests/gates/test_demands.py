@@ -38,8 +38,8 @@ def lives_in(*countries: str) -> RequiredClaim:
     return RequiredClaim("country_resident", countries)
 
 
-def level(number: int, application: str = "default") -> RequiredLevel:
-    return RequiredLevel(f"level_{number}", application)
+def level(number: int) -> RequiredLevel:
+    return RequiredLevel(f"level_{number}")
 
 
 #: What is asked for, what asks for less or as much, and whether the first leads to the second.
@@ -57,7 +57,6 @@ PAIRS = [
     (level(3), level(1), True),
     (level(10), level(9), True),
     (level(1), level(3), False),
-    (level(3, "second"), level(1), False),
     (RequiredLevel("gold"), level(1), False),
     (RequiredLevel("gold"), RequiredLevel("gold"), True),
     (RecentSignIn(5), RecentSignIn(50), True),

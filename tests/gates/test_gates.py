@@ -12,11 +12,10 @@ from django_identity.gates import (
     Closed,
     KycLevelRequiredMixin,
     claim_required,
-    claims_of,
     kyc_level_required,
 )
 from django_identity.models import LinkedIdentity
-from tests.factories import again, make_claim, make_identity, make_user
+from tests.factories import again, make_user
 from tests.gates.gated_views import SECRET, AsyncPage, Page, answer_of, async_view, view
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -113,7 +112,7 @@ def test_a_callable_answers_for_a_closed_gate(user: User) -> None:
             assert answer_of(gated, asker, accept=accept).status_code == 418
     somebody, _, nobody, _ = heard
     assert (somebody.code, somebody.missing) == ("claim_missing", "country_resident")
-    assert (somebody.asked, somebody.application) == ("country_resident=GH", "default")
+    assert somebody.asked == "country_resident=GH"
     assert (somebody.shortfall.reason, somebody.shortfall.held) == ("other_value", "NG")
     assert (nobody.code, nobody.shortfall) == ("not_signed_in", None)
 
@@ -149,15 +148,3 @@ def test_a_gate_stands_around_a_view(thing: Any) -> None:
     """A class or an ``include()`` would fail at a request, and not say why."""
     with pytest.raises(ImproperlyConfigured, match="For a class use a mixin"):
         claim_required("age_over_18")(thing)
-
-
-@pytest.mark.usefixtures("two_applications")
-def test_claims_are_of_one_application(django_assert_num_queries: Any) -> None:
-    """Two identities of one user are kept apart, also in what a request remembers."""
-    user = make_user()
-    make_claim(make_identity(user))
-    make_claim(make_identity(user, application="second"), "unique_human")
-    with django_assert_num_queries(3):
-        for _ in range(3):
-            assert claims_of(user) == {"age_over_18": True}
-            assert claims_of(user, application="second") == {"unique_human": True}

@@ -26,7 +26,7 @@ from django_identity.gates import (
     kyc_level_required,
 )
 from django_identity.models import LinkedIdentity, StoredClaim
-from tests.factories import again, make_claim, make_identity, make_user
+from tests.factories import again, make_identity, make_user
 from tests.gates.gated_views import (
     ASKED,
     LACKS,
@@ -135,7 +135,7 @@ def test_a_database_that_fails_opens_nothing(user: User) -> None:
 )
 def test_settings_that_are_wrong_open_nothing(user: User, given: Any) -> None:
     """Nor to somebody for whom the gate was open."""
-    with override_settings(DJANGO_IDENTITY={"default": given}):
+    with override_settings(DJANGO_IDENTITY=given):
         assert opened_by(FEW, user) == []
 
 
@@ -186,7 +186,7 @@ def test_an_async_view_renders_a_gate_after_it_asked(user: User, source: str) ->
 
 TAGS = [
     "missing", '""', "2", "user", "none", '"age_over_18" level=missing', '"age_over_18" level=2',
-    '"age_over_18" level=none', 'level="level_2" application="nowhere"', '"age_over_18" missing',
+    '"age_over_18" level=none', '"age_over_18" missing',
     'level="level_2" user=missing', 'level="level_2" user=none', 'level="level_2" user=device',
 ]  # fmt: skip
 
@@ -217,7 +217,9 @@ def test_a_page_about_somebody_else_asks_about_who_reads_it(user: User) -> None:
     )
 
 
-@pytest.mark.parametrize("given", ["", "user=user", '"age_over_18" with="x"'])
+@pytest.mark.parametrize(
+    "given", ["", "user=user", '"age_over_18" application="default"']
+)
 def test_a_tag_that_asks_for_nothing_is_a_mistake(given: str) -> None:
     """Found when the template is read."""
     with pytest.raises(TemplateSyntaxError):
@@ -372,7 +374,7 @@ def test_a_sync_gate_around_an_async_view_raises(user: User, hidden: Any) -> Non
         answer_of(hidden, user)
 
 
-# Two applications
+# Several requirements
 
 
 class FirstMixin(ClaimRequiredMixin):
@@ -381,13 +383,10 @@ class FirstMixin(ClaimRequiredMixin):
 
 class SecondMixin(KycLevelRequiredMixin):
     required_kyc_level = "level_2"
-    identity_application = "second"
 
 
 OF_BOTH = {
-    "decorators": by_request(
-        adult(kyc_level_required("level_2", application="second")(view))
-    ),
+    "decorators": by_request(adult(kyc_level_required("level_2")(view))),
     "mixins": by_request(type("Mixins", (FirstMixin, SecondMixin, Page), {}).as_view()),
     "mixins, turned round": by_request(
         type("Turned", (SecondMixin, FirstMixin, Page), {}).as_view()
@@ -399,49 +398,25 @@ OF_BOTH = {
         Endpoint.as_view(
             permission_classes=[
                 HasClaim("age_over_18"),
-                HasKycLevel("level_2", application="second"),
+                HasKycLevel("level_2"),
             ]
         )
     ),
     "tags": by_template(
-        '{% identity_gate "age_over_18" %}{% identity_gate level="level_2" application="second" %}'
+        '{% identity_gate "age_over_18" %}{% identity_gate level="level_2" %}'
         "secret{% end_identity_gate %}{% end_identity_gate %}"
     ),
 }
 
 
-@pytest.mark.usefixtures("two_applications")
-def test_each_requirement_is_of_its_own_application(user: User) -> None:
-    """What one application was told does not stand in for what the other was not."""
-    assert opened_by(OF_BOTH, user) == []
-    second = make_identity(user, application="second", kyc_level="level_1")
-    make_claim(second)
+def test_all_requirements_must_be_met(user: User) -> None:
+    """However they are put together."""
+    assert opened_by(OF_BOTH, user) == list(OF_BOTH)
+    LinkedIdentity.objects.update(kyc_level="level_1")
     assert opened_by(OF_BOTH, again(user)) == []
-    LinkedIdentity.objects.filter(pk=second.pk).update(kyc_level="level_2")
-    assert opened_by(OF_BOTH, again(user)) == list(OF_BOTH)
-    StoredClaim.objects.exclude(identity=second).delete()
+    LinkedIdentity.objects.update(kyc_level="level_2")
+    StoredClaim.objects.all().delete()
     assert opened_by(OF_BOTH, again(user)) == []
-
-
-@pytest.mark.usefixtures("two_applications")
-def test_a_class_may_choose_the_application(user: User) -> None:
-    """For its subclasses too, but not for what its bases ask."""
-
-    class Second(KycLevelRequiredMixin):
-        identity_application = "second"
-
-    inherited = type(
-        "Inherited", (Second, Page), {"required_kyc_level": "level_2"}
-    ).as_view()
-    assert SECRET not in answer_of(inherited, user).content
-    stranger = make_user("eve")
-    make_identity(stranger, application="second", subject="subject-2")
-    assert SECRET in answer_of(inherited, stranger).content
-    elsewhere = type(
-        "Elsewhere", (VerifiedMixin, Page), {"identity_application": "second"}
-    )
-    assert SECRET not in answer_of(elsewhere.as_view(), stranger).content
-    assert SECRET in answer_of(elsewhere.as_view(), user).content
 
 
 @pytest.mark.django_db(transaction=True)

@@ -76,18 +76,6 @@ def test_the_claims_are_those_of_each_person_alone() -> None:
     assert claims[people[4].pk] == {}
 
 
-@pytest.mark.usefixtures("two_applications")
-def test_they_are_of_one_application() -> None:
-    """Of the other one the instances remember nothing but the identity."""
-    user = make_user()
-    make_claim(make_identity(user))
-    make_claim(make_identity(user, application="second"), "unique_human")
-    assert claims_of_all([user], application="second") == {
-        user.pk: {"unique_human": True}
-    }
-    assert claims_of(user) == {"age_over_18": True}
-
-
 def test_who_has_no_standing_is_left_out() -> None:
     """Nobody gets the claims of a person whose key is the same."""
     user = make_user()

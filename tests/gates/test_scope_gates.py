@@ -44,12 +44,10 @@ class Explains(IdentityPolicy):
 
 @pytest.fixture
 def browser(service: FakeService, settings: pytest.FixtureRequest) -> Client:
-    settings.DJANGO_IDENTITY = {  # type: ignore[attr-defined]
-        "default": service.settings(
+    settings.DJANGO_IDENTITY = service.settings(
             WEBHOOK_SECRETS=[SECRET], LATER_SCOPES=[SCOPE, "documents:metadata"],
             POLICY=f"{__name__}.Explains", DOCUMENT_KEYS=[],
-        )
-    }  # fmt: skip
+        )  # fmt: skip
     browser = Client()
     sign_in(browser)
     return browser
@@ -231,11 +229,9 @@ def test_a_code_allows_nothing_that_only_a_gate_asks_for(
     service: FakeService, settings: Any, is_linked: bool
 ) -> None:
     """Also where ``CONNECT_SCOPES`` has the scope too: the code may be another person's."""
-    settings.DJANGO_IDENTITY = {
-        "default": service.settings(
-            LATER_SCOPES=[SCOPE], CONNECT_SCOPES=["kyc:status", SCOPE]
-        )
-    }
+    settings.DJANGO_IDENTITY = service.settings(
+        LATER_SCOPES=[SCOPE], CONNECT_SCOPES=["kyc:status", SCOPE]
+    )
     browser = browser_of(make_user())
     if is_linked:
         sign_in(browser)
@@ -252,11 +248,9 @@ def test_a_code_brings_no_level_that_only_a_gate_asks_for(
     service: FakeService, settings: Any, is_linked: bool
 ) -> None:
     """A rejection would not be covered, and so would not close it."""
-    settings.DJANGO_IDENTITY = {
-        "default": service.settings(
-            SCOPES=["profile:read"], LATER_SCOPES=["kyc:read", "kyc:status"]
-        )
-    }
+    settings.DJANGO_IDENTITY = service.settings(
+        SCOPES=["profile:read"], LATER_SCOPES=["kyc:read", "kyc:status"]
+    )
     user = make_user()
     browser = browser_of(user)
     if is_linked:

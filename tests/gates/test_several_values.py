@@ -129,6 +129,6 @@ def test_the_sites_reason_for_a_claim_is_that_for_its_values(
     user: User, settings: Any
 ) -> None:
     """A site explains the claim once, whatever values a gate wants."""
-    given = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": f"{__name__}.Explains"}}
+    given = settings.DJANGO_IDENTITY
+    settings.DJANGO_IDENTITY = {**given, "POLICY": f"{__name__}.Explains"}
     assert "We deliver nowhere else." in page_of(user, "/neighbours/")

@@ -17,7 +17,6 @@ from django_identity.api.permissions import HasClaim
 from django_identity.gates import (
     ClaimRequiredMixin,
     KycLevelRequiredMixin,
-    claim_required,
     site_map,
 )
 from django_identity.gates.demands import describe
@@ -106,14 +105,6 @@ def test_the_list_names_what_is_open_or_unreadable() -> None:
         "/broken/    LookupError",
         rf"/^old/(?P<number>\d+)/$  {open_view}  open",
     ]
-
-
-@pytest.mark.usefixtures("two_applications")
-def test_another_application_is_named(site: Any) -> None:
-    """Two gates for one claim are two gates, if two applications are asked."""
-    second = claim_required("age_over_18", application="second")
-    site(path("door/", adult(second(view))))
-    assert "age_over_18 (redirect), age_over_18@second (redirect)" in listed()[0]
 
 
 def test_every_list_ends_with_what_no_map_sees() -> None:

@@ -152,11 +152,10 @@ def test_a_principal_with_a_token_needs_its_own_session(browser: Client) -> None
 def test_what_is_no_recent_sign_in(browser: Client) -> None:
     """One from the future, a long past one, and what another app may write under the name."""
     session = browser.session
-    mark, at = session[step_up.KEY]["default"]
-    slots = ("text", ["1.0"], ["1.0", "now"], [None, None], {"a": 1}, 7)
-    slots = ([mark, at + 60], [mark, at - 10 * 24 * 60 * 60], *slots)
-    others = ("text", [mark, at], {"default": None}, {"second": [mark, at]}, None, 7)
-    for held in (*({"default": slot} for slot in slots), *others):
+    mark, at = session[step_up.KEY]
+    past = at - 10 * 24 * 60 * 60
+    others = ("text", ["1.0"], ["1.0", "now"], [None, None], {"a": 1}, None, 7)
+    for held in ([mark, at + 60], [mark, past], {"default": [mark, at]}, *others):
         session[step_up.KEY] = held
         session.save()
         assert not is_open(browser), held
@@ -172,29 +171,6 @@ def test_what_another_app_wrote_is_replaced_by_the_next_sign_in(
         session.save()
         assert sign_in(browser).status_code == 302
         assert is_open(browser), held
-
-
-def test_gates_of_two_applications_are_open_together(
-    service: FakeService, settings: Any
-) -> None:
-    """Each keeps its own time: a return by the second does not close the gate of the first."""
-    given = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {"default": given, "second": given}
-    browser = Client()
-    user = make_user()
-    browser.force_login(user)
-    for alias in ("default", "second", "default"):
-        assert sign_in(browser, application=alias).status_code == 302
-    for alias in ("default", "second"):
-        assert (
-            closed_to(
-                Gate(minutes=10, application=alias), user, session=browser.session
-            )
-            is None
-        )
-    thief = Client()
-    thief.force_login(user)
-    assert closed_to(Gate(minutes=10), user, session=thief.session) is not None
 
 
 def test_an_htmx_part_leads_to_the_confirmation_and_back(
@@ -221,7 +197,7 @@ def test_it_ends_with_the_identity_and_its_sessions(browser: Client) -> None:
     local.force_login(user)
     sign_in(local)
     assert is_open(local)
-    sessions.end_all(user, application="default")
+    sessions.sign_out_everywhere(user)
     assert not is_open(local)
 
 

@@ -220,7 +220,6 @@ def serving(*claims: str) -> Callable[..., Any]:
 OWN_CODE = "what a view's own code asks"
 ON_LEVEL = KycLevelRequiredMixin
 ON_SCOPE = ScopeRequiredMixin
-SECOND = {"application": "second"}
 any_page = path("<slug:page>/", view)
 door = path("door/", adult(view))
 
@@ -265,11 +264,6 @@ WAYS = {
         adult(claim_required("kyc_verified")(view)),
         adult(view),
         verified_adult(kyc_level_required("level_1")(view)),
-    ),
-    "application": Way(
-        adult(view),
-        claim_required("age_over_18", **SECOND)(view),
-        claim_required("age_over_18", **SECOND)(adult(view)),
     ),
     "the answer of a closed gate": Way(
         adult(view),
@@ -361,13 +355,6 @@ WAYS = {
         AdultsAlone.as_view(),
         AdultsAlone.as_view(required_claims=["kyc_verified", "unique_human"]),
     ),
-    "application of a class": Way(
-        mixed(Page, ON_LEVEL, required_kyc_level="level_2"),
-        mixed(
-            Page, ON_LEVEL, required_kyc_level="level_2", identity_application="second"
-        ),
-        mixed(AdultsAlone, ON_LEVEL, required_kyc_level="level_2"),
-    ),
     "a dispatch before the mixin": Way(
         mixed(AdultsAlone),
         type("Door", (ShortCut, AdultsAlone), {}).as_view(),
@@ -408,11 +395,6 @@ WAYS = {
         endpoint(~HasKycLevel("level_2")),
         endpoint(~HasKycLevel("level_3")),
         endpoint(~HasKycLevel("level_1")),
-    ),
-    "application of a second permission": Way(
-        endpoint(HasClaim("age_over_18") & HasKycLevel("level_1")),
-        endpoint(HasClaim("age_over_18") & HasKycLevel("level_1", **SECOND)),
-        endpoint(HasClaim("age_over_18") & HasKycLevel("level_2")),
     ),
     "permission made by a function": Way(
         endpoint(lambda: HasClaim("age_over_18")()),

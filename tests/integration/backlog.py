@@ -23,8 +23,8 @@ def make_backlog(size: int) -> None:
     users = User.objects.filter(username__startswith="waiting-")
     LinkedIdentity.objects.bulk_create(
         LinkedIdentity(
-            user=user, application="default", environment="test", subject=user.username,
-            subject_digest=digest("default", "test", user.username), consent=Consent.GRANTED,
+            user=user, environment="test", subject=user.username,
+            subject_digest=digest("test", user.username), consent=Consent.GRANTED,
             linked_via=LinkedVia.OAUTH, scopes=["claims:read"],
             refetch_due_at=now - timedelta(minutes=1),
         )

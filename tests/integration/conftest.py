@@ -21,14 +21,14 @@ ANSWERS_AFTER = 0.04
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
     """The service, from which the site takes events too."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     return service
 
 
 @pytest.fixture
 def counting_service() -> Iterator[CountingService]:
     running = CountingService(delay=ANSWERS_AFTER)
-    with override_settings(DJANGO_IDENTITY={"default": setting(running.origin)}):
+    with override_settings(DJANGO_IDENTITY=setting(running.origin)):
         yield running
     running.close()
 

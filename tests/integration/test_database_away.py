@@ -104,7 +104,7 @@ def test_a_message_of_refreshes_loses_nothing(
     cutter = threading.Thread(target=cut_amid_refreshes, args=(counting_service, cut))
     cutter.start()
     with suppress(DatabaseError, InterfaceError):
-        upkeep.refetch_for_a_minute("default")
+        upkeep.refetch_for_a_minute()
     cutter.join()
     connection.close()
     assert not LinkedIdentity.objects.exclude(last_error="").exists()
@@ -112,7 +112,7 @@ def test_a_message_of_refreshes_loses_nothing(
     now = timezone.now()
     LinkedIdentity.objects.filter(credential_issued_at=None).update(refetch_due_at=now)
     TokenGrant.objects.update(lease_until=None, retry_at=None)
-    upkeep.refetch_for_a_minute("default")
+    upkeep.refetch_for_a_minute()
     presented = Counter(
         call.about for call in counting_service.seen if call.endpoint == "token"
     )

@@ -9,7 +9,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.lifecycle.operators import overview, timeline
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, WebhookEvent
 from example_project.demo.history import DAYS, PEOPLE, make_history
@@ -31,7 +30,7 @@ def test_the_history_is_one_of_two_hundred_people() -> None:
     assert LinkedIdentity.objects.count() == PEOPLE == 200
     first = LinkedIdentity.objects.earliest("created_at").created_at
     assert DAYS - 5 < (timezone.now() - first).days <= DAYS
-    found = overview.overview_of(conf.application())
+    found = overview.current()
     for counted in (found.figures.linked, found.figures.received):
         assert sum(1 for each in counted.values() if each) > overview.DAYS / 2
     assert found.figures.by_consent[Consent.REVOKED, ""] > 5

@@ -47,9 +47,7 @@ def is_closed(answer: httpx.Response) -> bool:
 
 def address_of(url: str) -> str:
     """An address under the pattern ``url``, with something in each of its places."""
-    filled = re.sub(r"\(\?P<app_label>.*?\)", "auth", url).replace(
-        "<slug:alias>", "default"
-    )
+    filled = re.sub(r"\(\?P<app_label>.*?\)", "auth", url)
     return re.sub(r"\(\?P<.*?\)|<.*?>", "1", filled).replace("^", "").replace("$", "")
 
 

@@ -34,7 +34,7 @@ def test_two_hundred_callers_lead_to_one_refresh(
     expired(identity)
     target = "tests.lifecycle.process_calls:access_token"
     # The crowd keeps the machine busy: the service is given time to be heard.
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(TIMEOUT=60)}):
+    with override_settings(DJANGO_IDENTITY=service.settings(TIMEOUT=60)):
         processes = [
             concurrency.start(target, identity.pk, threads=50) for _ in range(4)
         ]

@@ -78,14 +78,14 @@ def test_every_reading_of_a_sign_in(
     identity_sign_in: Callable[..., HttpResponse], identity_webhooks: Callable[[], None],
 ) -> None:  # fmt: skip
     """A sign-in and an event for each row with these scopes."""
-    own = settings.DJANGO_IDENTITY["default"]
+    own = settings.DJANGO_IDENTITY
     for row in NAMED + (ALONE if scopes == SCOPES else []):
         given = {
             **own,
             "SCOPES": list(scopes),
             **SAID_BY_THE_SITE.get(row["event_subject"], {}),
         }
-        with override_settings(DJANGO_IDENTITY={"default": given}):
+        with override_settings(DJANGO_IDENTITY=given):
             cache.clear()
             site.control("POST", "switches", **row)
             person = site.create_person()
@@ -124,10 +124,8 @@ def test_every_form_of_a_token_error(
     identity_sandbox.control("POST", "switches", token_errors=form)
     identity_sign_in(client)
     TokenGrant.objects.update(access_expires_at=timezone.now())
-    own = settings.DJANGO_IDENTITY["default"]
-    with override_settings(
-        DJANGO_IDENTITY={"default": {**own, "CLIENT_SECRET": "x" * 40}}
-    ):
+    own = settings.DJANGO_IDENTITY
+    with override_settings(DJANGO_IDENTITY={**own, "CLIENT_SECRET": "x" * 40}):
         # The tokens are sealed by the site's own key, which stays.
         assert refetched(LinkedIdentity.objects.get()) == Refetched.NOT_NOW
     TokenGrant.objects.update(retry_at=None)

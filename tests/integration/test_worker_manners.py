@@ -63,9 +63,9 @@ def test_an_erasure_does_not_wait_for_a_backlog(
     counting_service: CountingService, workers: Workers, settings: Any
 ) -> None:
     """It waits for the rows of a minute at most, with one worker of eight threads."""
-    settings.DJANGO_IDENTITY = {
-        "default": setting(counting_service.origin, WEBHOOK_SECRETS=[SECRET])
-    }
+    settings.DJANGO_IDENTITY = setting(
+        counting_service.origin, WEBHOOK_SECRETS=[SECRET]
+    )
     counting_service.delay, workers.size, workers.pool = 0.02, 1, THREADS
     make_backlog(BACKLOG + 1)
     person = LinkedIdentity.objects.earliest("pk")

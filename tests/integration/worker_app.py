@@ -28,6 +28,6 @@ concurrency.join()
 @worker_init.connect
 @worker_process_init.connect
 def name_itself(**_kwargs: Any) -> None:
-    origin = settings.DJANGO_IDENTITY["default"]["API_ORIGIN"]
-    identity = {"default": setting(origin, os.getpid(), TIMEOUT=60)}
+    origin = settings.DJANGO_IDENTITY["API_ORIGIN"]
+    identity = setting(origin, os.getpid(), TIMEOUT=60)
     override_settings(DJANGO_IDENTITY=identity).enable()

@@ -11,7 +11,6 @@ from unittest import mock
 import httpx
 from django.contrib.auth.models import User
 
-from django_identity import conf
 from django_identity.lifecycle import (
     connect,
     events,
@@ -23,7 +22,7 @@ from django_identity.lifecycle import (
 from django_identity.models import LinkedIdentity
 from django_identity.testing.events import deliver_event
 from tests.interleavings.explorer import pause
-from tests.interleavings.world import LEVELS, Arrived, Holder, Told, World
+from tests.interleavings.world import LEVELS, Arrived, Told, World
 
 BROWSER_KEY = "k" * 43
 #: The account that was there before, and its identity: the first rows of their tables.
@@ -39,32 +38,25 @@ def acts(world: World, label: str) -> None:
 # People
 
 
-def signs_in(
-    world: World,
-    *,
-    application: str = "default",
-    subject: str = "ada",
-    inside: bool = False,
-) -> str:
+def signs_in(world: World, *, subject: str = "ada", inside: bool = False) -> str:
     """The button, the consent, the callback, the session. ``inside``: from the first account."""
-    site = conf.application(application)
     user = User(pk=FIRST) if inside else None
     acts(world, "presses the button")
     address = sign_in.begin(
-        site, user=user, next_url="/", redirect_uri="http://x/", browser_key=BROWSER_KEY
+        user=user, next_url="/", redirect_uri="http://x/", browser_key=BROWSER_KEY
     )
     state = httpx.URL(address).params["state"]
 
     acts(world, "allows it at the service")
-    code = world.approve(Holder(application, subject))
+    code = world.approve(subject)
     approved_at = str(world.now)
 
     callback = sign_in.Callback(state, code)
-    done = sign_in.complete(site, callback, browser_key=BROWSER_KEY, user=user)
+    done = sign_in.complete(callback, browser_key=BROWSER_KEY, user=user)
     mark = ""
     if done.linked.session_identity is not None:
         mark = sessions.mark_of(done.linked.session_identity)
-    arrived = Arrived(application, subject, approved_at, done.linked.user.pk, mark)
+    arrived = Arrived(subject, approved_at, done.linked.user.pk, mark)
     world.arrived.append(arrived)
     return "signed in"
 
@@ -72,8 +64,8 @@ def signs_in(
 def enters_code(world: World) -> str:
     """The user of the first account enters a Connect code of Ada's."""
     acts(world, "enters a Connect code")
-    connect.redeem(conf.application(), "CNX-ADAS-CODE", user=User(pk=FIRST))
-    arrived = Arrived("default", "ada", world.redeemed_at, FIRST, by_code=True)
+    connect.redeem("CNX-ADAS-CODE", user=User(pk=FIRST))
+    arrived = Arrived("ada", world.redeemed_at, FIRST, by_code=True)
     world.arrived.append(arrived)
     return "verified"
 
@@ -99,21 +91,18 @@ def deliver(told: Told) -> None:
     deliver_event(
         told.event_type,
         "ada",
-        application=told.application,
         event_id=told.event_id,
         at=datetime.fromisoformat(told.at),
         **told.about,
     )
 
 
-def happens(
-    world: World, *, what: str, times: int = 1, application: str = "default"
-) -> str:
+def happens(world: World, *, what: str, times: int = 1) -> str:
     """One thing, or several, happen at the service. It delivers the last one first."""
     told = []
     for event_type in what.split(", "):
         acts(world, f"at the service: {event_type}")
-        told.append(world.happens(event_type, application))
+        told.append(world.happens(event_type))
     for each in told[::-1] * times:
         deliver(each)
     return "acknowledged"
@@ -153,13 +142,6 @@ def known(world: World, *, password: str | None = None, **ago: float) -> None:
 def older(world: World) -> None:
     """Somebody has an account with a password, which is older than any link."""
     User.objects.create_user("older", password="x")
-    world.advance(minutes=10)
-
-
-def known_twice(world: World) -> None:
-    """Ada's account has an identity of each of two applications."""
-    known(world)
-    signs_in(world, application="second", inside=True)
     world.advance(minutes=10)
 
 

@@ -56,7 +56,7 @@ def controlled(explorer: Explorer) -> Iterator[None]:
     def exchange(application: Application, call: Call) -> Answer:
         if call.endpoint not in explorer.world.quiet:
             pause(f"the service: {call.endpoint}")
-        status, body = explorer.world.answer(application, call)
+        status, body = explorer.world.answer(call)
         text = json.dumps(body)
         learn(f"{status} {SIGNED.sub('', text)}")
         return Answer(status, {}, text.encode())

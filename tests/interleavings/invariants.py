@@ -33,8 +33,8 @@ def consents_are_granted(world: World) -> object:
     return [
         identity
         for identity in _granted()
-        if not world.truths[identity.application].is_granted
-        or not _arrivals(world, identity, since=_ended_at(world, identity.application))
+        if not world.truth.is_granted
+        or not _arrivals(world, identity, since=_ended_at(world))
     ]
 
 
@@ -43,9 +43,7 @@ def sign_ins_confirm(world: World) -> object:
     return [
         identity
         for identity in _granted(linked_via=LinkedVia.CONNECT)
-        for arrived in _arrivals(
-            world, identity, since=_ended_at(world, identity.application)
-        )
+        for arrived in _arrivals(world, identity, since=_ended_at(world))
         if not arrived.by_code
     ]
 
@@ -62,10 +60,7 @@ def sessions_end(world: World) -> object:
         arrived
         for arrived in world.arrived
         if arrived.mark in living
-        and (
-            arrived.mark in world.ended
-            or arrived.approved_at < _ended_at(world, arrived.application)
-        )
+        and (arrived.mark in world.ended or arrived.approved_at < _ended_at(world))
     ]
 
 
@@ -109,7 +104,7 @@ def nothing_is_sent_twice(world: World) -> object:
 def deletions_erase(world: World) -> object:
     """After a deletion no identity of the subject is left, but what a later arrival brought."""
     for identity in LinkedIdentity.objects.all():
-        deleted_at = world.truths[identity.application].deleted_at
+        deleted_at = world.truth.deleted_at
         if deleted_at and not _arrivals(world, identity, since=deleted_at):
             return identity
     return None
@@ -147,7 +142,7 @@ def nothing_is_kept_of_strangers(world: World) -> object:
 def accounts_have_a_way_in(world: World) -> object:
     """No account is left that an identity made, and that nobody can get into."""
     locked_out = User.objects.filter(is_active=True, password__startswith="!")
-    return locked_out.exclude(linked_identities__linked_via=LinkedVia.OAUTH)
+    return locked_out.exclude(linked_identity__linked_via=LinkedVia.OAUTH)
 
 
 def events_have_outcomes(world: World) -> object:
@@ -168,9 +163,7 @@ def handlers_run_once(world: World) -> object:
 def grants_live(world: World) -> object:
     """No grant is marked as dead while its consent is granted in truth."""
     dead = LinkedIdentity.objects.filter(grant__needs_reauthorization=True)
-    return [
-        identity for identity in dead if world.truths[identity.application].is_granted
-    ]
+    return [identity for identity in dead if world.truth.is_granted]
 
 
 def refusals_leave_nothing(world: World) -> object:
@@ -193,18 +186,17 @@ def _granted(**columns: object) -> QuerySet[LinkedIdentity]:
     return LinkedIdentity.objects.filter(consent=Consent.GRANTED, **columns)
 
 
-def _ended_at(world: World, application: str) -> str:
+def _ended_at(world: World) -> str:
     """When the consent ended last, at the service or by an operator here."""
-    return max(world.truths[application].ended_at, world.here["revoked"])
+    return max(world.truth.ended_at, world.here["revoked"])
 
 
 def _arrivals(world: World, identity: LinkedIdentity, *, since: str) -> list[Arrived]:
     """The sign-ins and codes of the identity that were allowed after that."""
-    whose = (identity.application, identity.subject)
     return [
         each
         for each in world.arrived
-        if (each.application, each.subject) == whose and each.approved_at > since
+        if each.subject == identity.subject and each.approved_at > since
     ]
 
 
@@ -222,9 +214,7 @@ def _not_due(world: World) -> list[LinkedIdentity]:
     """Of those who can be re-fetched, whose re-fetch is not due."""
     held = _granted(linked_via=LinkedVia.OAUTH, grant__needs_reauthorization=False)
     return [
-        identity
-        for identity in held
-        if world.truths[identity.application].is_granted and not identity.is_due
+        identity for identity in held if world.truth.is_granted and not identity.is_due
     ]
 
 
@@ -271,9 +261,7 @@ def all_is_delivered_again(world: World) -> Iterator[str]:
 def upkeep_goes_on(world: World) -> Iterator[str]:
     """upkeep alone goes on"""
     for told in world.told:
-        if not WebhookEvent.objects.filter(
-            application=told.application, event_type=told.event_type
-        ):
+        if not WebhookEvent.objects.filter(event_type=told.event_type):
             # The service got no answer, so it delivers again, however long that takes.
             deliver(told)
     yield from _hours_later(world)

@@ -4,7 +4,6 @@ from typing import Any
 from unittest import mock
 
 from django_identity import database
-from django_identity.conf import Application
 from django_identity.lifecycle import (
     effects,
     events,
@@ -31,13 +30,13 @@ def write_any_version(*arguments: Any, **how: Any) -> LinkedIdentity:
     return empty
 
 
-def apply_then_store(application: Application, event: Event) -> WebhookEvent:
-    row = WebhookEvent.of(application, event)
+def apply_then_store(event: Event) -> WebhookEvent:
+    row = WebhookEvent.of(event)
     with database.atomic():
         identity = LinkedIdentity.objects.locked(row.subject_digest)
         if identity is not None:
             effects.outcome_of(identity, row)
-    row = stored(application, event)
+    row = stored(event)
     WebhookEvent.objects.update(outcome="applied")
     return row
 
@@ -45,39 +44,39 @@ def apply_then_store(application: Application, event: Event) -> WebhookEvent:
 SABOTAGES = {
     "apply_since is off": Scenario(
         REVOKED,
-        mock.patch.object(events, "apply_since"),
+        broken=mock.patch.object(events, "apply_since"),
         shown_by=invariants.consents_are_granted.__doc__,
     ),
     "the second step does not look at version": Scenario(
         "older account | code + link | ",
-        mock.patch.object(linking, "_write_empty", write_any_version),
+        broken=mock.patch.object(linking, "_write_empty", write_any_version),
         shown_by=invariants.sign_ins_confirm.__doc__,
     ),
     "epochs are not raised": Scenario(
         "known | signed out everywhere + sign-in | ",
-        mock.patch.object(sessions, "end_all"),
+        broken=mock.patch.object(sessions, "end_all"),
         shown_by=invariants.sessions_end.__doc__,
     ),
     "the lease is ignored": Scenario(
         REFRESHED,
-        mock.patch.object(tokens, "lease", return_value=True),
+        broken=mock.patch.object(tokens, "lease", return_value=True),
         shown_by=invariants.nothing_is_sent_twice.__doc__,
     ),
     "generation is not compared": Scenario(
         REFRESHED,
-        mock.patch.object(
+        broken=mock.patch.object(
             tokens, "_unchanged", lambda grant: TokenGrant.objects.filter(pk=grant.pk)
         ),
         shown_by=invariants.grants_live.__doc__,
     ),
     "events are applied before they are stored": Scenario(
         REVOKED,
-        mock.patch.object(WebhookEvent.objects, "stored", apply_then_store),
+        broken=mock.patch.object(WebhookEvent.objects, "stored", apply_then_store),
         shown_by=invariants.consents_are_granted.__doc__,
     ),
     "take_back is off": Scenario(
         REVOKED,
-        mock.patch.object(unfinished, "take_back"),
+        broken=mock.patch.object(unfinished, "take_back"),
         shown_by=invariants.refusals_leave_nothing.__doc__,
     ),
 }

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from django.contrib.auth.models import User
 
-from django_identity import conf, handlers
+from django_identity import handlers
 from django_identity.lifecycle import disconnecting, erasure, sessions
 from django_identity.lifecycle.operators import interventions
+from django_identity.models import LinkedIdentity
 from tests.interleavings import actors, invariants
 from tests.interleavings.actors import ends, happens, known, signs_in, unapplied
 from tests.interleavings.control import controlled
@@ -24,52 +25,43 @@ BEFORE: dict[str, Callable[[World], None]] = {
     "known, with password": partial(known, password="x"),
     "known for a day": partial(known, hours=25),
     "rejected for a day": partial(actors.rejected, hours=25),
-    "known twice": actors.known_twice,
     "unapplied revocation": partial(unapplied, what="consent.revoked"),
     "unapplied claim.revoked": partial(unapplied, what="claim.revoked"),
 }
-#: ``second``: at the second application.
 ACTORS: dict[str, Actor] = {
     "sign-up": signs_in,
     "sign-in": signs_in,
     "Bob's sign-up": partial(signs_in, subject="bob"),
-    "sign-in at the second": partial(signs_in, application="second"),
     "renewal": partial(signs_in, inside=True),
     "link": partial(signs_in, inside=True),
     "code": actors.enters_code,
     "disconnected": partial(
         ends,
         what="disconnected",
-        by=lambda user: disconnecting.leave(user, application=conf.application()),
+        by=disconnecting.leave,
     ),
     "signed out everywhere": partial(
         ends,
         what="signed out",
-        by=lambda user: sessions.end_all(user, application="default"),
+        by=sessions.sign_out_everywhere,
     ),
     "erased by the person": partial(ends, what="erased", by=erasure.erase_account),
     "erased by an operator": partial(
         ends,
         what="erased",
-        by=lambda user: interventions.erase(user.linked_identities.get()),
+        by=lambda user: interventions.erase(LinkedIdentity.objects.get(user=user)),
     ),
     "user deleted by the site": partial(ends, what="erased", by=User.delete),
     "revoked by an operator": partial(
         ends,
         what="revoked",
-        by=lambda user: interventions.revoke(user.linked_identities.all()),
+        by=lambda user: interventions.revoke(LinkedIdentity.objects.filter(user=user)),
     ),
     "re-fetch": actors.refetches,
     "refresh": actors.refreshes,
     "upkeep": actors.tends,
     "revoked twice": partial(happens, what="consent.revoked", times=2),
-    "revoked at the second": partial(
-        happens, what="consent.revoked", application="second"
-    ),
     "deletion twice": partial(happens, what="data.deletion_requested", times=2),
-    "deletion at the second": partial(
-        happens, what="data.deletion_requested", application="second"
-    ),
 }
 #: At the service. Of several events it delivers the last one first.
 EVENTS = {
@@ -85,79 +77,92 @@ EVENTS = {
     "verified and rejected, reversed": "kyc.verified, kyc.rejected",
 }
 
+#: The rules that the rows hold. A row whose rule other rows hold too is a sample of it.
+RULES = {
+    "withdrawal": "A consent that ended is granted by no sign-in or code that began before.",
+    "erasure": "Of a person who is erased nothing is left, and it is done once.",
+    "going": "An identity that is deleted takes its data along, and nothing writes it again.",
+    "replay": "What is delivered again half a year later changes nothing.",
+    "crash": "What a crash left is applied by upkeep, once, beside whatever else happens.",
+    "claims": "No credential from before its revocation proves a claim.",
+    "level": "In the end the level is what the service says, in every order.",
+    "tokens": "No refresh token is sent twice, and the newest tokens are the stored ones.",
+    "sessions": "A session ends with what it rests on, and goes on otherwise.",
+    "linking": "A subject is linked to one account, whoever comes at the same time.",
+}
 #: What there was before | who acts, in any order | how. ``one dies``: a crash at each step.
 #: ``clock behind``, ``clock ahead``: the service's, by four minutes. ``kyc``: the level changes, so
 #: the calls that read it are steps. ``replay``: half a year later everything is delivered again.
-#: ``long``: not in the leg. The site has a handler for revocations.
+#: ``long``: not in the leg. The site has a handler for revocations. | which rule the row holds.
 TABLE = """
-nobody | sign-up + revoked twice | one dies
-nobody | sign-up + revoked | one dies, clock behind
-nobody | sign-up + revoked | one dies, clock ahead
-nobody | sign-up + granted and revoked, reversed | one dies, long
-nobody | sign-up + deletion twice | one dies
-nobody | sign-up + claim revoked | one dies, long
-nobody | sign-up + claim revoked | one dies, clock ahead, long
-nobody | sign-up + rejected | one dies, kyc
-nobody | sign-up + another sign-up | one dies, long
-nobody | sign-up + Bob's sign-up | one dies, long
-known | renewal + revoked | one dies
-known | renewal + revoked | one dies, clock behind, long
-known | renewal + revoked + re-fetch | one dies, long
-known | sign-in + rejected and verified, reversed | one dies, kyc, long
-known | sign-in + rejected | one dies, kyc, clock behind, long
-known | signed out everywhere + sign-in | one dies
-known | erased by the person + sign-in | one dies, long
-known | erased by the person + deletion | one dies
-known | erased by an operator + revoked | one dies, long
-known | erased by the person + sign-in + deletion | long
-known | user deleted by the site + revoked | one dies
-known | user deleted by the site + deletion | one dies
-known | user deleted by the site + revoked + sign-in | long
-known | re-fetch + claim revoked and issued, reversed | one dies
-known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, long
-known for a day | sign-in + re-fetch + rejected | kyc, long
-rejected for a day | re-fetch + verified | one dies, kyc
-rejected for a day | re-fetch + verified | one dies, kyc, clock behind, long
-rejected for a day | re-fetch + verified | one dies, kyc, clock ahead, long
-rejected for a day | sign-in + verified | one dies, kyc, clock behind, long
-rejected for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock behind, long
-known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, long
-known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock behind, long
-known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock ahead, long
-known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, clock behind, long
-known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, clock ahead, long
-known for a day | refresh + another refresh + revoked | one dies, long
-known for a day | refresh + another refresh | one dies
-known for a day | refresh + renewal | one dies
-known for a day | refresh + another refresh + renewal | long
-known, with password | disconnected + revoked + re-fetch | one dies, long
-older account | code + revoked twice | one dies, long
-older account | code + link | one dies, long
-older account | code + rejected | one dies, kyc, long
-older account | code + rejected and verified, reversed | one dies, kyc, long
-older account | code + rejected | one dies, kyc, clock behind, long
-older account | code + sign-up + revoked | long
-known | code + revoked | one dies
-known twice | revoked at the second + sign-in | one dies
-known twice | disconnected + sign-in at the second | one dies
-known twice | deletion at the second + sign-in | one dies
-known twice | revoked + revoked at the second | one dies
-known twice | erased by the person + deletion at the second | one dies, long
-known | revoked + sign-in | one dies, replay
-known | deletion + sign-up | one dies, replay
-known | revoked by an operator + sign-in | one dies
-known | revoked by an operator + revoked + re-fetch | one dies, long
-unapplied revocation | upkeep + sign-in | one dies
-unapplied claim.revoked | upkeep + claim issued + sign-in | long
-known | revoked twice + upkeep | one dies
-unapplied revocation | upkeep + another upkeep | one dies, long
-"""
+nobody | sign-up + revoked twice | one dies | withdrawal
+nobody | sign-up + revoked | one dies, clock behind | withdrawal
+nobody | sign-up + revoked | one dies, clock ahead | withdrawal
+nobody | sign-up + granted and revoked, reversed | one dies, long | withdrawal
+nobody | sign-up + deletion twice | one dies | erasure
+nobody | sign-up + claim revoked | one dies, long | claims
+nobody | sign-up + claim revoked | one dies, clock ahead, long | claims
+nobody | sign-up + rejected | one dies, kyc | level
+nobody | sign-up + another sign-up | one dies, long | linking
+nobody | sign-up + Bob's sign-up | one dies, long | linking
+known | renewal + revoked | one dies | withdrawal
+known | renewal + revoked | one dies, clock behind, long | withdrawal
+known | renewal + revoked + re-fetch | one dies, long | withdrawal
+known | sign-in + rejected and verified, reversed | one dies, kyc, long | level
+known | sign-in + rejected | one dies, kyc, clock behind, long | level
+known | signed out everywhere + sign-in | one dies | sessions
+known | erased by the person + sign-in | one dies, long | erasure
+known | erased by the person + deletion | one dies | erasure
+known | erased by an operator + revoked | one dies, long | erasure
+known | erased by the person + sign-in + deletion | long | erasure
+known | user deleted by the site + revoked | one dies | going
+known | user deleted by the site + deletion | one dies | going
+known | user deleted by the site + revoked + sign-in | long | going
+known | re-fetch + claim revoked and issued, reversed | one dies | claims
+known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, long | level
+known for a day | sign-in + re-fetch + rejected | kyc, long | level
+rejected for a day | re-fetch + verified | one dies, kyc | level
+rejected for a day | re-fetch + verified | one dies, kyc, clock behind, long | level
+rejected for a day | re-fetch + verified | one dies, kyc, clock ahead, long | level
+rejected for a day | sign-in + verified | one dies, kyc, clock behind, long | level
+rejected for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock behind, long | level
+known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, long | level
+known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock behind, long | level
+known for a day | re-fetch + verified and rejected, reversed | one dies, kyc, clock ahead, long | level
+known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, clock behind, long | level
+known for a day | re-fetch + rejected and verified, reversed | one dies, kyc, clock ahead, long | level
+known for a day | refresh + another refresh + revoked | one dies, long | tokens
+known for a day | refresh + another refresh | one dies | tokens
+known for a day | refresh + renewal | one dies | tokens
+known for a day | refresh + another refresh + renewal | long | tokens
+known, with password | disconnected + sign-in | one dies | sessions
+known, with password | disconnected + revoked + re-fetch | one dies, long | going
+older account | code + revoked twice | one dies, long | withdrawal
+older account | code + link | one dies, long | linking
+older account | code + rejected | one dies, kyc, long | level
+older account | code + rejected and verified, reversed | one dies, kyc, long | level
+older account | code + rejected | one dies, kyc, clock behind, long | level
+older account | code + sign-up + revoked | long | linking
+known | code + revoked | one dies | withdrawal
+known | revoked + sign-in | one dies, replay | replay
+known | deletion + sign-up | one dies, replay | replay
+known | revoked by an operator + sign-in | one dies | withdrawal
+known | revoked by an operator + revoked + re-fetch | one dies, long | withdrawal
+unapplied revocation | upkeep + sign-in | one dies | crash
+unapplied claim.revoked | upkeep + claim issued + sign-in | long | crash
+known | revoked twice + upkeep | one dies | crash
+unapplied revocation | upkeep + another upkeep | one dies, long | crash
+"""  # noqa: E501  a scenario is one line
 
 
 class Scenario(NamedTuple):
-    """One row of the table. ``broken``: the package without a rule, and what then does not hold."""
+    """One row of the table, and its rule in words.
+
+    ``broken``: the package without a rule, and what then does not hold.
+    """
 
     row: str
+    rule: str = ""
     broken: AbstractContextManager[object] = nullcontext()
     shown_by: str = ""
 
@@ -199,4 +204,9 @@ def _actor(name: str) -> Actor:
     return ACTORS[name]
 
 
-SCENARIOS = {row: Scenario(row) for row in TABLE.strip().splitlines()}
+def _scenario(line: str) -> Scenario:
+    row, _, rule = line.rpartition(" | ")
+    return Scenario(row, RULES[rule])
+
+
+SCENARIOS = {each.row: each for each in map(_scenario, TABLE.strip().splitlines())}

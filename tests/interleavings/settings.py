@@ -1,4 +1,4 @@
-"""The site of the explorer: an in-memory SQLite, and two applications."""
+"""The site of the explorer: an in-memory SQLite."""
 
 from tests.sites.plain.settings import *  # noqa: F403  as the other sites do
 from tests.sites.plain.settings import APPLICATION
@@ -7,5 +7,4 @@ DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memor
 ALLOWED_HOSTS = ["*"]
 MIDDLEWARE = []
 
-FIRST = {**APPLICATION, "POLICY": "tests.interleavings.world.SilentPolicy"}
-DJANGO_IDENTITY = {"default": FIRST, "second": {**FIRST, "CLIENT_ID": "second"}}
+DJANGO_IDENTITY = {**APPLICATION, "POLICY": "tests.interleavings.world.SilentPolicy"}

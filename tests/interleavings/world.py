@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from django_identity.conf import Application
 from django_identity.policy import IdentityPolicy
 from django_identity.service.http import Call
 from django_identity.testing.issuer import Issuer
@@ -34,7 +33,6 @@ class SilentPolicy(IdentityPolicy):
 class Arrived(NamedTuple):
     """A sign-in or a code that was completed. ``mark``: of the session that it began, if any."""
 
-    application: str
     subject: str
     approved_at: str
     user_id: int
@@ -42,18 +40,10 @@ class Arrived(NamedTuple):
     by_code: bool = False
 
 
-class Holder(NamedTuple):
-    """Whose data a code or a token gives, to whom."""
-
-    application: str
-    subject: str
-
-
 class Told(NamedTuple):
     """An event that the service has made. It is delivered until the site acknowledges it."""
 
     event_type: str
-    application: str
     event_id: str
     at: str
     about: dict[str, str]
@@ -61,7 +51,7 @@ class Told(NamedTuple):
 
 @dataclass
 class Truth:
-    """What Ada allowed an application, in truth. ``ended_at``: by the newest event."""
+    """What Ada allowed the site, in truth. ``ended_at``: by the newest event."""
 
     is_granted: bool = False
     ended_at: str = ""
@@ -82,12 +72,11 @@ class World:
 
     # The service
 
-    #: Of each application.
-    truths: dict[str, Truth] = field(default_factory=lambda: defaultdict(Truth))
+    truth: Truth = field(default_factory=Truth)
     claim_is_revoked: bool = False
     kyc: dict[str, str] = field(default_factory=lambda: LEVELS["kyc.verified"])
-    #: Of codes and tokens.
-    holders: dict[str, Holder] = field(default_factory=dict)
+    #: Code or token -> whose data it gives.
+    holders: dict[str, str] = field(default_factory=dict)
     issued: int = 0
     #: Codes and refresh tokens, as they were sent to it.
     sent: list[str] = field(default_factory=list)
@@ -112,12 +101,12 @@ class World:
 
     # What people do at the service
 
-    def approve(self, holder: Holder) -> str:
-        """The person allows the application what it asks for. Returns the code."""
-        self.truths[holder.application].is_granted = True
-        return self._issue("code", holder)
+    def approve(self, subject: str) -> str:
+        """The person allows the site what it asks for. Returns the code."""
+        self.truth.is_granted = True
+        return self._issue("code", subject)
 
-    def happens(self, event_type: str, application: str = "default") -> Told:
+    def happens(self, event_type: str) -> Told:
         """Something happens to Ada there, and becomes an event."""
         about = {}
         if event_type in LEVELS:
@@ -126,75 +115,70 @@ class World:
             about = CLAIM
             self.claim_is_revoked = event_type == "claim.revoked"
         if event_type in ("consent.revoked", "data.deletion_requested"):
-            self._end(application, event_type)
+            self._end(event_type)
         event_id = f"event-{len(self.told)}"
         at = str(self.now + self.skew)
-        told = Told(event_type, application, event_id, at, about)
+        told = Told(event_type, event_id, at, about)
         self.told.append(told)
         return told
 
-    def _end(self, application: str, event_type: str) -> None:
+    def _end(self, event_type: str) -> None:
         """The consent ends, and its codes and tokens with it."""
-        truth = self.truths[application]
-        truth.is_granted = False
-        truth.ended_at = str(self.now)
+        self.truth.is_granted = False
+        self.truth.ended_at = str(self.now)
         if event_type == "data.deletion_requested":
-            truth.deleted_at = str(self.now)
-        self.holders = {
-            secret: holder
-            for secret, holder in self.holders.items()
-            if holder.application != application
-        }
+            self.truth.deleted_at = str(self.now)
+        self.holders = {}
 
-    def _issue(self, kind: str, holder: Holder) -> str:
+    def _issue(self, kind: str, subject: str) -> str:
         self.issued += 1
         secret = f"{kind}-{self.issued:03}"
-        self.holders[secret] = holder
+        self.holders[secret] = subject
         return secret
 
-    # What applications ask the service
+    # What the site asks the service
 
-    def answer(self, application: Application, call: Call) -> Reply:
+    def answer(self, call: Call) -> Reply:
         """Status and body of the answer."""
         if call.form is not None:
             return self._tokens(call.form.get("refresh_token") or call.form["code"])
         if call.json is not None:
-            return _good(self._connected(application.alias))
-        holder = self.holders.get(call.headers["Authorization"].removeprefix("Bearer "))
-        if holder is None:
+            return _good(self._connected())
+        subject = self.holders.get(
+            call.headers["Authorization"].removeprefix("Bearer ")
+        )
+        if subject is None:
             return 401, {"success": False, "error": {"code": "UNAUTHORIZED"}}
         if call.endpoint == "claims":
-            return _good(self._claims(holder))
+            return _good(self._claims(subject))
         if call.endpoint == "kyc":
             return _good(self.kyc)
-        return _good(_profile(holder.subject))
+        return _good(_profile(subject))
 
     def _tokens(self, secret: str) -> Reply:
         """New ones, for a code or a refresh token, which is good for once."""
         self.sent.append(secret)
-        holder = self.holders.pop(secret, None)
-        if holder is None:
+        subject = self.holders.pop(secret, None)
+        if subject is None:
             return 400, {"error": "invalid_grant"}
         return 200, {
-            "access_token": self._issue("access", holder),
-            "refresh_token": self._issue("refresh", holder),
+            "access_token": self._issue("access", subject),
+            "refresh_token": self._issue("refresh", subject),
             "expires_in": 3600,
-            "user_id": holder.subject,
+            "user_id": subject,
         }
 
-    def _claims(self, holder: Holder) -> dict[str, Any]:
+    def _claims(self, subject: str) -> dict[str, Any]:
         listed = {**CLAIM, "revoked": self.claim_is_revoked}
-        answer = {"user_id": holder.subject, "claims": [listed]}
+        answer = {"user_id": subject, "claims": [listed]}
         if not self.claim_is_revoked:
             issued_at = int((self.now + self.skew).timestamp())
-            answer["credential"] = ISSUER.credential(
-                holder.subject, application=holder.application, iat=issued_at
-            )
+            answer["credential"] = ISSUER.credential(subject, iat=issued_at)
         return answer
 
-    def _connected(self, application: str) -> dict[str, Any]:
+    def _connected(self) -> dict[str, Any]:
         """Every Connect code is one that Ada has just made."""
-        self.truths[application].is_granted = True
+        self.truth.is_granted = True
         self.redeemed_at = str(self.now)
         return {
             "request_id": "request-1",

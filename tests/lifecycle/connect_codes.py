@@ -2,7 +2,6 @@
 
 from django.contrib.auth.models import User
 
-from django_identity import conf
 from django_identity.lifecycle import connect
 from django_identity.models import LinkedIdentity
 from tests import fake_service
@@ -14,4 +13,4 @@ INVALID = fake_service.answer(
 
 
 def redeem(user: User, number: int = 0) -> LinkedIdentity:
-    return connect.redeem(conf.application(), f"CNX-AB12-{number:04}", user=user)
+    return connect.redeem(f"CNX-AB12-{number:04}", user=user)

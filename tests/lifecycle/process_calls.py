@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db import connection
 
-from django_identity import conf
 from django_identity.lifecycle import due
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.models import LinkedIdentity
@@ -19,7 +18,7 @@ def access_token(identity_id: str) -> str:
 def take() -> list[int]:
     """What one worker takes."""
     taken: list[int] = []
-    while rows := due.take(conf.application(), 7):
+    while rows := due.take(7):
         taken += [row.pk for row in rows]
     return taken
 

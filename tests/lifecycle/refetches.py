@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from django_identity.lifecycle.upkeep import Refetched, refetch_all, refetch_these
+from django_identity.lifecycle.upkeep import Refetched, refetch_due, refetch_these
 from django_identity.models import LinkedIdentity
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import FakeService
@@ -42,4 +42,4 @@ def refetched(identity: LinkedIdentity) -> Refetched | None:
 
 def all_refetched() -> list[Refetched]:
     """The results of all re-fetches that are due."""
-    return list(refetch_all(most=1000))
+    return list(refetch_due(most=1000))

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.lifecycle import due, upkeep
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import LinkedIdentity
@@ -25,7 +24,7 @@ def a_minute(clock: Clock) -> Counter[Refetched]:
     """What one message does, each minute."""
     clock.advance(minutes=1)
     time_passes(60)
-    return upkeep.refetch_for_a_minute("default")
+    return upkeep.refetch_for_a_minute()
 
 
 @pytest.mark.parametrize("people", [1, 30])
@@ -77,7 +76,7 @@ def test_odd_persons_stop_nobody_else(
     service.meanwhile["claims"] = turn_unless_odd
     for _ in range(60):
         identity_clock.advance(minutes=1)
-        for outcome in upkeep.refetch_due(conf.application(), most=200):
+        for outcome in upkeep.refetch_due(most=200):
             if outcome is Refetched.OUTAGE and odd == "kills its worker":
                 # As a killed worker leaves it: nothing of the failure is written.
                 hidden = {

@@ -274,17 +274,27 @@ def test_a_list_that_revokes_is_later_than_the_credential_that_is_stored(
 def test_a_claim_ends_with_what_ends_first(service: FakeService) -> None:
     """The credential, or the claim: as listed or in its value. What cannot be read is long past."""
     soon = (timezone.now() + HOUR).isoformat()
+    late = (timezone.now() + 999 * HOUR).isoformat()
     service.disclosed = {
         "listed": True, "value": {"verified": True, "expires_at": soon},
         "odd": {"verified": True, "expires_at": "soon"}, "number": {"expires_at": 7},
         "endless": {"expires_at": None},
+        "listed late": True, "late": {"verified": True, "expires_at": late},
     }  # fmt: skip
-    with_claims(service, claims=[{**listed("listed")[0], "expires_at": soon}])
+    ends_of_list = {"listed": soon, "listed late": late}
+    with_claims(
+        service,
+        claims=[
+            {**listed(name)[0], "expires_at": ends_of_list[name]}
+            for name in ends_of_list
+        ],
+    )
     assert refetched(row()) is Refetched.STORED
     ends = {claim.claim_type: claim.valid_until for claim in StoredClaim.objects.all()}
     assert ends["listed"] == ends["value"] == datetime.fromisoformat(soon)
     assert ends["odd"] == ends["number"] == NEVER
-    assert ends["endless"] == row().credential_expires_at
+    for name in ("endless", "listed late", "late"):
+        assert ends[name] == row().credential_expires_at
 
 
 @pytest.mark.parametrize("revoked", [(), ("age_over_18",)], ids=["empty", "revoked"])

@@ -71,7 +71,7 @@ def test_a_revoked_claim_stays_closed_if_the_former_credential_comes_again(
     service: FakeService, settings: Any, ahead: float
 ) -> None:
     """The next one proves the claim again."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     identity = person(signed_in_at=timezone.now() - HOUR, credential_issued_at=None)
     service.payload["iat"] = int(time.time() + ahead)
     assert refetched(identity) is Refetched.STORED
@@ -93,7 +93,7 @@ def test_a_revocation_of_all_claims_stays_too(
     service: FakeService, settings: Any
 ) -> None:
     """The level keeps the time of the service's newest answer."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     ahead = timezone.now() + 3 * MINUTE
     identity = person(signed_in_at=timezone.now() - HOUR, credential_issued_at=ahead)
     deliver("claim.revoked")
@@ -137,7 +137,7 @@ def test_a_verification_on_another_machine_of_the_site_is_read(
     service: FakeService, settings: Any, behind: float
 ) -> None:
     """Its clock is a little behind that of the machine that has just asked the service."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     person(kyc_status="unverified", kyc_level="", credential_issued_at=None)
     deliver("kyc.verified")
     lately = timezone.now() - timedelta(seconds=behind)
@@ -207,7 +207,7 @@ def test_a_level_from_the_future_opens_no_gate_and_is_read_again(
     service: FakeService, settings: Any
 ) -> None:
     """Else it would count for as long as the clock was ahead."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     ahead = timezone.now() + 300 * 24 * HOUR
     identity = person(kyc_said_at=ahead, credential_issued_at=None)
     standing = standing_of(again(identity.user))

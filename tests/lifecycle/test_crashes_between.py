@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from django_identity import conf, handlers
+from django_identity import handlers
 from django_identity.handlers import on_event
 from django_identity.lifecycle import events, follow_up, linking, unfinished, upkeep
 from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
@@ -29,7 +29,7 @@ def test_a_deletion_of_a_sign_up_that_dies_before_it_is_taken_back(
     service: FakeService, settings: Any, *, comes_again: bool
 ) -> None:
     """It found nobody, and the sign-up was refused because of it. Upkeep erases what is left."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     deletion = event_body("data.deletion_requested", subject=service.subject)
     browser = Client()
     state = browsing.begin(browser)
@@ -61,7 +61,7 @@ def test_a_delivery_while_a_worker_has_the_event(*, worker_dies: bool) -> None:
     """A process died before it applied the event. Of two workers one runs the handler, once."""
     make_identity(make_user())
     body = event_body("consent.revoked")
-    WebhookEvent.objects.stored(conf.application(), Event.parse(body))
+    WebhookEvent.objects.stored(Event.parse(body))
     WebhookEvent.objects.update(next_attempt_at=timezone.now())
     subjects: list[str] = []
     on_event("consent.revoked", name="notes")(

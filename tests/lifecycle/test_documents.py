@@ -60,7 +60,7 @@ def document(**changes: Any) -> dict[str, Any]:
 @pytest.fixture
 def identity(service: FakeService) -> Any:
     given = service.settings(DOCUMENT_KEYS=[KEY.as_dict(private=True)])
-    with override_settings(DJANGO_IDENTITY={"default": given}):
+    with override_settings(DJANGO_IDENTITY=given):
         user = make_user()
         scopes = ["documents:metadata", "documents:read"]
         identity = make_identity(user, scopes=scopes)
@@ -88,9 +88,7 @@ def test_an_odd_subject_is_quoted(service: FakeService) -> None:
     """In whatever path the site set."""
     odd, paths = "a/b ?ü{}", {"documents:read": "/v2/{subject}/documents"}
     service.answers["documents"] = answer(document(), user_id=odd)
-    with override_settings(
-        DJANGO_IDENTITY={"default": service.settings(DOCUMENT_PATHS=paths)}
-    ):
+    with override_settings(DJANGO_IDENTITY=service.settings(DOCUMENT_PATHS=paths)):
         client = ServiceClient(conf.application())
         assert client.documents(odd, scope=documents.CONTENT, access_token=Secret("at"))
     assert service.newest("documents") == "/api/v1/v2/a%2Fb%20%3F%C3%BC%7B%7D/documents"
@@ -134,9 +132,7 @@ def test_what_is_wrong_is_refused(
         read(identity)
     assert type(raised.value) is kind
     [line] = caplog.messages
-    assert line.startswith(
-        f"identity.documents.failed application=default code={raised.value.code}"
-    )
+    assert line.startswith(f"identity.documents.failed code={raised.value.code}")
     assert SECRET.decode() not in line + str(raised.value)
 
 
@@ -179,7 +175,7 @@ def test_without_a_path_nothing_is_asked(
     """In live there is no default."""
     given = service.settings(DOCUMENT_PATHS={})
     with (
-        override_settings(DJANGO_IDENTITY={"default": given}),
+        override_settings(DJANGO_IDENTITY=given),
         pytest.raises(ConfigurationError),
     ):
         read(identity)

@@ -31,13 +31,11 @@ from tests.concurrency import at_once
 from tests.deliveries import SECRET, deliver, event_body, post
 from tests.factories import (
     make_claim,
-    make_grant,
     make_identity,
     make_identity_by_code,
     make_user,
 )
 from tests.fake_service import FakeService
-from tests.lifecycle.refetches import refetched
 from tests.lifecycle.test_standing import Employee
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
@@ -84,9 +82,9 @@ class Protected(Deleting):
 
 
 def with_policy(settings: Any, policy: type) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
+    given = settings.DJANGO_IDENTITY
     path = f"{__name__}.{policy.__name__}"
-    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": path}}
+    settings.DJANGO_IDENTITY = {**given, "POLICY": path}
 
 
 def whole_database() -> str:
@@ -103,7 +101,7 @@ def whole_database() -> str:
 
 def lived(service: FakeService, settings: Any) -> Client:
     """Somebody who signed in, used a session, and of whom events were told."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     service.profile = {"first_name": "Augusta", "last_name": "Lovelace"}
     browser = Client()
     sign_in(browser, "/?note-on-her")
@@ -278,7 +276,7 @@ def test_nobody_comes_back_or_leaves_while_it_is_pending(
     service: FakeService, settings: Any, way: Any
 ) -> None:
     """Refused with words; erased at the retry. What is disconnected would not be found."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     user = make_user()
     make_identity(user)
     deliver("data.deletion_requested")
@@ -294,11 +292,11 @@ def erase_by_page(user: User) -> None:
 
 
 def erase_by_operator(user: User) -> None:
-    interventions.erase(user.linked_identities.get())
+    interventions.erase(user.linked_identity)
 
 
 def erase_by_command(_user: User) -> None:
-    erasure.erase_subject("default", "test", SUBJECT)
+    erasure.erase_subject(SUBJECT)
 
 
 def erase_by_service(_user: User) -> None:
@@ -334,26 +332,6 @@ def test_the_consent_ends_in_the_transaction_that_writes_the_receipt(
     assert set(committed) == {(1, Consent.REVOKED)}
 
 
-def test_an_identity_that_was_linked_beside_the_request_is_asked_for(
-    service: FakeService, settings: Any
-) -> None:
-    """It was granted under another application before the account's receipt was committed."""
-    given = service.settings(WEBHOOK_SECRETS=[SECRET])
-    settings.DJANGO_IDENTITY = {
-        "default": given,
-        "second": {**given, "WEBHOOK_SECRETS": ["b" * 32]},
-    }
-    user = make_user()
-    make_identity(
-        user, application="second", subject="subject-2", consent=Consent.REVOKED
-    )
-    now = timezone.now()
-    request = {"user": user, "requested_at": now, "next_attempt_at": now}
-    ErasureReceipt.objects.create(application="second", **request)
-    make_identity(user)
-    assert "erasure_pending" in sign_in(Client()).content.decode()
-
-
 def test_who_was_on_the_way_back_is_refused_after_it(
     service: FakeService, settings: Any
 ) -> None:
@@ -373,15 +351,6 @@ def test_who_was_on_the_way_back_is_refused_after_it(
 # Who asks
 
 
-def two_accounts() -> tuple[User, User]:
-    """One account with two links, and another one."""
-    first, second = make_user("first"), make_user("second")
-    make_claim(make_identity(first))
-    make_identity(first, subject="subject-2", application="second", account_made=False)
-    make_identity(second, subject="subject-3")
-    return first, second
-
-
 def test_a_link_by_code_gives_no_say_about_the_account() -> None:
     """A code may be another person's, so it erases nobody."""
     user = make_user()
@@ -396,44 +365,23 @@ def test_a_link_by_code_gives_no_say_about_the_account() -> None:
     assert not ErasureReceipt.objects.exists()
 
 
-@pytest.fixture
-def two_applications(settings: Any) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {
-        "default": given,
-        "second": {**given, "WEBHOOK_SECRETS": ["b" * 32]},
-    }
-
-
-def test_the_policy_of_the_identitys_application_decides(settings: Any) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
-    second = {**given, "POLICY": f"{__name__}.Hiding"}
-    settings.DJANGO_IDENTITY = {"default": given, "second": second}
-    receipt = interventions.erase(make_identity(make_user(), application="second"))
-    assert (receipt.erased_at, receipt.error) == (None, "AccountStillThere")
-
-
-def test_the_person_and_the_operator_erase_what_they_see(
-    two_applications: None,
-) -> None:
-    """The account with all its identities, and nothing else."""
-    first, second = two_accounts()
-    identity = first.linked_identities.get(application="second")
-    receipt = interventions.erase(identity)
-    assert receipt.counts["linkedidentity"] == 2
+def test_the_person_and_the_operator_erase_what_they_see() -> None:
+    """The account with its identity, and nothing else."""
+    first, second = make_user("first"), make_user("second")
+    make_claim(make_identity(first))
+    make_identity(second, subject="subject-2")
+    receipt = interventions.erase(first.linked_identity)
+    assert receipt.counts["linkedidentity"] == 1
     first.refresh_from_db()
     second.refresh_from_db()
     assert (first.is_active, second.is_active) == (False, True)
 
 
 @pytest.mark.parametrize("link", [make_identity, make_identity_by_code])
-def test_the_services_request_takes_its_subject(
-    two_applications: None, link: Any
-) -> None:
-    """From an older account only the link goes. The codes that were entered there count on."""
+def test_from_an_older_account_only_the_link_goes(link: Any) -> None:
+    """The codes that were entered there count on."""
     user = make_user()
     link(user, account_made=False)
-    make_identity(user, subject="subject-2", application="second", account_made=False)
     ConnectRedemption.objects.create(
         user=user, code_digest="0", expires_at=timezone.now()
     )
@@ -441,20 +389,8 @@ def test_the_services_request_takes_its_subject(
     erasure.retry_pending()
     user.refresh_from_db()
     assert user.is_active
-    assert LinkedIdentity.objects.get().subject == "subject-2"
+    assert not LinkedIdentity.objects.exists()
     assert ConnectRedemption.objects.exists()
-    receipt = ErasureReceipt.objects.get()
-    assert (receipt.account_kept, receipt.counts["linkedidentity"]) == ("older", 1)
-
-
-def test_an_account_that_goes_takes_its_other_identities(
-    two_applications: None,
-) -> None:
-    first, _second = two_accounts()
-    deliver("data.deletion_requested")
-    erasure.retry_pending()
-    assert not first.linked_identities.exists()
-    assert LinkedIdentity.objects.get().subject == "subject-3"
 
 
 @pytest.mark.parametrize(
@@ -482,83 +418,6 @@ def test_an_account_stays_if_it_is_older_privileged_or_kept_by_policy(
     assert (found is None) == (policy is Deleting)
     assert found is None or found.is_active == bool(kept)
     assert not LinkedIdentity.objects.exists()
-
-
-def by_update(identity: LinkedIdentity, survivor: User) -> None:
-    LinkedIdentity.objects.filter(pk=identity.pk).update(user=survivor)
-
-
-def by_save(identity: LinkedIdentity, survivor: User) -> None:
-    """As packages that merge accounts do."""
-    identity.user = survivor
-    identity.save()
-
-
-def by_bulk_update(identity: LinkedIdentity, survivor: User) -> None:
-    identity.user = survivor
-    LinkedIdentity.objects.bulk_update([identity], ["user"])
-
-
-@pytest.mark.parametrize("move", [by_update, by_save, by_bulk_update])
-def test_an_account_that_took_over_an_identity_is_not_made_for_it(move: Any) -> None:
-    """The site has merged two accounts. The service's request takes no older account."""
-    survivor = make_user("survivor")
-    duplicate = make_user("duplicate")
-    move(make_identity(duplicate, account_made=True), survivor)
-    duplicate.delete()
-    deliver("data.deletion_requested")
-    erasure.retry_pending()
-    assert ErasureReceipt.objects.get().account_kept == "older"
-    assert not LinkedIdentity.objects.exists()
-    survivor.refresh_from_db()
-    assert (survivor.username, survivor.is_active) == ("survivor", True)
-
-
-@pytest.mark.parametrize("move", [by_update, by_save, by_bulk_update])
-def test_an_identity_that_moves_stays_revoked(move: Any) -> None:
-    """Its consent has ended since the site's code has read the identity that it moves."""
-    survivor = make_user("survivor")
-    make_identity(make_user("duplicate"))
-    identity = LinkedIdentity.objects.get()
-    deliver("consent.revoked")
-    move(identity, survivor)
-    moved = LinkedIdentity.objects.get()
-    assert (moved.user, moved.consent) == (survivor, Consent.REVOKED)
-    assert moved.session_epoch == 1
-
-
-@pytest.mark.parametrize("move", [by_update, by_save, by_bulk_update])
-def test_an_identity_that_moves_takes_no_answer_that_an_event_has_overtaken(
-    move: Any, service: FakeService, settings: Any
-) -> None:
-    """The re-fetch has read the row after the site's code, and the rejection comes meanwhile."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
-    survivor = make_user("survivor")
-    asked = {"scopes": ["kyc:read"], "kyc_said_at": None}
-    make_grant(make_identity(make_user("duplicate"), **asked))
-    identity = LinkedIdentity.objects.get()
-    deliver("claim.issued")
-
-    def meanwhile() -> None:
-        deliver("kyc.rejected")
-        move(identity, survivor)
-
-    service.meanwhile["kyc"] = meanwhile
-    assert refetched(LinkedIdentity.objects.get()) == "overtaken"
-    moved = LinkedIdentity.objects.get()
-    assert (moved.user, moved.kyc_status) == (survivor, "rejected")
-    if move is by_save:
-        assert identity.version == moved.version
-
-
-def test_saving_another_column_does_not_make_the_account_the_identitys() -> None:
-    """The site has read the identity before it was moved, and saves it afterwards."""
-    survivor = make_user("survivor")
-    identity = make_identity(make_user("duplicate"), account_made=True)
-    by_update(identity, survivor)
-    identity.save(update_fields=["last_error"])
-    identity.refresh_from_db()
-    assert (identity.user, identity.account_made) == (survivor, False)
 
 
 def test_two_workers_erase_once() -> None:
@@ -595,27 +454,8 @@ def test_an_empty_subject_is_nobodys(subject: str) -> None:
     assert not ErasureReceipt.objects.exists()
 
 
-@pytest.mark.parametrize("named", ["default", "secnod"])
-def test_the_command_says_where_else_the_subject_is_linked(
-    two_applications: None, named: str
-) -> None:
-    """It erases under one application, and a mistyped one has nobody."""
-    make_identity(make_user(), application="second")
-    out = io.StringIO()
-    with pytest.raises(CommandError, match="still linked under second/test"):
-        call_command(
-            "identity_erase", SUBJECT, "--yes", "--application", named, stdout=out
-        )
-    assert "nothing was held" in out.getvalue()
-    call_command(
-        "identity_erase", SUBJECT, "--yes", "--application", "second", stdout=out
-    )
-    assert not LinkedIdentity.objects.exists()
-
-
-def test_an_identity_of_an_alias_that_is_gone_can_be_erased() -> None:
-    identity = make_identity(make_user(), application="former")
-    assert "former" not in conf.aliases()
+def test_an_identity_of_the_other_environment_can_be_erased() -> None:
+    identity = make_identity(make_user(), environment="live")
     assert interventions.erase(identity).erased_at is not None
     assert not LinkedIdentity.objects.exists()
 

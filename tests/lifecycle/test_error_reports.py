@@ -278,7 +278,7 @@ def test_fields_that_fail_show_no_person(
 ) -> None:
     """In no frame of this package: neither the name nor the address, old or new."""
     policy = f"{__name__}.{Fails.__name__}"
-    settings.DJANGO_IDENTITY = {"default": service.settings(POLICY=policy)}
+    settings.DJANGO_IDENTITY = service.settings(POLICY=policy)
     if is_known:
         sign_in(Client())
         service.profile = {"email": "countess@example.org", "last_name": "Byron"}

@@ -12,7 +12,6 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.event_types import KINDS, Kind
 from django_identity.lifecycle import (
     disconnecting,
@@ -126,10 +125,8 @@ def test_subjects_are_compared_exactly(other: str) -> None:
     assert outcomes() == ["ignored"]
 
 
-def test_another_applications_event_is_about_another_subject(settings: Any) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {"default": given, "other": given}
-    linked(application="other")
+def test_another_environments_event_is_about_another_subject() -> None:
+    linked(environment="live")
     deliver("consent.revoked")
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
 
@@ -296,12 +293,14 @@ def test_a_sign_in_outdates_nothing_that_it_has_not_read_anew(event_type: str) -
     assert revoked.exists() is (event_type == "claim.revoked")
 
 
-def test_a_time_from_the_future_counts_as_received() -> None:
-    """It outranks nothing that comes later."""
+@pytest.mark.parametrize("ahead", [4 * MINUTE, 365 * 24 * HOUR], ids=str)
+def test_a_time_from_the_future_counts_as_received(ahead: timedelta) -> None:
+    """Else whoever comes back a moment later would be refused: the consent ended after that."""
     linked()
-    deliver("kyc.verified", at=timezone.now() + 365 * 24 * HOUR, kyc_level="level_2")
-    deliver("kyc.rejected")
-    assert LinkedIdentity.objects.get().kyc_status == "rejected"
+    deliver("consent.revoked", at=timezone.now() + ahead)
+    revoked_at = LinkedIdentity.objects.get().revoked_at
+    assert revoked_at is not None
+    assert revoked_at <= timezone.now()
 
 
 def test_a_revoked_claim_closes_its_gate() -> None:
@@ -441,10 +440,10 @@ def test_a_repeat_meets_the_mended_setting(event_type: str, settings: Any) -> No
     assert state() == before
     assert not LinkedIdentity.objects.get().is_due
     mended = {
-        **settings.DJANGO_IDENTITY["default"],
+        **settings.DJANGO_IDENTITY,
         "EVENT_SUBJECT_PATHS": ["data.customer.ref"],
     }
-    settings.DJANGO_IDENTITY = {"default": mended}
+    settings.DJANGO_IDENTITY = mended
     assert [post(body).status_code for _ in range(2)] == [200, 200]
     assert state() != before or LinkedIdentity.objects.get().is_due
     assert outcomes() == ["ignored", "applied"]
@@ -465,15 +464,13 @@ def test_two_events_of_one_id_are_two(settings: Any) -> None:
 
 
 def test_an_id_of_the_test_environment_says_nothing_about_live(settings: Any) -> None:
-    """After an alias went from test to live."""
+    """After the site went from test to live."""
     deliver("data.deletion_requested", event_id="evt_1")
     settings.DJANGO_IDENTITY = {
-        "default": {
-            **settings.DJANGO_IDENTITY["default"],
-            "ENVIRONMENT": "live",
-            "BASE_URL": "https://service.example/api/v1",
-            "AUTH_URL": "https://service.example",
-        }
+        **settings.DJANGO_IDENTITY,
+        "ENVIRONMENT": "live",
+        "BASE_URL": "https://service.example/api/v1",
+        "AUTH_URL": "https://service.example",
     }
     make_identity(make_user(), environment="live")
     deliver("data.deletion_requested", event_id="evt_1")
@@ -594,7 +591,7 @@ def test_upkeep_applies_what_a_crash_left(
     make_claim(LinkedIdentity.objects.get(), "country_resident", "NG")
     about = {"kyc_level": "level_9", "claim_type": "age_over_18"}
     event = events.Event.parse(event_body(event_type, **about))
-    WebhookEvent.objects.stored(conf.application(), event)
+    WebhookEvent.objects.stored(event)
     upkeep.tend()
     assert outcomes() == [""]
     WebhookEvent.objects.update(next_attempt_at=timezone.now())
@@ -611,7 +608,7 @@ def test_upkeep_applies_what_a_crash_left(
 @pytest.mark.parametrize("event_type", ["consent.revoked", "kyc.verified"])
 def test_of_nobody_a_crash_leaves_content_until_upkeep_comes(event_type: str) -> None:
     event = events.Event.parse(event_body(event_type, subject="nobody"))
-    WebhookEvent.objects.stored(conf.application(), event)
+    WebhookEvent.objects.stored(event)
     assert WebhookEvent.objects.get().subject == "nobody"
     WebhookEvent.objects.update(next_attempt_at=timezone.now())
     upkeep.tend()
@@ -633,11 +630,29 @@ def test_what_is_linked_by_code_hears_its_own_events() -> None:
     assert LinkedIdentity.objects.get().linked_via == LinkedVia.CONNECT
 
 
+@pytest.mark.parametrize("event_type", ["claim.issued", "kyc.verified"])
+def test_a_repeat_after_a_new_link_tells_nothing_of_the_former_one(
+    event_type: str, handled: Handled
+) -> None:
+    """What was said of the former link went with it, and no handler runs for the new one."""
+    handled(event_type)
+    body = event_body(event_type, claim_type="age_over_18", kyc_level="level_2")
+    former = linked()
+    assert post(body).status_code == 200
+    former.user.delete()
+    linked()
+    assert post(body).status_code == 200
+    upkeep.run()
+    row = WebhookEvent.objects.get()
+    assert (row.subject, row.payload, row.event_id) == ("", None, "")
+    assert row.handled_by == []
+
+
 def test_a_stored_event_is_kept_without_its_content_when_the_link_goes() -> None:
     """And it is not among the data of the next account to which the subject is linked."""
     identity = linked()
     make_event(identity, "kyc.verified")
-    LinkedIdentity.objects.update(account_made=False)
+    LinkedIdentity.objects.update(made_account="")
     identity.refresh_from_db()
     disconnecting.disconnect(identity)
     row = WebhookEvent.objects.get()

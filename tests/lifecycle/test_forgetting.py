@@ -37,7 +37,7 @@ from django_identity.models import (
     WebhookEvent,
     digest,
 )
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import deliver
 from tests.factories import (
     LONG_AGO,
     make_event,
@@ -53,7 +53,7 @@ from tests.views.connect.pages import LOCAL
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SUBJECT = "subject-1"
-Told = list[tuple[str, Any, str]]
+Told = list[tuple[str, Any]]
 
 
 class SitesOwnIdentity(LinkedIdentity):
@@ -75,16 +75,16 @@ pre_delete.connect(
 
 @pytest.fixture
 def told() -> Iterator[Told]:
-    """Which signal was sent after the commit, with the user's key, and the application."""
+    """Which signal was sent after the commit, with the user's key."""
     heard: Told = []
 
-    def unlinked(user: Any, application: str, **_arguments: Any) -> None:
+    def unlinked(user: Any, **_arguments: Any) -> None:
         assert not connection.in_atomic_block
-        heard.append(("identity_unlinked", user.pk, application))
+        heard.append(("identity_unlinked", user.pk))
 
-    def ended(user: Any, application: str, **_arguments: Any) -> None:
+    def ended(user: Any, **_arguments: Any) -> None:
         assert not connection.in_atomic_block
-        heard.append(("sessions_ended", user.pk, application))
+        heard.append(("sessions_ended", user.pk))
 
     signals.identity_unlinked.connect(unlinked)
     signals.sessions_ended.connect(ended)
@@ -164,8 +164,8 @@ def test_the_content_of_the_events_goes_with_the_identity(
     way(user, identity)
     assert [each[0] for each in content()] == ["of-eve"]
     assert WebhookEvent.objects.count() == 3
-    assert told.count(("identity_unlinked", key, "default")) == 1
-    assert ("sessions_ended", key, "default") in told
+    assert told.count(("identity_unlinked", key)) == 1
+    assert ("sessions_ended", key) in told
     assert {each[1] for each in told} == {key}
 
 
@@ -213,8 +213,8 @@ def test_it_goes_with_any_link_of_anybody(
     make_event(identity, "kyc.verified")
     way(user, identity)
     assert content() == []
-    assert ("identity_unlinked", key, "default") in told
-    assert ("sessions_ended", key, "default") in told
+    assert ("identity_unlinked", key) in told
+    assert ("sessions_ended", key) in told
 
 
 @pytest.mark.parametrize("way", [site_deletes_the_identity, person_disconnects])
@@ -238,40 +238,23 @@ def test_the_session_of_a_password_goes_on(
 
 @pytest.mark.parametrize("way", [site_deletes_the_identity, site_deletes_by_a_query])
 def test_sessions_end_with_an_identity_that_the_site_deletes(
-    service: FakeService, settings: Any, way: Callable[[User, LinkedIdentity], None]
+    service: FakeService, way: Callable[[User, LinkedIdentity], None]
 ) -> None:
-    """Also if another identity of the person stays, on which a session could rest."""
-    here = service.settings(WEBHOOK_SECRETS=[SECRET])
-    settings.DJANGO_IDENTITY = {"default": here, "second": here}
     browser = Client()
     sign_in(browser)
     identity = LinkedIdentity.objects.get()
-    make_identity(
-        identity.user, subject="subject-2", application="second", account_made=False
-    )
     assert is_signed_in(browser)
     way(identity.user, identity)
     assert not is_signed_in(browser)
 
 
-def test_a_link_that_was_never_granted_ends_no_session(told: Told) -> None:
-    """Its second step was refused: the person goes on with the identity they came by."""
-    user = make_user()
-    kept = make_identity(user)
-    refused = make_identity(
-        user,
-        subject="subject-2",
-        application="second",
-        account_made=False,
-        consent="revoked",
-    )
+def test_nobody_is_told_of_a_link_that_was_never_granted(told: Told) -> None:
+    """Its second step was refused."""
+    refused = make_identity(make_user(), account_made=False, consent="revoked")
     make_event(refused, "kyc.verified")
     withdrawal.delete(refused)
     assert content() == []
     assert told == []
-    epoch = kept.session_epoch
-    kept.refresh_from_db()
-    assert kept.session_epoch == epoch
 
 
 def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(
@@ -288,6 +271,19 @@ def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(
     assert told == []
 
 
+def test_the_deletion_of_a_copy_takes_nothing_with_it_here(told: Told) -> None:
+    """A site's archive in another database: of its row Django tells the same receivers."""
+    identity = lived(make_user())
+    before = content()
+    epoch = identity.session_epoch
+    pre_delete.send(LinkedIdentity, instance=identity, using="archive", origin=identity)
+    assert content() == before
+    assert len(before) == 2
+    assert told == []
+    identity.refresh_from_db()
+    assert identity.session_epoch == epoch
+
+
 @pytest.mark.parametrize(
     "way", [site_deletes_the_identity, person_disconnects, operator_erases]
 )
@@ -302,7 +298,7 @@ def test_a_row_that_was_moved_goes_with_its_events(
     LinkedIdentity.objects.update(user=other)
     way(other, stale if way is not operator_erases else LinkedIdentity.objects.get())
     assert content() == []
-    assert ("sessions_ended", other.pk, "default") in told
+    assert ("sessions_ended", other.pk) in told
     assert user.pk not in {each[1] for each in told}
 
 
@@ -354,7 +350,7 @@ def test_a_receiver_that_raises_undoes_nothing(
         signals.sessions_ended.disconnect(burst)
     assert not User.objects.exists()
     assert content() == []
-    assert ("sessions_ended", key, "default") in told
+    assert ("sessions_ended", key) in told
     assert "burst" in caplog.text
 
 
@@ -472,17 +468,16 @@ def test_whatever_ends_sessions_says_so(
     user = make_user()
     key = user.pk
     way(user, make_identity(user, account_made=made))
-    assert ("sessions_ended", key, "default") in told
+    assert ("sessions_ended", key) in told
 
 
 def test_undoing_a_code_says_so(told: Told, settings: Any) -> None:
     user = make_user()
     make_identity_by_code(user)
-    application = connect.conf.application()
-    assert connect.undo(user, application=application)
+    assert connect.undo(user)
     assert told == [
-        ("sessions_ended", user.pk, "default"),
-        ("identity_unlinked", user.pk, "default"),
+        ("sessions_ended", user.pk),
+        ("identity_unlinked", user.pk),
     ]
 
 
@@ -492,7 +487,7 @@ def test_an_erasure_says_that_the_identity_is_unlinked(made: bool, told: Told) -
     user = make_user()
     receipt = interventions.erase(make_identity(user, account_made=made))
     assert bool(receipt.account_kept) is not made
-    assert ("identity_unlinked", user.pk, "default") in told
+    assert ("identity_unlinked", user.pk) in told
 
 
 def test_an_identity_whose_account_is_gone_can_be_deleted() -> None:

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from django_identity import conf, handlers
+from django_identity import handlers
 from django_identity.handlers import on_event
 from django_identity.lifecycle import (
     attempts,
@@ -187,16 +187,10 @@ def test_a_replay_has_all_tries_again(register: Register) -> None:
 
 
 def test_an_id_that_is_not_stored_is_not_hidden_by_one_that_is_twice() -> None:
-    """Two applications may each have an event of that id. An id may be named twice, too."""
+    """A service may use an id for two events. An id may be named twice, too."""
     identity = make_identity(make_user())
-    for alias in ("default", "second"):
-        make_event(
-            identity,
-            "kyc.verified",
-            application=alias,
-            event_id="evt_x",
-            event_digest=alias,
-        )
+    for digest in ("one", "another"):
+        make_event(identity, "kyc.verified", event_id="evt_x", event_digest=digest)
     assert replayed("evt_x", "evt_x") == "2 event(s) are due."
     with pytest.raises(CommandError, match=r"^1 event\(s\) left out"):
         replayed("evt_x", "evt_y")
@@ -311,7 +305,7 @@ def test_no_handler_runs_after_its_person_has_gone(
     def last(event: WebhookEvent) -> None:
         seen.append(("last", event.subject))
 
-    LinkedIdentity.objects.update(account_made=False)
+    LinkedIdentity.objects.update(made_account="")
     on_event("kyc.verified", name="failing")(failing)
     on_event("kyc.verified", name="leaves")(lambda event: leave(identity))
     on_event("kyc.verified", name="last")(last)
@@ -390,7 +384,7 @@ def locked_out(
 def stored(event_type: str, **about: Any) -> bytes:
     """The body of an event whose process died before it was applied. It is due now."""
     body = event_body(event_type, **about)
-    WebhookEvent.objects.stored(conf.application(), Event.parse(body))
+    WebhookEvent.objects.stored(Event.parse(body))
     make_due()
     return body
 
@@ -429,30 +423,6 @@ def test_a_revocation_is_never_given_up(identity: LinkedIdentity) -> None:
     attempt(1)
     event.refresh_from_db()
     assert (event.outcome, event.error) == ("applied", "")
-
-
-def test_a_deletion_under_an_alias_that_is_gone_is_applied(
-    identity: LinkedIdentity,
-) -> None:
-    """With the default application's settings; the others have their turn."""
-    LinkedIdentity.objects.all().delete()
-    former = make_identity(identity.user, application="former")
-    make_event(
-        former,
-        "data.deletion_requested",
-        outcome="",
-        attempts=0,
-        event_id="",
-        subject="",
-    )
-    stored("claim.issued", subject="nobody")
-    WebhookEvent.objects.update(next_attempt_at=timezone.now())
-    upkeep.tend()
-    assert not LinkedIdentity.objects.exists()
-    assert set(WebhookEvent.objects.values_list("outcome", flat=True)) == {
-        "applied",
-        "ignored",
-    }
 
 
 # Stored, and applied by upkeep
@@ -499,7 +469,7 @@ def test_emptied_events_that_were_not_applied_stay_due(
 ) -> None:
     """Nobody else would apply them."""
     stored("claim.revoked")
-    LinkedIdentity.objects.update(account_made=False)
+    LinkedIdentity.objects.update(made_account="")
     disconnecting.disconnect(LinkedIdentity.objects.get())
     upkeep.tend()
     assert WebhookEvent.objects.get().outcome == "ignored"

@@ -119,7 +119,7 @@ class History:
 def test_any_history(
     seed: int, service: FakeService, settings: Any, identity_clock: Clock
 ) -> None:
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     history = History(seed, service, identity_clock)
     steps: list[Callable[[], None]] = [
         *[history.something_happens] * 4,

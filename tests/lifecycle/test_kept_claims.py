@@ -33,7 +33,7 @@ DROPPED = ("country_resident", "'NG'", "unique_human")
 
 
 def keep(settings: Any, service: FakeService, *names: str) -> None:
-    settings.DJANGO_IDENTITY = {"default": service.settings(KEEP_CLAIMS=list(names))}
+    settings.DJANGO_IDENTITY = service.settings(KEEP_CLAIMS=list(names))
 
 
 def everything_stored() -> str:
@@ -118,5 +118,5 @@ def test_the_account_page_says_what_is_kept(browser: Client) -> None:
 def test_a_list_that_is_none(
     service: FakeService, settings: Any, given: object
 ) -> None:
-    settings.DJANGO_IDENTITY = {"default": service.settings(KEEP_CLAIMS=given)}
+    settings.DJANGO_IDENTITY = service.settings(KEEP_CLAIMS=given)
     assert [problem.check_id for problem in conf.problems()] == ["E004"]

@@ -206,22 +206,17 @@ def test_the_age_counts_from_the_start_of_the_fetch(
     assert repr(key_sets.current(site)) == "<KeySet ['key-2']>"
 
 
-def test_applications_of_one_origin_share_the_set(origin: FakeService) -> None:
-    """Live and test have one origin, and so have two applications; another origin is another."""
+def test_each_origin_has_its_own_set(origin: FakeService) -> None:
+    """Live and test have one origin; another origin is another."""
     with serving() as another:
         publish(another, "key-2")
-        setting = {
-            "default": origin.settings(),
-            "second": origin.settings(CLIENT_ID="client-2"),
-            "third": another.settings(),
-        }
-        with override_settings(DJANGO_IDENTITY=setting):
-            first = key_sets.current(conf.application())
-            assert key_sets.current(conf.application("second")) is first
-            assert (
-                repr(key_sets.current(conf.application("third")))
-                == "<KeySet ['key-2']>"
-            )
+        found = []
+        for running, client in ((origin, "a"), (origin, "b"), (another, "a")):
+            setting = running.settings(CLIENT_ID=client)
+            with override_settings(DJANGO_IDENTITY=setting):
+                found.append(key_sets.current(conf.application()))
+        assert found[0] is found[1]
+        assert repr(found[2]) == "<KeySet ['key-2']>"
         assert (origin.calls("jwks"), another.calls("jwks")) == (1, 1)
 
 

@@ -36,7 +36,7 @@ def service() -> Iterator[FakeService]:
 
 
 def setting(service: FakeService, **changes: Any) -> dict[str, Any]:
-    return {"default": service.settings(WEBHOOK_SECRETS=[SECRET], **changes)}
+    return service.settings(WEBHOOK_SECRETS=[SECRET], **changes)
 
 
 def linked(

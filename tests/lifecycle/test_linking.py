@@ -84,7 +84,7 @@ class Asked(IdentityPolicy):
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
     given = service.settings(WEBHOOK_SECRETS=[SECRET], POLICY=f"{__name__}.Asked")
-    settings.DJANGO_IDENTITY = {"default": given}
+    settings.DJANGO_IDENTITY = given
     Asked.questions.clear()
     return service
 
@@ -107,7 +107,6 @@ def write_rows(
         make_identity(ada, subject="subject-2", consent=Consent.REVOKED)
     if subject is Subject.BEING_ERASED:
         ErasureReceipt.objects.create(
-            application="default",
             user=ada,
             requested_at=LONG_AGO,
             next_attempt_at=LONG_AGO,
@@ -163,7 +162,7 @@ def test_a_sign_up_that_a_crash_left_is_asked_as_one(
     identity = LinkedIdentity.objects.get()
     is_code = arrival is Arrival.CODE
     assert Asked.names()[0] == ("may_link" if is_code else "may_sign_up")
-    assert identity.account_made is not is_code
+    assert identity.made_its_account is not is_code
     assert (identity.linked_via == LinkedVia.CONNECT) is is_code
 
 
@@ -210,9 +209,7 @@ def test_an_account_that_is_being_erased_gets_no_new_link(
     """Whether its erasure was requested before, or between the two steps."""
     ada = make_user("ada")
     request = {"user": ada, "requested_at": LONG_AGO, "next_attempt_at": LONG_AGO}
-    between.append(
-        partial(ErasureReceipt.objects.create, application="default", **request)
-    )
+    between.append(partial(ErasureReceipt.objects.create, **request))
     for _ in range(2):
         ConnectRedemption.objects.all().delete()
         response = way(browser_of(ada))
@@ -234,7 +231,7 @@ class Refuses(IdentityPolicy):
 @pytest.fixture
 def refusing(site: FakeService, settings: Any) -> None:
     given = site.settings(POLICY=f"{__name__}.Refuses", WEBHOOK_SECRETS=[SECRET])
-    settings.DJANGO_IDENTITY = {"default": given}
+    settings.DJANGO_IDENTITY = given
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
-"""Requests that end the links of one account at the same moment do not deadlock."""
+"""Requests that end the link of one account at the same moment do not deadlock."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -22,28 +21,20 @@ pytestmark = [pytest.mark.django_db(transaction=True), on_servers]
 ROUNDS = 10
 
 
-@pytest.fixture(autouse=True)
-def _applications(settings: Any) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {"default": given, "second": given, "third": given}
-
-
-def linked() -> User:
-    """An account with three links, each with an event."""
-    user = make_user()
-    for number, alias in enumerate(("default", "second", "third")):
-        identity = make_identity(
-            user, subject=f"subject-{number}", application=alias, account_made=False
-        )
+def linked() -> LinkedIdentity:
+    """An account's link, with events."""
+    identity = make_identity(make_user(), account_made=False)
+    for _ in range(3):
         make_event(identity, "kyc.verified")
-    return user
+    return identity
 
 
 def end(act: Callable[[LinkedIdentity], object]) -> None:
-    """All links at once, each by a request of its own."""
+    """The link three times at once, each by a request of its own."""
     for _ in range(ROUNDS):
-        identities = list(linked().linked_identities.order_by("-pk"))
-        at_once([lambda each=each: act(each) for each in identities])
+        key = linked().pk
+        rows = [LinkedIdentity.objects.get(pk=key) for _ in range(3)]
+        at_once([lambda each=each: act(each) for each in rows])
         User.objects.all().delete()
 
 
@@ -62,24 +53,21 @@ def test_deletions_by_the_site_at_once() -> None:
 def test_an_erasure_beside_disconnections() -> None:
     """The first one wins; the others find nothing, or are refused."""
     for _ in range(ROUNDS):
-        user = linked()
-        identities = list(user.linked_identities.order_by("-pk"))
-        disconnect = [
-            lambda each=each: interventions.disconnect([each]) for each in identities
-        ]
-        at_once([lambda at=user: erasure.erase_account(at), *disconnect])
+        identity = linked()
+        disconnect = partial(interventions.disconnect, [identity])
+        erase = partial(erasure.erase_account, identity.user)
+        at_once([erase, disconnect, disconnect])
         assert not LinkedIdentity.objects.exists()
         User.objects.all().delete()
 
 
 def test_signing_out_everywhere_beside_revocations() -> None:
     for _ in range(ROUNDS):
-        user = linked()
+        identity = linked()
         browser = Client()
-        browser.force_login(user, backend=LOCAL)
-        identities = list(user.linked_identities.order_by("-pk"))
-        revoke = [lambda each=each: interventions.revoke([each]) for each in identities]
+        browser.force_login(identity.user, backend=LOCAL)
+        revoke = partial(interventions.revoke, [identity])
         address = reverse("identity:sign_out")
         sign_out = partial(browser.post, address, {"everywhere": "yes"})
-        at_once([sign_out, *revoke])
+        at_once([sign_out, revoke, revoke])
         User.objects.all().delete()

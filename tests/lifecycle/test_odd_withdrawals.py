@@ -114,9 +114,8 @@ def test_a_rejection_is_one_whatever_it_says(status: Any) -> None:
 def test_the_data_may_be_anything_if_the_person_is_elsewhere(
     settings: Any, data: bytes
 ) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
     paths = {"EVENT_SUBJECT_PATHS": ["user_id"]}
-    settings.DJANGO_IDENTITY = {"default": {**given, **paths}}
+    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, **paths}
     linked()
     body = body_of("consent.revoked", outside=b', "user_id": "subject-1"')
     body = body.replace(b'{"user_id": "subject-1"}', data, 1)

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.exceptions import LinkingRefused
-from django_identity.lifecycle import connect, disconnecting, erasure, withdrawal
+from django_identity.lifecycle import connect, erasure, withdrawal
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
 from django_identity.policy import IdentityPolicy
@@ -42,9 +42,9 @@ class NeverKeeping(IdentityPolicy):
 
 
 def with_policy(settings: Any, policy: type) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
+    given = settings.DJANGO_IDENTITY
     path = f"{__name__}.{policy.__name__}"
-    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": path}}
+    settings.DJANGO_IDENTITY = {**given, "POLICY": path}
 
 
 def make_due() -> None:
@@ -118,27 +118,11 @@ def test_nobody_disconnects_what_is_being_erased(by: str) -> None:
     elif by == "undo":
         assert browser.post(reverse("identity:connected")).status_code == 409
         with pytest.raises(LinkingRefused):
-            connect.undo(user, application=connect.conf.application())
+            connect.undo(user)
     else:
         assert interventions.disconnect([identity]) == [identity]
     assert LinkedIdentity.objects.exists()
     assert done().counts["linkedidentity"] == 1
-
-
-def test_a_pending_erasure_of_one_subject_leaves_the_others_alone(
-    settings: Any,
-) -> None:
-    """The person may revoke, disconnect and use their other identities."""
-    given = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {"default": given, "second": given}
-    user = make_user()
-    make_identity(user, account_made=False)
-    other = make_identity(
-        user, subject="subject-2", application="second", account_made=False
-    )
-    deliver("data.deletion_requested")
-    assert not withdrawal.is_being_erased(other)
-    assert disconnecting.disconnect(other)
 
 
 # The site deletes first
@@ -169,19 +153,6 @@ def test_an_older_account_stays_if_the_site_deletes_the_identity() -> None:
     LinkedIdentity.objects.all().delete()
     assert done().account_kept == "older"
     assert User.objects.get().is_active
-
-
-def test_the_policy_of_a_deleted_identity_decides(settings: Any) -> None:
-    """Its application is in the receipt, so another one's policy does not decide alone."""
-    given = settings.DJANGO_IDENTITY["default"]
-    never = {**given, "POLICY": f"{__name__}.NeverKeeping"}
-    settings.DJANGO_IDENTITY = {"default": never, "second": given}
-    user = make_user()
-    make_identity(user, subject="other", account_made=False)
-    identity = make_identity(user, application="second", account_made=False)
-    deliver("data.deletion_requested", application="second")
-    identity.delete()
-    assert done().account_kept == "older"
 
 
 def test_nobody_is_linked_to_an_account_that_is_still_to_be_treated(
@@ -299,15 +270,11 @@ def test_the_doctor_lists_what_sql_left() -> None:
 def test_an_operator_sees_whom_a_pending_erasure_is_about(
     failing: Callable[[], None], ask: Asked
 ) -> None:
-    """The subject that the service named, or all identities of the account; then nobody."""
-    user = make_user()
-    identity = make_identity(user)
-    make_identity(user, subject="subject-2", application="second", account_made=False)
+    """The subject that the service named, or the identity of the account; then nobody."""
+    identity = make_identity(make_user())
+    make_identity(make_user("other"), subject="subject-2")
     ask(identity)
-    concerned = interventions.concerned_by(ErasureReceipt.objects.get())
-    subjects = list(concerned.values_list("subject", flat=True))
-    both = ["subject-1", "subject-2"]
-    assert subjects == (both if ask is asked_by_the_person else ["subject-1"])
+    assert interventions.concerned_by(ErasureReceipt.objects.get()).get() == identity
     failing()
     assert not interventions.concerned_by(done()).exists()
 
@@ -332,7 +299,6 @@ def test_the_command_says_that_the_account_was_gone(
 
 def test_the_admin_shows_it(admin_client: Client) -> None:
     receipt = ErasureReceipt.objects.create(
-        application="default",
         requested_at=timezone.now(),
         erased_at=timezone.now(),
         account_was_gone=True,

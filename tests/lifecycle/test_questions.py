@@ -68,7 +68,7 @@ def with_policy(
 ) -> None:
     policy = f"{kind.__module__}.{kind.__qualname__}"
     given = service.settings(WEBHOOK_SECRETS=[SECRET], POLICY=policy, **changes)
-    settings.DJANGO_IDENTITY = {"default": given}
+    settings.DJANGO_IDENTITY = given
 
 
 @pytest.fixture
@@ -268,6 +268,35 @@ def test_a_level_that_an_event_has_taken_back_is_not_shown(
     assert Verified.statuses == ["verified", "rejected"]
 
 
+class Levels(IdentityPolicy):
+    """Remembers which level it was shown."""
+
+    shown: list[Any] = []
+
+    def may_sign_up(self, *, kyc: Any, **_about: Any) -> bool:
+        self.shown.append(kyc)
+        return True
+
+    def changed_user_fields(
+        self, user: Any, *, kyc: Any, **_about: Any
+    ) -> dict[str, Any]:
+        self.shown.append(kyc)
+        return {}
+
+
+def test_a_level_that_nobody_stated_is_none(
+    service: FakeService, settings: Any
+) -> None:
+    """It is not an empty one, into which a policy would have to look."""
+    with_policy(service, settings, Levels)
+    Levels.shown.clear()
+    service.token["scope"] = "profile:read claims:read"
+    for _ in range(2):
+        sign_in(Client())
+    assert len(Levels.shown) >= 2
+    assert {*Levels.shown} == {None}
+
+
 def test_a_code_shows_no_claims(asking: FakeService) -> None:
     """But to somebody whom a full sign-in has linked: theirs still open gates."""
     browser = browser_of(make_user())
@@ -375,23 +404,6 @@ def test_a_grown_up_comes_in_at_the_next_try(adults: FakeService) -> None:
         browser = Client()
         sign_in(browser)
         assert is_signed_in(browser) is is_adult
-
-
-def test_each_application_asks_its_own_policy(
-    adults: FakeService, settings: Any
-) -> None:
-    """Of two links of one account each is let in, or not, by the policy of its application."""
-    default = settings.DJANGO_IDENTITY["default"]
-    second = adults.settings(WEBHOOK_SECRETS=["another-secret-of-the-second"])
-    settings.DJANGO_IDENTITY = {"default": default, "second": second}
-    user = make_user()
-    for alias in ("default", "second"):
-        make_identity(user, application=alias, account_made=False)
-    adults.disclosed = {"age_over_18": False}
-    refused(sign_in(Client()), "sign_in_not_allowed")
-    browser = Client()
-    assert sign_in(browser, application="second").status_code == 302
-    assert is_signed_in(browser)
 
 
 def browser_for(who: str) -> Client:
@@ -592,7 +604,9 @@ class Looks(IdentityPolicy):
     """Asks its gates about the user, as a site may, before the sign-in has stored anything."""
 
     def may_link(self, user: Any, profile: Any, *, claims: Any) -> bool:
-        assert claims_of(user) == (claims if user.linked_identities.exists() else {})
+        assert claims_of(user) == (
+            claims if LinkedIdentity.objects.filter(user=user).exists() else {}
+        )
         return True
 
 

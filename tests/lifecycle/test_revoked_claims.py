@@ -28,7 +28,7 @@ ISSUED, REVOKED, LATER = NOW - 60, NOW - 30, NOW - 10
 
 @pytest.fixture(autouse=True)
 def _site(service: FakeService, settings: Any) -> None:
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     service.disclosed = dict(CLAIMS)
     service.payload["iat"] = ISSUED
 

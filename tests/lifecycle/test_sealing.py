@@ -37,8 +37,8 @@ SECRETS = ("at-of-ada", "rt-of-ada", "verifier-of-ada")
 
 
 def ring(*keys: str) -> override_settings:
-    setting = {**DJANGO_IDENTITY["default"], "ENCRYPTION_KEYS": list(keys)}
-    return override_settings(DJANGO_IDENTITY={"default": setting})
+    setting = {**DJANGO_IDENTITY, "ENCRYPTION_KEYS": list(keys)}
+    return override_settings(DJANGO_IDENTITY=setting)
 
 
 def answer(access: str, refresh: str | None = None) -> TokenAnswer:
@@ -52,7 +52,7 @@ def make_sealed(person: str = "ada") -> LinkedIdentity:
     identity = make_identity(make_user(person), subject=f"subject-{person}")
     tokens.store(identity, answer(f"at-of-{person}", f"rt-of-{person}"))
     started = AuthorizationRequest(
-        application=site.alias, environment=site.environment, state_digest=f"state-{person}",
+        environment=site.environment, state_digest=f"state-{person}",
         purpose=Purpose.SIGN_IN, expires_at=timezone.now(),
     )  # fmt: skip
     keys, context = site.encryption_keys, started.sealing_context("code_verifier")
@@ -250,33 +250,18 @@ def test_damaged_rows_stop_nothing() -> None:
     assert "4 grant(s) opened by no key" in out
 
 
-@pytest.mark.parametrize("changes", [{"application": "gone"}, {"environment": "live"}])
-def test_what_the_settings_do_not_have_is_left_alone(changes: dict[str, str]) -> None:
+def test_what_the_settings_do_not_have_is_left_alone() -> None:
     """Its keys are not known here, so not even ``--forget-unreadable`` ends it. Exit code 1."""
     with ring(OLD):
         make_sealed()
-    change_each(**changes)
+    change_each(environment="live")
     out = io.StringIO()
     with ring(NEW, OLD), pytest.raises(CommandError, match="settings do not have"):
         call_command(
             "identity_rotate_keys", forget_unreadable=True, yes=True, stdout=out
         )
-    assert "1 grant(s) of no application in the settings" in out.getvalue()
+    assert "1 grant(s) of the other environment" in out.getvalue()
     assert not TokenGrant.objects.get().needs_reauthorization
-
-
-def test_each_application_has_its_own_ring() -> None:
-    """What stands under another application's key does not open with this one's."""
-    both = {
-        alias: {**DJANGO_IDENTITY["default"], "ENCRYPTION_KEYS": [key]}
-        for alias, key in (("default", OLD), ("other", NEW))
-    }
-    with ring(OLD):
-        make_sealed("ada")
-    with override_settings(DJANGO_IDENTITY=both):
-        assert "1 grant(s) re-encrypted" in rotate()
-        change_each(application="other")
-        assert "1 grant(s) opened by no key" in rotate()
 
 
 def test_a_rotation_in_two_deploys_closes_nothing() -> None:

@@ -1,19 +1,24 @@
 """Sessions end with the consent, and none that ended lives again."""
 
 import itertools
+import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth import BACKEND_SESSION_KEY, login, user_logged_in
-from django.contrib.auth.models import User, UserManager
+from django.contrib.auth.models import Group, User, UserManager
 from django.contrib.sessions.backends.db import SessionStore
-from django.db.models import Value
+from django.db.models import Count, Value
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
 from django.urls import path, reverse
 
 from django_identity.backends import BACKEND_PATH, IdentityBackend
+from django_identity.exceptions import ConfigurationError
+from django_identity.gates import claims_of
 from django_identity.lifecycle import disconnecting, sessions
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
@@ -59,11 +64,12 @@ urlpatterns = [
 
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
-    """Two applications; the person signs in with the first."""
-    given = service.settings(WEBHOOK_SECRETS=[SECRET])
-    second = {**given, "WEBHOOK_SECRETS": ["another-webhook-secret"]}
-    settings.DJANGO_IDENTITY = {"default": given, "second": second}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     return service
+
+
+def end_all(user: User) -> None:
+    sessions.sign_out_everywhere(user)
 
 
 def session_of(user: User) -> Client:
@@ -78,26 +84,6 @@ def test_the_next_request_after_a_revocation_is_nobodys(site: FakeService) -> No
     sign_in(browser)
     deliver("consent.revoked")
     assert not is_signed_in(browser)
-
-
-@pytest.mark.parametrize("ended", ["default", "second"])
-@pytest.mark.parametrize("how", ["revoke", "disconnect"])
-def test_whatever_ends_a_session_ends_those_of_every_application(
-    site: FakeService, ended: str, how: str
-) -> None:
-    """Whichever of two links is older, and whichever the session began with."""
-    user = make_user()
-    make_identity(user, application="second", account_made=False)
-    make_identity(user, account_made=False)
-    browser = session_of(user)
-    assert is_signed_in(browser)
-    chosen = LinkedIdentity.objects.get(application=ended)
-    if how == "revoke":
-        interventions.revoke([chosen])
-    else:
-        disconnecting.disconnect(chosen)
-    assert not is_signed_in(browser)
-    assert is_signed_in(session_of(user))
 
 
 STEPS = ("revoke", "disconnect", "sign in", "everywhere")
@@ -118,10 +104,10 @@ def test_an_ended_session_never_lives_again(
         if step == "revoke":
             deliver("consent.revoked")
         elif step == "disconnect":
-            for identity in LinkedIdentity.objects.filter(user=user):
+            for identity in LinkedIdentity.objects.all():
                 disconnecting.disconnect(identity)
         elif step == "everywhere":
-            sessions.end_all(user, application="default")
+            end_all(user)
         else:
             linking = Client()
             linking.force_login(user, backend=LOCAL)
@@ -152,8 +138,7 @@ def test_sign_out_everywhere_is_a_button(site: FakeService) -> None:
     ("model", "changed"),
     [
         (LinkedIdentity, {"consent": Consent.REVOKED}),
-        (LinkedIdentity, {"linked_via": "connect", "account_made": False}),
-        (LinkedIdentity, {"application": "gone"}),
+        (LinkedIdentity, {"linked_via": "connect", "made_account": ""}),
         (LinkedIdentity, {"environment": "live"}),
         (User, {"is_active": False}),
     ],
@@ -162,14 +147,14 @@ def test_sign_out_everywhere_is_a_button(site: FakeService) -> None:
 def test_no_session_rests_on_such_an_identity(
     site: FakeService, model: Any, changed: dict[str, Any]
 ) -> None:
-    """Revoked, by code alone, of an alias that is gone, of another environment, disabled."""
+    """Revoked, by code alone, of another environment, disabled."""
     identity = make_identity(make_user())
     browser, idle = session_of(identity.user), session_of(identity.user)
     assert is_signed_in(browser)
     for row in model.objects.all():
         for name, value in changed.items():
             setattr(row, name, value)
-        row.save()
+        row.save(update_fields=changed)
     assert not is_signed_in(browser)
     page = browser.get(reverse("identity:login")).content.decode()
     assert "your data here is erased" not in page
@@ -181,11 +166,13 @@ def test_no_session_rests_on_such_an_identity(
 def test_a_token_that_another_package_hands_out_begins_no_session(
     site: FakeService,
 ) -> None:
+    """For somebody with an identity, or without one."""
     request = HttpRequest()
     request.session = SessionStore()
     user = IdentityBackend().get_user(make_identity(make_user()).user.pk)
     for each in (request, HttpRequest()):
-        user_logged_in.send(User, request=each, user=user)
+        for about in (user, make_user(f"of {each.method}{id(each)}")):
+            user_logged_in.send(User, request=each, user=about)
     assert request.session.is_empty()
 
 
@@ -201,47 +188,46 @@ def test_logins_that_others_make_stay(site: FakeService) -> None:
         assert is_signed_in(browser)
 
 
-SEEN = {
-    "nobody's": lambda user: None,
-    "by sign-in": lambda user: make_identity(user, subject="seen"),
-    "by code": lambda user: make_identity_by_code(user, subject="seen"),
-    "of an alias that is gone": lambda user: make_identity(user, application="gone"),
+#: Who has no identity that signs in, so no session of this backend.
+LINKS: dict[str, Callable[[User], object]] = {
+    "nobody": lambda user: None,
+    "by code": make_identity_by_code,
+    "revoked": partial(make_identity, consent=Consent.REVOKED),
+    "of the other environment": partial(make_identity, environment="live"),
 }
 
 
-@pytest.mark.parametrize("whose", SEEN)
+@pytest.mark.parametrize("link", LINKS)
 @pytest.mark.urls(__name__)
-def test_staff_look_as_somebody_else_and_come_back(
-    site: FakeService, whose: str
+def test_staff_look_as_somebody_without_an_identity(
+    site: FakeService, link: str
 ) -> None:
-    """Whatever links the other person has; back as themselves the session ends with the consent."""
+    """Their package is told which backend to name, and nobody is signed in."""
+    staff, seen = make_user("staff"), make_user("seen")
+    make_identity(staff, subject="staff")
+    LINKS[link](seen)
+    browser = session_of(staff)
+    with pytest.raises(ConfigurationError, match=r"name the backend.*ModelBackend"):
+        browser.get("/look-as/seen/")
+    assert not is_signed_in(browser)
+
+
+@pytest.mark.urls(__name__)
+def test_staff_look_as_somebody_with_an_identity_and_come_back(
+    site: FakeService,
+) -> None:
+    """Each session ends with the consent of the person in it."""
     staff, seen = make_user("staff"), make_user("seen")
     make_identity(staff)
-    SEEN[whose](seen)
+    make_identity(seen, subject="seen")
     browser = session_of(staff)
     for _ in range(2):
         browser.get("/look-as/seen/")
         assert signed_in_as(browser) == "seen"
         browser.get("/look-as/staff/")
         assert signed_in_as(browser) == "staff"
-    deliver("consent.revoked")
-    assert not is_signed_in(browser)
-
-
-@pytest.mark.parametrize("consent_of", ["staff", "seen"])
-@pytest.mark.urls(__name__)
-def test_nobody_looks_through_a_consent_that_ended(
-    site: FakeService, consent_of: str
-) -> None:
-    """Neither as a person who took back theirs, nor back as staff who took back their own."""
-    staff, seen = make_user("staff"), make_user("seen")
-    make_identity(staff, subject="staff")
-    make_identity(seen, subject="seen", application="second")
-    browser = session_of(staff)
     browser.get("/look-as/seen/")
-    owner = LinkedIdentity.objects.get(subject=consent_of)
-    interventions.revoke([owner])
-    browser.get(f"/look-as/{'staff' if consent_of == 'staff' else 'seen'}/")
+    deliver("consent.revoked", subject="seen")
     assert not is_signed_in(browser)
 
 
@@ -343,41 +329,20 @@ def test_a_session_that_goes_on_keeps_its_data(site: FakeService) -> None:
     assert by_password.session["basket"] == "kept"
 
 
-# A session goes on when an older link is renewed or confirmed
-
-#: How the older of two links is before its owner, who came by the newer one, comes back with it.
-OLDER: dict[str, dict[str, Any]] = {
-    "revoked": {"consent": Consent.REVOKED, "revoked_at": LONG_AGO},
-    "by code": {"linked_via": "connect", "account_made": False},
-    "left by a crash": {"consent": Consent.REVOKED},
-    "granted": {},
-}
+# A session goes on when its identity is renewed
 
 
-def two_links(user: User, older: dict[str, Any]) -> None:
-    make_identity(user, **{"account_made": False, **older})
-    make_identity(user, application="second", account_made=False)
-
-
-@pytest.mark.parametrize("older", OLDER)
-@pytest.mark.parametrize(
-    ("face", "kind"),
-    [
-        ("page", "password"),
-        ("page", "no password"),
-        ("page", "is_staff"),
-        ("api", "password"),
-    ],
-)
-def test_whoever_renews_or_confirms_an_older_link_stays_signed_in(
-    site: FakeService, older: str, kind: str, face: str
+@pytest.mark.parametrize("face", ["page", "api"])
+@pytest.mark.parametrize("kind", ["password", "no password", "is_staff"])
+def test_whoever_renews_stays_signed_in(
+    site: FakeService, kind: str, face: str
 ) -> None:
-    """Their session rested on the newer link, and rests on the older one from then on."""
+    """In every browser, with what the session held."""
     user = make_user(**({kind: True} if kind == "is_staff" else {}))
     if kind == "no password":
         user.set_unusable_password()
         user.save()
-    two_links(user, OLDER[older])
+    make_identity(user, account_made=False)
     browser = session_of(user)
     elsewhere = session_of(user)
     by_password = Client()
@@ -386,12 +351,35 @@ def test_whoever_renews_or_confirms_an_older_link_stays_signed_in(
     come_back_by(face, browser)
     assert is_signed_in(browser)
     assert browser.session["basket"] == "kept"
-    # A session rests on the oldest link, which is another one now.
-    assert is_signed_in(elsewhere) is (older == "granted")
+    assert is_signed_in(elsewhere)
     assert is_signed_in(by_password)
-    sessions.end_all(user, application="default")
+    end_all(user)
     assert not is_signed_in(browser)
     assert is_signed_in(by_password)
+
+
+@pytest.mark.parametrize("before", ["revoked", "by code", "disconnected"])
+def test_whoever_links_by_a_password_session_keeps_it(
+    site: FakeService, before: str
+) -> None:
+    """It is of the password, before and after; what ended with the consent stays dead."""
+    user = make_user()
+    identity = make_identity(user, account_made=False)
+    old = session_of(user)
+    if before == "revoked":
+        interventions.revoke([identity])
+    else:
+        disconnecting.disconnect(identity)
+    if before == "by code":
+        make_identity_by_code(user)
+    browser = Client()
+    browser.force_login(user, backend=LOCAL)
+    come_back_by("page", browser)
+    assert LinkedIdentity.objects.get().signs_in
+    assert is_signed_in(browser)
+    assert not is_signed_in(old)
+    deliver("consent.revoked")
+    assert is_signed_in(browser)
 
 
 def keep(browser: Client, **data: Any) -> None:
@@ -412,29 +400,26 @@ def come_back_by(face: str, browser: Client) -> None:
 
 
 def end_everywhere() -> None:
-    sessions.end_all(User.objects.get(), application="default")
+    end_all(User.objects.get())
 
 
 ENDS: dict[str, Callable[[], object]] = {
     "sign out everywhere": end_everywhere,
     "revoked by an operator": lambda: interventions.revoke(
-        LinkedIdentity.objects.filter(application="second")
+        LinkedIdentity.objects.all()
     ),
-    "disconnected": lambda: disconnecting.disconnect(
-        LinkedIdentity.objects.get(application="second")
-    ),
+    "disconnected": lambda: disconnecting.disconnect(LinkedIdentity.objects.get()),
     "disabled": lambda: User.objects.update(is_active=False),
     "another password": lambda: User.objects.update(password="another"),
 }
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("older", ["revoked", "by code", "granted"])
 def test_a_session_that_ended_on_the_way_back_is_not_begun_again(
-    site: FakeService, end: str, older: str
+    site: FakeService, end: str
 ) -> None:
     """In another browser, while the service was asked: this browser stays signed out too."""
-    two_links(make_user(), OLDER[older])
+    make_identity(make_user(), account_made=False)
     browser = session_of(User.objects.get())
     state = begin(browser)
     site.meanwhile["token"] = ENDS[end]
@@ -443,7 +428,7 @@ def test_a_session_that_ended_on_the_way_back_is_not_begun_again(
 
 
 def test_a_session_that_ended_before_the_callback_is_nobodys(site: FakeService) -> None:
-    two_links(make_user(), OLDER["revoked"])
+    make_identity(make_user(), account_made=False)
     browser = session_of(User.objects.get())
     state = begin(browser)
     end_everywhere()
@@ -452,11 +437,11 @@ def test_a_session_that_ended_before_the_callback_is_nobodys(site: FakeService) 
 
 
 def test_a_sign_in_in_a_second_tab_keeps_the_basket(site: FakeService) -> None:
-    """The first tab began as nobody's, and comes back by the older link."""
-    two_links(make_user(), OLDER["revoked"])
+    """The first tab began as nobody's, and comes back after the other one."""
+    make_identity(make_user(), account_made=False)
     browser = Client()
     first = begin(browser)
-    sign_in(browser, application="second")
+    sign_in(browser)
     keep(browser, basket="kept")
     come_back(browser, first)
     assert is_signed_in(browser)
@@ -476,7 +461,7 @@ def signal_from_a_page(request: HttpRequest) -> HttpResponse:
 def signal_after_all_ended(request: HttpRequest) -> HttpResponse:
     """The same, of the browser's own user, whose sessions another browser ends meanwhile."""
     user = User.objects.get(pk=request.user.pk)
-    sessions.end_all(user, application="default")
+    end_all(user)
     user_logged_in.send(User, request=request, user=user)
     return HttpResponse()
 
@@ -488,12 +473,13 @@ urlpatterns += [
 
 
 @pytest.mark.parametrize("backend", [BACKEND_PATH, LOCAL])
-@pytest.mark.parametrize("name", ["ada", "eve"])
+@pytest.mark.parametrize("name", ["ada", "eve", "nobody"])
 def test_a_signal_without_a_session_leaves_the_browsers_session(
     site: FakeService, backend: str, name: str
 ) -> None:
-    """Whoever it is about: the browser's own person, or another one with an identity."""
+    """Whoever it is about: the browser's own person, or another one, with an identity or not."""
     user = make_user("ada")
+    make_user("nobody")
     make_identity(user)
     make_identity(make_user("eve"), subject="subject-2")
     browser = Client()
@@ -586,19 +572,104 @@ def test_an_account_that_no_manager_shows_can_be_deleted(
     assert not LinkedIdentity.objects.exists()
 
 
-def test_the_user_is_as_the_sites_default_manager_has_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """With what it annotates, as in a session of a password."""
+class ProxyUser(User):
+    class Meta:
+        proxy = True
+        app_label = "sessions_of_sites"
 
-    class Annotating(UserManager):
+
+def annotating(users: Any) -> Any:
+    return users.annotate(points=Value(7))
+
+
+def counting(users: Any) -> Any:
+    return users.annotate(points=Count("groups") + 7)
+
+
+def joining(users: Any) -> Any:
+    """A user of two groups comes twice."""
+    return annotating(users).filter(groups__isnull=False)
+
+
+MANAGERS: dict[str, Callable[[Any], Any]] = {
+    "is Django's": lambda users: users,
+    "annotates": annotating,
+    "counts": counting,
+    "joins": joining,
+    "distinct": lambda users: joining(users).distinct(),
+    "only": lambda users: annotating(users).only("username"),
+    "defers": lambda users: annotating(users).defer("email"),
+    "selects": lambda users: annotating(users).select_related(),
+    "sorts": lambda users: annotating(users).order_by("-username"),
+}
+
+
+@pytest.fixture(params=MANAGERS)
+def manager(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = MANAGERS[request.param]
+
+    class Own(UserManager):
         def get_queryset(self) -> Any:
-            return super().get_queryset().annotate(points=Value(7))
+            return chosen(super().get_queryset())
 
-    manager = Annotating()
-    manager.model = User
-    manager.name = "objects"
-    monkeypatch.setitem(vars(User._meta), "default_manager", manager)
+    own = Own()
+    own.model = User
+    own.name = "objects"
+    monkeypatch.setitem(vars(User._meta), "default_manager", own)
+
+
+@pytest.mark.usefixtures("manager")
+def test_the_user_is_as_the_sites_default_manager_has_it(
+    django_assert_num_queries: Any,
+) -> None:
+    """With what it annotates, as in a session of a password. One query, and one for the gate."""
     user = make_user()
-    make_identity(user)
-    assert IdentityBackend().get_user(user.pk).points == 7
+    user.groups.set([Group.objects.create(name="a"), Group.objects.create(name="b")])
+    make_claim(make_identity(user))
+    with django_assert_num_queries(1):
+        loaded = IdentityBackend().get_user(user.pk)
+        assert getattr(loaded, "points", 7) >= 7
+        assert loaded.email == ""
+    with django_assert_num_queries(1):
+        assert claims_of(loaded) == {"age_over_18": True}
+
+
+def test_the_user_is_of_the_class_that_the_manager_chooses(
+    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    own = UserManager()
+    own.model = ProxyUser
+    own.name = "objects"
+    monkeypatch.setitem(vars(User._meta), "default_manager", own)
+    user = make_user()
+    make_claim(make_identity(user))
+    with django_assert_num_queries(2):
+        loaded = IdentityBackend().get_user(user.pk)
+        assert type(loaded) is ProxyUser
+        assert claims_of(loaded) == {"age_over_18": True}
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_user_in_a_cache_does_not_go_on_saying_granted(cached: bool) -> None:
+    """The instance of a session has no identity on it, nor has its copy in a cache."""
+    user = make_user()
+    identity = make_identity(user)
+    make_claim(identity)
+    loaded = IdentityBackend().get_user(user.pk)
+    assert claims_of(loaded) == {"age_over_18": True}
+    if cached:
+        loaded = pickle.loads(pickle.dumps(loaded))
+    interventions.revoke([identity])
+    assert loaded.linked_identity.consent == Consent.REVOKED
+    assert claims_of(loaded) == {}
+
+
+def test_a_session_is_read_in_async_code_too() -> None:
+    user = make_user()
+    identity = make_identity(user)
+    get_user = async_to_sync(IdentityBackend().aget_user)
+    loaded = get_user(user.pk)
+    assert loaded == user
+    assert loaded.get_session_auth_hash() != user.get_session_auth_hash()
+    interventions.revoke([identity])
+    assert get_user(user.pk) is None

@@ -83,10 +83,7 @@ def test_each_event_is_told(heard: Heard, event_type: str, told: list[str]) -> N
     assert heard[-1][1]["event"].event_type == event_type
     for name, arguments in heard[:-1]:
         if name == "sessions_ended":
-            assert (arguments["user"], arguments["application"]) == (
-                identity.user,
-                "default",
-            )
+            assert arguments["user"] == identity.user
         else:
             assert arguments["identity"] == identity
 
@@ -110,17 +107,16 @@ def test_an_erasure_is_told_when_it_is_done(heard: Heard) -> None:
         "data_erased",
     ]
     assert heard[-1][1]["receipt"].erased_at is not None
-    assert heard[-1][1]["application"] == "default"
 
 
 def test_a_bond_that_is_taken_away_is_told_once(heard: Heard) -> None:
-    """With the user and the application; there is no identity any more."""
+    """With the user; there is no identity any more."""
     identity = linked(account_made=False)
     user = identity.user
     assert [disconnecting.disconnect(identity) for _ in range(2)] == [True, False]
     assert names(heard) == ["sessions_ended", "identity_unlinked"]
     for _name, told in heard:
-        assert (told["user"], told["application"]) == (user, "default")
+        assert told["user"] == user
 
 
 def test_the_end_of_the_grant_is_told_with_the_level_that_it_brought(
@@ -142,9 +138,9 @@ def test_a_refresh_with_fewer_scopes_is_told_with_what_goes(
 ) -> None:
     """The level, the claims, and the grant."""
     later = ["claims:read", "kyc:read"]
-    settings.DJANGO_IDENTITY = {
-        "default": service.settings(SCOPES=["profile:read"], LATER_SCOPES=later)
-    }
+    settings.DJANGO_IDENTITY = service.settings(
+        SCOPES=["profile:read"], LATER_SCOPES=later
+    )
     identity = linked(scopes=["profile:read", *later])
     expired(identity, scopes=identity.scopes)
     service.token = {"scope": "profile:read"}

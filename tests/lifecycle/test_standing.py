@@ -95,13 +95,12 @@ def test_every_other_claim_keeps_it_closed() -> None:
         assert has(holder(value=value)), value
 
 
-def test_only_a_granted_identity_of_this_application_counts() -> None:
-    """No consent, another application, or the other environment: closed."""
+def test_only_a_granted_identity_of_this_environment_counts() -> None:
+    """No consent, or the other environment: closed."""
     identity = make_identity(make_user())
     make_claim(identity)
     for other in (
         {"consent": Consent.REVOKED},
-        {"application": "other"},
         {"environment": "live"},
     ):
         given = {name: getattr(identity, name) for name in other}
@@ -275,7 +274,7 @@ def test_what_this_process_changes_is_seen_at_once(
     change: Callable[[User], object], opens: bool,
 ) -> None:  # fmt: skip
     """On an instance that has been asked before: a page, or a receiver of a signal, has it."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     user = make_user()
     if before is not None:
         identity = make_identity(user, account_made=False)
@@ -287,8 +286,8 @@ def test_what_this_process_changes_is_seen_at_once(
 
 
 def test_a_level_that_this_process_changes_is_seen_at_once(settings: Any) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {"default": {**given, "WEBHOOK_SECRETS": [SECRET]}}
+    given = settings.DJANGO_IDENTITY
+    settings.DJANGO_IDENTITY = {**given, "WEBHOOK_SECRETS": [SECRET]}
     user = make_user()
     make_identity(user, scopes=["kyc:read"])
     assert standing_of(user).level_shortfall("level_2") is None
@@ -385,13 +384,13 @@ class SaysYes(IdentityPolicy):
 
 def test_a_policy_may_read_the_value(settings: Any) -> None:
     """But it is not asked about a value that denies: bare, empty, or in an object."""
-    given = settings.DJANGO_IDENTITY["default"]
+    given = settings.DJANGO_IDENTITY
     said = [(OtherPlace, *each) for each in RESIDENCES] + [
         (SaysYes, no, False) for no in DENIALS
     ]
     for chosen, value, opens in said:
         path = f"{__name__}.{chosen.__name__}"
-        settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": path}}
+        settings.DJANGO_IDENTITY = {**given, "POLICY": path}
         user = holder(claim_type="country_resident", value=value)
         assert has(user, "country_resident=NGA") is opens, value
         assert (claims_of(user).get("country_resident") == "NGA") is opens, value
@@ -414,9 +413,8 @@ class WritesYes(IdentityPolicy):
 def test_a_policy_that_writes_into_the_value_changes_nothing(
     settings: Any, value: Any
 ) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
     path = f"{__name__}.WritesYes"
-    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": path}}
+    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "POLICY": path}
     user = holder(value=value)
     for _ in range(2):
         assert not has(user)

@@ -88,13 +88,12 @@ def test_a_killed_worker_gives_its_task_back(name: str) -> None:
 
 
 def test_messages_say_nothing_about_a_person() -> None:
-    """An alias and a number of rows, or the key of an event or an identity."""
+    """A number of rows, or the key of an event or an identity."""
     app = Celery("arguments", set_as_current=False)
     hints = {name: get_type_hints(app.tasks[name].run) for name in OURS}
     assert hints == {
         "django_identity.upkeep": {"return": type(None)},
         "django_identity.refetch_due": {
-            "application": str,
             "most": int,
             "only": int | None,
             "return": type(None),
@@ -131,7 +130,7 @@ def test_a_worker_keeps_claims_fresh(service: FakeService, worker: Celery) -> No
     until(is_fresh)
     assert service.calls("claims") == 1
     LinkedIdentity.objects.update(refetch_due_at=timezone.now())
-    nudge_on_commit(TaskName.REFETCH_DUE, "default", 1)
+    nudge_on_commit(TaskName.REFETCH_DUE, 1)
     until(is_fresh)
     assert service.calls("claims") == 2
 
@@ -179,7 +178,7 @@ def test_a_task_that_comes_twice_works_once(service: FakeService) -> None:
     """A repeated delivery of any task is quiet and makes no second call."""
     make_due(1)
     for _ in range(2):
-        tasks.refetch_due.run("default", 200)
+        tasks.refetch_due.run(200)
         tasks.run_handlers.run(999_999)
         tasks.upkeep.run()
     assert service.calls("claims") == 1

@@ -20,7 +20,6 @@ from django.db import (
 from django.test import override_settings
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.exceptions import (
     AccessTokenRejected,
     ClientRejected,
@@ -176,7 +175,7 @@ def test_no_token_is_refreshed_in_a_pause(
 ) -> None:
     """Whoever asks: a restored token would end the newer ones of its person."""
     until = timezone.now() + timedelta(minutes=minutes)
-    runs.pause(conf.application(), until=until)
+    runs.pause(until=until)
     make_grant(identity)
     assert access_token_for(identity).reveal() == "at-0"
     with pytest.raises(
@@ -190,8 +189,8 @@ def test_no_token_is_refreshed_in_a_pause(
     with pytest.raises(RateLimited):
         access_token_for(identity)
     assert service.calls("token") == 0
-    assert abs(runs.run_of(conf.application()).paused_until - until).total_seconds() < 5
-    runs.resume(conf.application())
+    assert abs(runs.newest().paused_until - until).total_seconds() < 5
+    runs.resume()
     assert access_token_for(identity).reveal() == "at-1"
 
 
@@ -518,10 +517,8 @@ def test_a_missing_key_ends_nothing(
     expired(identity)
     before = TokenGrant.objects.values().get()
     lost = {
-        "default": {
-            **service.settings(),
-            "ENCRYPTION_KEYS": ["another key, sixteen long"],
-        }
+        **service.settings(),
+        "ENCRYPTION_KEYS": ["another key, sixteen long"],
     }
     unreadable = pytest.raises(SealedValueUnreadable)
     with announced() as heard, override_settings(DJANGO_IDENTITY=lost), unreadable:

@@ -79,7 +79,7 @@ def die(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> An
 
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     return service
 
 
@@ -144,12 +144,8 @@ def change(**columns: Any) -> Change:
         ("staff", change(is_superuser=True)),
         ("inactive", change(is_active=False)),
         ("used", change(last_login=timezone.now())),
-        (
-            "linked",
-            lambda user: make_identity(user, subject="other", application="second"),
-        ),
     ],
-    ids=["a password", "staff", "a superuser", "disabled", "signed in", "linked again"],
+    ids=["a password", "staff", "a superuser", "disabled", "signed in"],
 )
 def test_an_account_that_has_become_somebodys_stays(
     reason: str, meanwhile: Change, caplog: pytest.LogCaptureFixture

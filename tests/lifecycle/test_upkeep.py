@@ -50,7 +50,7 @@ def row(identity: LinkedIdentity) -> LinkedIdentity:
 
 
 def taken(most: int = 20) -> list[int]:
-    return sorted(each.pk for each in due.take(conf.application(), most))
+    return sorted(each.pk for each in due.take(most))
 
 
 @pytest.fixture
@@ -76,10 +76,10 @@ def test_whom_an_event_made_due_waits_for_nobody(service: FakeService) -> None:
     answer_everybody(service)
     overdue = make_due(0)
     verified = make_due(1, ago=timedelta())
-    upkeep.refetch_for_a_minute("default", 1, only=verified.pk)
+    upkeep.refetch_for_a_minute(1, only=verified.pk)
     due = LinkedIdentity.objects.filter(refetch_due_at__lte=timezone.now())
     assert list(due) == [overdue]
-    upkeep.refetch_for_a_minute("default", 1, only=verified.pk)
+    upkeep.refetch_for_a_minute(1, only=verified.pk)
     assert list(due.all()) == [overdue]
 
 
@@ -100,7 +100,7 @@ def test_the_order_is_random(identity_clock: Clock) -> None:
         make_due(number)
     orders = set()
     for _ in range(3):
-        orders.add(tuple(each.pk for each in due.take(conf.application())))
+        orders.add(tuple(each.pk for each in due.take()))
         identity_clock.advance(minutes=11)
     assert len(orders) > 1
 
@@ -123,36 +123,33 @@ def test_several_workers_at_once_take_each_row_once() -> None:
     assert sorted(at_once + left) == ids
 
 
-def many(*applications: str) -> None:
-    """Identities of each application, of which every tenth is due."""
+def many() -> None:
+    """Identities, of which every tenth is due."""
     User.objects.bulk_create(User(username=f"user-{n}") for n in range(300))
     users = User.objects.order_by("pk")  # MySQL returns no keys of what is inserted
     now = timezone.now()
     LinkedIdentity.objects.bulk_create(
         LinkedIdentity(
             user=user,
-            application=application,
             environment="test",
             subject=user.username,
-            subject_digest=f"{application} {user.username}",
+            subject_digest=user.username,
             consent=Consent.GRANTED,
             refetch_due_at=now + (HOUR if number % 10 else -HOUR),
         )
-        for application in applications
         for number, user in enumerate(users)
     )
 
 
 def test_due_rows_are_found_by_an_index() -> None:
     """The query reads an index, not the table."""
-    # With one other, an index without the application would do as well.
-    many("default", *(f"other-{number}" for number in range(4)))
+    many()
     if connection.vendor == "postgresql":
         # A small table is read as a whole, whatever indexes it has.
         with connection.cursor() as cursor:
             cursor.execute("SET enable_seqscan = off")
             cursor.execute("ANALYZE django_identity_linkedidentity")
-    rows = due.rows_of(conf.application()).order_by("refetch_due_at", "pk")[:20]
+    rows = due.rows().order_by("refetch_due_at", "pk")[:20]
     assert "identity_refetch_due" in rows.explain()
 
 
@@ -316,11 +313,11 @@ def test_a_pause_is_as_long_as_the_service_asks_for(
         b"", status="429 Slow", headers=f"Retry-After: {asked}\r\n"
     )
     assert all_refetched() == [Refetched.NOT_NOW]
-    runs.pause(conf.application(), until=timezone.now() + timedelta(milliseconds=1))
+    runs.pause(until=timezone.now() + timedelta(milliseconds=1))
     identity_clock.advance(seconds=seconds - 1)
-    assert runs.is_paused(conf.application())
+    assert runs.is_paused()
     identity_clock.advance(seconds=1)
-    assert not runs.is_paused(conf.application())
+    assert not runs.is_paused()
 
 
 # A missing key
@@ -329,7 +326,7 @@ def test_a_pause_is_as_long_as_the_service_asks_for(
 def forget_the_key(service: FakeService) -> override_settings:
     """The settings of somebody who deployed a new key without the former one."""
     lost = service.settings(ENCRYPTION_KEYS=["another key, sixteen long"])
-    return override_settings(DJANGO_IDENTITY={"default": lost})
+    return override_settings(DJANGO_IDENTITY=lost)
 
 
 def test_a_missing_key_ends_a_run_at_once_and_nobodys_grant(
@@ -498,7 +495,7 @@ def test_a_revocation_before_the_work_stops_it(service: FakeService) -> None:
 # Workers
 
 
-def test_messages_name_the_application_and_no_person(
+def test_messages_name_no_person(
     published: Published, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One for each 20 due rows, so that the messages of a minute suffice for many threads."""
@@ -507,7 +504,7 @@ def test_messages_name_the_application_and_no_person(
     for n in range(9):
         make_due(n)
     upkeep.run_with_workers()
-    assert published() == [["default", 4], ["default", 4], ["default", 1]]
+    assert published() == [[4], [4], [1]]
     assert due.count() == 9
 
 
@@ -517,11 +514,11 @@ def test_no_more_than_the_rate_is_handed_out(
     """``REFETCHES_PER_MINUTE`` is the limit of the calls, however much is due."""
     for n in range(5):
         make_due(n)
-    setting = {"default": everybody.settings(REFETCHES_PER_MINUTE=3)}
+    setting = everybody.settings(REFETCHES_PER_MINUTE=3)
     with override_settings(DJANGO_IDENTITY=setting):
         upkeep.run_with_workers()
-        assert published() == [["default", 3]]
-        assert upkeep.refetch_for_a_minute("default", 1).total() == 1
+        assert published() == [[3]]
+        assert upkeep.refetch_for_a_minute(1).total() == 1
         assert upkeep.run()[1].total() == 3
 
 
@@ -546,7 +543,7 @@ def test_a_message_ends_early(
     for n in range(5):
         make_due(n)
     is_stopping = ends == "at a shutdown"
-    tally = upkeep.refetch_for_a_minute("default", stop=lambda: is_stopping)
+    tally = upkeep.refetch_for_a_minute(stop=lambda: is_stopping)
     assert tally == {Refetched.STORED: 1}
     identity_clock.advance(minutes=5)
     assert due.count() == 4
@@ -556,11 +553,11 @@ def test_a_message_ends_early(
 
 
 def run_now() -> UpkeepRun:
-    return runs.run_of(conf.application())
+    return runs.newest()
 
 
 def test_a_run_notes_what_it_did(everybody: FakeService, identity_clock: Clock) -> None:
-    """By cron: when it began, how long it took, and how re-fetches ended, of each application."""
+    """By cron: when it began, how long it took, and how re-fetches ended."""
     assert (run_now().has_begun, run_now().has_served) == (False, False)
     make_due(1)
     make_due(2)
@@ -590,11 +587,11 @@ def test_messages_add_up_to_their_run(
     upkeep.run_with_workers()
     assert (run_now().handed_out, run_now().has_served) == (3, False)
     for _ in range(2):
-        upkeep.refetch_for_a_minute("default", 1)
+        upkeep.refetch_for_a_minute(1)
     assert run_now().results == {"stored": 2}
     identity_clock.advance(minutes=1)
     upkeep.run_with_workers()
-    upkeep.refetch_for_a_minute("default", 1)
+    upkeep.refetch_for_a_minute(1)
     assert (run_now().handed_out, run_now().results) == (1, {"stored": 1})
 
 
@@ -602,14 +599,14 @@ def test_what_an_event_caused_is_no_run(everybody: FakeService) -> None:
     """Where upkeep does not run, its messages are noted and do not add up for ever."""
     for n in range(2):
         make_due(n)
-        upkeep.refetch_for_a_minute("default", 1)
+        upkeep.refetch_for_a_minute(1)
     assert (run_now().has_begun, run_now().results) == (False, {"stored": 1})
 
 
 def test_two_runs_at_once_take_no_row_twice() -> None:
     """Two crons, or two beats: each row is served once, and nothing of what they did is lost."""
     service = CountingService(delay=0.01)
-    ours = {"default": setting(service.origin)}
+    ours = setting(service.origin)
     with closing(service), override_settings(DJANGO_IDENTITY=ours):
         for n in range(12):
             make_due(n)
@@ -625,7 +622,7 @@ def test_two_runs_at_once_take_no_row_twice() -> None:
 
 def make_old_sign_in() -> None:
     AuthorizationRequest.objects.create(
-        state_digest="0" * 64, application="default", environment="test",
+        state_digest="0" * 64, environment="test",
         purpose=Purpose.SIGN_IN, expires_at=timezone.now() - HOUR,
     )  # fmt: skip
 
@@ -636,7 +633,7 @@ def test_one_command_does_everything(everybody: FakeService) -> None:
     identity = make_due(1)
     forgotten = make_identity(make_user("forgotten"), subject="forgotten")
     ErasureReceipt.objects.create(
-        application="default", identity=forgotten, requested_at=now, next_attempt_at=now
+        identity=forgotten, requested_at=now, next_attempt_at=now
     )
     make_old_sign_in()
     event = make_event(identity, "kyc.verified", next_attempt_at=now - HOUR)
@@ -691,13 +688,12 @@ def test_old_rows_that_the_database_protects_hold_up_nothing(
 
 
 def test_old_events_go_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those of an alias that is not set up any more, in batches."""
+    """In batches."""
     monkeypatch.setattr(upkeep, "PURGED_AT_ONCE", 1)
     identity = make_due(1, ago=-HOUR)
     days = conf.application().event_days
     for age in (days - 1, days + 1, days + 1):
         received_at = timezone.now() - timedelta(days=age)
         make_event(identity, "kyc.verified", received_at=received_at)
-    WebhookEvent.objects.filter(event_id="event-2").update(application="gone")
     upkeep.purge()
     assert [event.event_id for event in WebhookEvent.objects.all()] == ["event-0"]

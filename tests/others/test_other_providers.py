@@ -239,13 +239,13 @@ def site(live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
         "ENVIRONMENT": "test", "BASE_URL": f"{live_server.url}/api/v1",
         "AUTH_URL": live_server.url, "CLIENT_ID": CLIENT_ID, "CLIENT_SECRET": CLIENT_SECRET,
     }  # fmt: skip
-    with override_settings(DJANGO_IDENTITY={"default": given}, ROOT_URLCONF=__name__):
+    with override_settings(DJANGO_IDENTITY=given, ROOT_URLCONF=__name__):
         yield given
 
 
 def came_back(client: Browser) -> HttpResponseBase:
     """Press the button; the provider knows the person, who approves."""
-    leaving = browser.begin(client, conf.application(), next_url="/", secure=False)
+    leaving = browser.begin(client, next_url="/", secure=False)
     answer = httpx.get(leaving, verify=TLS, trust_env=False)
     assert answer.status_code == 302, answer.text
     assert urlsplit(answer.headers["Location"]).netloc == "testserver"
@@ -283,7 +283,7 @@ def test_another_providers_refresh_tokens_are_spent_once(
 def test_a_wrong_secret_is_told(client: Browser, site: dict[str, Any]) -> None:
     """As a mistake of the site's operators, whose reference is on the page."""
     given = {**site, "CLIENT_SECRET": "another-secret-of-some-length"}
-    with override_settings(DJANGO_IDENTITY={"default": given}):
+    with override_settings(DJANGO_IDENTITY=given):
         page: Any = came_back(client)
     assert "client_rejected" in page.content.decode()
     assert not LinkedIdentity.objects.exists()

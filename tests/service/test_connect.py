@@ -27,7 +27,7 @@ CODE, SCOPES = "CNX-AB12-CD34", ("profile:basic", "kyc:status")
 def redeem(
     service: FakeService, scopes: tuple[str, ...] = SCOPES, **settings: Any
 ) -> ConnectAnswer:
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(**settings)}):
+    with override_settings(DJANGO_IDENTITY=service.settings(**settings)):
         return ServiceClient(conf.application()).redeem_connect_code(CODE, scopes)
 
 

@@ -144,9 +144,7 @@ def test_what_is_sent_once_gets_a_connection_of_its_own(
     """On a kept connection nobody could tell whether the service read the request."""
     with closing(KeepingServer()) as server:
         addresses = {"BASE_URL": f"{server.origin}/api/v1", "AUTH_URL": server.origin}
-        with override_settings(
-            DJANGO_IDENTITY={"default": service.settings(**addresses)}
-        ):
+        with override_settings(DJANGO_IDENTITY=service.settings(**addresses)):
             for _ in range(2):
                 with suppress(exceptions.ServiceError):
                     ASKS[ask](ServiceClient(conf.application()))

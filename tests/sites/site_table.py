@@ -39,12 +39,6 @@ SITES = (
     Site(name="beside_allauth"),
     Site(name="beside_others", server="asgi"),
     Site(name="strict", has_admin=False),
-    # Test beside live, as on a development machine.
-    Site(
-        name="two_applications",
-        public="https://shop.example",
-        reported=("django_identity.E068",),
-    ),
     Site(name="frontend", public="https://api.shop.example"),
 )
 

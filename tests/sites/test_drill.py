@@ -75,14 +75,13 @@ NOT_TRIED = {
         "/vault/: nobody here has level_2",
     ],
 }
-# Of the walk: cookies, a path, requests in a transaction, logins everywhere, two applications.
+# Of the walk: cookies, a path, requests in a transaction, logins everywhere.
 KINDS = (
     "beside_allauth",
     "custom_user",
     "frontend",
     "strict",
     "subpath",
-    "two_applications",
 )
 
 

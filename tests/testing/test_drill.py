@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
-from django_identity import conf
+from django_identity import conf, signals
 from django_identity.gates import site_map
 from django_identity.management.commands import identity_drill
 from django_identity.policy import IdentityPolicy
@@ -154,6 +154,19 @@ def test_an_erasure_that_waits_names_its_error(
     assert re.fullmatch(
         rf"an erasure waits: ValueError. ValueError in {place}: full", sentence
     )
+
+
+def test_sessions_that_end_unsaid_are_found(
+    scene: Scene, report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site's own tokens would go on: nothing tells it to end them."""
+    person = Visitor(scene, first_name="Xalita", last_name="Yzzyx", country="NG")
+    person.prove()
+    monkeypatch.setattr(signals.sessions_ended, "send_robust", lambda *_, **__: [])
+    list(person.end_consent())
+    assert report.findings == [
+        "`sessions_ended` was not sent with the end of the consent"
+    ]
 
 
 def test_what_was_found_is_told_where_the_evidence_cannot_be_written(

@@ -1,6 +1,6 @@
 """The kit, used as a site would use it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -26,7 +26,7 @@ from tests.lifecycle.refetches import refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-OWN = settings.DJANGO_IDENTITY["default"]
+OWN = settings.DJANGO_IDENTITY
 Call = Callable[..., Any]
 
 
@@ -107,7 +107,7 @@ def test_an_event_needs_no_sandbox(identity_of: Call, identity_event: Call) -> N
     with pytest.raises(AssertionError, match="answered 400"):
         identity_event("x" * 65, identity)
     with (
-        override_settings(DJANGO_IDENTITY={"default": {**OWN, "WEBHOOK_SECRETS": []}}),
+        override_settings(DJANGO_IDENTITY={**OWN, "WEBHOOK_SECRETS": []}),
         pytest.raises(AssertionError, match="no WEBHOOK_SECRETS"),
     ):
         identity_event("kyc.rejected", identity)
@@ -135,24 +135,14 @@ def test_a_whole_sign_in(
     assert claims_of(as_seen_now())["age_over_18"] is True
 
 
-@pytest.fixture
-def two_applications() -> Iterator[None]:
-    second = {**OWN, "CLIENT_ID": "second-client"}
-    with override_settings(DJANGO_IDENTITY={"default": OWN, "second": second}):
-        yield
-
-
 def test_the_site_is_the_application(
-    two_applications: None,
-    identity_application: conf.Application,
-    identity_sandbox: RunningSandbox,
+    identity_application: conf.Application, identity_sandbox: RunningSandbox
 ) -> None:
-    """Its addresses are the sandbox's; its other settings and applications stay as they are."""
+    """Its addresses are the sandbox's; its other settings stay as they are."""
     assert identity_application == conf.application()
     assert identity_application.base_url == identity_sandbox.base_url
     secrets = (Secret("a-webhook-secret-for-tests-alone"),)
     assert identity_application.webhook_secrets == secrets
-    assert conf.application("second").client_id == "second-client"
 
 
 def test_the_sandbox_moves_with_the_clock(
@@ -204,8 +194,8 @@ def test_the_sandbox_sends_to_the_live_server(
     identity_sandbox.revoke_consent(identity_person)
     identity_webhooks()
     assert LinkedIdentity.objects.get().consent == Consent.REVOKED
-    given = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": ["another" * 6]}
-    with override_settings(DJANGO_IDENTITY={"default": given}):
+    given = {**settings.DJANGO_IDENTITY, "WEBHOOK_SECRETS": ["another" * 6]}
+    with override_settings(DJANGO_IDENTITY=given):
         identity_sandbox.request_deletion(identity_person)
         with pytest.raises(SandboxError, match=r"data.deletion_requested.*401"):
             identity_webhooks()
@@ -232,8 +222,8 @@ def test_a_site_below_a_path(
         set_script_prefix("/portal/")
         callback = "https://testserver/portal/identity/callback/"
         registered = identity_sandbox.register([callback])
-        given = {**settings.DJANGO_IDENTITY["default"], **registered}
-        with override_settings(DJANGO_IDENTITY={"default": given}):
+        given = {**settings.DJANGO_IDENTITY, **registered}
+        with override_settings(DJANGO_IDENTITY=given):
             arrived = identity_sign_in(client, next_url="/portal/")
             assert arrived["Location"] == "/portal/"
             identity_event("consent.revoked", identity_person)

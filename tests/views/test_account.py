@@ -71,8 +71,8 @@ def begun(user: User, count: int = 1) -> None:
     """So many sign-ins that ``user`` started."""
     AuthorizationRequest.objects.bulk_create(
         AuthorizationRequest(
-            state_digest=f"{SECRET}{number}", browser_digest=SECRET, application="default",
-            environment="test", purpose=Purpose.LINK, user=user, code_verifier=SECRET,
+            state_digest=f"{SECRET}{number}", browser_digest=SECRET, environment="test",
+            purpose=Purpose.LINK, user=user, code_verifier=SECRET,
             redirect_uri="/", next=f"/wanted/{number}/", expires_at=timezone.now(),
         )
         for number in range(count)
@@ -92,9 +92,7 @@ def hold_everything(user: User) -> LinkedIdentity:
     make_event(
         identity, "claim.issued", event_id=SECRET, event_digest=SECRET, error=SECRET
     )
-    ConnectRedemption.objects.create(
-        code_digest=SECRET, application="default", user=user, expires_at=now
-    )
+    ConnectRedemption.objects.create(code_digest=SECRET, user=user, expires_at=now)
     begun(user)
     return identity
 
@@ -207,7 +205,7 @@ def test_a_proof_says_whether_it_holds(
 
 
 def test_the_page_has_words_and_the_download_codes(client: Client, ada: User) -> None:
-    """The page for people has no JSON, no code that has a name, and no alias."""
+    """The page for people has no JSON, and no code that has a name."""
     identity = make_identity(ada, kyc_provider="Verify Ltd")
     make_claim(identity, "country_resident", {"verified": True, "country": "NG"})
     make_claim(identity, "unique_human", {"verified": False})
@@ -222,7 +220,6 @@ def test_the_page_has_words_and_the_download_codes(client: Client, ada: User) ->
     assert "not completed" in held
     for code in (
         "level_2",
-        "default",
         "country_resident",
         "request_expired",
         "{",
@@ -231,7 +228,6 @@ def test_the_page_has_words_and_the_download_codes(client: Client, ada: User) ->
         assert not [each for each in held if code in each], code
     download = json.loads(client.get(reverse("identity:download")).getvalue())
     assert download["linkedidentity"][0]["kyc_level"] == "level_2"
-    assert download["linkedidentity"][0]["application"] == "default"
     assert download["webhookevent"][0]["payload"] == {"kyc_level": "level_2"}
 
 
@@ -295,7 +291,7 @@ def test_who_lost_every_proof_is_told_so(client: Client, ada: User) -> None:
     claim.revoked_at = timezone.now()
     claim.save()
     page = account(client)
-    assert "Your proofs were revoked" in page
+    assert "This proof was revoked" in page
     assert "Get verified there again, then check again here." in page
 
 
@@ -318,13 +314,10 @@ def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
     assert "You were verified with a code" in page
     assert actions(page) == ["This is not me: undo", "Continue with your identity service",
                              "Enter a new code", *without_erasure]  # fmt: skip
-    assert (
-        f'href="{reverse("identity:connect", args=["default"])}?next=/identity/account/"'
-        in page
-    )
+    assert f'href="{reverse("identity:connect")}?next=/identity/account/"' in page
     identity.signed_in_at = timezone.now() + timedelta(minutes=1)
     identity.linked_via = LinkedVia.OAUTH
-    identity.save()
+    identity.save(update_fields=["signed_in_at", "linked_via"])
     page = account(client)
     assert "You were verified with a code" not in page
     assert actions(page) == ["Check again with your identity service", *REST]
@@ -335,8 +328,8 @@ def test_where_a_check_cannot_help_it_is_not_the_big_button(
     client: Client, ada: User, settings: Any, address: str | None
 ) -> None:
     """Somebody never verified is told to get verified, with a link to the service if known."""
-    given = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {"default": {**given, "SERVICE_ACCOUNT_URL": address}}
+    given = settings.DJANGO_IDENTITY
+    settings.DJANGO_IDENTITY = {**given, "SERVICE_ACCOUNT_URL": address}
     make_identity(ada, kyc_status="unverified", kyc_level="")
     page = account(client)
     first = ["Get verified"] if address else []
@@ -363,7 +356,7 @@ def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) 
     """The way to link is the page's only action."""
     page = account(client)
     assert "Your account is not connected to your identity service." in page
-    assert reverse("identity:disconnect", args=["default"]) not in page
+    assert reverse("identity:disconnect") not in page
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["made", "older"])
@@ -372,7 +365,7 @@ def test_people_erase_themselves_and_get_a_receipt(
 ) -> None:
     """The page says what becomes of accounts; then there is a receipt, and an older account."""
     hold_everything(ada)
-    LinkedIdentity.objects.update(account_made=made)
+    LinkedIdentity.objects.update(made_account=str(ada.pk) if made else "")
     question = client.get(reverse("identity:erase")).content.decode()
     closes = "Your account here will be emptied and closed, too.</strong>"
     stays = "Your account here stays.</strong>"
@@ -398,26 +391,3 @@ def test_a_site_may_switch_the_erasure_off(
     assert "Erase my data" not in account(client)
     client.post(reverse("identity:erase"))
     assert LinkedIdentity.objects.exists()
-
-
-def test_the_page_says_that_both_environments_are_disconnected(
-    client: Client, ada: User, settings: Any
-) -> None:
-    """A site that has gone live may hold a test link and a live one of a person."""
-    both = "a live one and one with test data. Both will be deleted"
-    make_identity(ada, account_made=False)
-    address = reverse("identity:disconnect")
-    assert both not in client.get(address).content.decode()
-    make_identity(ada, environment="live", account_made=False)
-    assert both in client.get(address).content.decode()
-    client.post(address)
-    assert not ada.linked_identities.exists()
-
-
-def test_the_page_shows_what_an_application_left_that_the_settings_lack(
-    client: Client, ada: User
-) -> None:
-    """The site has renamed it or given it up. It is still the person's data."""
-    gone = make_identity(ada, application="gone")
-    make_claim(gone, claim_type="country_resident", value={"country": "NG"})
-    assert "Nigeria" in account(client)

@@ -30,7 +30,7 @@ def test_every_page_opens_with_times_at_the_calendars_edges(
     service: FakeService, client: Client, settings: Any, edge: str
 ) -> None:
     """After a sign-in and events with claims, KYC status and times at the edge, in every zone."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     value = {"verified": True, "issued_at": edge, "expires_at": edge}
     service.disclosed = {"age_over_18": value, "unique_human": True}
     service.kyc = {"verified_at": edge}

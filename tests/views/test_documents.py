@@ -75,7 +75,7 @@ def site(identity_sandbox: RunningSandbox) -> Iterator[dict[str, Any]]:
         [HOST + reverse("identity:callback")], document_key=public(KEY)
     )
     given = {**registered, "SCOPES": SCOPES, "DOCUMENT_KEYS": [KEY]}
-    with override_settings(DJANGO_IDENTITY={"default": given}, ROOT_URLCONF=__name__):
+    with override_settings(DJANGO_IDENTITY=given, ROOT_URLCONF=__name__):
         yield given
     held.clear()
 
@@ -99,7 +99,7 @@ def identity(
 
 
 def changed(site: dict[str, Any], **changes: Any) -> override_settings:
-    return override_settings(DJANGO_IDENTITY={"default": {**site, **changes}})
+    return override_settings(DJANGO_IDENTITY={**site, **changes})
 
 
 def asked(sandbox: RunningSandbox) -> int:
@@ -151,7 +151,7 @@ def test_nothing_of_a_document_is_kept(
     assert all(number in each.content for each in held)
     kept = everything_stored() + caplog.text.encode()
     assert identity.subject.encode() in kept, "the search finds what is there"
-    line = "identity.documents.read application=default view=passport scope=documents:read row="
+    line = "identity.documents.read view=passport scope=documents:read row="
     assert f"{line}{identity.pk}".encode() in kept
     for document in held:
         for plain in (number, document.content[:64], document.content[-64:]):

@@ -136,9 +136,9 @@ def test_a_refresh_with_fewer_scopes_takes_level_and_claims(
 ) -> None:
     """Though the service still answers. A sign-in brings what is allowed then."""
     later = ["kyc:read", "claims:read"]
-    settings.DJANGO_IDENTITY = {
-        "default": service.settings(SCOPES=["profile:read"], LATER_SCOPES=later)
-    }
+    settings.DJANGO_IDENTITY = service.settings(
+        SCOPES=["profile:read"], LATER_SCOPES=later
+    )
     user = sign_in_with(service, client, "profile:read kyc:read claims:read").user
     assert standing_of(user).level_shortfall("level_2") is None
     assert claims_of(user) == {"age_over_18": True}

@@ -35,8 +35,8 @@ def test_pages_name_the_service_and_the_site(
     page = client.get("/identity/login/").content.decode()
     assert "testserver" not in page
     assert "<title>Continue with your identity service</title>" in page
-    given = {**settings.DJANGO_IDENTITY["default"], "SERVICE_NAME": "VerifyMe"}
-    settings.DJANGO_IDENTITY = {"default": given}
+    given = {**settings.DJANGO_IDENTITY, "SERVICE_NAME": "VerifyMe"}
+    settings.DJANGO_IDENTITY = given
     monkeypatch.setattr(IdentityPolicy, "help_url", "/help/")
     monkeypatch.setattr(IdentityPolicy, "site_name", "Ajo Circle")
     monkeypatch.setattr(
@@ -96,11 +96,11 @@ def test_a_session_that_ended_says_why(
         interventions.revoke([identity])
     elif how == "person":
         identity.consent, identity.revoked_at = Consent.REVOKED, timezone.now()
-        identity.save()
+        identity.save(update_fields=["consent", "revoked_at"])
     else:
         if how == "erasure that is pending":
             monkeypatch.setattr(IdentityPolicy, "erase_user", lambda *_given: 1 / 0)
-        erasure.erase_subject("default", "test", identity.subject)
+        erasure.erase_subject(identity.subject)
     page = client.get(reverse("identity:account"), follow=True).content.decode()
     assert "You were signed out" in page
     assert f": {words}" in page
@@ -201,7 +201,7 @@ def test_a_form_that_cannot_be_read_is_no_error_of_the_site(
     client.cookies["csrftoken"] = "a" * 32
     page = client.post(reverse(f"identity:{name}"), b"next", content_type=kind)
     assert page.status_code in (400, 403)
-    assert "identity.sign_in.failed application=default error=" not in caplog.text
+    assert "identity.sign_in.failed error=" not in caplog.text
     assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
@@ -226,7 +226,7 @@ def test_a_whole_life_at_a_site_that_validates_every_row(
     service: FakeService, settings: Any
 ) -> None:
     """Sign-in, events, re-fetch, renewal, a code, a wrong code, and the erasure."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     browser = Client()
     sign_in(browser)
     for event_type in (

@@ -52,9 +52,7 @@ def test_a_link_names_the_site_and_leads_to_the_account(
 ) -> None:
     """Its address, when it was, and advice that works: no "disconnect" for the only way in."""
     address = "https://ajo.example/identity/callback/"
-    with override_settings(
-        DJANGO_IDENTITY={"default": service.settings(REDIRECT_URI=address)}
-    ):
+    with override_settings(DJANGO_IDENTITY=service.settings(REDIRECT_URI=address)):
         sign_in(browser)
         service.subject, service.profile = "another", {"email": "new@example.org"}
         sign_in(client)
@@ -63,7 +61,7 @@ def test_a_link_names_the_site_and_leads_to_the_account(
     assert "to your account on this site.\n" in older.body
     for told in (older, made):
         assert re.search(r"^When: .* [A-Z]{3,4}$", told.body, re.MULTILINE)
-        assert "https://ajo.example/identity/account/default/" in told.body
+        assert "https://ajo.example/identity/account/" in told.body
     assert "can sign in to your account" in older.body
     assert "disconnect it" in older.body
     assert "disconnect" not in made.body
@@ -75,9 +73,7 @@ def test_an_end_is_told(service: FakeService, browser: Client) -> None:
     What the site did is not called somebody else's deed.
     """
     address = "https://ajo.example/identity/callback/"
-    with override_settings(
-        DJANGO_IDENTITY={"default": service.settings(REDIRECT_URI=address)}
-    ):
+    with override_settings(DJANGO_IDENTITY=service.settings(REDIRECT_URI=address)):
         sign_in(browser)
         browser.post(reverse("identity:disconnect"))
         interventions.revoke([make_identity(User.objects.get())])
@@ -90,7 +86,7 @@ def test_an_end_is_told(service: FakeService, browser: Client) -> None:
     )
     for told in (disconnected, revoked):
         assert re.search(r"^When: .* [A-Z]{3,4}$", told.body, re.MULTILINE)
-        assert "https://ajo.example/identity/account/default/" in told.body
+        assert "https://ajo.example/identity/account/" in told.body
     assert ("If this was not you" in disconnected.body) is True
     assert ("If this was not you" in revoked.body) is False
     assert "If you do not know why, ask them." in revoked.body

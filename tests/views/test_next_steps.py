@@ -24,9 +24,9 @@ BUTTON = re.compile(r'class="identity-button[ "][^>]*>(.*?)</(?:a|button)>', re.
 @pytest.fixture(autouse=True)
 def _account_page(settings: Any) -> None:
     """The service has a page to which people can be sent."""
-    given = settings.DJANGO_IDENTITY["default"]
+    given = settings.DJANGO_IDENTITY
     address = "https://service.example/me"
-    settings.DJANGO_IDENTITY = {"default": {**given, "SERVICE_ACCOUNT_URL": address}}
+    settings.DJANGO_IDENTITY = {**given, "SERVICE_ACCOUNT_URL": address}
 
 
 def asked(browser: Client, **query: str) -> str:
@@ -46,7 +46,7 @@ def test_a_verified_child_is_not_sent_to_verify(browser: Client, user: User) -> 
     assert buttons(page) == ["Open your identity service", "Back to this site"]
     assert "Get verified" not in page
     # Whoever had it corrected there comes back by a link.
-    assert f'href="{reverse("identity:login", args=["default"])}?next=/adults/"' in page
+    assert f'href="{reverse("identity:login")}?next=/adults/"' in page
 
 
 def test_who_was_refused_is_told_so(browser: Client, user: User) -> None:

@@ -46,7 +46,7 @@ def in_a_transaction(get_response: Any) -> Any:
 
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     settings.MIDDLEWARE = [f"{__name__}.in_a_transaction", *settings.MIDDLEWARE]
     return service
 

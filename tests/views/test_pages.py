@@ -154,18 +154,18 @@ def test_the_other_way_in_leads_on(client: Client, settings: Any) -> None:
     assert client.get(reverse("identity:callback")).status_code == 400
 
 
-def test_every_page_offers_its_application_alone(settings: Any) -> None:
-    """Pages of another application point to that application's addresses."""
-    given = settings.DJANGO_IDENTITY["default"]
-    live = {"ENVIRONMENT": "live", "BASE_URL": "https://a.example/api/v1"}
-    shop = {**given, **live, "AUTH_URL": "https://a.example"}
-    settings.DJANGO_IDENTITY = {"default": given, "shop": shop}
+def test_a_page_of_a_live_site_is_not_marked(settings: Any) -> None:
     user = make_user()
-    make_identity(user, application="shop", environment="live")
-    address = reverse("identity:account", args=["shop"])
+    make_identity(user, environment="live")
+    address = reverse("identity:account")
+    assert "Test environment" in browser_of(user).get(address).content.decode()
+    settings.DJANGO_IDENTITY = {
+        **settings.DJANGO_IDENTITY,
+        "ENVIRONMENT": "live",
+        "BASE_URL": "https://a.example/api/v1",
+        "AUTH_URL": "https://a.example",
+    }
     page = browser_of(user).get(address, secure=True).content.decode()
-    for name in ("login", "download", "disconnect"):
-        assert reverse(f"identity:{name}", args=["shop"]) in page
     assert "Test environment" not in page
 
 

@@ -34,9 +34,7 @@ PROXIED = {"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")}
 @pytest.fixture
 def browser(settings: Any) -> Client:
     """Somebody with a linked identity, signed in with a password."""
-    settings.DJANGO_IDENTITY = {
-        "default": {**settings.DJANGO_IDENTITY["default"], **LIVE}
-    }
+    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, **LIVE}
     user = make_user()
     make_identity(user, environment="live")
     return browser_of(user)

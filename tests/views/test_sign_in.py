@@ -95,7 +95,7 @@ def test_a_callback_that_is_registered_without_its_last_slash(
 ) -> None:
     """It is answered itself, so that the code stands in one address only."""
     registered = "http://testserver/identity/callback"
-    settings.DJANGO_IDENTITY = {"default": service.settings(REDIRECT_URI=registered)}
+    settings.DJANGO_IDENTITY = service.settings(REDIRECT_URI=registered)
     state = begin(client)
     response = client.get(registered, {"code": "a-code", "state": state})
     assert (response.status_code, response["Location"]) == (302, "/")

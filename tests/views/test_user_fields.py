@@ -172,7 +172,7 @@ def test_people_without_an_address_where_it_is_unique(
 ) -> None:
     """NULL for each of them, and no second person is refused: Django makes it an empty text."""
     if profile is None:
-        settings.DJANGO_IDENTITY = {"default": service.settings(SCOPES=["claims:read"])}
+        settings.DJANGO_IDENTITY = service.settings(SCOPES=["claims:read"])
     service.profile = profile or {}
     for number in range(3):
         service.subject = f"subject-{number}"
@@ -623,9 +623,7 @@ def test_the_account_follows_the_identity(
     expected = BEFORE if refused_field else profile
     assert {name: getattr(user, name) for name in BEFORE} == expected
     if refused_field:
-        line = (
-            f"identity.user_fields.refused application=default fields={refused_field}"
-        )
+        line = f"identity.user_fields.refused fields={refused_field}"
         assert line in caplog.text
         assert profile[refused_field][:20] not in caplog.text
 

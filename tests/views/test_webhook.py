@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from django_identity.event_types import EventType
 from django_identity.models import WebhookEvent
+from django_identity.urls import urlpatterns
 from django_identity.views.webhook import webhook
 from tests.deliveries import event_body, post, signed
 from tests.effort import effort
@@ -43,8 +44,8 @@ def test_a_delivery_is_acknowledged() -> None:
 
 
 def webhook_secrets(settings: Any, *secrets: str) -> None:
-    held = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": list(secrets)}
-    settings.DJANGO_IDENTITY = {"default": held}
+    held = {**settings.DJANGO_IDENTITY, "WEBHOOK_SECRETS": list(secrets)}
+    settings.DJANGO_IDENTITY = held
 
 
 @pytest.mark.parametrize(
@@ -83,24 +84,28 @@ def test_a_delivery_has_a_transaction_of_its_own(
 
 
 @pytest.mark.parametrize("method", ["get", "put", "options"])
-def test_only_post_to_a_known_application_is_taken(method: str) -> None:
-    """Anything else is 405, or 404 before anything is read."""
+def test_only_post_is_taken(method: str) -> None:
     assert getattr(Client(), method)(reverse("identity:webhook")).status_code == 405
-    assert post(event_body("consent.granted"), application="nobody").status_code == 404
+
+
+@pytest.mark.parametrize("end", ["default/", "default", "second/", "login/"])
+def test_nothing_may_stand_behind_an_address(end: str) -> None:
+    """One site is one registration, so no address names one."""
+    for page in filter(None, (pattern.name for pattern in urlpatterns)):
+        address = reverse(f"identity:{page}") + end
+        assert Client().get(address).status_code == 404, address
+    address = reverse("identity:webhook") + end
+    assert post(event_body("consent.revoked"), address=address).status_code == 404
+    assert not WebhookEvent.objects.exists()
 
 
 @pytest.mark.parametrize("appends", [True, False])
-@pytest.mark.parametrize("alias", ["", "/default", "/second"])
-def test_the_last_slash_is_not_needed(settings: Any, alias: str, appends: bool) -> None:
+def test_the_last_slash_is_not_needed(settings: Any, appends: bool) -> None:
     """Somebody typed the address into a form of the service, which follows no redirect."""
-    given = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {"default": given, "second": given}
     settings.APPEND_SLASH = appends
-    address = reverse("identity:webhook").removesuffix("/") + alias
+    address = reverse("identity:webhook").removesuffix("/")
     assert post(event_body("consent.revoked"), address=address).status_code == 200
-    assert WebhookEvent.objects.get().application == (
-        alias.removeprefix("/") or "default"
-    )
+    assert WebhookEvent.objects.count() == 1
 
 
 @pytest.mark.parametrize("signature", ["", "0" * 64])

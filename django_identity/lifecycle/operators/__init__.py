@@ -1,6 +1,6 @@
 """Everything for the site's operators.
 
-- ``overview``: figures of an application
+- ``overview``: figures
 - ``timeline``: the history of one identity
 - ``interventions``: the actions of an operator
 - ``doctor``: finds problems of the installation

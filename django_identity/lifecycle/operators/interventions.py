@@ -1,6 +1,6 @@
 """The actions of an operator on linked identities and receipts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -21,6 +21,9 @@ from django_identity.models import (
     LinkedIdentity,
     RevokedBy,
 )
+
+#: So few that no lock is held for long.
+LINKS_AT_ONCE = 200
 
 
 def refetch(identity: LinkedIdentity) -> str:
@@ -47,7 +50,7 @@ def revoke(identities: Iterable[LinkedIdentity]) -> int:
     revoked = 0
     for identity in identities:
         with database.atomic():
-            locked = LinkedIdentity.objects.locked_beside(identity)
+            locked = LinkedIdentity.objects.locked_row(identity)
             if locked is None:
                 continue
             user = withdrawal.user_of(locked)
@@ -59,8 +62,7 @@ def revoke(identities: Iterable[LinkedIdentity]) -> int:
             revoked += 1
             if is_over:
                 continue
-            application = withdrawal.application_of(identity.application)
-            notices.send_on_commit(application, user, change="revoked")
+            notices.send_on_commit(user, change="revoked")
     return revoked
 
 
@@ -89,7 +91,7 @@ def try_erasures(pending: Iterable[ErasureReceipt]) -> int:
 def concerned_by(receipt: ErasureReceipt) -> QuerySet[LinkedIdentity]:
     """The identities that a pending erasure is about. None if it is done.
 
-    Of a request about one subject the account's other identities go only with the account.
+    Of a request about one subject another identity of the account goes only with the account.
     """
     if receipt.identity_id is not None:
         asked = LinkedIdentity.objects.filter(pk=receipt.identity_id)
@@ -98,16 +100,18 @@ def concerned_by(receipt: ErasureReceipt) -> QuerySet[LinkedIdentity]:
     return asked.select_related("user").order_by("pk")
 
 
-def still_linked(subject: str) -> list[str]:
-    """The applications and environments under which the subject is linked."""
-    rows = LinkedIdentity.objects.of_subject_anywhere(subject)
-    return [f"{row.application}/{row.environment}" for row in rows.order_by("pk")]
+def delete_links(rows: QuerySet[LinkedIdentity]) -> Iterator[int]:
+    """Delete these links, and no account. Yields the number of each step."""
+    while keys := list(rows.values_list("pk", flat=True)[:LINKS_AT_ONCE]):
+        with database.atomic():
+            LinkedIdentity.objects.filter(pk__in=keys).delete()
+        yield len(keys)
 
 
 def erase(identity: LinkedIdentity) -> ErasureReceipt:
-    """Erase the account of the identity with all its identities. Returns the receipt.
+    """Erase the account of the identity. Returns the receipt.
 
     If the site's own erasure code failed, the receipt is pending (``erased_at`` is None). An
-    identity of an application that the settings no longer have is erased too.
+    identity of the other environment is erased too.
     """
     return erasure.erase_account(withdrawal.user_of(identity))

@@ -1,10 +1,9 @@
-"""The figures of one application, and what needs attention. Figures are kept for a while."""
+"""The figures, and what needs attention. Figures are kept for a while."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
-from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -13,7 +12,7 @@ from django.db.models import Case, Count, Exists, OuterRef, QuerySet, Value, Whe
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
-from django_identity.conf import Application
+from django_identity import conf
 from django_identity.lifecycle import due, runs, withdrawal
 from django_identity.models import (
     ErasureReceipt,
@@ -76,29 +75,28 @@ class Overview:
         return not any(problems)
 
 
-def overview_of(application: Application) -> Overview:
+def current() -> Overview:
     """What needs attention now, and the figures, which ``kept`` may have."""
-    alias = application.alias
-    key = f"{CACHE_KEY}.{alias}.{application.environment}"
+    key = f"{CACHE_KEY}.{conf.application().environment}"
     late = runs.late()
-    pending = ErasureReceipt.objects.filter(application=alias, erased_at=None)
-    events = WebhookEvent.objects.filter(application=alias)
+    pending = ErasureReceipt.objects.filter(erased_at=None)
+    events = WebhookEvent.objects.all()
     failed = events.filter(outcome=EventOutcome.FAILED)
-    run = runs.run_of(application)
+    run = runs.newest()
     return Overview(
-        figures=kept(key, partial(_count, application)),
+        figures=kept(key, _count),
         run=run,
-        is_stopped=not runs.has_begun_lately(run) and _is_needed(application),
+        is_stopped=not runs.has_begun_lately(run) and _is_needed(),
         has_late_events=_have_waited(events, since=late),
-        is_late=due.rows_of(application).filter(refetch_due_at__lte=late).exists(),
+        is_late=due.rows().filter(refetch_due_at__lte=late).exists(),
         erasures=pending.order_by("requested_at")[:LISTED],
         failed_events=failed.defer("payload").order_by("-received_at")[:LISTED],
     )
 
 
-def _is_needed(application: Application) -> bool:
+def _is_needed() -> bool:
     """Whether upkeep has something before it."""
-    identities = LinkedIdentity.objects.under(application)
+    identities = LinkedIdentity.objects.served()
     return identities.exclude(refetch_due_at=None).exists()
 
 
@@ -131,11 +129,11 @@ def with_erasures(identities: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdenti
     return identities.annotate(has_pending_erasure=Exists(pending.filter(of_row)))
 
 
-def _count(application: Application) -> Figures:
+def _count() -> Figures:
     """Count. The table of identities is read once, because nothing else is cheaper."""
     now = timezone.now()
-    identities = LinkedIdentity.objects.under(application)
-    events = WebhookEvent.objects.filter(application=application.alias)
+    identities = LinkedIdentity.objects.served()
+    events = WebhookEvent.objects.all()
     figures = Figures(
         taken_at=now,
         linked=_per_day(identities, "created_at", now),

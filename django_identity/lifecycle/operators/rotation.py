@@ -26,8 +26,8 @@ class Rotated(StrEnum):
     UNREADABLE = "opened by no key"
     #: The operator gave them up. The person has to sign in again.
     FORGOTTEN = "ended: the person has to sign in again"
-    #: The settings do not have this application, so its keys are not known.
-    STRAY = "of no application in the settings"
+    #: They are of the environment that the settings do not have, so their keys are not known.
+    STRAY = "of the other environment"
 
 
 def rotate_keys(

@@ -33,8 +33,8 @@ class Command(BaseCommand):
             action=BooleanOptionalAction,
             help="Ask the service with credentials of nobody, read the newest person's credential, "
             "and deliver an unsigned event to the site's own webhook: it tells whether addresses, "
-            "client and issuer are right. By default only the service is asked, for test "
-            "applications.",
+            "client and issuer are right. By default only the service is asked, unless "
+            "the site is live.",
         )
 
     def handle(self, **options: Any) -> None:
@@ -63,8 +63,8 @@ def _unused_scopes() -> Iterator[Finding]:
     """The doctor lies below the gates, so it does not know their map."""
     if not conf.is_usable():
         return
-    for alias, scope in site_map.unused_scopes():
-        message = f"{alias}: no gate of the map asks for {scope} of LATER_SCOPES"
+    for scope in site_map.unused_scopes():
+        message = f"no gate of the map asks for {scope} of LATER_SCOPES"
         remedy = (
             "Leave it out, unless a template or code of your own asks for it: identity_gates lists"
             " what the map does not see."

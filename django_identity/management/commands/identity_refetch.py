@@ -9,15 +9,14 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from tqdm import tqdm
 
-from django_identity import conf
 from django_identity.lifecycle import due, runs, upkeep
 from django_identity.management.command import IdentityCommand, asked_to_stop
 
 A_DAY = timedelta(days=1)
 MOST_HOURS = 366 * 24
 LEFT_OUT = (
-    "there is no such linked identity, it is revoked, linked by a code alone, or of an application"
-    " that the settings do not have"
+    "there is no such linked identity, it is revoked, linked by a code alone, or of the other"
+    " environment"
 )
 
 
@@ -60,14 +59,11 @@ class Command(IdentityCommand):
 
     def _pause(self, pause: timedelta) -> None:
         until = timezone.now() + pause
-        for application in conf.applications():
-            if pause:
-                runs.pause(application, until=until)
-            else:
-                runs.resume(application)
         if pause:
+            runs.pause(until=until)
             self.stdout.write(f"Re-fetches pause until {until:%Y-%m-%d %H:%M} UTC.")
         else:
+            runs.resume()
             self.stdout.write("No pause.")
 
     def _refetch(self, ids: list[int], limit: int | None) -> None:
@@ -77,7 +73,7 @@ class Command(IdentityCommand):
         if limit is not None:
             most = min(most, limit)
         left_out: list[int] = []
-        outcomes: Iterator[upkeep.Refetched] = upkeep.refetch_all(most=most)
+        outcomes: Iterator[upkeep.Refetched] = upkeep.refetch_due(most=most)
         if ids:
             outcomes = _refetch_named(ids[:most], left_out)
         tally: Counter[upkeep.Refetched] = Counter()

@@ -43,7 +43,7 @@ class Command(IdentityCommand):
         if not (event_ids or failed or since):
             raise CommandError("Name events, or say --failed or --since.")
         chosen = follow_up.choose_events(event_ids, failed=failed, since=since)
-        # One id may be of several events, and two applications may each have one of that id.
+        # One id may be of several events.
         unknown = set(event_ids)
         if unknown:
             unknown -= set(chosen.values_list("event_id", flat=True))

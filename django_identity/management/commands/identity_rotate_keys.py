@@ -59,5 +59,5 @@ class Command(IdentityCommand):
             )
         if fates[Rotated.STRAY]:
             raise CommandError(
-                "Some tokens are of an application or environment that the settings do not have."
+                "Some tokens are of the environment that the settings do not have."
             )

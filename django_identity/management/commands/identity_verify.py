@@ -13,14 +13,14 @@ from django_identity.credentials import KeySet
 from django_identity.credentials.form import MAX_CHARACTERS
 from django_identity.exceptions import CredentialRejected
 from django_identity.lifecycle.key_sets import verify_credential
-from django_identity.management.command import IdentityCommand, add_application
+from django_identity.management.command import IdentityCommand
 
 STANDARD_INPUT = "-"
 
 
 class Command(IdentityCommand):
     help = (
-        "Verify a credential with the settings of an application and print what it proves. "
+        "Verify a credential with the settings and print what it proves. "
         "Exits with 1 and the reason if it is rejected. Never prints the credential."
     )
 
@@ -31,7 +31,6 @@ class Command(IdentityCommand):
             default=STANDARD_INPUT,
             help="The file with the credential, by default standard input.",
         )
-        add_application(parser)
         parser.add_argument(
             "--jwks",
             metavar="FILE",
@@ -44,14 +43,13 @@ class Command(IdentityCommand):
         self,
         *,
         file: str,
-        application: str,
         jwks: str | None,
         subject: str | None,
         **_options: Any,
     ) -> None:
         credential = _read(file).decode("utf-8", "replace").strip()
         keys = None if jwks is None else KeySet.from_text(_read(jwks))
-        registered = conf.application(application)
+        registered = conf.application()
         try:
             proven = verify_credential(
                 registered, credential, subject=subject, keys=keys

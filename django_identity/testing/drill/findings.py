@@ -87,7 +87,7 @@ def files_of_media() -> Iterator[Path]:
 def error_of_policy(user: Any) -> str:
     """What the site's own code raises in an erasure. The receipt has only the error's class."""
     try:
-        policy.load(conf.applications()[0].policy).erase_user(user)
+        policy.load(conf.application().policy).erase_user(user)
     except Exception as error:  # noqa: BLE001  it is the site's own code
         return described(error)
     return ""

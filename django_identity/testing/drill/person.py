@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from django_identity import conf, database
+from django_identity import database
 from django_identity.event_types import EventType
 from django_identity.models import LinkedIdentity
 from django_identity.requirements import RequiredClaim
@@ -65,23 +65,19 @@ class Person:
         return database.all_users().get(pk=self.identities.latest("pk").user_id)
 
     def sign_in(self) -> None:
-        """Sign in under every application."""
-        for application in conf.applications():
-            try:
-                leaving = pages.begin(self.browser, application)
-            except KeyError:
-                raise StepFailed(
-                    "the login page does not lead to the service"
-                ) from None
-            returning = self.scene.sandbox.approve(leaving, self.person)
-            arrived = pages.come_back(self.browser, returning)
-            if arrived.status_code != 302:
-                trouble = findings.trouble_in(arrived)
-                failure = f"the sign-in fails, {trouble}"
-                # Where addresses are the names of accounts, nobody signs up without one.
-                if trouble == NO_ACCOUNT and not self.account["shows_email"]:
-                    raise NotTried(failure)
-                raise StepFailed(failure)
+        try:
+            leaving = pages.begin(self.browser)
+        except KeyError:
+            raise StepFailed("the login page does not lead to the service") from None
+        returning = self.scene.sandbox.approve(leaving, self.person)
+        arrived = pages.come_back(self.browser, returning)
+        if arrived.status_code != 302:
+            trouble = findings.trouble_in(arrived)
+            failure = f"the sign-in fails, {trouble}"
+            # Where addresses are the names of accounts, nobody signs up without one.
+            if trouble == NO_ACCOUNT and not self.account["shows_email"]:
+                raise NotTried(failure)
+            raise StepFailed(failure)
 
     def try_number(self, number: str) -> None:
         path = f"users/{self.person.user_id}/verify"
@@ -89,9 +85,7 @@ class Person:
 
     def hear(self, event_type: EventType, **data: Any) -> None:
         """Let the site get a signed event about the person."""
-        for application in conf.applications():
-            alias = application.alias
-            deliver_event(event_type, self.person, application=alias, **data)
+        deliver_event(event_type, self.person, **data)
 
     def prove(self) -> None:
         self.try_number(VERIFIED)

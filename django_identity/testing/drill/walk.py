@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.utils import timezone
 
-from django_identity import conf, database, signals
+from django_identity import database, signals
 from django_identity.backends import BACKEND_PATH
 from django_identity.event_types import EventType
 from django_identity.gates import closed_to
@@ -177,9 +177,7 @@ class Visitor(Person):
         self.prove()
         other = new_browser()
         other.force_login(user, backend=backends[0])
-        for application in conf.applications():
-            address = pages.path_here(address_of("disconnect", application))
-            other.post(address, secure=True)
+        other.post(pages.path_here(address_of("disconnect")), secure=True)
         if self.identities.exists():
             raise NotTried("nobody disconnects: the policy keeps the link")
         yield Step("disconnected", EVERYTHING)

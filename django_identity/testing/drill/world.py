@@ -73,11 +73,10 @@ def own_world() -> Iterator[RunningSandbox]:
             running_sandbox() as sandbox,
             override_settings(DJANGO_IDENTITY=_registered(sandbox)),
         ):
-            for application in conf.applications():
-                if application.base_url != sandbox.base_url:
-                    raise Refused(
-                        "The site keeps its own credentials, whatever its settings are."
-                    )
+            if conf.application().base_url != sandbox.base_url:
+                raise Refused(
+                    "The site keeps its own credentials, whatever its settings are."
+                )
             yield sandbox
 
 
@@ -161,14 +160,10 @@ def _is_theirs(
 
 
 def _registered(sandbox: RunningSandbox) -> dict[str, Any]:
-    """Every application of the site, with the credentials of an application of the sandbox."""
-    registered: dict[str, Any] = {}
-    for application in conf.applications():
-        callback = ORIGIN + address_of("callback", application)
-        registered[application.alias] = {
-            **settings.DJANGO_IDENTITY[application.alias],
-            **NOT_OURS,
-            **sandbox.register([callback]),
-            "WEBHOOK_SECRETS": [secrets.token_urlsafe(32)],
-        }
-    return registered
+    """The site's settings, with the credentials of an application of the sandbox."""
+    return {
+        **settings.DJANGO_IDENTITY,
+        **NOT_OURS,
+        **sandbox.register([ORIGIN + address_of("callback")]),
+        "WEBHOOK_SECRETS": [secrets.token_urlsafe(32)],
+    }

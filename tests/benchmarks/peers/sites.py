@@ -46,7 +46,7 @@ def ours(**more: Any) -> Site:
         start="/identity/login/",
         apps=("django_identity",),
         backends=("django_identity.backends.IdentityBackend",),
-        settings={"DJANGO_IDENTITY": {"default": {**APPLICATION, **more}}},
+        settings={"DJANGO_IDENTITY": {**APPLICATION, **more}},
     )
 
 

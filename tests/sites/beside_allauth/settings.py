@@ -44,6 +44,4 @@ LOADERS = [
 ]
 OPTIONS = {**TEMPLATES[0]["OPTIONS"], "loaders": LOADERS}
 TEMPLATES = [{**TEMPLATES[0], "APP_DIRS": False, "OPTIONS": OPTIONS}]
-DJANGO_IDENTITY = {
-    "default": {**APPLICATION, "POLICY": "django_identity.allauth.AllauthPolicy"},
-}
+DJANGO_IDENTITY = {**APPLICATION, "POLICY": "django_identity.allauth.AllauthPolicy"}

@@ -6,6 +6,4 @@ from tests.sites.plain.settings import APPLICATION, INSTALLED_APPS
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.sites.custom_user"]
 AUTH_USER_MODEL = "custom_user.User"
 SITE_USER_FIELDS = {"country": "NG"}
-DJANGO_IDENTITY = {
-    "default": {**APPLICATION, "POLICY": "tests.sites.custom_user.policy.Policy"},
-}
+DJANGO_IDENTITY = {**APPLICATION, "POLICY": "tests.sites.custom_user.policy.Policy"}

@@ -24,7 +24,7 @@ IDENTITY_LOCAL_SIGN_IN_URL = None
 if "scopeless" in SITE_BREAKS:
     APPLICATION = {**APPLICATION, "SCOPES": ["profile:read"]}
 APPLICATION = {**APPLICATION, "POLICY": "tests.sites.drilled.policy.ShopPolicy"}
-DJANGO_IDENTITY = {"default": APPLICATION}
+DJANGO_IDENTITY = APPLICATION
 if "cached" in SITE_BREAKS:
     MIDDLEWARE = [
         "django.middleware.cache.UpdateCacheMiddleware",

@@ -88,7 +88,7 @@ APPLICATION = {
         os.environ.get("SITE_WEBHOOK_SECRET", "a-webhook-secret-for-tests")
     ],
 }
-DJANGO_IDENTITY = {"default": APPLICATION}
+DJANGO_IDENTITY = APPLICATION
 
 #: Further fields of the people that ``serve`` creates.
 SITE_USER_FIELDS: dict[str, object] = {}

@@ -28,7 +28,6 @@ class CutOff(io.BytesIO):
 
 def refused(
     response: HttpResponse, code: str, caplog: pytest.LogCaptureFixture, *, made: int = 0,
-    application: str = "default",
 ) -> None:  # fmt: skip
     """A page that says what to do, a typed error behind it, one line in the log, no secret.
 
@@ -50,7 +49,7 @@ def refused(
     assert escape(response.context["error_sentence"]) in page
     assert len(WAY_ON.findall(page)) == page.count('class="identity-button"') == 1
     (line,) = [each for each in lines_of_ours(caplog) if ".failed " in each]
-    assert line.startswith(f"identity.sign_in.failed application={application} ")
+    assert line.startswith("identity.sign_in.failed ")
     assert f" code={code} " in line
     assert f" reference={error.reference} " in line
     everything = page + caplog.text

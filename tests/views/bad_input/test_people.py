@@ -55,7 +55,7 @@ def test_a_forged_host_does_not_change_the_callback_address(
         == 400
     )
     fixed = service.settings(REDIRECT_URI="https://site.example/identity/callback/")
-    with override_settings(ALLOWED_HOSTS=["*"], DJANGO_IDENTITY={"default": fixed}):
+    with override_settings(ALLOWED_HOSTS=["*"], DJANGO_IDENTITY=fixed):
         response = client.post(reverse("identity:login"), HTTP_HOST="evil.example")
     assert "evil" not in response["Location"]
 
@@ -177,7 +177,7 @@ def test_an_account_that_waits_for_approval_gets_no_session(
         refused(response, "approval_pending", made=1)
         assert not is_signed_in(client)
     identity = LinkedIdentity.objects.get()
-    assert (identity.consent, identity.account_made) == ("granted", True)
+    assert (identity.consent, identity.made_its_account) == ("granted", True)
     assert StoredClaim.objects.filter(valid_until__isnull=False).exists()
 
     everybody().update(is_active=True)
@@ -229,6 +229,6 @@ def test_a_disabled_account_is_refused_and_does_not_wait(
     user = make_user(is_active=False)
     identity = make_identity(user, account_made=False)
     refused(sign_in(client), "user_inactive")
-    LinkedIdentity.objects.update(account_made=True)
+    LinkedIdentity.objects.update(made_account=str(user.pk))
     User.objects.update(last_login=identity.created_at)
     refused(sign_in(client), "user_inactive")

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from django_identity.backends import BACKEND_PATH, IdentityBackend, bound
+from django_identity.exceptions import ConfigurationError
 from django_identity.lifecycle import connect as codes
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
@@ -63,7 +64,7 @@ def test_the_page_after_the_code_says_whose_it_was(
     assert "Ada Obi" not in page
     for shown in (page, browser.get("/identity/account/").content.decode()):
         assert "Ada O., a***@example.org" in shown
-        assert 'action="/identity/connected/default/"' in shown
+        assert 'action="/identity/connected/"' in shown
 
 
 def test_one_press_undoes_it(service: FakeService, browser: Client, user: User) -> None:
@@ -165,18 +166,17 @@ def test_a_press_undoes_nothing_that_was_confirmed_meanwhile(
 
 
 def test_no_session_of_the_sign_in_rests_on_a_code(user: User) -> None:
-    """Another app may lend one to the account. It is not the identity's either."""
+    """Whoever begins one is told so, and it would be nobody's."""
     identity = make_identity_by_code(user)
     browser = Client()
+    with pytest.raises(ConfigurationError):
+        browser.force_login(user, backend=BACKEND_PATH)
     browser.force_login(bound(user, identity), backend=BACKEND_PATH)
     assert signed_in_as(browser) == ""
-    lent = IdentityBackend().get_user(user.pk)
-    assert lent.get_session_auth_hash() != bound(user, identity).get_session_auth_hash()
+    assert IdentityBackend().get_user(user.pk) is None
 
 
-@pytest.mark.parametrize(
-    "path", ["/identity/connected/", "/identity/connected/default/"]
-)
+@pytest.mark.parametrize("path", ["/identity/connected/"])
 def test_nobody_has_no_such_page(
     service: FakeService, client: Client, path: str
 ) -> None:

@@ -142,7 +142,7 @@ def test_a_link_to_get_verified(service: FakeService, browser: Client) -> None:
 def test_a_service_that_is_not_there(service: FakeService, browser: Client) -> None:
     """Nothing was sent: the code is good still, and the try does not count."""
     beyond = service.settings(BASE_URL="http://127.0.0.1:9/api/v1", TIMEOUT=5)
-    with override_settings(DJANGO_IDENTITY={"default": beyond}):
+    with override_settings(DJANGO_IDENTITY=beyond):
         for _ in range(7):
             page = refused(hand_in(browser), "service_unavailable", 503)
             assert "your code was not sent" in page

@@ -6,7 +6,6 @@ from django.test import Client
 from django.urls import reverse
 from django.views.debug import ExceptionReporter
 
-from django_identity import conf
 from django_identity.lifecycle import connect
 from django_identity.models import LinkedIdentity
 from django_identity.service import ServiceClient
@@ -44,7 +43,7 @@ def test_a_crash_shows_no_code(
     monkeypatch.setattr(holder, name, lambda *_args, **_kwargs: 1 / 0)
     if caller == "verb":
         with pytest.raises(ZeroDivisionError) as caught:
-            connect.redeem(conf.application(), PASTED, user=user)
+            connect.redeem(PASTED, user=user)
         # The first frame is the test's, which knows the code.
         raised = (ZeroDivisionError, caught.value, caught.tb.tb_next)
         return shows_no_code(ExceptionReporter(None, *raised))

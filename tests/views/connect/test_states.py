@@ -124,8 +124,8 @@ def test_a_policy_can_check_the_signature(
     identity_person: SandboxPerson, browser: Client, settings: Any,
 ) -> None:  # fmt: skip
     """It gets the answer as it came, so it can; nothing changes after its no."""
-    given = settings.DJANGO_IDENTITY["default"]
-    checking = {"default": {**given, "POLICY": f"{__name__}.ChecksTheSignature"}}
+    given = settings.DJANGO_IDENTITY
+    checking = {**given, "POLICY": f"{__name__}.ChecksTheSignature"}
     with override_settings(DJANGO_IDENTITY=checking):
         identity_sandbox.control("POST", "switches", connect_signature="jws")
         response = hand_in(browser, identity_sandbox.connect_code(identity_person))

@@ -30,7 +30,7 @@ __all__ = ["Finding", "Level", "diagnose", "figures"]
 def diagnose(*, probe: bool | None = None) -> Diagnosis:
     """Yield all findings, causes before their effects. ``probe``: ask with credentials of nobody.
 
-    None: only where no application is live. Fatal mistakes in the settings end the diagnosis.
+    None: unless the site is live. Fatal mistakes in the settings end the diagnosis.
     """
     yield from site_checks.check_settings()
     if not conf.is_usable():

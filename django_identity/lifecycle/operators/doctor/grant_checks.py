@@ -6,7 +6,6 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.conf import Application
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle import sealing
 from django_identity.lifecycle.operators.doctor.finding import (
@@ -37,23 +36,18 @@ MANY_LOST = (
 
 
 def check_keys() -> Diagnosis:
-    """Open the newest tokens of each application."""
-    for site in conf.applications():
-        newest = newest_grants(site)
-        closed = sum(not _opens(grant) for grant in newest)
-        if closed:
-            message = (
-                f"{site.alias}: no key opens {closed} of the newest {len(newest)}"
-                " stored tokens"
-            )
-            yield problem("keys", message, KEY_MISSING)
+    """Open the newest tokens."""
+    newest = newest_grants()
+    closed = sum(not _opens(grant) for grant in newest)
+    if closed:
+        message = f"no key opens {closed} of the newest {len(newest)} stored tokens"
+        yield problem("keys", message, KEY_MISSING)
 
 
-def newest_grants(site: Application) -> list[TokenGrant]:
+def newest_grants() -> list[TokenGrant]:
     """The grants whose tokens were stored last: they are due last, which an index knows."""
     ours = TokenGrant.objects.select_related("identity").filter(
-        identity__application=site.alias,
-        identity__environment=site.environment,
+        identity__environment=conf.application().environment,
         identity__refetch_due_at__isnull=False,
         needs_reauthorization=False,
     )

@@ -27,7 +27,10 @@ from django_identity.lifecycle.operators.doctor.finding import (
     warning,
 )
 from django_identity.lifecycle.operators.doctor.grant_checks import newest_grants
-from django_identity.lifecycle.operators.doctor.service_checks import probed, why_failed
+from django_identity.lifecycle.operators.doctor.service_checks import (
+    may_probe,
+    why_failed,
+)
 from django_identity.models import AuthorizationRequest, TokenGrant
 from django_identity.service import ServiceClient
 from django_identity.service.answers import ClaimsAnswer
@@ -56,18 +59,18 @@ IN_BETWEEN = (
 
 def check_credential(probe: bool | None) -> Diagnosis:
     """Read the claims of the newest person whose access token is alive, and verify them."""
-    for site in probed(probe):
-        grant = _with_live_token(site)
-        if grant is not None:
-            yield from _try_credential(site, grant)
-        elif probe:
-            message = f"{site.alias}: not tried, because nobody has a live access token"
-            yield fine("credential", message)
+    if not may_probe(probe):
+        return
+    grant = _with_live_token()
+    if grant is not None:
+        yield from _try_credential(conf.application(), grant)
+    elif probe:
+        yield fine("credential", "not tried, because nobody has a live access token")
 
 
-def _with_live_token(site: Application) -> TokenGrant | None:
+def _with_live_token() -> TokenGrant | None:
     """Of a person who lets this site read claims. No token is refreshed for a probe."""
-    for grant in newest_grants(site):
+    for grant in newest_grants():
         is_alive = grant.access_expires_at > timezone.now()
         if is_alive and grant.identity.allows(claims.SCOPE):
             return grant
@@ -78,7 +81,7 @@ def _with_live_token(site: Application) -> TokenGrant | None:
 def _try_credential(site: Application, grant: TokenGrant) -> Diagnosis:
     """What no key opens is the matter of another check."""
     identity = grant.identity
-    message = f"{site.alias}: the newest person's credential is"
+    message = "the newest person's credential is"
     try:
         token = sealing.unseal(identity, grant, "access_token")
         answer = ServiceClient(site).claims(identity.subject, access_token=token)
@@ -114,27 +117,26 @@ def _issuer_of(answer: ClaimsAnswer) -> str:
 
 def check_webhook_address() -> Diagnosis:
     """Deliver an event without a signature. Only this site's webhook refuses it in this way."""
-    for site in conf.applications():
-        if address := _webhook_address(site):
-            yield _try_webhook(site, address)
-        else:
-            message = f"{site.alias}: not tried, because its address is not known"
-            yield fine("webhook", f"{message}: set REDIRECT_URI, or sign in")
+    site = conf.application()
+    if address := _webhook_address(site):
+        yield _try_webhook(site, address)
+    else:
+        message = "not tried, because its address is not known"
+        yield fine("webhook", f"{message}: set REDIRECT_URI, or sign in")
 
 
 def _webhook_address(site: Application) -> str:
     """The address beside that of the callback, which the newest sign-in or the settings know."""
     known = site.redirect_uri
     if known is None:
-        begun = AuthorizationRequest.objects.filter(application=site.alias)
+        begun = AuthorizationRequest.objects.all()
         known = begun.order_by("-pk").values_list("redirect_uri", flat=True).first()
     if not known:
         return ""
 
-    alias = [] if site.alias == conf.DEFAULT_ALIAS else [site.alias]
     try:
-        callback = reverse("identity:callback", args=alias)
-        webhook = reverse("identity:webhook", args=alias)
+        callback = reverse("identity:callback")
+        webhook = reverse("identity:webhook")
     except NoReverseMatch:
         return ""  # A system check tells of it.
     # A proxy may have put a path before the site's own.
@@ -144,7 +146,7 @@ def _webhook_address(site: Application) -> str:
 
 
 def _try_webhook(site: Application, address: str) -> Finding:
-    where = f"{site.alias}: the webhook's address {address}"
+    where = f"the webhook's address {address}"
     try:
         answer = exchange(site, Call("webhook", address, json={}, sent_once=True))
     except ServiceError as error:

@@ -4,7 +4,6 @@ Nor does its time, but for the rows that fail.
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -61,9 +60,8 @@ NAME_THE_MEMBER = (
     " members. What people revoked or asked to delete is still here: the service got 422."
 )
 STRAY = (
-    "Events about them are acknowledged and change nothing: no revocation reaches them. Put the"
-    " alias back, or erase them: by the admin's list, or identity_erase --application"
-    " --environment."
+    "They open nothing: a copy of another site's database has them. identity_erase --links-of"
+    " deletes them, and no account."
 )
 
 
@@ -80,12 +78,11 @@ def check_records() -> Diagnosis:
 def _webhooks() -> Diagnosis:
     """No event, though a sign-in causes one. The system checks tell of a missing secret."""
     since = timezone.now() - timedelta(days=SILENT_DAYS)
-    for site in conf.applications():
-        people = LinkedIdentity.objects.under(site).filter(signed_in_at__gte=since)
-        events = WebhookEvent.objects.filter(application=site.alias)
-        if people.exists() and not events.filter(received_at__gte=since).exists():
-            message = f"{site.alias}: people signed in, and no event came in {SILENT_DAYS} days"
-            yield problem("webhook", message, REGISTER_IT)
+    people = LinkedIdentity.objects.served().filter(signed_in_at__gte=since)
+    events = WebhookEvent.objects.filter(received_at__gte=since)
+    if people.exists() and not events.exists():
+        message = f"people signed in, and no event came in {SILENT_DAYS} days"
+        yield problem("webhook", message, REGISTER_IT)
 
 
 def _failing() -> Diagnosis:
@@ -116,32 +113,24 @@ def _failing() -> Diagnosis:
 
 
 def _strays() -> Diagnosis:
-    """Identities of an alias or environment that the settings do not have.
-
-    Each place is looked for by the index, because all others are read in no other way.
-    """
-    configured = {(site.alias, site.environment) for site in conf.applications()}
-    rows = LinkedIdentity.objects.order_by("application")
-    aliases = rows.values_list("application", flat=True)
-    alias = aliases.first()
-    while alias is not None:
-        for environment in Environment.values:
-            if (alias, environment) not in configured:
-                yield from counted(
-                    "applications",
-                    rows.filter(application=alias, environment=environment),
-                    f"identities of {alias}/{environment}, which the settings do not have",
-                    STRAY,
-                )
-        alias = aliases.filter(application__gt=alias).first()
+    """Identities of the environment that the settings do not have."""
+    ours = conf.application().environment
+    for environment in Environment.values:
+        if environment != ours:
+            yield from counted(
+                "environment",
+                LinkedIdentity.objects.filter(environment=environment),
+                f"identities of {environment}, which the settings do not have",
+                STRAY,
+            )
 
 
 def _sign_ins() -> Diagnosis:
     """Failed sign-ins by their reason, the most frequent first."""
     failed = AuthorizationRequest.objects.filter(outcome__in=OF_SETTINGS)
-    groups = failed.values_list("application", "outcome").annotate(count=Count("pk"))
-    for alias, code, count in groups.order_by("-count", "application", "outcome"):
-        message = f"{alias}: {count} failed lately: {code}"
+    groups = failed.values_list("outcome").annotate(count=Count("pk"))
+    for code, count in groups.order_by("-count", "outcome"):
+        message = f"{count} failed lately: {code}"
         yield problem("sign_ins", message, hint_of(code))
 
 
@@ -233,20 +222,15 @@ def figures() -> dict[str, float]:
         "oldest_waiting_event": _age(waiting, Min("next_attempt_at"), now),
         "pending_erasures": number_of(pending),
         "oldest_erasure": _age(pending, Min("requested_at"), now),
-        "no_event_for": max(_silences(now)),
+        "no_event_for": _silence(now),
     }
 
 
-def _silences(now: datetime) -> Iterator[float]:
-    """The seconds since each application's newest event.
-
-    Each has its webhook. One that receives none must not hide behind another.
-    """
+def _silence(now: datetime) -> float:
+    """The seconds since the newest event."""
     newest = WebhookEvent.objects.order_by("-received_at")
-    for site in conf.applications():
-        of_site = newest.filter(application=site.alias)
-        received_at = of_site.values_list("received_at", flat=True).first()
-        yield _seconds_since(received_at, now)
+    received_at = newest.values_list("received_at", flat=True).first()
+    return _seconds_since(received_at, now)
 
 
 def _age(rows: QuerySet[Any], time: Min, now: datetime) -> float:

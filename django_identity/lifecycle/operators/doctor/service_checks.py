@@ -1,4 +1,4 @@
-"""Whether the service can be reached and accepts this site, for each application."""
+"""Whether the service can be reached and accepts this site."""
 
 import time
 from collections.abc import Callable
@@ -55,21 +55,22 @@ SYNCHRONISE = (
 
 def check_key_sets() -> Diagnosis:
     """Fetch each key set, and compare it and the service's clock with what the site has."""
-    for origin, site in {site.api_origin: site for site in conf.applications()}.items():
-        try:
-            answer = ServiceClient(site).key_set()
-            keys = KeySet.from_text(answer.body)
-        except exceptions.ServiceError as error:
-            why = why_failed(error, setting="API_ORIGIN")
-            yield Finding("key_set", why.level, f"{origin}: {why.cause}", why.remedy)
-            continue
-        message = f"{origin}: {len(keys)} usable key(s)"
-        if keys:
-            yield fine("key_set", message)
-        else:
-            message += ": every credential is rejected"
-            yield problem("key_set", message, "Tell the service.")
-        yield from _compare_clocks(parse_http_date_safe(answer.headers.get("date", "")))
+    site = conf.application()
+    origin = site.api_origin
+    try:
+        answer = ServiceClient(site).key_set()
+        keys = KeySet.from_text(answer.body)
+    except exceptions.ServiceError as error:
+        why = why_failed(error, setting="API_ORIGIN")
+        yield Finding("key_set", why.level, f"{origin}: {why.cause}", why.remedy)
+        return
+    message = f"{origin}: {len(keys)} usable key(s)"
+    if keys:
+        yield fine("key_set", message)
+    else:
+        message += ": every credential is rejected"
+        yield problem("key_set", message, "Tell the service.")
+    yield from _compare_clocks(parse_http_date_safe(answer.headers.get("date", "")))
 
 
 def _compare_clocks(their_now: int | None) -> Diagnosis:
@@ -91,27 +92,23 @@ def _compare_clocks(their_now: int | None) -> Diagnosis:
     yield Finding("clock", level, message, SYNCHRONISE)
 
 
-def probed(probe: bool | None) -> list[Application]:
-    """The applications that may be asked something. None: all but the live."""
-    sites = conf.applications()
+def may_probe(probe: bool | None) -> bool:
+    """Whether the service may be asked something. None: unless it is live."""
     if probe is None:
-        return [site for site in sites if site.environment != "live"]
-    if not probe:
-        return []
-    return list(sites)
+        return conf.application().environment != "live"
+    return probe
 
 
 def check_credentials(probe: bool | None) -> Diagnosis:
     """Ask both endpoints with values that do not exist."""
     token = Secret(NOBODY)
     read = partial(ServiceClient.profile, subject=NOBODY, access_token=token)
-    tried = probed(probe)
-    for site in conf.applications():
-        if site not in tried:
-            yield fine("credentials", f"{site.alias}: not tried, which --probe does")
-    for site in tried:
-        yield from _probe(site, "AUTH_URL", lambda client: client.refresh(token))
-        yield from _probe(site, "BASE_URL", read)
+    if not may_probe(probe):
+        yield fine("credentials", "not tried, which --probe does")
+        return
+    site = conf.application()
+    yield from _probe(site, "AUTH_URL", lambda client: client.refresh(token))
+    yield from _probe(site, "BASE_URL", read)
 
 
 def _probe(
@@ -124,26 +121,26 @@ def _probe(
     except exceptions.ClientRejected as refused:
         yield problem(
             "credentials",
-            f"{site.alias}: the service rejects the client ({refused.service_code})",
+            f"the service rejects the client ({refused.service_code})",
             "Compare CLIENT_ID and CLIENT_SECRET with the developer portal, for the environment"
             f" {site.environment}. The portal gives a new secret.",
         )
     except exceptions.EnvironmentMismatch:
         yield problem(
             "credentials",
-            f"{site.alias}: the client is not of the environment {site.environment}",
+            f"the client is not of the environment {site.environment}",
             "Correct ENVIRONMENT, or use the client of that environment.",
         )
     except (exceptions.InvalidGrant, exceptions.AccessTokenRejected):
-        yield fine("address", f"{site.alias}: {setting} answers")
+        yield fine("address", f"{setting} answers")
     except exceptions.ServiceError as error:
         why = why_failed(error, setting=setting)
-        message = f"{site.alias}: {setting} is not usable: {why.cause}"
+        message = f"{setting} is not usable: {why.cause}"
         yield Finding("address", why.level, message, why.remedy)
     else:
         yield warning(
             "address",
-            f"{site.alias}: {setting} accepts values that do not exist",
+            f"{setting} accepts values that do not exist",
             f"Is {setting} the service's address?",
         )
 

@@ -27,7 +27,7 @@ def check_settings() -> Diagnosis:
     found = list(_system_checks("settings", Tags.security))
     yield from found
     if not found:
-        yield fine("settings", f"{len(conf.aliases())} application(s) set up")
+        yield fine("settings", "they have no mistake")
 
 
 def _system_checks(check: str, tag: str) -> Diagnosis:

@@ -1,12 +1,10 @@
 """Whether upkeep runs, and why its work is late all the same."""
 
-from collections.abc import Iterable
 from datetime import datetime
 
 from django.utils import timezone
 
 from django_identity import background, conf
-from django_identity.conf import Application
 from django_identity.lifecycle import due, runs
 from django_identity.lifecycle.operators.doctor.finding import (
     Diagnosis,
@@ -55,59 +53,54 @@ TOO_SLOW = (
 
 
 def check_upkeep() -> Diagnosis:
-    """Of each application: its newest run, and what is late."""
-    newest = [(site, runs.run_of(site)) for site in conf.applications()]
+    """The newest run, and what is late."""
+    run = runs.newest()
     if not background.has_broker():
-        yield _without_broker(run for _site, run in newest)
-    for site, run in newest:
-        if runs.has_begun_lately(run):
-            yield _running(site, run)
-            yield from _late_events(site)
-        else:
-            yield _not_running(site, run)
+        yield _without_broker(run)
+    if runs.has_begun_lately(run):
+        yield _running(run)
+        yield from _late_events()
+    else:
+        yield _not_running(run)
 
 
-def _without_broker(newest: Iterable[UpkeepRun]) -> Finding:
+def _without_broker(run: UpkeepRun) -> Finding:
     """What it means that this process knows no broker: is it cron that does the work?"""
-    if any(run.handed_out is not None for run in newest):
+    if run.handed_out is not None:
         message = "this process knows none, though workers run upkeep"
         return warning("broker", message, IMPORT_IT)
     message = "none is configured: cron has to run identity_upkeep every minute"
     return warning("broker", message)
 
 
-def _not_running(site: Application, run: UpkeepRun) -> Finding:
+def _not_running(run: UpkeepRun) -> Finding:
     """Upkeep has not begun lately. Then nothing else is the cause of what is late."""
-    message = f"{site.alias}: upkeep has not run yet"
+    message = "upkeep has not run yet"
     if run.has_begun:
-        message = f"{site.alias}: upkeep has not run since {_moment(run.begun_at)}"
+        message = f"upkeep has not run since {_moment(run.begun_at)}"
     if run.begun_at > timezone.now():
         message += ", by a clock that was ahead"
 
-    rows = _late_rows(site)
-    events = _late_event_count(site)
+    rows = _late_rows()
+    events = _late_event_count()
     if rows or events:
         message += f"; {rows} re-fetch(es) and {events} event(s) are late"
         return problem("upkeep", message, RUN_IT)
     # Nothing is late yet, but without upkeep it will be.
-    if (
-        LinkedIdentity.objects.under(site)
-        .filter(refetch_due_at__gt=runs.late())
-        .exists()
-    ):
+    if LinkedIdentity.objects.served().filter(refetch_due_at__gt=runs.late()).exists():
         return problem("upkeep", message, RUN_IT)
     return warning("upkeep", message, RUN_IT)
 
 
-def _running(site: Application, run: UpkeepRun) -> Finding:
+def _running(run: UpkeepRun) -> Finding:
     """How the newest run went. If re-fetches are late: why."""
-    rows = _late_rows(site)
+    rows = _late_rows()
     if rows:
-        why = _why_late(site, run)
-        message = f"{site.alias}: {rows} row(s) due for over 15 minutes; {why.cause}"
+        why = _why_late(run)
+        message = f"{rows} row(s) due for over 15 minutes; {why.cause}"
         return problem("due_rows", message, why.remedy)
 
-    message = f"{site.alias}: upkeep ran at {_moment(run.begun_at)}"
+    message = f"upkeep ran at {_moment(run.begun_at)}"
     if run.is_paused:
         return warning("upkeep", f"{message}; {_pause(run)}", END_THE_PAUSE)
     if run.has_served:
@@ -115,7 +108,7 @@ def _running(site: Application, run: UpkeepRun) -> Finding:
     return fine("upkeep", message)
 
 
-def _why_late(site: Application, run: UpkeepRun) -> Why:
+def _why_late(run: UpkeepRun) -> Why:
     """Why re-fetches are late though upkeep runs, and what to do."""
     if run.is_paused:
         return Why(_pause(run), END_THE_PAUSE)
@@ -126,24 +119,25 @@ def _why_late(site: Application, run: UpkeepRun) -> Why:
     cause = f"of the newest run: {_results(run)}"
     if run.results.keys() <= FAILURES:
         return Why(cause, THEY_FAIL)
-    is_limit = sum(run.results.values()) >= site.refetches_per_minute
+    rate = conf.application().refetches_per_minute
+    is_limit = sum(run.results.values()) >= rate
     remedy = RAISE_THE_RATE if is_limit else ADD_WORKERS
-    return Why(cause, remedy.format(site.refetches_per_minute))
+    return Why(cause, remedy.format(rate))
 
 
-def _late_events(site: Application) -> Diagnosis:
-    events = _late_event_count(site)
+def _late_events() -> Diagnosis:
+    events = _late_event_count()
     if events:
-        message = f"{site.alias}: {events} event(s) wait for their handlers for over 15 minutes"
+        message = f"{events} event(s) wait for their handlers for over 15 minutes"
         yield problem("handlers", message, TOO_SLOW)
 
 
-def _late_rows(site: Application) -> int:
-    return number_of(due.rows_of(site).filter(refetch_due_at__lte=runs.late()))
+def _late_rows() -> int:
+    return number_of(due.rows().filter(refetch_due_at__lte=runs.late()))
 
 
-def _late_event_count(site: Application) -> int:
-    events = WebhookEvent.objects.filter(application=site.alias)
+def _late_event_count() -> int:
+    events = WebhookEvent.objects.all()
     return number_of(events.filter(next_attempt_at__lte=runs.late()))
 
 

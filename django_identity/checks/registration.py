@@ -1,4 +1,4 @@
-"""What one application needs: secrets, addresses, its policy, and what an erasure leaves."""
+"""What the registration needs: secrets, addresses, its policy, and what an erasure leaves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def problems_of(application: Application) -> Problems:
     if application.keep_claims and not {*application.keep_claims} & {*CLAIMS}:
         yield Problem(
             "W034",
-            f"KEEP_CLAIMS of the application {application.alias!r} has no claim that is known.",
+            "KEEP_CLAIMS has no claim that is known.",
             f"Known are {', '.join(CLAIMS)}. Every other claim is dropped.",
         )
     try:
@@ -34,28 +34,26 @@ def problems_of(application: Application) -> Problems:
         yield Problem("E010", str(error), "POLICY is the dotted path of a class.")
         return
 
-    where = f"in the policy of the application {application.alias!r}."
     # What the package's own methods do not do. A site's own method is for the site to test.
     if type(site).new_user_fields is IdentityPolicy.new_user_fields:
         yield from sign_ups.problems_of(site, application)
     if type(site).erase_user.__module__.startswith("django_identity."):
-        yield from _left(site, where)
+        yield from _left(site)
 
 
 def _secrets(application: Application) -> Problems:
-    alias = application.alias
     is_live = application.environment == "live"
     if application.document_keys and find_spec("joserfc") is None:
         yield Problem(
             "E067",
-            f"The application {alias!r} has DOCUMENT_KEYS, and joserfc is missing.",
+            "DOCUMENT_KEYS are set, and joserfc is missing.",
             'Install the extra: pip install "django-identity[trusted]"',
         )
 
     if not application.webhook_secrets:
         yield Problem(
             "W025",
-            f"The application {alias!r} has no WEBHOOK_SECRETS: its webhook refuses every event, "
+            "There are no WEBHOOK_SECRETS: the webhook refuses every event, "
             "and a revocation is seen only when the credential runs out.",
             "Register the webhook at the service, and set the secret that it shows.",
         )
@@ -63,27 +61,26 @@ def _secrets(application: Application) -> Problems:
     if is_live and settings.DEBUG:
         yield Problem(
             "E038",
-            f"DEBUG is on, and the application {alias!r} is live: error pages would show people's "
+            "DEBUG is on, and ENVIRONMENT is live: error pages would show people's "
             "data.",
-            "Set DEBUG = False, or use the application's test credentials.",
+            "Set DEBUG = False, or use the test credentials.",
         )
 
     if is_live and application.encryption_keys[0].reveal() == settings.SECRET_KEY:
         yield Problem(
             "W026",
-            f"The application {alias!r} is live without ENCRYPTION_KEYS: tokens are encrypted "
+            "ENVIRONMENT is live without ENCRYPTION_KEYS: tokens are encrypted "
             "with SECRET_KEY, and are lost when it changes.",
             "Set ENCRYPTION_KEYS to a list with a random text of its own.",
         )
 
 
 def _addresses(application: Application) -> Problems:
-    alias = application.alias
     for ending in OF_AUTH_URL:
         if application.auth_url.endswith(ending):
             yield Problem(
                 "E037",
-                f"AUTH_URL of the application {alias!r} ends in {ending}. The package adds "
+                f"AUTH_URL ends in {ending}. The package adds "
                 "/oauth2/auth and /oauth2/token itself.",
                 f"Set AUTH_URL = {application.auth_url.removesuffix(ending)!r}.",
             )
@@ -93,7 +90,7 @@ def _addresses(application: Application) -> Problems:
         if parts.scheme == "http" and not is_loopback(parts.hostname):
             yield Problem(
                 "W004",
-                f"{name} of the application {alias!r} is plain http to another machine: secrets "
+                f"{name} is plain http to another machine: secrets "
                 "and tokens travel unencrypted.",
                 "Use https, unless nobody else can read that network.",
             )
@@ -107,11 +104,11 @@ def _addresses(application: Application) -> Problems:
             "W001",
             "ALLOWED_HOSTS has a wildcard, and the callback address is built from the request's "
             "host.",
-            f"Set REDIRECT_URI of the application {alias!r}.",
+            "Set REDIRECT_URI.",
         )
 
 
-def _left(site: IdentityPolicy, where: str) -> Problems:
+def _left(site: IdentityPolicy) -> Problems:
     """The fields of the user that an erasure leaves."""
     model = get_user_model()
     names: list[str] = []
@@ -123,5 +120,5 @@ def _left(site: IdentityPolicy, where: str) -> Problems:
             f"An erasure leaves these fields of {model._meta.label} as they are: "
             f"{', '.join(names)}.",
             "If they say something about the person, let them be empty (null=True), or empty them "
-            f"in erase_user() {where}",
+            "in erase_user() of the policy.",
         )

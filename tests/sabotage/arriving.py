@@ -1,0 +1,164 @@
+"""Sign-in and linking, Connect codes, sessions, and what the policy is asked."""
+
+from tests.sabotage.sabotage import Room, Sabotage
+
+SIGN_IN = Room(
+    "sign-in",
+    tests=(
+        "tests/views/bad_input/test_callback.py",
+        "tests/views/test_few_scopes.py",
+        "tests/lifecycle/test_linking.py",
+        "tests/views/bad_input/test_people.py",
+    ),
+    sabotages=(
+        Sabotage(
+            "any-browser-completes",
+            "lifecycle/sign_in.py",
+            'digest(browser_key or "")',
+            "found.browser_digest",
+            "Only the browser that began a sign-in completes it.",
+        ),
+        Sabotage(
+            "callback-counts-twice",
+            "lifecycle/sign_in.py",
+            "if not row.filter(consumed_at=None).update(",
+            "if not row.update(",
+            "Of two callbacks with one state only one exchanges its code.",
+        ),
+        Sabotage(
+            "anybody-completes-a-link",
+            "lifecycle/sign_in.py",
+            "if user.pk != request.user_id:",
+            "if request.user_id is None:",
+            "A link belongs to the user who began it.",
+        ),
+        Sabotage(
+            "browser-key-behind-a-space",
+            "views/sign_in.py",
+            'cookie.strip(" ")',
+            "cookie.strip()",
+            "A cookie whose name stands behind a space of Unicode is not ours.",
+        ),
+        Sabotage(
+            "withdrawal-turned-round",
+            "lifecycle/linking.py",
+            "identity.revoked_at > request.began_at",
+            "identity.revoked_at < request.began_at",
+            "The end of the consent refuses the sign-ins that began before it, and no later one.",
+        ),
+        Sabotage(
+            "sign-in-by-a-code-alone",
+            "lifecycle/decisions.py",
+            'Subject.CONNECT: Refuse("linked_by_code"),',
+            "Subject.CONNECT: SIGNS_IN,",
+            "A link by code gives no power to sign in.",
+        ),
+        Sabotage(
+            "address-of-another-account",
+            "lifecycle/accounts.py",
+            "    raise exceptions.EmailTaken\n",
+            "    return\n",
+            "An e-mail address that another account has is refused.",
+        ),
+        Sabotage(
+            "sign-in-empties-nothing",
+            "lifecycle/arrivals.py",
+            "**withdrawal.NOTHING_BROUGHT,",
+            "**{},",
+            "A sign-in empties what it does not bring.",
+        ),
+    ),
+)
+
+CODES = Room(
+    "codes",
+    tests=(
+        "tests/lifecycle/test_linking.py",
+        "tests/views/connect/test_states.py",
+        "tests/views/connect/test_refusals.py",
+        "tests/lifecycle/test_arrivals.py",
+    ),
+    sabotages=(
+        Sabotage(
+            "code-revives-a-link",
+            "lifecycle/decisions.py",
+            'Subject.REVOKED: Refuse("linked_before"),',
+            "Subject.REVOKED: LINKS_BY_CODE,",
+            "A code links only what was never linked here.",
+        ),
+        Sabotage(
+            "code-of-another-user",
+            "lifecycle/connect.py",
+            "is_theirs = first.user_id == user.pk",
+            "is_theirs = first.user_id is not None",
+            "A code that somebody has entered tells another user nothing.",
+        ),
+        Sabotage(
+            "spent-code-is-forgotten",
+            "lifecycle/connect.py",
+            "if not is_spent(error):",
+            "if is_spent(error):",
+            "A code that may have arrived is never sent again.",
+        ),
+    ),
+)
+
+SESSIONS = Room(
+    "sessions",
+    tests=("tests/lifecycle/test_sessions.py", "tests/test_backends.py"),
+    sabotages=(
+        Sabotage(
+            "epoch-stays",
+            "lifecycle/sessions.py",
+            'session_epoch=F("session_epoch") + 1',
+            'session_epoch=F("session_epoch")',
+            "The end of a consent ends every session that rests on it.",
+        ),
+        Sabotage(
+            "session-rests-on-a-code",
+            "lifecycle/sessions.py",
+            "identity.linked_via == LinkedVia.OAUTH",
+            'identity.linked_via != ""',
+            "No session rests on a link by code.",
+        ),
+        Sabotage(
+            "disabled-account-stays",
+            "backends.py",
+            "if user is None or not self.user_can_authenticate(user):",
+            "if user is None:",
+            "The session of a disabled account ends.",
+        ),
+    ),
+)
+
+POLICY = Room(
+    "policy",
+    tests=(
+        "tests/lifecycle/test_questions.py",
+        "tests/views/connect/test_foreign_code.py",
+        "tests/views/bad_input/test_people.py",
+    ),
+    sabotages=(
+        Sabotage(
+            "level-that-nobody-stated",
+            "lifecycle/questions.py",
+            "if identity.kyc_said_at is not None or identity.kyc_status:",
+            "if identity is not None:",
+            "The policy sees no level, and not an empty one, where none was stated.",
+        ),
+        Sabotage(
+            "policy-makes-superusers",
+            "policy.py",
+            '{"is_staff", "is_superuser", "is_active", "password"}',
+            '{"is_staff", "is_active", "password"}',
+            "No policy makes a superuser of somebody's profile.",
+        ),
+        Sabotage(
+            "code-links-staff",
+            "policy.py",
+            "return not (profile.by_code and is_privileged(user))",
+            "return not (profile.by_code and user.is_anonymous)",
+            "By default a code does not link an account of staff.",
+        ),
+    ),
+)

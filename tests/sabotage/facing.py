@@ -1,0 +1,142 @@
+"""Gates and closed answers, admin and API, checks, the drill, and the sandbox."""
+
+from tests.sabotage.sabotage import Room, Sabotage
+
+GATES = Room(
+    "gates",
+    tests=(
+        "tests/lifecycle/test_standing.py",
+        "tests/gates/test_gates.py",
+        "tests/gates/test_claim_shapes.py",
+        "tests/gates/test_answers.py",
+        "tests/gates/test_step_up.py",
+    ),
+    sabotages=(
+        Sabotage(
+            "revoked-claim-opens",
+            "lifecycle/values.py",
+            "if ends_at is None or self.row.revoked:",
+            "if ends_at is None:",
+            "A revoked claim opens no gate.",
+        ),
+        Sabotage(
+            "any-country-opens",
+            "lifecycle/values.py",
+            "return self.text in requirement.values",
+            "return self.affirms or self.text in requirement.values",
+            "A gate with a value opens by that value alone.",
+        ),
+        Sabotage(
+            "closed-answer-is-cached",
+            "gates/closed.py",
+            "patch_cache_control(response, private=True)",
+            "patch_cache_control(response, public=True)",
+            "No shared cache stores what a closed gate answers.",
+        ),
+        Sabotage(
+            "return-from-the-future",
+            "lifecycle/step_up.py",
+            "0 <= now - at <= minutes * 60",
+            "now - at <= minutes * 60",
+            "A return from the future is none.",
+        ),
+        Sabotage(
+            "standing-is-out-of-date",
+            "lifecycle/standing.py",
+            "if self.user_id != user.pk or self.newest_change is not Changes.newest:",
+            "if self.user_id != user.pk:",
+            "What this process changes is seen at its next question.",
+        ),
+    ),
+)
+
+FACES = Room(
+    "admin-and-api",
+    tests=(
+        "tests/admin/test_reach.py",
+        "tests/api/test_api.py",
+        "tests/gates/test_gate_requests.py",
+    ),
+    sabotages=(
+        Sabotage(
+            "operators-search-people",
+            "admin/identities.py",
+            "if not self.may_see_people(request):",
+            "if not request.user.is_staff:",
+            "Operators who may not see users find none by name or address.",
+        ),
+        Sabotage(
+            "api-without-csrf",
+            "api/views.py",
+            "SessionAuthentication().enforce_csrf(request)",
+            "SessionAuthentication()",
+            "A call of the API that changes something needs the CSRF token.",
+        ),
+        Sabotage(
+            "gated-json-is-cached",
+            "api/permissions.py",
+            'getattr(view, "headers", {}).update(PRIVATE)',
+            'getattr(view, "headers", {})',
+            "No cache stores what a gated view of the API answers.",
+        ),
+    ),
+)
+
+CHECKS = Room(
+    "checks",
+    tests=("tests/test_checks.py", "tests/test_conf.py"),
+    sabotages=(
+        Sabotage(
+            "debug-on-a-live-site",
+            "checks/registration.py",
+            "if is_live and settings.DEBUG:",
+            "if is_live and not settings.DEBUG:",
+            "A live site with DEBUG does not start.",
+        ),
+        Sabotage(
+            "plain-http-elsewhere",
+            "checks/registration.py",
+            'parts.scheme == "http" and not is_loopback(parts.hostname)',
+            'parts.scheme == "http" and is_loopback(parts.hostname)',
+            "Plain http to another machine is named at start-up.",
+        ),
+    ),
+)
+
+DRILL = Room(
+    "drill",
+    tests=("tests/testing/test_drill.py",),
+    sabotages=(
+        Sabotage(
+            "silent-end-of-sessions",
+            "testing/drill/walk.py",
+            "if not receiver.called:",
+            "if not receiver:",
+            "The drill says that sessions_ended was not sent.",
+        ),
+    ),
+)
+
+SANDBOX = Room(
+    "sandbox",
+    tests=(
+        "tests/sandbox/test_authorization.py",
+        "tests/sandbox/test_connect.py",
+    ),
+    sabotages=(
+        Sabotage(
+            "plain-challenge",
+            "sandbox/oauth/rules.py",
+            'if request.code_challenge_method != "S256":',
+            "if not request.code_challenge_method:",
+            "The sandbox refuses a challenge that is not S256.",
+        ),
+        Sabotage(
+            "code-is-used-twice",
+            "sandbox/connect.py",
+            "filter(code=code, used_at=None, expires_at__gt=now)",
+            "filter(code=code, expires_at__gt=now)",
+            "The sandbox takes each Connect code once.",
+        ),
+    ),
+)

@@ -1,0 +1,40 @@
+"""The list of sabotages is kept: each still changes one place of the package."""
+
+import ast
+
+import pytest
+
+from tests.sabotage.rooms import ROOMS
+from tests.sabotage.sabotage import Room, Sabotage, Unusable
+from tests.sabotage.workshop import ROOT
+
+ALL = [sabotage for room in ROOMS for sabotage in room.sabotages]
+
+
+@pytest.mark.parametrize("sabotage", ALL, ids=[each.name for each in ALL])
+def test_text_is_found_exactly_once(sabotage: Sabotage) -> None:
+    """If you have changed this line: name the rule's new place in ``tests/sabotage``."""
+    changed = sabotage.changed()
+    ast.parse(changed)
+    assert sabotage.after in changed
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=[room.name for room in ROOMS])
+def test_room_names_test_files(room: Room) -> None:
+    assert [path for path in room.tests if not (ROOT / path).is_file()] == []
+
+
+def test_each_has_a_name_of_its_own() -> None:
+    names = [each.name for each in (*ROOMS, *ALL)]
+
+    assert len({*names}) == len(names)
+
+
+@pytest.mark.parametrize(
+    "before", ["no such line", "import"], ids=["not there", "there twice"]
+)
+def test_text_that_is_not_there_once_is_an_error_in_words(before: str) -> None:
+    sabotage = Sabotage("a-name", "vault.py", before, "", "A rule.")
+
+    with pytest.raises(Unusable, match=r"^a-name: '.*' is \d+ times in vault\.py$"):
+        sabotage.changed()
