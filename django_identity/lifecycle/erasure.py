@@ -214,7 +214,6 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         _note_failure(receipt, error)
         return False
-    log(LogEvent.ERASED, row=receipt_id)
     if sought is not None:
         ErasureReceipt.objects.filter(pk=receipt_id).update(
             audit=asdict(audit.search(sought))
@@ -270,9 +269,17 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         receipt.counts = {**counts, "user": int(is_erased)}
         receipt.save()
         withdrawal.announce_erased(receipt)
+    _note_done(receipt, chosen.identities)
     if with_audit or _policy().audit_erasures:
         return known
     return None
+
+
+def _note_done(receipt: ErasureReceipt, erased: list[LinkedIdentity]) -> None:
+    """Log which rows went. A restored backup brings them back, and this record with nothing."""
+    keys = ",".join(str(identity.pk) for identity in erased)
+    linked = ",".join(identity.created_at.isoformat() for identity in erased)
+    log(LogEvent.ERASED, row=receipt.pk, identity=keys or None, linked=linked or None)
 
 
 def _fulfilled(receipt: ErasureReceipt, chosen: Chosen) -> list[int]:
