@@ -24,7 +24,7 @@ from django_identity import conf, database, policy
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import attempts, audit, dossier, withdrawal
 from django_identity.lifecycle.attempts import Stop
-from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
+from django_identity.logs import LogEvent, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,
     ErasureReceipt,
@@ -230,12 +230,7 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     due_at = attempts.next_attempt(receipt.attempts)
     pending = ErasureReceipt.objects.filter(pk=receipt.pk, erased_at=None)
     pending.update(error=kind[:ERROR_LENGTH], next_attempt_at=due_at)
-    log_trouble(
-        LogEvent.ERASURE_FAILED,
-        error,
-        row=receipt.pk,
-        models=models,
-    )
+    log_trouble(LogEvent.ERASURE_FAILED, error, row=receipt.pk, models=models)
 
 
 @sensitive_variables()
@@ -269,17 +264,10 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         receipt.counts = {**counts, "user": int(is_erased)}
         receipt.save()
         withdrawal.announce_erased(receipt)
-    _note_done(receipt, chosen.identities)
+    withdrawal.note_erased(receipt, chosen.identities)
     if with_audit or _policy().audit_erasures:
         return known
     return None
-
-
-def _note_done(receipt: ErasureReceipt, erased: list[LinkedIdentity]) -> None:
-    """Log which rows went. A restored backup brings them back, and this record with nothing."""
-    keys = ",".join(str(identity.pk) for identity in erased)
-    linked = ",".join(identity.created_at.isoformat() for identity in erased)
-    log(LogEvent.ERASED, row=receipt.pk, identity=keys or None, linked=linked or None)
 
 
 def _fulfilled(receipt: ErasureReceipt, chosen: Chosen) -> list[int]:
