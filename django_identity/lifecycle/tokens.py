@@ -217,7 +217,10 @@ def _require_no_pause(grant: TokenGrant) -> None:
         return
     seconds = (until - timezone.now()).total_seconds()
     detail = f"refreshes pause until {until:%Y-%m-%d %H:%M} UTC"
-    raise exceptions.RateLimited(detail, endpoint="token", pause=seconds)
+    refused = exceptions.RateLimited(detail, endpoint="token", pause=seconds)
+    # So nobody takes it for another 429, and begins a pause that an operator has just ended.
+    refused.may_have_arrived = False
+    raise refused
 
 
 def access_token_for(
