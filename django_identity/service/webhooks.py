@@ -163,7 +163,7 @@ def _beginning(digits: str) -> int:
 
 def _stored(members: JSONObject) -> dict[str, Any]:
     """The members that every database can hold."""
-    stored = {}
+    stored: dict[str, Any] = {}
     for name, value in members.items():
         with suppress(NotStrictJSON, RecursionError):
             stored |= _strictly(json.dumps({name: value}).encode())
