@@ -143,7 +143,11 @@ def test_the_data_may_be_anything_if_the_person_is_elsewhere(
         (b"[" * 100_000 + b"]" * 100_000, 400),
         (body_of("consent.revoked", inside=b', "x": ' + b"[" * 100_000 + b"]" * 100_000), 400),
     ],
-    ids=ascii,
+    ids=[
+        "two persons by one name", "two persons", "a surrogate in the person", "a NUL in it",
+        "octets in it", "a surrogate in the id", "two types", "two times", "something behind",
+        "deep, and nobody", "too deep", "too deep inside",
+    ],
 )  # fmt: skip
 def test_what_is_demanded_of_a_withdrawal(body: bytes, status: int) -> None:
     """Each once, and readable: nobody knows else whom or when it is about."""
