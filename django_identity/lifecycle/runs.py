@@ -6,7 +6,7 @@ It is one row. Nothing that is urgent waits for it.
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Subquery
 from django.utils import timezone
 
 from django_identity.models import UpkeepRun
@@ -46,6 +46,11 @@ def begin() -> None:
 def is_paused() -> bool:
     """Whether re-fetches pause."""
     return _row().filter(paused_until__gt=timezone.now()).exists()
+
+
+def end_of_pause() -> Subquery:
+    """The end of the newest pause, for a query of other rows."""
+    return Subquery(_row().values("paused_until"))
 
 
 def pause(*, until: datetime) -> None:

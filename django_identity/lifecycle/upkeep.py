@@ -245,7 +245,8 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
     if isinstance(error, exceptions.RateLimited):
         seconds = max(error.pause, SHORTEST_PAUSE)
         until = timezone.now() + timedelta(seconds=seconds)
-        runs.pause(until=until)
+        if error.may_have_arrived:
+            runs.pause(until=until)
         return Refetched.NOT_NOW
     is_pending = isinstance(error, exceptions.RefreshPending)
     if is_pending or not isinstance(error, exceptions.ServiceUnavailable):
