@@ -27,6 +27,7 @@ from tests.commands import broken_setups as broken
 from tests.commands.broken_setups import BreakIt, Site
 from tests.commands.run_command import run
 from tests.credentials.issuer import OTHER_KEY, jwk
+from tests.databases import on_postgresql
 from tests.factories import make_event, make_grant, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -170,6 +171,25 @@ def test_a_site_that_is_all_right_needs_nobody(site: Site) -> None:
         finding.message for finding in found
     }
     assert run("identity_doctor").code == 0
+
+
+@on_postgresql
+@pytest.mark.parametrize(
+    ("value", "is_told"), [("0", True), ("0ms", True), ("5s", False)]
+)
+def test_locks_that_are_waited_for_without_end(
+    site: Site, value: str, is_told: bool
+) -> None:
+    """The server is asked for the value that the connection really has."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW lock_timeout")
+        (before,) = cursor.fetchone()
+        cursor.execute("SELECT set_config('lock_timeout', %s, false)", [value])
+        try:
+            told = [each for each in diagnose() if "lock_timeout" in each.message]
+        finally:
+            cursor.execute("SELECT set_config('lock_timeout', %s, false)", [before])
+    assert [each.level for each in told] == [WARNING] * is_told
 
 
 def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:

@@ -125,6 +125,23 @@ def check_database() -> Diagnosis:
         if name.endswith(DISK_FULL):
             remedy = "Its disk is full: make room. Until then nothing is stored."
         yield problem("database", f"it takes no writes ({name})", remedy)
+        return
+    if _waits_without_end():
+        message = "lock_timeout is 0: a revocation waits for a lock without end"
+        remedy = (
+            "Set it on the role (ALTER ROLE … SET lock_timeout), as going-live.md says."
+        )
+        yield warning("database", message, remedy)
+
+
+def _waits_without_end() -> bool:
+    """Whether PostgreSQL has no time-out for locks. The server is asked: a pooler drops options."""
+    if database.connection().vendor != "postgresql":
+        return False
+    with database.connection().cursor() as cursor:
+        cursor.execute("SHOW lock_timeout")
+        (value,) = cursor.fetchone()
+    return bool(value == "0")
 
 
 def check_texts() -> Diagnosis:
