@@ -23,7 +23,7 @@ WITHHELD = {
         completed_by code_verifier redirect_uri scopes expires_at consumed_at""",
     "ConnectRedemption": "code_digest user expires_at",
     "SubjectLock": "",
-    "UpkeepRun": "begun_at handed_out served_at results paused_until created_at",
+    "UpkeepRun": "begun_at paused_until created_at",
     "ErasureReceipt": """identity user of_account account_made requested_at erased_at
         counts account_kept account_was_gone audit attempts next_attempt_at error created_at""",
 }

@@ -13,12 +13,12 @@ What opens a gate:
 - ``standing``: which gates are open; ``shortfalls``: why the others are closed
 - ``values``: what a claim says; ``kyc``: when a level runs out
 - ``scopes``: how a gate with a scope opens
-- ``step_up``: how a recent sign-in is proven; ``documents``: those of the trusted tier
+- ``step_up``: how a recent sign-in is proven
 - ``sessions``: on which identity a session rests, and what ends it
 
 What is read from the service:
 
-- ``upkeep``: what is done each minute; ``runs``: what is known of that
+- ``upkeep``: what is done each minute; ``runs``: when it began, and its pause
 - ``due``: when an identity is due; ``refetch``: one re-fetch; ``claims``: what an answer changes
 - ``tokens``: who may refresh; ``sealing``: how tokens are encrypted
 - ``key_sets``: which keys are believed

@@ -20,6 +20,7 @@ from django_identity.lifecycle import (
     withdrawal,
 )
 from django_identity.lifecycle.claims import VerifiedAnswer
+from django_identity.logs import LogEvent, log_failure
 from django_identity.models import (
     Consent,
     LinkedIdentity,
@@ -171,7 +172,9 @@ def _take_claims(
         # The person has just consented to the claims that are stored, and they are proven still.
         claims.revoke_listed(identity, verified.answer)
         stored = {"credential_expires_at": identity.credential_expires_at}
-        return _Taken(rows=None, columns=stored, unread=MalformedAnswer.code)
+        error = MalformedAnswer("an older credential, or none", endpoint="claims")
+        log_failure(LogEvent.SIGN_IN_UNREAD, error)
+        return _Taken(rows=None, columns=stored, unread=error.code)
 
     rows = claims.write(identity, verified, heard=heard)
     return _Taken(

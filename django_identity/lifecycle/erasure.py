@@ -24,7 +24,7 @@ from django_identity import conf, database, policy
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import attempts, audit, dossier, withdrawal
 from django_identity.lifecycle.attempts import Stop
-from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
+from django_identity.logs import LogEvent, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,
     ErasureReceipt,
@@ -214,7 +214,6 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         _note_failure(receipt, error)
         return False
-    log(LogEvent.ERASED, row=receipt_id)
     if sought is not None:
         ErasureReceipt.objects.filter(pk=receipt_id).update(
             audit=asdict(audit.search(sought))
@@ -231,12 +230,7 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     due_at = attempts.next_attempt(receipt.attempts)
     pending = ErasureReceipt.objects.filter(pk=receipt.pk, erased_at=None)
     pending.update(error=kind[:ERROR_LENGTH], next_attempt_at=due_at)
-    log_trouble(
-        LogEvent.ERASURE_FAILED,
-        error,
-        row=receipt.pk,
-        models=models,
-    )
+    log_trouble(LogEvent.ERASURE_FAILED, error, row=receipt.pk, models=models)
 
 
 @sensitive_variables()
@@ -270,6 +264,7 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         receipt.counts = {**counts, "user": int(is_erased)}
         receipt.save()
         withdrawal.announce_erased(receipt)
+    withdrawal.note_erased(receipt, chosen.identities)
     if with_audit or _policy().audit_erasures:
         return known
     return None

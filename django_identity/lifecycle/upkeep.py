@@ -2,7 +2,7 @@
 
 ``run`` does it here; ``run_with_workers`` hands the re-fetches to workers, and ``refetch_due`` does
 them. The database tells what is due, not the broker, so lost, late or repeated messages are safe:
-see ``due``. ``runs`` notes what a run did.
+see ``due``.
 """
 
 import time
@@ -115,7 +115,7 @@ def run(*, stop: Stop = lambda: False) -> tuple[int, Counter[Refetched]]:
 
     Returns the number of events whose handlers are done, and the results of re-fetches.
     """
-    runs.begin(handed_out=None)
+    runs.begin()
     events = tend(stop=stop)
     tally = Counter[Refetched]()
     if not stop():
@@ -136,9 +136,7 @@ def run_with_workers(*, stop: Stop = lambda: False) -> None:
 
     starts = range(0, left, due.ROWS_AT_ONCE)
     messages = [(min(left - start, due.ROWS_AT_ONCE),) for start in starts]
-    if not background.publish(background.TaskName.REFETCH_DUE, messages):
-        left = 0
-    runs.hand_out(left)
+    background.publish(background.TaskName.REFETCH_DUE, messages)
 
 
 def tend(*, stop: Stop = lambda: False) -> int:
@@ -169,7 +167,6 @@ def refetch_for_a_minute(
         tally[outcome] += 1
         if stop() or time.monotonic() >= ends_at:
             break
-    runs.note(tally)
     return tally
 
 
@@ -248,7 +245,8 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
     if isinstance(error, exceptions.RateLimited):
         seconds = max(error.pause, SHORTEST_PAUSE)
         until = timezone.now() + timedelta(seconds=seconds)
-        runs.pause(until=until)
+        if error.may_have_arrived:
+            runs.pause(until=until)
         return Refetched.NOT_NOW
     is_pending = isinstance(error, exceptions.RefreshPending)
     if is_pending or not isinstance(error, exceptions.ServiceUnavailable):

@@ -79,7 +79,9 @@ class WebhookEvent(AttemptedRecord):
                 fields=["outcome", "received_at"], name="identity_event_outcome"
             ),
             models.Index(fields=["received_at"], name="identity_event_purge"),
-            models.Index(fields=["event_type"], name="identity_event_type"),
+            models.Index(
+                fields=["event_type", "received_at"], name="identity_event_type"
+            ),
         ]
         default_permissions = ("view",)
         permissions: ClassVar = [

@@ -103,8 +103,8 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         ``is_shown``: whether the site's default manager shows the user.
         """
         shown = models.Q(user__in=database.users())
-        is_shown = models.ExpressionWrapper(shown, models.BooleanField())
-        return self.select_related("user").annotate(is_shown=is_shown)
+        said = {"is_shown": models.ExpressionWrapper(shown, models.BooleanField())}
+        return self.select_related("user").annotate(**said)
 
     def locked_row(self, identity: LinkedIdentity) -> LinkedIdentity | None:
         """The row of ``identity`` as it is now, locked, or None if it is gone."""
@@ -131,6 +131,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         """
         if not columns.keys().isdisjoint(("user", "user_id")):
             columns = {"version": F("version") + 1, **columns}
+            Changes.note()
         return super().update(**columns)
 
     def change(self, **columns: Any) -> int:

@@ -36,8 +36,10 @@ from tests.factories import (
 )
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in, signed_in_as
+from tests.snippets import module_of
 from tests.views.connect.pages import LOCAL
 
+drop_ended_sessions = module_of("sessions", page="security.md").drop_ended_sessions
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -278,6 +280,25 @@ def test_nobody_reads_the_data_of_a_session_that_ended(
         "you took back your consent" if how == "revoked" else "your data here is erased"
     )
     assert said in page
+
+
+@pytest.mark.parametrize("how", ["revoked", "erased", "deleted by the site"])
+def test_the_middleware_of_the_docs_empties_it_on_the_sites_own_pages(
+    site: FakeService, settings: Any, how: str
+) -> None:
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.drop_ended_sessions"]
+    user = make_user()
+    make_identity(user)
+    browser = session_of(user)
+    keep(browser, basket="a secret of hers")
+    assert is_signed_in(browser)
+    assert "basket" in browser.session
+    if how == "deleted by the site":
+        user.delete()
+    else:
+        deliver("consent.revoked" if how == "revoked" else "data.deletion_requested")
+    browser.get("/")
+    assert "basket" not in browser.session
 
 
 def test_the_form_of_an_ended_session_works(site: FakeService, settings: Any) -> None:
@@ -581,7 +602,6 @@ MANAGERS: dict[str, Callable[[Any], Any]] = {
     "distinct": lambda users: joining(users).distinct(),
     "only": lambda users: annotating(users).only("username"),
     "defers": lambda users: annotating(users).defer("email"),
-    "selects": lambda users: annotating(users).select_related(),
     "sorts": lambda users: annotating(users).order_by("-username"),
 }
 
