@@ -62,6 +62,10 @@ SETUPS = [
     ("never_migrated", "migrations", PROBLEM, "the first is 0001_initial", "migrate"),
     ("migration_pending", "migrations", PROBLEM, "1 migration(s)", "migrate"),
     ("read_only_database", "database", PROBLEM, "takes no writes", "read-only"),
+    ("full_disk_of_postgresql", "database", PROBLEM, "no writes (OperationalError 53100)", "room"),
+    ("full_disk_of_sqlite", "database", PROBLEM, "SQLITE_FULL", "disk is full"),
+    ("full_disk_of_mysql", "database", PROBLEM, "1021", "disk is full"),
+    ("full_table_of_mysql", "database", PROBLEM, "1114", "disk is full"),
     ("cut_connection", "database", PROBLEM, "OperationalError", "DATABASES"),
     ("closed_connection", "database", PROBLEM, "InterfaceError", "DATABASES"),
     ("no_tables", "database", PROBLEM, "does not answer", "migrate"),
@@ -133,6 +137,24 @@ def test_what_is_broken_is_named(
     assert not re.search(
         r"\bada\b|subject-", "\n".join(finding.message for finding in found)
     )
+
+
+@pytest.mark.parametrize("failures", [1, 5])
+@pytest.mark.parametrize("is_back", [True, False], ids=["back", "missing"])
+def test_a_former_key_that_is_back_is_no_longer_asked_for(
+    site: Site, is_back: bool, failures: int
+) -> None:
+    """The rows that failed are tried again by themselves, within hours."""
+    if not is_back:
+        site.configure(ENCRYPTION_KEYS=["a key that is missing"])
+    identity = make_identity(
+        make_user(), refetch_failures=failures, last_error="sealed_value_unreadable",
+        refetch_due_at=timezone.now() + timedelta(hours=6),
+    )  # fmt: skip
+    make_grant(identity)
+    site.configure()
+    asked = [each for each in diagnose() if "former key" in each.remedy]
+    assert (asked == []) is is_back
 
 
 def test_a_site_that_is_all_right_needs_nobody(site: Site) -> None:
