@@ -6,6 +6,7 @@ their expiry with ``clock``.
 # The toolkit has no type hints, so the plugin cannot see the managers its models get.
 # mypy: disable-error-code="django-manager-missing"
 
+import re
 import uuid
 from datetime import timedelta
 from typing import Any, ClassVar, Self
@@ -24,6 +25,7 @@ from django_identity.sandbox import clock
 ACCESS_TOKEN_LIFETIME = timedelta(hours=1)
 CONNECT_CODE_LIFETIME = timedelta(minutes=10)
 CREDENTIAL_LIFETIME_SECONDS = 24 * 60 * 60
+_WEB_ORIGIN = re.compile(r"https?://[^/?#\s]+")
 
 
 class Environment(models.TextChoices):
@@ -67,8 +69,9 @@ class Row(models.Model):
 class User(AbstractBaseUser):
     """A person with an account at the service.
 
-    ``shows_email``: whether a profile has the e-mail address. ``is_cast``: one of those whom the
-    sign-in page offers as buttons, so nobody needs a password.
+    ``rejected_for``: why the last verification was rejected, if it was. ``shows_email``: whether a
+    profile has the e-mail address. ``is_cast``: one of those whom the sign-in page offers as
+    buttons, so nobody needs a password.
     """
 
     subject = models.CharField(max_length=255, unique=True, default=new_subject)
@@ -86,6 +89,7 @@ class User(AbstractBaseUser):
         max_length=10, choices=KycStatus, default=KycStatus.UNVERIFIED
     )
     kyc_verified_at = models.DateTimeField(null=True)
+    rejected_for = models.CharField(max_length=20, blank=True)
     deletion_requested_at = models.DateTimeField(null=True)
     address_proved_at = models.DateTimeField(null=True)
     credential_seconds = models.PositiveIntegerField(
@@ -177,6 +181,12 @@ class Client(AbstractApplication):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.environment})"
+
+    @property
+    def site(self) -> str:
+        """The origin of the first redirect address; nothing, if that is no web address."""
+        found = _WEB_ORIGIN.match(self.redirect_uris)
+        return found[0] if found else ""
 
     def redirect_uri_allowed(self, uri: str) -> bool:
         """Compare exactly; the toolkit would accept any port on a loopback address."""
