@@ -26,6 +26,8 @@ CREDENTIAL_FORMAT = "dc+sd-jwt"
 LONGEST_CREDENTIAL = 128 * 1024
 # Claim -> the member that says what is claimed, where that is more than yes.
 _NOUNS = {COUNTRY_RESIDENT: "country"}
+#: Subject -> the credential that an application received last.
+last: dict[str, str] = {}
 _UNREADABLE = (
     ValueError,
     TypeError,

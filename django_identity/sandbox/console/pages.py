@@ -8,7 +8,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils.html import escape
@@ -27,9 +27,11 @@ from django_identity.sandbox import (
     credentials,
     faults,
     keys,
+    request_log,
 )
 from django_identity.sandbox import switches as all_switches
 from django_identity.sandbox.console import activity
+from django_identity.sandbox.console.remedies import remedy
 from django_identity.sandbox.errors import Invalid
 from django_identity.sandbox.events import deliveries
 from django_identity.sandbox.faults import Fault, FaultKind
@@ -37,8 +39,8 @@ from django_identity.sandbox.models import Delivery, User
 from django_identity.sandbox.people import verification
 from django_identity.sandbox.people.pages import next_address
 
-#: How far the service's clock may differ from the site's.
-DIFFERENCES = {-240: "4 minutes behind", 240: "4 minutes ahead"}
+#: How far the clock may be ahead of real time.
+DIFFERENCES = {-240: "4 minutes behind", 240: "4 minutes ahead", 0: "Real time"}
 SPANS = {600: "10 minutes", 3600: "1 hour", 90_000: "25 hours", 2_678_400: "31 days"}
 ENDPOINTS = ("token", "profile", "kyc", "claims", "connect", "jwks", "authorize")
 #: Kinds of faults that need no more to be said.
@@ -77,15 +79,9 @@ class FaultForm(forms.Form):
 
 
 class ClockForm(forms.Form):
-    """How far the clock is moved; nothing: back to real time."""
+    """How far the clock is moved, or ahead of real time."""
 
-    seconds = forms.IntegerField(required=False, min_value=0, max_value=10**8)
-
-
-class DifferenceForm(forms.Form):
-    """How far the clock is ahead of real time."""
-
-    seconds = forms.TypedChoiceField(choices=list(DIFFERENCES.items()), coerce=int)
+    seconds = forms.IntegerField()
 
 
 class PasteForm(forms.Form):
@@ -93,6 +89,9 @@ class PasteForm(forms.Form):
 
     credential = forms.CharField(
         max_length=MOST_CHARACTERS,
+        error_messages={
+            "required": "There is none: this person has read no claims yet."
+        },
         widget=forms.Textarea(
             attrs={"rows": 5, "autocomplete": "off", "spellcheck": "false"}
         ),
@@ -161,13 +160,33 @@ def latest(request: HttpRequest) -> HttpResponse:
 
 
 def _activity(request: HttpRequest) -> dict[str, object]:
-    hides_good = "quiet" in request.GET
-    shows_pages = "pages" in request.GET
-    return {
-        "entries": activity.entries(with_good=not hides_good, with_pages=shows_pages),
-        "hides_good": hides_good,
-        "shows_pages": shows_pages,
+    groups = activity.groups(
+        with_good="quiet" not in request.GET,
+        with_pages="pages" in request.GET,
+        text=request.GET.get("text", ""),
+    )
+    return {"groups": groups}
+
+
+@require_safe
+@callers.operators_only
+def one_request(request: HttpRequest, number: int) -> HttpResponse:
+    """Show what came, what was answered, and what mends an error."""
+    received = request_log.numbered(number)
+    if received is None:
+        raise Http404
+    parts = {"What came": received.form, "What was answered": received.answer}
+    context = {
+        "received": received,
+        "remedy": remedy(received.error),
+        "parts": [(title, _readable(members)) for title, members in parts.items()],
     }
+    return render(request, "sandbox/console/request.html", context)
+
+
+def _readable(content: object) -> str:
+    """Return ``content`` as JSON with line breaks."""
+    return json.dumps(content, indent=2, ensure_ascii=False)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -179,11 +198,10 @@ def delivery(request: HttpRequest, delivery_id: int) -> HttpResponse:
         deliveries.send_again(shown)
         messages.success(request, "It is on its way. Reload to see what came back.")
         return redirect("console_delivery", delivery_id=delivery_id)
-    readable = json.dumps(json.loads(shown.body), indent=2, ensure_ascii=False)
     context = {
         "delivery": shown,
         "attempts": shown.attempts[::-1],
-        "readable": readable,
+        "readable": _readable(json.loads(shown.body)),
     }
     return render(request, "sandbox/console/delivery.html", context)
 
@@ -191,8 +209,12 @@ def delivery(request: HttpRequest, delivery_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @callers.operators_only
 def credential(request: HttpRequest) -> HttpResponse:
-    """Take a credential apart that was pasted. It is not kept."""
+    """Take a credential apart that was pasted, or the last one of a person. It is not kept."""
     form = PasteForm(request.POST or None)
+    of_person = PersonForm(request.POST)
+    if of_person.is_valid():
+        person = of_person.cleaned_data["person"]
+        form = PasteForm({"credential": credentials.last.get(person.subject)})
     context: dict[str, object] = {"form": form}
     try:
         if form.is_valid():
@@ -264,13 +286,6 @@ def _fail(endpoint: str, kind: str) -> None:
     faults.order(Fault(kind=FaultKind(kind), endpoint=endpoint))
 
 
-def _move_clock(seconds: int | None) -> None:
-    if seconds is None:
-        clock.set_to(None)
-    else:
-        clock.advance(seconds)
-
-
 def _withdraw_key() -> None:
     keys.withdraw(keys.current().kid)
 
@@ -302,8 +317,9 @@ _ACTIONS: dict[str, tuple[type[forms.Form], Callable[..., object], str]] = {
     "delete": (PersonForm, consents.request_deletion, "asked for deletion."),
     "fail": (FaultForm, _fail, "The next call fails."),
     "forget_faults": (forms.Form, faults.cancel, "No call fails any more."),
-    "clock": (ClockForm, _move_clock, "The clock is set."),
-    "differ": (DifferenceForm, clock.differ, "The clock differs from real time."),
+    "clock": (ClockForm, clock.advance, "The clock is set."),
+    "differ": (ClockForm, clock.differ, "The clock is set."),
+    "clear": (forms.Form, activity.clear, "What is over is forgotten."),
     "rotate_key": (
         forms.Form,
         keys.rotate,
@@ -320,6 +336,7 @@ urlpatterns = [
     path("", home, name="home"),
     path("console/operator", operator, name="operator"),
     path("console/activity", latest, name="console_activity"),
+    path("console/requests/<int:number>", one_request, name="console_request"),
     path("console/deliveries/<int:delivery_id>", delivery, name="console_delivery"),
     path("console/credential", credential, name="console_credential"),
     path("console/switches", switches, name="console_switches"),
