@@ -39,7 +39,6 @@ from django_identity.sandbox.models import (
     Consent,
     User,
 )
-from django_identity.sandbox.people import accounts
 from django_identity.sandbox.people.forms import ConfirmPasswordForm
 from django_identity.sandbox.people.pages import signed_in_user
 
@@ -216,7 +215,6 @@ def new_code(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "person": user,
-        "country": accounts.country_name(user.country),
         "scopes": consents.described(SCOPES),
     }
     return render(request, "sandbox/make_connect_code.html", context)

@@ -323,14 +323,14 @@ def decide(
     return {"callback": answer["Location"]}
 
 
-@control("POST", "users", accounts.create_user)
+@control("POST", "users", accounts.Account)
 def create_user(
     *, verified: bool = False, proof_of_address: bool = False, **account: Any
 ) -> JSON:
     """Create an account and show its password this once."""
     try:
         with transaction.atomic():
-            created = accounts.create_user(**account)
+            created = accounts.create_user(accounts.Account(**account))
     except IntegrityError as error:
         raise Invalid("email or subject is taken.") from error
     if verified:

@@ -25,6 +25,8 @@ from django_identity.sandbox import clock
 ACCESS_TOKEN_LIFETIME = timedelta(hours=1)
 CONNECT_CODE_LIFETIME = timedelta(minutes=10)
 CREDENTIAL_LIFETIME_SECONDS = 24 * 60 * 60
+#: In words; of other countries the pages show the code.
+COUNTRIES = {"NG": "Nigeria", "PT": "Portugal", "EG": "Egypt"}
 _WEB_ORIGIN = re.compile(r"https?://[^/?#\s]+")
 
 
@@ -81,7 +83,7 @@ class User(AbstractBaseUser):
     email = models.EmailField(unique=True)
     first_name = models.CharField(max_length=100)
     last_name = models.CharField(max_length=100)
-    country = models.CharField(max_length=2, default="NG")
+    country = models.CharField(max_length=2, default="NG", choices=COUNTRIES)
     date_of_birth = models.DateField()
     risk_score = models.IntegerField(default=12)
     photo_url = models.URLField(blank=True)
@@ -108,6 +110,11 @@ class User(AbstractBaseUser):
     def is_verified(self) -> bool:
         """Whether the person passed the verification, and it was not taken back."""
         return self.kyc_status == KycStatus.VERIFIED
+
+    @property
+    def has_proof_of_age(self) -> bool:
+        """Whether a claim that is not revoked says so."""
+        return self.claim_set.filter(claim_type="age_over_18", revoked=False).exists()
 
     @property
     def kyc_level(self) -> KycLevel:

@@ -483,6 +483,48 @@ def test_a_registered_application_works(sandbox: Sandbox, developer: Visitor) ->
     assert "needs a name" in portal(developer, "register", **form | {"name": " "})
 
 
+def test_what_was_typed_stays_with_the_error_at_its_field(
+    application: Application, developer: Visitor
+) -> None:
+    """In the form that was sent, and in no other one; nothing is changed."""
+    other = Application(application.sandbox)
+    client = {"client_id": application.client_id}
+    good = {"redirect_uris": "https://kept.example/callback", "url": "https://k/"}
+    for action, fields, at, error in (
+        ("register", {"name": " ", **good}, "name-", "needs a name"),
+        ("register", {"name": "Kept shop", "redirect_uris": "kept"}, "redirect_uris-",
+            "kept is not an absolute address"),
+        ("addresses", client | good | {"redirect_uris": "kept"},
+            f"redirect_uris-{application.client_id}", "without a fragment"),
+        ("addresses", client | good | {"url": "ftp://kept/"},
+            f"url-{application.client_id}", "an address is like"),
+        ("addresses", client | good | {"url": "https://kept:x/"},
+            f"url-{application.client_id}", "an address is like"),
+        ("tier", {"app_id": application.app_id, "document_key": "{kept"},
+            f"document_key-{application.app_id}", "is not JSON"),
+        ("tier", {"app_id": application.app_id, "document_key": '{"kept": 1}'},
+            f"document_key-{application.app_id}", "needs a kid"),
+    ):  # fmt: skip
+        page = portal(developer, action, **fields)
+        found = re.findall(r'id="([^"]+)_error" class="error"[^>]*>(.*?)</div>', page)
+        assert [each[0] for each in found] == [at]
+        assert error in found[0][1]
+        field = re.search(
+            rf'(<input[^>]*id="{at}"[^>]*>|id="{at}".*?</textarea>)', page, re.DOTALL
+        )
+        assert field is not None
+        assert action == "register" or "kept" in html.unescape(field[0])
+        assert "Nothing was changed" in page
+        ids = re.findall(r' id="([^"]+)"', page)
+        assert len(ids) == len(set(ids))
+        assert "kept" not in developer.open("/portal/").text
+    assert "Kept shop" in portal(
+        developer, "register", name="Kept shop", redirect_uris="x"
+    )
+    assert other.client_id in developer.open("/portal/").text
+    assert "explode" not in portal(developer, "explode")
+
+
 def test_secrets_are_shown_once(application: Application, developer: Visitor) -> None:
     """New ones replace the old ones at once; what is no address changes nothing."""
     about = {"client_id": application.client_id}

@@ -67,7 +67,7 @@ def test_users(request: HttpRequest) -> HttpResponse:
     if not isinstance(app_id, str):
         raise Invalid("appId must be a string.")
     _application(app_id)
-    new = accounts.create_user()
+    new = accounts.create_user(accounts.Account())
     content = {
         "userId": new.user.subject,
         "email": new.user.email,
@@ -90,20 +90,26 @@ def _application(app_id: str) -> Application:
 def portal(request: HttpRequest) -> HttpResponse:
     """List the applications with their credential sets, and do what the pressed button says."""
     shown: Shown = []
+    field = problem = ""
     act = _ACTIONS.get(request.POST.get("do", ""))
     if act is not None:
         try:
             shown = act(request)
         except Invalid as error:
-            messages.error(request, f"{error} Nothing was changed.")
+            field, _colon, problem = str(error).partition(": ")
+            messages.error(request, "Nothing was changed.")
         else:
             messages.success(request, "This is shown once." if shown else "Saved.")
 
     newest = Application.objects.order_by("-pk").prefetch_related("client_set")
     context = {
         "shown": shown,
+        "field": field,
+        "problem": problem,
+        "owner": request.POST.get("client_id") or request.POST.get("app_id", ""),
         "applications": [
-            (listed, json.dumps(listed.document_key)) for listed in newest
+            (listed, listed.document_key and json.dumps(listed.document_key))
+            for listed in newest
         ],
         "token": settings.SANDBOX_PORTAL_TOKEN,
         "api": f"{settings.SANDBOX_ORIGIN}/api/v1",
@@ -116,16 +122,18 @@ def _redirect_addresses(request: HttpRequest) -> list[str]:
     addresses = request.POST.get("redirect_uris", "").split()
     for address in addresses:
         if not _ABSOLUTE.fullmatch(address):
-            raise Invalid(f"{address} is not an absolute address without a fragment.")
+            raise Invalid(
+                f"redirect_uris: {address} is not an absolute address without a fragment."
+            )
     if not addresses:
-        raise Invalid("An application needs a redirect address.")
+        raise Invalid("redirect_uris: An application needs a redirect address.")
     return addresses
 
 
 def _register(request: HttpRequest) -> Shown:
     name = request.POST.get("name", "").strip()[:200]
     if not name:
-        raise Invalid("An application needs a name.")
+        raise Invalid("name: An application needs a name.")
     _, issued = applications.register(name, _redirect_addresses(request))
     shown: Shown = []
     for mode, new_client in issued.items():
@@ -161,13 +169,13 @@ def _change_tier(request: HttpRequest) -> Shown:
     try:
         key = json.loads(request.POST.get("document_key") or "null")
     except ValueError as error:
-        raise Invalid("The key is not JSON.") from error
+        raise Invalid("document_key: The key is not JSON.") from error
     applications.change_document_key(application, key)
     return []
 
 
 def _make_test_user(request: HttpRequest) -> Shown:
-    new = accounts.create_user()
+    new = accounts.create_user(accounts.Account())
     user = new.user
     return [
         ("User id", user.subject),

@@ -67,11 +67,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         "form": form,
         "next": next_address(request),
         "is_operator": is_operator,
-        "cast": [
-            (user, accounts.described(user))
-            for user in accounts.offered()
-            if is_operator
-        ],
+        "cast": accounts.offered() if is_operator else [],
         "password": accounts.PASSWORD,
     }
     return render(request, "sandbox/sign_in.html", context)
@@ -147,7 +143,6 @@ def account(request: HttpRequest) -> HttpResponse:
     notices = user.notice_set.select_related("client")[:SHOWN]
     context = {
         "person": user,
-        "country": accounts.country_name(user.country),
         "codes": user.connectcode_set.select_related("used_by")[:SHOWN],
         "notices": [(notice, consents.described(notice.scopes)) for notice in notices],
         "claims": [
