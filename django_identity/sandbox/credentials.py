@@ -127,23 +127,6 @@ class Inspection:
     claims: dict[str, Any] = field(repr=False)
 
     @property
-    def readable_parts(self) -> list[tuple[str, str]]:
-        """Header and payload with line breaks."""
-        parts = {"Header": self.header, "Payload": self.payload}
-        return [
-            (name, json.dumps(members, indent=2)) for name, members in parts.items()
-        ]
-
-    @property
-    def unlisted(self) -> list[str]:
-        """The names of the claims whose digest the payload does not list."""
-        return [
-            disclosure.name
-            for disclosure in self.disclosures
-            if not disclosure.is_listed
-        ]
-
-    @property
     def expires_at(self) -> datetime:
         """The end of the credential."""
         return datetime.fromtimestamp(self.payload["exp"], UTC)

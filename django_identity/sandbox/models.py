@@ -25,6 +25,13 @@ from django_identity.sandbox import clock
 ACCESS_TOKEN_LIFETIME = timedelta(hours=1)
 CONNECT_CODE_LIFETIME = timedelta(minutes=10)
 CREDENTIAL_LIFETIME_SECONDS = 24 * 60 * 60
+#: Each type of the specification, as the pages say it.
+CLAIM_TITLES = {
+    "kyc_verified": "Identity verified",
+    "age_over_18": "18 or older",
+    "country_resident": "Country of residence",
+    "unique_human": "Unique person",
+}
 #: In words; of other countries the pages show the code.
 COUNTRIES = {"NG": "Nigeria", "PT": "Portugal", "EG": "Egypt"}
 _WEB_ORIGIN = re.compile(r"https?://[^/?#\s]+")
@@ -138,7 +145,7 @@ class Claim(Row):
     """A verified statement about a person."""
 
     user = models.ForeignKey(User, models.CASCADE)
-    claim_type = models.CharField(max_length=40)
+    claim_type = models.CharField(max_length=40, choices=CLAIM_TITLES)
     provider = models.CharField(max_length=100)
     value = models.JSONField()
     proof_hash = models.CharField(max_length=64)

@@ -22,13 +22,12 @@ FAILED = "failed"
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """One line of the list. ``actor``: browser, site or service; ``address``: the page about it.
+    """One line of the list. ``kind``: who asked, for a request; ``address``: the page about it.
 
     ``state``: what an authorization carries, as a digest. ``sign_in``: the lines of one sign-in
     have the same number, all other lines one of their own.
     """
 
-    actor: str
     kind: str
     at: datetime
     title: str
@@ -112,25 +111,24 @@ def _number(lines: Sequence[Entry]) -> None:
 
 
 def _request(received: ReceivedRequest) -> Entry:
-    status = received.status
-    mood = NEUTRAL
-    if received.fault or status is None or status >= 400:
+    status = received.status or 500
+    mood = GOOD
+    if received.fault or status >= 400:
         mood = FAILED
-    elif status < 300:
-        mood = GOOD
-    fault = received.fault and f"({received.fault})"
-    outcome = (str(status or "no answer"), received.error, fault)
+    elif status >= 300:
+        mood = NEUTRAL
+    outcome = f"{received.status or 'no answer'} {received.error}".strip()
+    if received.fault:
+        outcome += f" ({received.fault})"
 
     state = ""
-    actor = "site"
+    kind = "browser"
     if received.endpoint == "authorize":
         state = str(received.form.get("state", ""))
-        actor = "browser"
-    elif not received.path.startswith(request_log.OF_SITES):
-        actor = "browser"
+    elif received.path.startswith(request_log.OF_SITES):
+        kind = "site"
     return Entry(
-        actor=actor,
-        kind="request",
+        kind=kind,
         at=datetime.fromisoformat(received.time),
         title=f"{received.method} {received.path}",
         user_id=received.user_id,
@@ -138,7 +136,7 @@ def _request(received: ReceivedRequest) -> Entry:
         address=reverse("console_request", args=[received.number]),
         state=state,
         detail=f"{received.milliseconds:g} ms",
-        outcome=" ".join(filter(None, outcome)),
+        outcome=outcome,
         mood=mood,
     )
 
@@ -146,7 +144,6 @@ def _request(received: ReceivedRequest) -> Entry:
 def _delivery(delivery: Delivery) -> list[Entry]:
     """Return a line for the event, and one for each attempt to deliver it."""
     event = Entry(
-        actor="service",
         kind="event",
         at=delivery.created_at,
         title=delivery.event_type,

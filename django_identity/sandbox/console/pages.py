@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -31,11 +32,11 @@ from django_identity.sandbox import (
 )
 from django_identity.sandbox import switches as all_switches
 from django_identity.sandbox.console import activity
-from django_identity.sandbox.console.remedies import remedy
+from django_identity.sandbox.console.remedies import REMEDIES
 from django_identity.sandbox.errors import Invalid
 from django_identity.sandbox.events import deliveries
 from django_identity.sandbox.faults import Fault, FaultKind
-from django_identity.sandbox.models import Delivery, User
+from django_identity.sandbox.models import CLAIM_TITLES, Delivery, User
 from django_identity.sandbox.people import verification
 from django_identity.sandbox.people.pages import next_address
 
@@ -66,7 +67,7 @@ class PersonForm(forms.Form):
 class ClaimForm(PersonForm):
     """To whom something happens, and to which claim."""
 
-    claim_type = forms.ChoiceField(label="Claim", choices=list(claims.TITLES.items()))
+    claim_type = forms.ChoiceField(label="Claim", choices=list(CLAIM_TITLES.items()))
 
 
 class FaultForm(forms.Form):
@@ -178,7 +179,7 @@ def one_request(request: HttpRequest, number: int) -> HttpResponse:
     parts = {"What came": received.form, "What was answered": received.answer}
     context = {
         "received": received,
-        "remedy": remedy(received.error),
+        "remedy": REMEDIES.get(received.error.upper()),
         "parts": [(title, _readable(members)) for title, members in parts.items()],
     }
     return render(request, "sandbox/console/request.html", context)
@@ -218,7 +219,10 @@ def credential(request: HttpRequest) -> HttpResponse:
     context: dict[str, object] = {"form": form}
     try:
         if form.is_valid():
-            context["inspection"] = credentials.inspect(form.cleaned_data["credential"])
+            inspection = credentials.inspect(form.cleaned_data["credential"])
+            context["inspection"] = inspection
+            context["header"] = _readable(inspection.header)
+            context["payload"] = _readable(inspection.payload)
     except Invalid:
         context["problem"] = (
             "This cannot be read as a credential. A credential looks like a.b.c~d~e~: "
@@ -290,12 +294,8 @@ def _withdraw_key() -> None:
     keys.withdraw(keys.current().kid)
 
 
-def _verify(person: User) -> None:
-    verification.verify(person, verification.BVN_VERIFIED)
-
-
-def _reject(person: User) -> None:
-    verification.verify(person, verification.BVN_NAME_MISMATCH)
+_verify = partial(verification.verify, bvn=verification.BVN_VERIFIED)
+_reject = partial(verification.verify, bvn=verification.BVN_NAME_MISMATCH)
 
 
 #: What a button is called -> what it needs, what it does, and what is said then.

@@ -1,6 +1,7 @@
 """What mends an error of the service, for the developer of a site."""
 
-_REMEDIES = {
+#: The code of the error, in capitals -> what mends it.
+REMEDIES = {
     "UNAUTHORIZED": (
         "Send a valid access token as Bearer, or client id and secret as Basic. A token ends after "
         "an hour, with the consent, and when the person asks for deletion: refresh it once, or ask "
@@ -36,8 +37,3 @@ _REMEDIES = {
     "UNSUPPORTED_GRANT_TYPE": "Send authorization_code or refresh_token as grant_type.",
     "ACCESS_DENIED": "The person did not allow it: offer the sign-in again.",
 }
-
-
-def remedy(error: str) -> str:
-    """Return what mends ``error``, or nothing if it is none of the service's."""
-    return _REMEDIES.get(error.upper(), "")

@@ -67,12 +67,8 @@ def test_users(request: HttpRequest) -> HttpResponse:
     if not isinstance(app_id, str):
         raise Invalid("appId must be a string.")
     _application(app_id)
-    new = accounts.create_user(accounts.Account())
-    content = {
-        "userId": new.user.subject,
-        "email": new.user.email,
-        "password": new.password,
-    }
+    user, password = accounts.create_user(accounts.Account())
+    content = {"userId": user.subject, "email": user.email, "password": password}
     return envelope.success(content, status=201)
 
 
@@ -175,12 +171,11 @@ def _change_tier(request: HttpRequest) -> Shown:
 
 
 def _make_test_user(request: HttpRequest) -> Shown:
-    new = accounts.create_user(accounts.Account())
-    user = new.user
+    user, password = accounts.create_user(accounts.Account())
     return [
         ("User id", user.subject),
         ("E-mail address", user.email),
-        ("Password", new.password),
+        ("Password", password),
     ]
 
 

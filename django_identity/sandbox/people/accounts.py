@@ -27,14 +27,6 @@ class QuickPasswordHasher(PBKDF2PasswordHasher):
 
 
 @dataclass(frozen=True, slots=True)
-class NewUser:
-    """A created account with the password that is shown this once."""
-
-    user: User
-    password: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Account:
     """What makes an account; an empty password, e-mail address or subject is made up."""
 
@@ -66,8 +58,8 @@ BVN_OF = {"dayo": None, "emeka": verification.BVN_NAME_MISMATCH}
 WITHOUT_PROOF = {"dayo", "emeka", "funmi"}
 
 
-def create_user(account: Account) -> NewUser:
-    """Create an account.
+def create_user(account: Account) -> tuple[User, str]:
+    """Create an account. Return it with the password, which is shown this once.
 
     Raises:
         django.db.IntegrityError: the e-mail address or the subject is taken.
@@ -80,7 +72,7 @@ def create_user(account: Account) -> NewUser:
     password = account.password or secrets.token_urlsafe(12)
     user.set_password(password)
     user.save(force_insert=True)
-    return NewUser(user, password)
+    return user, password
 
 
 @transaction.atomic
@@ -95,7 +87,7 @@ def move_in() -> None:
             password=PASSWORD,
             subject=f"00000000-0000-4000-8000-{number:012}",
         )
-        user = create_user(known).user
+        user, _password = create_user(known)
         user.is_cast = True
         user.save()
         bvn = BVN_OF.get(name, verification.BVN_VERIFIED)
