@@ -595,7 +595,7 @@ def move_clock(
     elif offset is not ABSENT:
         clock.differ(offset)
     elif reset:
-        clock.set_to(None)
+        clock.differ(0)
     else:
         clock.set_to(set)
     deliveries.wake()

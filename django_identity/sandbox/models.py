@@ -349,3 +349,6 @@ class Delivery(Row):
         indexes: ClassVar = [
             models.Index(fields=["state", "next_attempt_at"], name="delivery_due")
         ]
+
+    def __str__(self) -> str:
+        return self.body

@@ -61,6 +61,11 @@ class ReceivedRequest:
     user_id: str
     client_id: str
 
+    @property
+    def is_of_site(self) -> bool:
+        """Whether it asked for what the specification names, and not for a person's page."""
+        return self.path.startswith(OF_SITES)
+
 
 _lock = threading.Lock()
 _numbers = itertools.count(1)

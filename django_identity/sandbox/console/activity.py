@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from django.urls import reverse
-
 from django_identity.sandbox import request_log
 from django_identity.sandbox.events.deliveries import Attempt
 from django_identity.sandbox.models import Client, Delivery, DeliveryState, User
@@ -15,37 +13,32 @@ SHOWN = 50
 _LOOKED_AT = 500
 #: A sign-in is over if for so long nothing came of it.
 _PAUSE = timedelta(minutes=1)
-GOOD = "good"
-NEUTRAL = "neutral"
-FAILED = "failed"
 
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """One line of the list. ``kind``: who asked, for a request; ``address``: the page about it.
+    """One line of the list: a request, or an event, or an attempt to deliver it.
 
-    ``state``: what an authorization carries, as a digest. ``sign_in``: the lines of one sign-in
-    have the same number, all other lines one of their own.
+    ``is_good``: 2xx. ``state``: what an authorization carries, as a digest. ``sign_in``: the lines
+    of one sign-in have the same number, all other lines one of their own.
     """
 
-    kind: str
     at: datetime
-    title: str
     user_id: str
     client_id: str
-    address: str
+    is_good: bool
     state: str = ""
-    detail: str = ""
-    outcome: str = ""
-    mood: str = GOOD
+    received: ReceivedRequest | None = None
+    delivery: Delivery | None = None
+    attempt: Attempt | None = None
     sign_in: int = 0
     person: User | None = None
     site: Client | None = None
 
     def has(self, text: str) -> bool:
-        """Return whether ``text`` stands in the line, in whatever letters."""
-        parts = (self.title, self.outcome, self.detail, self.person, self.site)
-        return text.lower() in " ".join(map(str, parts)).lower()
+        """Return whether ``text`` stands in what the line is about, in whatever letters."""
+        about = (self.received, self.delivery, self.attempt, self.person, self.site)
+        return text.lower() in " ".join(map(str, about)).lower()
 
 
 def groups(*, with_good: bool, with_pages: bool, text: str) -> list[list[Entry]]:
@@ -58,7 +51,7 @@ def groups(*, with_good: bool, with_pages: bool, text: str) -> list[list[Entry]]
     """
     lines: list[Entry] = []
     for received in request_log.newest(_LOOKED_AT):
-        if with_pages or received.path.startswith(request_log.OF_SITES):
+        if with_pages or received.is_of_site:
             lines.append(_request(received))
     deliveries = Delivery.objects.order_by("-changed_at").select_related("client")
     for delivery in deliveries[:_LOOKED_AT]:
@@ -77,7 +70,7 @@ def groups(*, with_good: bool, with_pages: bool, text: str) -> list[list[Entry]]
     for line in reversed(lines):
         line.person = people.get(line.user_id)
         line.site = sites.get(line.client_id)
-        if left and (with_good or line.mood != GOOD) and line.has(text):
+        if left and (with_good or not line.is_good) and line.has(text):
             shown.setdefault(line.sign_in, []).append(line)
             left -= 1
     return list(shown.values())
@@ -111,57 +104,32 @@ def _number(lines: Sequence[Entry]) -> None:
 
 
 def _request(received: ReceivedRequest) -> Entry:
-    status = received.status or 500
-    mood = GOOD
-    if received.fault or status >= 400:
-        mood = FAILED
-    elif status >= 300:
-        mood = NEUTRAL
-    outcome = f"{received.status or 'no answer'} {received.error}".strip()
-    if received.fault:
-        outcome += f" ({received.fault})"
-
     state = ""
-    kind = "browser"
     if received.endpoint == "authorize":
         state = str(received.form.get("state", ""))
-    elif received.path.startswith(request_log.OF_SITES):
-        kind = "site"
     return Entry(
-        kind=kind,
         at=datetime.fromisoformat(received.time),
-        title=f"{received.method} {received.path}",
         user_id=received.user_id,
         client_id=received.client_id,
-        address=reverse("console_request", args=[received.number]),
+        is_good=not received.fault and (received.status or 500) < 300,
         state=state,
-        detail=f"{received.milliseconds:g} ms",
-        outcome=outcome,
-        mood=mood,
+        received=received,
     )
 
 
 def _delivery(delivery: Delivery) -> list[Entry]:
     """Return a line for the event, and one for each attempt to deliver it."""
     event = Entry(
-        kind="event",
         at=delivery.created_at,
-        title=delivery.event_type,
         user_id=delivery.user_id,
         client_id=delivery.client.client_id,
-        address=reverse("console_delivery", args=[delivery.pk]),
+        is_good=True,
+        delivery=delivery,
     )
     lines = [event]
     for stored in delivery.attempts:
         attempt = Attempt(**stored)
-        line = replace(
-            event,
-            kind="delivery",
-            at=datetime.fromisoformat(attempt.sent_at),
-            title=f"{event.title} → {attempt.url or 'nowhere'}",
-            detail=f"{attempt.problem} {attempt.milliseconds:g} ms".strip(),
-            outcome=str(attempt.status or "no answer"),
-            mood=GOOD if attempt.is_acknowledged else FAILED,
-        )
-        lines.append(line)
+        at = datetime.fromisoformat(attempt.sent_at)
+        is_good = attempt.is_acknowledged
+        lines.append(replace(event, at=at, is_good=is_good, attempt=attempt))
     return lines

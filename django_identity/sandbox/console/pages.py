@@ -51,17 +51,11 @@ _CODE = re.compile(r"`([^`]+)`")
 
 
 class PersonForm(forms.Form):
-    """To whom something happens: the cast, and those who were made last."""
+    """To whom something happens: the cast first."""
 
-    person = forms.ModelChoiceField(queryset=User.objects.none(), empty_label=None)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        newest = User.objects.order_by("-is_cast", "-pk").values_list("pk", flat=True)[
-            :50
-        ]
-        offered = User.objects.filter(pk__in=list(newest)).order_by("-is_cast", "pk")
-        self.fields["person"].queryset = offered  # type: ignore[attr-defined]
+    person = forms.ModelChoiceField(
+        queryset=User.objects.order_by("-is_cast", "pk"), empty_label=None
+    )
 
 
 class ClaimForm(PersonForm):
