@@ -1,19 +1,15 @@
 """The pages of the console, and what its buttons do: the same as the control API."""
 
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
-from django.utils.html import escape
-from django.utils.safestring import mark_safe
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -47,7 +43,6 @@ ENDPOINTS = ("token", "profile", "kyc", "claims", "connect", "jwks", "authorize"
 #: Kinds of faults that need no more to be said.
 FAULTS = ("status", "rate_limit", "malformed", "drop", "drop_midway")
 MOST_CHARACTERS = 200_000
-_CODE = re.compile(r"`([^`]+)`")
 
 
 class PersonForm(forms.Form):
@@ -93,28 +88,6 @@ class PasteForm(forms.Form):
     )
 
 
-class SwitchesForm(forms.Form):
-    """Every switch with its explanation, in which names between back quotes are code."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.initial = asdict(all_switches.current())
-        for name, switch in all_switches.ALL.items():
-            text = _CODE.sub(r"<code>\1</code>", escape(switch.metadata["help"]))
-            about: dict[str, Any] = {"label": name, "help_text": mark_safe(text)}  # noqa: S308
-            values = switch.metadata["values"]
-            if True in values:
-                self.fields[name] = forms.BooleanField(required=False, **about)
-            else:
-                choices = [(value, value) for value in values]
-                self.fields[name] = forms.ChoiceField(choices=choices, **about)
-
-    def switches(self) -> Iterator[tuple[forms.BoundField, bool]]:
-        """Yield each field, and whether its value of now is another than the default."""
-        for name, switch in all_switches.ALL.items():
-            yield self[name], self.initial[name] != switch.default
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 def operator(request: HttpRequest) -> HttpResponse:
     """Ask whoever is not on this machine for the control token."""
@@ -140,8 +113,8 @@ def home(request: HttpRequest) -> HttpResponse:
         "faults": faults.ordered(),
         "now": clock.now(),
         "offset": clock.offset(),
-        "spans": SPANS.items(),
-        "differences": DIFFERENCES.items(),
+        "spans": SPANS,
+        "differences": DIFFERENCES,
         "kid": keys.current().kid,
     }
     return render(request, "sandbox/console/home.html", context)
@@ -195,7 +168,6 @@ def delivery(request: HttpRequest, delivery_id: int) -> HttpResponse:
         return redirect("console_delivery", delivery_id=delivery_id)
     context = {
         "delivery": shown,
-        "attempts": shown.attempts[::-1],
         "readable": _readable(json.loads(shown.body)),
     }
     return render(request, "sandbox/console/delivery.html", context)
@@ -229,20 +201,28 @@ def credential(request: HttpRequest) -> HttpResponse:
 @callers.operators_only
 def switches(request: HttpRequest) -> HttpResponse:
     """Show every switch with its explanation; save them, or set all of them back."""
-    form = SwitchesForm(request.POST or None)
-    if "reset" in request.POST:
+    current = asdict(all_switches.current())
+    sent = request.POST
+    if "reset" in sent:
         all_switches.reset()
         messages.success(request, "Every switch has its default again.")
-    elif form.is_valid():
-        all_switches.change(form.cleaned_data)
-        messages.success(request, "The switches are saved.")
-    elif request.POST:
-        messages.error(
-            request, "One of the values is not possible; nothing was changed."
-        )
-    if request.POST:
+    elif sent:
+        chosen = {
+            name: name in sent if isinstance(value, bool) else sent.get(name)
+            for name, value in current.items()
+        }
+        try:
+            all_switches.change(chosen)
+            messages.success(request, "The switches are saved.")
+        except Invalid as error:
+            messages.error(request, f"{error} Nothing was changed.")
+    if sent:
         return redirect("console_switches")
-    return render(request, "sandbox/console/switches.html", {"form": form})
+    shown = [
+        (switch, switch.metadata["help"].split("`"), current[name])
+        for name, switch in all_switches.ALL.items()
+    ]
+    return render(request, "sandbox/console/switches.html", {"switches": shown})
 
 
 @require_POST

@@ -67,7 +67,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         "form": form,
         "next": next_address(request),
         "is_operator": is_operator,
-        "cast": accounts.offered() if is_operator else [],
+        "cast": accounts.offered(),
         "password": accounts.PASSWORD,
     }
     return render(request, "sandbox/sign_in.html", context)
@@ -200,7 +200,7 @@ def delete(request: HttpRequest) -> HttpResponse:
         )
         context = {
             "person": user,
-            "applications": [consent.client for consent in ever_granted],
+            "consents": ever_granted,
         }
         return render(request, "sandbox/delete.html", context)
     consents.request_deletion(user)
