@@ -39,7 +39,7 @@ from django_identity.sandbox.models import (
     Consent,
     User,
 )
-from django_identity.sandbox.people.forms import ConfirmPasswordForm
+from django_identity.sandbox.people.forms import PasswordForm
 from django_identity.sandbox.people.pages import signed_in_user
 
 PROFILE_BASIC = "profile:basic"
@@ -204,9 +204,11 @@ def _signature(result: Mapping[str, Any], secret: str) -> str:
 def new_code(request: HttpRequest) -> HttpResponse:
     """Show what will be shared; make a code once the password is confirmed."""
     user = signed_in_user(request)
-    form = ConfirmPasswordForm(user, request.POST or None)
+    form = PasswordForm(request.POST or None)
     if form.is_valid():
-        return redirect("connect_code", number=make_code(user).pk)
+        if user.check_password(form.cleaned_data["password"]):
+            return redirect("connect_code", number=make_code(user).pk)
+        form.add_error("password", "That is not your password.")
     context = {
         "form": form,
         "person": user,

@@ -214,7 +214,10 @@ def register_application(
         if mode not in Environment.values or not isinstance(secret, str):
             raise Invalid("client_secrets has strings for test and live.")
     application, issued = applications.register(name, redirect_uris, client_secrets)
-    secrets = {mode: asdict(new_client) for mode, new_client in issued.items()}
+    secrets = {
+        mode: {"client_id": client_id, "client_secret": client_secret}
+        for mode, (client_id, client_secret) in issued.items()
+    }
     return show_application(application.app_id) | secrets
 
 

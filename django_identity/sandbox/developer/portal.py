@@ -50,13 +50,9 @@ def rotate_secret(request: HttpRequest, app_id: str) -> HttpResponse:
     if mode not in Environment.values:
         raise Invalid("mode is test or live.")
     client = Client.objects.get(registered=application, environment=mode)
-    issued = applications.rotate_client_secret(client)
+    client_id, client_secret = applications.rotate_client_secret(client)
     return envelope.success(
-        {
-            "mode": mode,
-            "clientId": issued.client_id,
-            "clientSecret": issued.client_secret,
-        }
+        {"mode": mode, "clientId": client_id, "clientSecret": client_secret}
     )
 
 
@@ -132,9 +128,9 @@ def _register(request: HttpRequest) -> Shown:
         raise Invalid("name: An application needs a name.")
     _, issued = applications.register(name, _redirect_addresses(request))
     shown: Shown = []
-    for mode, new_client in issued.items():
-        shown.append((f"{mode.capitalize()} client id", new_client.client_id))
-        shown.append((f"{mode.capitalize()} client secret", new_client.client_secret))
+    for mode, (client_id, client_secret) in issued.items():
+        shown.append((f"{mode.capitalize()} client id", client_id))
+        shown.append((f"{mode.capitalize()} client secret", client_secret))
     return shown
 
 
@@ -152,8 +148,8 @@ def _change_addresses(request: HttpRequest) -> Shown:
 
 
 def _rotate_client_secret(request: HttpRequest) -> Shown:
-    issued = applications.rotate_client_secret(_client(request))
-    return [("Client id", issued.client_id), ("Client secret", issued.client_secret)]
+    client_id, client_secret = applications.rotate_client_secret(_client(request))
+    return [("Client id", client_id), ("Client secret", client_secret)]
 
 
 def _rotate_webhook_secret(request: HttpRequest) -> Shown:

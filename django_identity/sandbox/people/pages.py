@@ -3,7 +3,7 @@
 from typing import cast
 
 from django.contrib import messages
-from django.contrib.auth import login, logout
+from django.contrib.auth import authenticate, login, logout
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
@@ -57,12 +57,19 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     """Offer the cast; sign a person in and send them to where they were going."""
     if request.method == "GET" and request.user.is_authenticated:
         return _onward(request)
-    form = SignInForm(request, request.POST or None)
-    if form.is_valid():
-        login(request, form.user)
-        return _onward(request)
-
     is_operator = callers.is_operator(request)
+    form = SignInForm(request.POST or None)
+    if form.is_valid():
+        email = form.cleaned_data["email"].lower()
+        password = form.cleaned_data["password"]
+        user = authenticate(request, username=email, password=password)
+        # What all know is for this machine alone.
+        if user is not None and (is_operator or password != accounts.PASSWORD):
+            login(request, user)
+            return _onward(request)
+        message = "That e-mail address and password do not match an account."
+        form.add_error(None, message)  # without saying which half is wrong
+
     context = {
         "form": form,
         "next": next_address(request),
