@@ -17,10 +17,15 @@ from django.middleware.csrf import CSRF_SESSION_KEY
 from django.utils.crypto import constant_time_compare
 
 from django_identity import database
+from django_identity.exceptions import ConfigurationError
 from django_identity.lifecycle import sessions, shortfalls, standing, withdrawal
 from django_identity.models import Consent, LinkedIdentity, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
+NAME_ANOTHER = (
+    "This user has no identity that signs in, so name the backend that let them in, such as"
+    ' "django.contrib.auth.backends.ModelBackend", as the backend of login().'
+)
 #: Of a session that ended: whose it was, how long the cookie lives, and what forms are checked by.
 KEPT_KEYS = frozenset(
     {
@@ -47,35 +52,25 @@ class IdentityBackend(ModelBackend):
     aget_user = BaseBackend.aget_user
 
     def get_user(self, user_id: Any) -> Any:
-        """The user, if the user is active and has an identity that signs in. One query.
-
-        One more if the site's default manager is not Django's own: then the user is as that manager
-        has it, with what it annotates or of the class that it chooses.
+        """The user, as the site's default manager has it, if the identity signs in. One query.
 
         Django compares the hash in the session with the user's hash at every request. This user's
-        hash covers the oldest such identity and its epoch, which rises with each revocation. A user
-        without such an identity gets the hash of a lent session: one in which another app shows the
-        site to staff as this user (``sessions.may_be_lent``).
+        hash covers the identity and its epoch, which rises with each revocation.
         """
-        identities = sessions.identities_of(user_id)
-        identity = sessions.oldest_that_signs_in(identities)
-        user: Any = None
-        if identity is not None and not sessions.has_own_manager():
-            user = identity.user
-        elif identity is not None or sessions.may_be_lent(identities):
-            user = database.users().filter(pk=user_id).first()
+        user, identity = sessions.user_with_identity(user_id)
         # Django keeps the session of nobody, and ``why_session_ended`` looks into it.
-        if user is None or not self.user_can_authenticate(user):
+        if identity is None or not identity.signs_in:
             return None
-        standing.remember(user, identities)
+        if not self.user_can_authenticate(user):
+            return None
+        standing.remember(user, identity)
         return bound(user, identity)
 
 
-def bound(user: Any, identity: LinkedIdentity | None) -> Any:
+def bound(user: Any, identity: LinkedIdentity) -> Any:
     """``user`` with a session hash that ends when the identity's epoch rises.
 
-    Bind before ``login()``, with the identity as the transaction of the sign-in read it. Without
-    one it is the hash of a session that is lent.
+    Bind before ``login()``, with the identity as the transaction of the sign-in read it.
     """
     stamp = sessions.mark_of(identity)
     user.identity_stamp = stamp
@@ -89,29 +84,6 @@ def begin_session(request: HttpRequest, user: Any, identity: LinkedIdentity) -> 
     # A copy, because the caller's user instance may have a session of another kind too.
     user = bound(copy(user), identity)
     auth.login(request, user, backend=BACKEND_PATH)
-
-
-def bind_again(request: HttpRequest, linked: LinkedIdentity) -> None:
-    """Let this browser's session go on if ``linked`` is older than what the session rests on.
-
-    A session rests on the oldest identity that signs in. A person who came by a newer one, and who
-    then renews or confirms an older one, would be signed out by that.
-    """
-    user: Any = request.user
-    # What the session rested on when this request began: ``get_user`` has bound the user to it.
-    stamp = getattr(user, "identity_stamp", None)
-    if stamp in (None, sessions.mark_of(linked)) or not rests_on_identity(request):
-        return
-
-    identities = sessions.identities_of(user.pk)
-    oldest = sessions.oldest_that_signs_in(identities)
-    # Whatever ends sessions raises the epoch of every identity. If that came since the request
-    # began, such as "sign out everywhere" in another browser, a session bound to the new epoch
-    # would undo it. Read in one statement, so an end that comes after it ends the new hash too.
-    if oldest is None or stamp not in map(sessions.mark_of, identities):
-        return
-    bound(user, oldest)
-    request.session[auth.HASH_SESSION_KEY] = user.get_session_auth_hash()
 
 
 def rests_on_identity(request: HttpRequest) -> bool:
@@ -129,15 +101,15 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
         return "", None
     primary_key = auth.get_user_model()._meta.pk
     user_id = primary_key.to_python(request.session[auth.SESSION_KEY])
-    identities = LinkedIdentity.objects.filter(user_id=user_id).order_by("-revoked_at")
-    revoked = identities.filter(consent=Consent.REVOKED).first()
-    if revoked is not None and not withdrawal.is_being_erased(revoked):
-        return shortfalls.revocation_reason(revoked.revoked_by), revoked.revoked_at
-
-    user = database.users().filter(pk=user_id).first()
-    is_gone = user is None or not user.is_active
-    if revoked is not None or (is_gone and not identities.exists()):
+    identity = LinkedIdentity.objects.filter(user_id=user_id).first()
+    if identity is None:
+        user = database.users().filter(pk=user_id).first()
+        if user is None or not user.is_active:
+            return "erased", None
+    elif withdrawal.is_being_erased(identity):
         return "erased", None
+    elif identity.consent == Consent.REVOKED:
+        return shortfalls.revocation_reason(identity.revoked_by), identity.revoked_at
     return "", None
 
 
@@ -165,8 +137,8 @@ def end_unlinked_session(request: HttpRequest) -> bool:
 def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> None:
     """Receive ``user_logged_in``: bind a session of this backend that another app began.
 
-    It is the session of an identity of ``user``, or one that is lent. A session of another backend
-    gets Django's plain hash, even if the user was bound before.
+    Raises ``ConfigurationError`` if ``user`` has no identity that signs in. A session of another
+    backend gets Django's plain hash, even if the user was bound before.
     """
     session = getattr(request, "session", None)
     if session is None or not _has_begun(session, user):
@@ -182,10 +154,9 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
         del user.get_session_auth_hash
         del user.get_session_auth_fallback_hash
     else:
-        identities = sessions.identities_of(user.pk)
-        identity = sessions.oldest_that_signs_in(identities)
-        if identity is None and not sessions.may_be_lent(identities):
-            return
+        _user, identity = sessions.user_with_identity(user.pk)
+        if identity is None or not identity.signs_in:
+            raise ConfigurationError(NAME_ANOTHER)
         bound(user, identity)
     session[auth.HASH_SESSION_KEY] = user.get_session_auth_hash()
 

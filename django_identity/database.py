@@ -182,6 +182,11 @@ def account(key: Any) -> "AbstractBaseUser":
     return stored or get_user_model()(pk=key)
 
 
+def key_text(key: Any) -> str:
+    """The key of an account as text, the same in each form that the user model reads."""
+    return str(get_user_model()._meta.pk.to_python(key))
+
+
 def email_of(user: "AbstractBaseUser") -> str:
     """The e-mail address of the account, or an empty text."""
     return getattr(user, user.get_email_field_name(), "") or ""

@@ -34,13 +34,13 @@ def again(user: User) -> User:
 
 
 def make_identity(
-    user: User, *, subject: str = "subject-1", **fields: Any
+    user: User, *, subject: str = "subject-1", account_made: bool = True, **fields: Any
 ) -> LinkedIdentity:
     held = {
         "environment": "test",
         "consent": Consent.GRANTED,
         "linked_via": LinkedVia.OAUTH,
-        "account_made": True,
+        "made_account": str(user.pk) if account_made else "",
         "scopes": ["claims:read"],
         "kyc_level": "level_2",
         "kyc_status": "verified",
@@ -68,7 +68,7 @@ def change_each(**columns: Any) -> None:
     """Change all identities one by one, as ``update`` cannot."""
     for identity in LinkedIdentity.objects.all():
         identity.set_columns(columns)
-        identity.save()
+        identity.save(update_fields=columns)
 
 
 def make_claim(

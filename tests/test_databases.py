@@ -66,7 +66,7 @@ def test_relations_are_read_where_they_are_written() -> None:
     user = make_user()
     identity = build_identity(user)
     assert identity.claims.all().db == "default"
-    assert user.linked_identities.get() == identity
+    assert user.linked_identity == identity
     assert StoredClaim.objects.get(identity=identity).identity == identity
     assert not TokenGrant.objects.filter(identity=identity).exists()
     identity.refresh_from_db()

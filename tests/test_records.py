@@ -22,21 +22,23 @@ WITHHELD = {
     "AuthorizationRequest": """state_digest browser_digest environment user
         completed_by code_verifier redirect_uri scopes expires_at consumed_at""",
     "ConnectRedemption": "code_digest user expires_at",
-    "UpkeepRun": "begun_at handed_out served_at results paused_until created_at",
+    "SubjectLock": "",
+    "UpkeepRun": "begun_at paused_until created_at",
     "ErasureReceipt": """identity user of_account account_made requested_at erased_at
         counts account_kept account_was_gone audit attempts next_attempt_at error created_at""",
 }
 UNIQUE = {
-    "LinkedIdentity": {("user", "environment"), ("subject_digest",)},
+    "LinkedIdentity": {("user",), ("subject_digest",)},
     "StoredClaim": {("identity", "claim_type", "provider")},
     "WebhookEvent": {("event_digest",)},
     "TokenGrant": {("identity",)},
     "AuthorizationRequest": {("state_digest",)},
     "ConnectRedemption": {("code_digest",)},
+    "SubjectLock": {("digest",)},
 }
 
 
-def test_there_are_eight_tables() -> None:
+def test_there_are_nine_tables() -> None:
     models = apps.get_app_config("django_identity").get_models()
     assert {each.__name__ for each in models if not each._meta.proxy} == {*WITHHELD}
 
@@ -47,7 +49,8 @@ def test_records_have_their_columns(record: str) -> None:
     model = apps.get_model("django_identity", record)
     columns = {each.name: each for each in model._meta.concrete_fields}
     shown = [name for place in PLACES if place.model is model for name in place.shown]
-    assert sorted(columns) == sorted(["id", *shown, *WITHHELD[record].split()])
+    named = {*shown, *WITHHELD[record].split(), model._meta.pk.name}
+    assert {*columns} == named
     unique = {(name,) for name, each in columns.items() if each.unique} - {("id",)}
     constraints = model._meta.constraints
     unique |= {
@@ -72,12 +75,12 @@ def test_no_link_by_code_has_made_its_account() -> None:
     identity = make_identity(make_user(), account_made=True)
     for change in (
         {"linked_via": "connect"},
-        {"linked_via": "connect", "account_made": True},
+        {"linked_via": "connect", "made_account": "7"},
     ):
         with pytest.raises(IntegrityError), transaction.atomic():
             LinkedIdentity.objects.filter(pk=identity.pk).update(**change)
     LinkedIdentity.objects.filter(pk=identity.pk).update(
-        linked_via="connect", account_made=False
+        linked_via="connect", made_account=""
     )
 
 

@@ -4,14 +4,14 @@ A code can be phished: if somebody is tricked into pasting another person's code
 identity is linked to their account. So a code can do little, and this is all:
 
 - it verifies the account that is signed in, and never signs in or up (``decisions.DECISIONS``,
-  ``sessions.oldest_that_signs_in``; a constraint of the table keeps it from being the only way in);
+  ``LinkedIdentity.signs_in``; a constraint of the table keeps it from being the only way in);
 - it links only what was never linked here (``decisions.DECISIONS``);
 - staff cannot use it, unless the policy says otherwise (``policy.may_link``);
 - it brings a level for 30 days (``kyc.HELD_BY_CODE``), and no claims;
 - it gives no scope of ``LATER_SCOPES`` (``scopes.with_code``), and writes no field of the account,
   unless a full sign-in has linked the same identity (``linking``);
 - the end of its consent deletes the link (``withdrawal.revoke``);
-- it has no say about the account's erasure (``withdrawal.request_erasure``);
+- it has no say about the account's erasure (``erasure``, ``withdrawal.request_erasure``);
 - one person may enter five codes in ten minutes (``MOST_TRIES``), and each code is sent once.
 """
 
@@ -41,7 +41,7 @@ MOST_TRIES = 5
 
 def identity_of(user: AbstractBaseUser) -> LinkedIdentity | None:
     """The identity of ``user``, or None."""
-    return LinkedIdentity.objects.served().filter(user_id=user.pk).first()
+    return LinkedIdentity.objects.of_user(user.pk)
 
 
 def undo(user: AbstractBaseUser) -> bool:
@@ -49,10 +49,15 @@ def undo(user: AbstractBaseUser) -> bool:
 
     Raises like ``disconnecting.disconnect``.
     """
-    identity = identity_of(user)
-    if identity is None or not identity.connect_only:
+    found = identity_of(user)
+    if found is None:
         return False
-    return disconnecting.disconnect(identity)
+    with database.atomic():
+        # A sign-in may confirm the link at this moment, which then stays.
+        identity = LinkedIdentity.objects.locked_row(found)
+        if identity is None or not identity.connect_only:
+            return False
+        return disconnecting.disconnect(identity)
 
 
 def is_spent(error: exceptions.IdentityError) -> bool:

@@ -18,38 +18,31 @@ class Parting:
     """What follows if a user disconnects.
 
     ``is_only_way_in``: the account has no other way in, so the link stays. ``signs_in``: the
-    identity signs in now, and afterwards does not. ``has_both``: one identity is of test and one is
-    live.
+    identity signs in now, and afterwards does not.
     """
 
     is_only_way_in: bool
     signs_in: bool
-    has_both: bool
 
 
 def parting(user: AbstractBaseUser) -> Parting | None:
     """What follows if ``user`` disconnects now. None if nothing is linked."""
-    identities = list(LinkedIdentity.objects.filter(user_id=user.pk))
-    if not identities:
+    identity = LinkedIdentity.objects.of_user(user.pk)
+    if identity is None:
         return None
     return Parting(
-        is_only_way_in=not all(may_disconnect(identity) for identity in identities),
-        signs_in=not all(identity.connect_only for identity in identities),
-        has_both=len(identities) > 1,
+        is_only_way_in=not may_disconnect(identity),
+        signs_in=not identity.connect_only,
     )
 
 
 def leave(user: AbstractBaseUser) -> bool:
-    """Disconnect what is stored, in any environment. False if nothing was.
+    """Disconnect the identity of ``user``. Returns False if nothing was linked.
 
     Raises like ``disconnect``.
     """
-    identities = LinkedIdentity.objects.filter(user_id=user.pk)
-    was_linked = False
-    with database.atomic():
-        for identity in identities:
-            was_linked |= disconnect(identity)
-    return was_linked
+    identity = LinkedIdentity.objects.of_user(user.pk)
+    return identity is not None and disconnect(identity)
 
 
 def disconnect(identity: LinkedIdentity) -> bool:
@@ -58,7 +51,7 @@ def disconnect(identity: LinkedIdentity) -> bool:
     Raises ``NoOtherWayIn`` or another ``IdentityError``. Then nothing has changed.
     """
     with database.atomic():
-        locked = LinkedIdentity.objects.locked_beside(identity)
+        locked = LinkedIdentity.objects.locked_row(identity)
         if locked is None:
             return False
         if withdrawal.is_being_erased(locked):
@@ -76,7 +69,7 @@ def may_disconnect(identity: LinkedIdentity) -> bool:
 
     The policy is asked only about the link that made the account.
     """
-    if not identity.account_made:
+    if not identity.made_its_account:
         return True
     site = policy.load(conf.application().policy)
     answer = site.has_other_way_in(withdrawal.user_of(identity))

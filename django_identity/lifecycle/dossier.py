@@ -17,6 +17,7 @@ from django_identity.models import (
     ConnectRedemption,
     LinkedIdentity,
     StoredClaim,
+    SubjectLock,
     TokenGrant,
     WebhookEvent,
 )
@@ -26,7 +27,7 @@ from django_identity.texts import labels
 
 MOST_SHOWN = 100
 #: What only a machine reads: the download has it, the page has not.
-FOR_MACHINES = frozenset({"payload", "proof_hash", "request_id"})
+FOR_MACHINES = frozenset({"made_account", "payload", "proof_hash", "request_id"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """The data of the account page: the identity of the settings' environment, and all records.
+    """The data of the account page: the identity, and all records.
 
     ``names``: labels and values of the account's name and e-mail address.
     """
@@ -123,7 +124,7 @@ PLACES: tuple[Place, ...] = (
             "revoked_at",
             "revoked_by",
             "linked_via",
-            "account_made",
+            "made_account",
             "scopes",
             "kyc_level",
             "kyc_status",
@@ -175,16 +176,23 @@ PLACES: tuple[Place, ...] = (
     Place(
         ConnectRedemption, _is_started_by, shown=("created_at", "outcome", "request_id")
     ),
+    Place(
+        SubjectLock,
+        lambda person: Q(digest__in=person.subject_digests),
+        shown=("held_at",),
+    ),
 )
 
 
 def erase(person: Person) -> dict[str, int]:
     """Erase the person from every table, in the current transaction. Returns the counts.
 
-    Events keep their type, times and digests.
+    Events keep their type, times and digests. A lock stays for a day: this transaction may hold it.
     """
     counts = {}
     for place in reversed(PLACES):
+        if place.model is SubjectLock:
+            continue
         rows = place.rows(person)
         if place.model is WebhookEvent:
             counts[place.table] = retention.empty(rows)
@@ -201,12 +209,13 @@ def count(person: Person) -> dict[str, int]:
 
 
 def dossier_of(user: AbstractBaseUser) -> Dossier:
-    """The data about ``user`` for the account page, with their identity."""
-    rows = LinkedIdentity.objects.filter(user_id=user.pk)
-    person = Person(tuple(row.subject_digest for row in rows), user.pk)
-    identity = next((row for row in rows if row.is_served), None)
+    """The data about ``user`` for the account page."""
+    identity = LinkedIdentity.objects.of_user(user.pk)
     grant = TokenGrant.objects.filter(identity=identity).first()
-
+    digests: tuple[str, ...] = ()
+    if identity is not None:
+        digests = (identity.subject_digest,)
+    person = Person(digests, user.pk)
     sections = [_section(person, place) for place in PLACES]
     names = _names_of(user).items()
     return Dossier(

@@ -1,13 +1,13 @@
 """Erase a person and keep a receipt without personal data: first revoke, then erase, then retry.
 
-What is erased depends on who asks. The person and the operator: the account that they see, with all
-its identities. The service's signed deletion event (``effects.data_deletion_requested``) and the
+What is erased depends on who asks. The person and the operator: the account that they see, with its
+identity. The service's signed deletion event (``effects.data_deletion_requested``) and the
 command: the subject, wherever it is linked. ``dossier.PLACES`` has the tables, and the policy's
 ``erase_user`` treats the account.
 
 While a receipt is pending, nobody signs in or links: ``withdrawal.is_being_erased``. Elsewhere a
-site's own deletion of a user takes the identities with it (``withdrawal.forget``), ``unfinished``
-takes back what never came to its end, and ``upkeep.purge`` deletes what is old.
+site's own deletion of a user takes the identity with it (``withdrawal.forget``), and
+``upkeep.purge`` deletes what is old.
 """
 
 from collections.abc import Mapping
@@ -16,21 +16,19 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import Error
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import database
+from django_identity import conf, database, policy
 from django_identity.exceptions import StorageUnavailable
-from django_identity.lifecycle import attempts, audit, dossier, votes, withdrawal
+from django_identity.lifecycle import attempts, audit, dossier, withdrawal
 from django_identity.lifecycle.attempts import Stop
-from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
+from django_identity.logs import LogEvent, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,
-    Consent,
     ErasureReceipt,
     LinkedIdentity,
-    LinkedVia,
     RevokedBy,
     digest,
 )
@@ -46,16 +44,19 @@ POINTS_AT_NOBODY: Columns = {
 }
 
 
+class AccountStillThere(RuntimeError):
+    """The policy deletes accounts, but the row still exists: ``delete`` only hides it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What a pending receipt erases, locked, and the policies that decide about it.
+    """What a pending receipt erases, locked.
 
     ``user``: None if the site has deleted the account. ``kept``: why the account stays, if so.
     """
 
     user: AbstractBaseUser | None
     identities: list[LinkedIdentity]
-    policies: list[IdentityPolicy]
     kept: str
 
     @property
@@ -90,15 +91,14 @@ class Forecast:
 
 
 def forecast(user: AbstractBaseUser) -> Forecast:
-    """What ``erase_account`` would do. The policies decide again when it is done."""
-    identities = list(_identities_of(user.pk))
-    policies = votes.policies_of()
-    is_made = any(identity.account_made for identity in identities)
-    kept = votes.why_kept(policies, user, is_made=is_made)
-    chosen = Chosen(user, identities, policies, kept)
+    """What ``erase_account`` would do. The policy decides again when it is done."""
+    identities = list(LinkedIdentity.objects.filter(user_id=user.pk))
+    is_made = any(identity.made_its_account for identity in identities)
+    kept = why_kept(user, is_made=is_made)
+    chosen = Chosen(user, identities, kept)
     return Forecast(
         account_kept=kept,
-        is_deleted=votes.delete_account(policies),
+        is_deleted=_policy().erasure == "delete",
         is_made=is_made,
         counts=dossier.count(chosen.person),
     )
@@ -107,16 +107,17 @@ def forecast(user: AbstractBaseUser) -> Forecast:
 def may_erase_themselves(user: AbstractBaseUser) -> bool:
     """Whether the person may erase their account: if the policy allows it.
 
-    Not with links by code alone. A code may be another person's, so it gives no say about the
-    account's data at the service.
+    Not with a link by code. A code may be another person's, so it gives no say about the account's
+    data at the service.
     """
-    if not _identities_of(user.pk).filter(linked_via=LinkedVia.OAUTH).exists():
+    identity = LinkedIdentity.objects.of_user(user.pk)
+    if identity is None or identity.connect_only:
         return False
-    return votes.allow_erasure(votes.policies_of())
+    return _policy().people_may_erase
 
 
 def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
-    """Erase the account of ``user`` with all its identities, for the person or an operator.
+    """Erase the account of ``user`` with its identity, for the person or an operator.
 
     If the site's own erasure code raised an error, the receipt is pending (``erased_at`` is None)
     and the erasure is retried. Do not save ``user`` afterwards: the instance has what was erased.
@@ -126,76 +127,67 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
     now = timezone.now()
     try:
         with database.atomic():
-            identities = LinkedIdentity.objects.lock_those_of(user.pk)
-            for identity in identities:
+            identity = LinkedIdentity.objects.locked_of_user(user.pk)
+            is_made = False
+            if identity is not None:
+                is_made = identity.made_its_account
                 # A receiver of ``sessions_ended`` may ask again before anything is erased.
-                is_empty = identity.consent == Consent.REVOKED
-                if not (is_empty and withdrawal.is_being_erased(identity)):
+                if not withdrawal.is_being_erased(identity):
                     withdrawal.empty(identity, at=now, by=RevokedBy.PERSON)
             receipt = ErasureReceipt.objects.create(
                 of_account=True,
                 user_id=user.pk,
-                account_made=any(identity.account_made for identity in identities),
+                account_made=is_made,
                 requested_at=now,
                 next_attempt_at=now,
             )
-        return _try_now(receipt, votes.policies_of())
+        return _try_now(receipt)
     except Error as error:
         # The database's message, and Django's report of it, could contain the person's data.
         raise StorageUnavailable(database.name_of(error)) from None
 
 
 @sensitive_variables()
-def erase_subject(
-    environment: str, subject: str, *, with_audit: bool = False
-) -> ErasureReceipt:
-    """Erase the subject wherever it is linked, as the service's deletion event does.
+def erase_subject(subject: str, *, with_audit: bool = False) -> ErasureReceipt:
+    """Erase the subject, as the service's deletion event does.
 
     If it is not linked, the events that are left about it are emptied. Raises
     ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
     """
-    identity = None
+    subject_digest = digest(conf.application().environment, subject)
     try:
         with database.atomic():
-            subjects = LinkedIdentity.objects.of_subject(environment, subject)
-            named = subjects.first()
-            if named is not None:
-                identity = LinkedIdentity.objects.locked_beside(named)
+            identity = LinkedIdentity.objects.locked(subject_digest)
             if identity is not None:
-                now = timezone.now()
                 receipt = withdrawal.request_erasure(
-                    identity, at=now, by=RevokedBy.SITE
+                    identity, at=timezone.now(), by=RevokedBy.SITE
                 )
         # Behind the transaction, because the first attempt has one of its own.
         if identity is None:
-            return _erase_unlinked(environment, subject, with_audit=with_audit)
-        return _try_now(receipt, votes.policies_of(), with_audit=with_audit)
+            known = audit.Known(frozenset({subject, subject_digest}))
+            return _erase_unlinked(subject_digest, known, with_audit=with_audit)
+        return _try_now(receipt, with_audit=with_audit)
     except Error as error:
         raise StorageUnavailable(database.name_of(error)) from None
 
 
-@sensitive_variables()
 def _erase_unlinked(
-    environment: str, subject: str, *, with_audit: bool
+    subject_digest: str, known: audit.Known, *, with_audit: bool
 ) -> ErasureReceipt:
     """Empty the events that are left about a subject who is not linked, and look for more."""
-    subject_digest = digest(environment, subject)
     with database.atomic():
         receipt = withdrawal.erase_unlinked(subject_digest, requested_at=timezone.now())
         receipt.save()
         withdrawal.announce_erased(receipt)
-    if with_audit or votes.ask_for_audit(votes.policies_of()):
-        known = audit.Known(frozenset({subject, subject_digest}))
+    if with_audit or _policy().audit_erasures:
         receipt.audit = asdict(audit.search(known))
         receipt.save(update_fields=["audit"])
     return receipt
 
 
-def _try_now(
-    receipt: ErasureReceipt, policies: list[IdentityPolicy], *, with_audit: bool = False
-) -> ErasureReceipt:
+def _try_now(receipt: ErasureReceipt, *, with_audit: bool = False) -> ErasureReceipt:
     """The receipt after the first attempt. No request waits for an audit: then a worker tries."""
-    if with_audit or not votes.ask_for_audit(policies):
+    if with_audit or not _policy().audit_erasures:
         attempt(receipt.pk, with_audit=with_audit)
         receipt.refresh_from_db()
     return receipt
@@ -222,7 +214,6 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         _note_failure(receipt, error)
         return False
-    log(LogEvent.ERASED, row=receipt_id)
     if sought is not None:
         ErasureReceipt.objects.filter(pk=receipt_id).update(
             audit=asdict(audit.search(sought))
@@ -239,12 +230,7 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     due_at = attempts.next_attempt(receipt.attempts)
     pending = ErasureReceipt.objects.filter(pk=receipt.pk, erased_at=None)
     pending.update(error=kind[:ERROR_LENGTH], next_attempt_at=due_at)
-    log_trouble(
-        LogEvent.ERASURE_FAILED,
-        error,
-        row=receipt.pk,
-        models=models,
-    )
+    log_trouble(LogEvent.ERASURE_FAILED, error, row=receipt.pk, models=models)
 
 
 @sensitive_variables()
@@ -267,7 +253,7 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         is_erased = False
         if user is not None and not kept:
             known |= audit.known_of_account(user)
-            is_erased = votes.erase_user(chosen.policies, user)
+            is_erased = erase_user(user)
             if not is_erased:
                 kept = AccountKept.POLICY
 
@@ -278,7 +264,8 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         receipt.counts = {**counts, "user": int(is_erased)}
         receipt.save()
         withdrawal.announce_erased(receipt)
-    if with_audit or votes.ask_for_audit(chosen.policies):
+    withdrawal.note_erased(receipt, chosen.identities)
+    if with_audit or _policy().audit_erasures:
         return known
     return None
 
@@ -306,24 +293,55 @@ def _choose(receipt: ErasureReceipt) -> Chosen:
     is_made = receipt.account_made
     if user_id is None and receipt.identity is not None:
         user_id = receipt.identity.user_id
-        is_made = receipt.identity.account_made
-    LinkedIdentity.objects.lock_those_of(user_id)
+        is_made = receipt.identity.made_its_account
+    LinkedIdentity.objects.locked_of_user(user_id)
     user = database.all_users().select_for_update().filter(pk=user_id).first()
-    identities = LinkedIdentity.objects.lock_those_of(user_id)
+    locked = LinkedIdentity.objects.select_for_update()
     # The site may have moved what was asked for to another account, which stays.
-    named = LinkedIdentity.objects.filter(pk__in=[receipt.identity_id])
-    identities += named.exclude(user_id=user_id).select_for_update()
+    named = locked.filter(pk__in=[receipt.identity_id]).exclude(user_id=user_id)
+    identities = [*locked.filter(user_id=user_id), *named]
 
-    policies = votes.policies_of()
     # It may be decided since the request.
     kept = receipt.account_kept
     if user is not None and not kept:
-        kept = votes.why_kept(policies, user, is_made=is_made)
+        kept = why_kept(user, is_made=is_made)
     if kept and not receipt.of_account:
-        # The account's other identities go only with the account.
+        # Another identity of the account goes only with the account.
         identities = [row for row in identities if row.pk == receipt.identity_id]
-    return Chosen(user, identities, policies, kept)
+    return Chosen(user, identities, kept)
 
 
-def _identities_of(user_id: Any) -> QuerySet[LinkedIdentity]:
-    return LinkedIdentity.objects.filter(user_id=user_id).order_by("pk")
+# What the site's policy decides about the account
+
+
+def _policy() -> IdentityPolicy:
+    return policy.load(conf.application().policy)
+
+
+def why_kept(user: AbstractBaseUser, *, is_made: bool) -> str:
+    """Why the account stays, or an empty text. ``is_made``: it came with an identity."""
+    answer = _policy().keeps_account(user, made_for_identity=is_made)
+    if not policy.is_yes(answer, "keeps_account"):
+        return ""
+    if policy.is_privileged(user):
+        return AccountKept.PRIVILEGED
+    if is_made:
+        return AccountKept.POLICY
+    return AccountKept.OLDER
+
+
+def erase_user(user: AbstractBaseUser) -> bool:
+    """Let the policy erase the account. Returns whether it is erased.
+
+    Raises ``AccountStillThere``.
+    """
+    key = user.pk
+    _policy().erase_user(user)
+    left: Any = database.all_users().filter(pk=key).first()
+    if left is None:
+        return True
+    if _policy().erasure == "delete":
+        raise AccountStillThere
+    # An account that was emptied but cannot be disabled is as erased as it can be.
+    can_be_disabled = "is_active" in database.field_names(left)
+    return not (left.is_active and can_be_disabled)

@@ -4,10 +4,8 @@ A session has the identity's ``mark_of``, with its epoch, and Django's own hash 
 ``backends.IdentityBackend`` compares both at every request. So a stolen cookie is worth nothing
 either after one of these:
 
-- ``end_all`` raises the epoch: a revocation, the end of an identity, "sign out everywhere";
-- no identity of the user signs in any more (``oldest_that_signs_in``): it is of the other
-  environment;
-- an older identity of the user begins to sign in, because the session has the oldest one's mark;
+- ``end_all`` raises the epoch: a revocation, "sign out everywhere";
+- the identity is deleted, or no longer signs in (``LinkedIdentity.signs_in``);
 - the site's default manager hides the user;
 - Django's own: the account is disabled, its password or ``SECRET_KEY`` has changed, or the session
   has expired.
@@ -15,119 +13,78 @@ either after one of these:
 ``backends.why_session_ended`` tells the person of a revocation or an erasure.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from operator import attrgetter
+from collections.abc import Collection
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import F
-from django.db.models.manager import BaseManager
+from django.db.models import QuerySet
 
 from django_identity import database, signals
-from django_identity.models import Consent, LinkedIdentity, LinkedVia
+from django_identity.models import LinkedIdentity
+
+#: What a user was read with: the identity that counts here, or None.
+UserAndIdentity = tuple[Any, LinkedIdentity | None]
 
 
-def identities_of(user_id: Any) -> list[LinkedIdentity]:
-    """All identities of the user with the user's row, the oldest first. One query.
+def user_with_identity(user_id: Any) -> UserAndIdentity:
+    """The user, as the site's default manager has them, and the identity; else twice None."""
+    for user in _users().filter(pk=user_id)[:1]:
+        return user, _taken_off(user)
+    return None, None
 
-    Users whom the site's own default manager hides have none here. An identity that no event finds
-    is none: nobody could end it (``own_digest``).
+
+def users_with_identities(user_ids: Collection[Any]) -> list[UserAndIdentity]:
+    """The same of several users. Those whom the manager hides are not there."""
+    users = _users().filter(pk__in=user_ids)
+    return [(user, _taken_off(user)) for user in users]
+
+
+def _users() -> QuerySet[Any]:
+    # With ``only`` in the manager, ``select_related`` would raise.
+    return database.users().defer(None).select_related("linked_identity")
+
+
+def _taken_off(user: Any) -> LinkedIdentity | None:
+    """The identity that was read with the user, no longer on the instance.
+
+    A site may keep the instance in a cache, where the relation would go on saying "granted".
     """
-    found = LinkedIdentity.objects.filter(user_id=user_id).select_related("user")
-    if has_own_manager():
-        found = found.filter(user__in=database.users().filter(pk=user_id))
-    return _oldest_first(found)
+    relation: Any = get_user_model()._meta.get_field("linked_identity")
+    identity: LinkedIdentity | None = relation.get_cached_value(user)
+    relation.delete_cached_value(user)
+    if identity is None or not identity.is_served:
+        return None
+    return identity
 
 
-def identities_of_all(user_ids: Collection[Any]) -> Mapping[Any, list[LinkedIdentity]]:
-    """The key of each user -> what ``identities_of`` has, without the user's row. One query."""
-    found = LinkedIdentity.objects.filter(user_id__in=user_ids)
-    if has_own_manager():
-        found = found.filter(user__in=database.users().filter(pk__in=user_ids))
-    by_user: dict[Any, list[LinkedIdentity]] = defaultdict(list)
-    for identity in _oldest_first(found):
-        by_user[identity.user_id].append(identity)
-    return by_user
-
-
-def _oldest_first(found: Iterable[LinkedIdentity]) -> list[LinkedIdentity]:
-    reachable = [row for row in found if row.subject_digest == row.own_digest]
-    return sorted(reachable, key=attrgetter("pk"))
-
-
-def has_own_manager() -> bool:
-    """Whether the site's default manager is not Django's own."""
-    manager = type(get_user_model()._default_manager)
-    return manager.get_queryset is not BaseManager.get_queryset
-
-
-def oldest_that_signs_in(
-    identities: Iterable[LinkedIdentity],
-) -> LinkedIdentity | None:
-    """The first of ``identities`` on which a session may rest. The oldest is the first of them.
-
-    It is granted, linked by a full sign-in, and of the settings' environment.
-    """
-    for identity in identities:
-        is_granted = identity.consent == Consent.GRANTED
-        # A link by code gives no power to sign in: the code may be another person's.
-        is_by_sign_in = identity.linked_via == LinkedVia.OAUTH
-        if is_granted and is_by_sign_in and identity.is_served:
-            return identity
-    return None
-
-
-def begun_by(granted: LinkedIdentity) -> LinkedIdentity | None:
-    """The identity on which a session rests that begins with the sign-in of ``granted``.
-
-    No other identity of the user can sign in, so no second read is needed.
-    """
-    identities = [granted]
-    if has_own_manager():
-        identities = identities_of(granted.user_id)
-    return oldest_that_signs_in(identities)
-
-
-def may_be_lent(identities: Iterable[LinkedIdentity]) -> bool:
-    """Whether another app may lend a session to the user of ``identities``.
-
-    With django-hijack, staff who came by identity look at the site as somebody else, and come back.
-    Meanwhile the session has the other user and this backend. Nobody looks as a person whose
-    consent ended: then the session of that person themselves has to say why it ended.
-    """
-    return all(identity.consent == Consent.GRANTED for identity in identities)
-
-
-def mark_of(identity: LinkedIdentity | None) -> str:
-    """What stands for the identity in a session. It changes when all its sessions end.
-
-    None: the session is lent, and no identity of its user is in it.
-    """
-    if identity is None:
-        return "lent"
+def mark_of(identity: LinkedIdentity) -> str:
+    """What stands for the identity in a session. It changes when all its sessions end."""
     return f"{identity.pk}.{identity.session_epoch}"
 
 
 def sign_out_everywhere(user: AbstractBaseUser) -> None:
     """End every session of ``user``, who asks for it."""
     with database.atomic():
-        LinkedIdentity.objects.lock_those_of(user.pk)
-        end_all(user.pk)
+        identity = LinkedIdentity.objects.locked_of_user(user.pk)
+        if identity is not None:
+            end_all(identity)
 
 
-def end_all(user_id: Any) -> None:
-    """End every session of the user that began with the identity sign-in, and say so.
+def end_all(identity: LinkedIdentity) -> None:
+    """End every session that began with the identity sign-in, and say so.
 
-    The epoch of every identity rises: a session may rest on any of them later. The caller has
-    locked them.
+    The caller has locked the identity.
     """
-    theirs = LinkedIdentity.objects.filter(user_id=user_id)
-    # By their keys: MySQL locks the entries of the index that it searches, too, and that may be
-    # another one than in the statement that has locked the rows.
-    keys = list(theirs.values_list("pk", flat=True))
-    LinkedIdentity.objects.filter(pk__in=keys).change(
-        session_epoch=F("session_epoch") + 1
+    identity.session_epoch += 1
+    identity.save(update_fields=["session_epoch"])
+    announce_end(identity)
+
+
+def announce_end(identity: LinkedIdentity) -> None:
+    """Tell receivers, after the commit, that the sessions of the user have ended."""
+    signals.announce_end(
+        signals.sessions_ended,
+        LinkedIdentity,
+        user_id=identity.user_id,
     )
-    signals.announce_end(signals.sessions_ended, LinkedIdentity, user_id=user_id)

@@ -1,7 +1,7 @@
 """The standing of a user: which gates are open now, and why the others are closed.
 
 Every gate, DRF permission, template filter, page and admin screen asks here and gets the same
-answer. It starts from the identities that ``get_user`` read with the user, and costs one query of
+answer. It starts from the identity that ``get_user`` read with the user, and costs one query of
 claims a request.
 """
 
@@ -197,7 +197,7 @@ class _Memory:
     """
 
     user_id: Any
-    identities: list[LinkedIdentity]
+    identity: LinkedIdentity | None
     read_at: float = field(default_factory=time.monotonic)
     newest_change: object = field(default_factory=lambda: Changes.newest)
     standing: Standing | None = None
@@ -212,9 +212,7 @@ class _Memory:
         return type(None), ()
 
 
-def standing_of(
-    user: object,
-) -> Standing:
+def standing_of(user: object) -> Standing:
     """The standing of ``user``.
 
     Only a saved instance of the site's user model has one. It is remembered on the instance for 5
@@ -224,29 +222,28 @@ def standing_of(
         return _nobody()
     memory: _Memory | None = getattr(user, MEMORY, None)
     if memory is None or not memory.is_fresh(user):
-        memory = remember(user, sessions.identities_of(user.pk))
+        _user, identity = sessions.user_with_identity(user.pk)
+        memory = remember(user, identity)
     if memory.standing is None:
-        memory.standing = _standing(_served(memory.identities))
+        memory.standing = _standing(memory.identity)
     return memory.standing
 
 
-def standings_of(
-    users: Iterable[object],
-) -> dict[Any, Standing]:
+def standings_of(users: Iterable[object]) -> dict[Any, Standing]:
     """Key -> standing, of all ``users`` who can have one, in two queries.
 
     It is remembered on each instance, as ``standing_of`` does.
     """
     people = [user for user in users if may_have_standing(user)]
-    identities = sessions.identities_of_all({user.pk for user in people})
-    found = {user.pk: _served(identities[user.pk]) for user in people}
+    read = sessions.users_with_identities({user.pk for user in people})
+    found = {user.pk: identity for user, identity in read}
     linked = [identity for identity in found.values() if identity is not None]
     prefetch_related_objects(linked, "claims")
 
-    standings = {key: _standing(identity) for key, identity in found.items()}
+    standings: dict[Any, Standing] = {}
     for user in people:
-        memory = remember(user, identities[user.pk])
-        memory.standing = standings[user.pk]
+        memory = remember(user, found.get(user.pk))
+        memory.standing = standings[user.pk] = _standing(memory.identity)
     return standings
 
 
@@ -257,9 +254,9 @@ def may_have_standing(user: object) -> TypeGuard[AbstractBaseUser]:
     return database.holds(user)
 
 
-def remember(user: AbstractBaseUser, identities: Iterable[LinkedIdentity]) -> _Memory:
-    """Keep the identities on the user instance, so that gates start from them."""
-    memory = _Memory(user.pk, list(identities))
+def remember(user: AbstractBaseUser, identity: LinkedIdentity | None) -> _Memory:
+    """Keep the identity on the user instance, so that gates start from it."""
+    memory = _Memory(user.pk, identity)
     setattr(user, MEMORY, memory)
     return memory
 
@@ -271,14 +268,6 @@ def share_memory(user: object, same_user: object) -> None:
     async view may not read from the database.
     """
     setattr(same_user, MEMORY, getattr(user, MEMORY))
-
-
-def _served(identities: Iterable[LinkedIdentity]) -> LinkedIdentity | None:
-    """The one of ``identities`` of the settings' environment."""
-    for identity in identities:
-        if identity.is_served:
-            return identity
-    return None
 
 
 def standing_with(identity: LinkedIdentity, claims: Iterable[StoredClaim]) -> Standing:

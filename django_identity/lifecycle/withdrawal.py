@@ -4,6 +4,8 @@ Every function works on an identity whose row the caller has locked, and runs in
 transaction. ``is_being_erased`` says who may not sign in or link because an erasure is pending.
 """
 
+from collections.abc import Iterable
+from copy import copy
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +15,7 @@ from django.utils import timezone
 
 from django_identity import database, signals
 from django_identity.lifecycle import kyc, retention, sessions
-from django_identity.logs import LogEvent, log_trouble, models_in_the_way
+from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,
     Consent,
@@ -24,6 +26,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.models.choices import Columns
+from django_identity.models.querysets import Changes
 
 #: What a sign-in or a code brings, and the end of the consent empties. The date of the newest
 #: credential stays: an older one, from a cache, could prove a claim that was revoked since.
@@ -84,18 +87,17 @@ def _delete_unless_protected(identity: LinkedIdentity) -> bool:
 
 def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     """Revoke the consent, delete tokens, claims' values and level, and end the sessions."""
+    before = copy(identity)
     TokenGrant.objects.filter(identity_id=identity.pk).delete()
     _empty_claims(identity)
-    sessions.end_all(identity.user_id)
-    # ``end_all`` has raised it in the database. ``save`` would write the number that was read.
-    identity.session_epoch += 1
     identity.set_columns(NOTHING_BROUGHT)
     identity.consent = Consent.REVOKED
     # Revocations arrive in any order. A late older one must not hide a newer one, by which a
     # sign-in that began between the two is refused.
     identity.revoked_at = max(at, identity.revoked_at or at)
     identity.revoked_by = by
-    identity.save()
+    identity.save_changes(before)
+    sessions.end_all(identity)
 
 
 def request_erasure(
@@ -110,7 +112,7 @@ def request_erasure(
     empty(identity, at=at, by=by)
     receipt = ErasureReceipt(
         identity=identity,
-        account_made=identity.account_made,
+        account_made=identity.made_its_account,
         requested_at=at,
         next_attempt_at=timezone.now(),
     )
@@ -140,30 +142,44 @@ def delete(identity: LinkedIdentity) -> None:
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
 
 
+def delete_unserved(user_id: Any) -> None:
+    """Delete the identity of the user that does not count here, so that another one can be linked.
+
+    It came with a copy of another site's database.
+    """
+    identity = LinkedIdentity.objects.locked_of_user(user_id)
+    if identity is not None and not identity.is_served:
+        delete(identity)
+
+
 def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
     """Receive ``pre_delete``: what goes with an identity, whoever deletes it.
 
     The site's own deletion of a user comes here too. The events of the subject lose their content,
     because whoever links the subject next would see it; the user's sessions end; receivers are told
-    after the commit. Before the deletion the row can still be locked, in the order of
-    ``locked_beside``, and a column that the caller deferred can still be read.
+    after the commit. Before the deletion the row can still be locked, and a column that the caller
+    deferred can still be read.
     """
     if using != database.alias():
         # A copy, such as an archive of the site.
         return
-    identity = LinkedIdentity.objects.locked_beside(instance)
+    identity = LinkedIdentity.objects.locked_row(instance)
     if identity is None:
         # Another request has deleted it. Its subject may be linked anew, and that link stays.
         return
 
     events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest)
     retention.empty(events)
-    if identity.was_never_granted:
-        # Nobody was told of it, and no session rests on it.
+    if not identity.is_served:
+        # Nobody was told of it here, and no session rests on it.
         return
-    user_id = identity.user_id
-    sessions.end_all(user_id)
-    signals.announce_end(signals.identity_unlinked, LinkedIdentity, user_id=user_id)
+    Changes.note()
+    sessions.announce_end(identity)
+    signals.announce_end(
+        signals.identity_unlinked,
+        LinkedIdentity,
+        user_id=identity.user_id,
+    )
 
 
 def user_of(identity: LinkedIdentity) -> AbstractBaseUser:
@@ -200,6 +216,14 @@ def announce_erased(receipt: ErasureReceipt) -> None:
         ErasureReceipt,
         receipt=receipt,
     )
+
+
+def note_erased(receipt: ErasureReceipt, erased: Iterable[LinkedIdentity]) -> None:
+    """Log which rows went. A restored backup brings them back, and this record with nothing."""
+    rows = list(erased)
+    keys = ",".join(str(row.pk) for row in rows) or None
+    linked = ",".join(row.created_at.isoformat() for row in rows) or None
+    log(LogEvent.ERASED, row=receipt.pk, identity=keys, linked=linked)
 
 
 def is_being_erased(identity: LinkedIdentity) -> bool:

@@ -2,6 +2,7 @@
 
 import datetime
 import django.db.models.deletion
+import django_identity.models.identity
 from django.conf import settings
 from django.db import migrations, models
 
@@ -16,14 +17,24 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='SubjectLock',
+            fields=[
+                ('digest', models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ('held_at', models.DateTimeField(db_index=True, verbose_name='received')),
+            ],
+            options={
+                'verbose_name': 'subject',
+                'verbose_name_plural': 'subjects',
+                'default_permissions': (),
+                'base_manager_name': 'objects',
+            },
+        ),
+        migrations.CreateModel(
             name='UpkeepRun',
             fields=[
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
                 ('id', models.PositiveSmallIntegerField(default=1, primary_key=True, serialize=False)),
                 ('begun_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
-                ('handed_out', models.PositiveIntegerField(blank=True, null=True)),
-                ('served_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
-                ('results', models.JSONField(blank=True, default=dict)),
                 ('paused_until', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
             ],
             options={
@@ -83,7 +94,7 @@ class Migration(migrations.Migration):
                 ('revoked_at', models.DateTimeField(blank=True, null=True, verbose_name='revoked')),
                 ('revoked_by', models.CharField(blank=True, choices=[('person', 'the person'), ('site', 'the site')], max_length=6, verbose_name='revoked by')),
                 ('linked_via', models.CharField(choices=[('oauth', 'sign-in'), ('connect', 'Connect code')], max_length=7, verbose_name='linked via')),
-                ('account_made', models.BooleanField(default=False, verbose_name='account made for it')),
+                ('made_account', models.TextField(blank=True, verbose_name='account made for it')),
                 ('scopes', models.JSONField(blank=True, default=list, verbose_name='scopes')),
                 ('kyc_level', models.CharField(blank=True, max_length=64, verbose_name='KYC level')),
                 ('kyc_status', models.CharField(blank=True, max_length=64, verbose_name='KYC status')),
@@ -99,8 +110,8 @@ class Migration(migrations.Migration):
                 ('connect_issued_at', models.DateTimeField(blank=True, null=True, verbose_name='Connect answer issued')),
                 ('connect_person', models.CharField(blank=True, max_length=128, verbose_name='owner of the Connect code')),
                 ('session_epoch', models.PositiveIntegerField(default=0)),
-                ('version', models.PositiveIntegerField(default=0)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='linked_identities', to=settings.AUTH_USER_MODEL)),
+                ('version', django_identity.models.identity.Version(default=0)),
+                ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='linked_identity', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'verbose_name': 'linked identity',
@@ -214,7 +225,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'events',
                 'permissions': [('replay_webhookevent', 'Can replay the handlers of events')],
                 'default_permissions': ('view',),
-                'indexes': [models.Index(fields=['subject_digest', 'event_type', 'occurred_at'], name='identity_event_subject'), models.Index(fields=['outcome', 'received_at'], name='identity_event_outcome'), models.Index(fields=['received_at'], name='identity_event_purge'), models.Index(fields=['event_type'], name='identity_event_type')],
+                'indexes': [models.Index(fields=['subject_digest', 'event_type', 'occurred_at'], name='identity_event_subject'), models.Index(fields=['outcome', 'received_at'], name='identity_event_outcome'), models.Index(fields=['received_at'], name='identity_event_purge'), models.Index(fields=['event_type', 'received_at'], name='identity_event_type')],
                 'constraints': [models.UniqueConstraint(fields=('event_digest',), name='identity_event_once')],
             },
         ),
@@ -232,11 +243,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='linkedidentity',
-            index=models.Index(fields=['revoked_at', 'consent', 'created_at'], name='identity_unfinished'),
-        ),
-        migrations.AddIndex(
-            model_name='linkedidentity',
-            index=models.Index(fields=['created_at'], name='identity_created'),
+            index=models.Index(fields=['created_at', 'environment', 'consent'], name='identity_created'),
         ),
         migrations.AddIndex(
             model_name='linkedidentity',
@@ -244,15 +251,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='linkedidentity',
-            constraint=models.UniqueConstraint(fields=('user', 'environment'), name='identity_one_per_user'),
-        ),
-        migrations.AddConstraint(
-            model_name='linkedidentity',
             constraint=models.UniqueConstraint(fields=('subject_digest',), name='identity_once'),
         ),
         migrations.AddConstraint(
             model_name='linkedidentity',
-            constraint=models.CheckConstraint(condition=models.Q(('account_made', False), ('linked_via', 'oauth'), _connector='OR'), name='identity_made_by_sign_in'),
+            constraint=models.CheckConstraint(condition=models.Q(('made_account', ''), ('linked_via', 'oauth'), _connector='OR'), name='identity_made_by_sign_in'),
         ),
         migrations.AddIndex(
             model_name='erasurereceipt',
@@ -264,6 +267,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='tokengrant',
-            index=models.Index(fields=['needs_reauthorization'], name='identity_grant_dead'),
+            index=models.Index(fields=['needs_reauthorization', 'access_expires_at'], name='identity_grant_dead'),
         ),
     ]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from django.conf import settings
-from django.db import models
+from django.db import models, router
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import conf
+from django_identity import conf, database
 from django_identity.models.choices import (
     DIGEST_LENGTH,
     NEVER,
@@ -31,13 +31,23 @@ from django_identity.models.querysets import (
 from django_identity.vault import Context
 
 
+class Version(models.PositiveIntegerField):  # type: ignore[type-arg]  # not at run time
+    """A number that each save of a stored row raises in the database, whoever read it when."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        number = super().pre_save(model_instance, add)
+        if add:
+            return number
+        return models.F(self.attname) + 1
+
+
 class LinkedIdentity(Record):
     """The link between one subject and one user, in one environment."""
 
-    user = models.ForeignKey(
+    user = models.OneToOneField(
         settings.AUTH_USER_MODEL,
         on_delete=models.CASCADE,
-        related_name="linked_identities",
+        related_name="linked_identity",
     )
     environment = models.CharField(_("environment"), max_length=4, choices=Environment)
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH)
@@ -51,8 +61,8 @@ class LinkedIdentity(Record):
         _("revoked by"), max_length=6, choices=RevokedBy, blank=True
     )
     linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
-    # The account came with this link, which may therefore be its only way in.
-    account_made = models.BooleanField(_("account made for it"), default=False)
+    # The key of the account that came with this link, as text. See ``made_its_account``.
+    made_account = models.TextField(_("account made for it"), blank=True)
     # The scopes that the person has allowed: what the consent covers.
     scopes = models.JSONField(_("scopes"), blank=True, default=list)
     kyc_level = models.CharField(_("KYC level"), max_length=64, blank=True)
@@ -87,25 +97,23 @@ class LinkedIdentity(Record):
     # The number in every session of the identity sign-in, which ends when it rises.
     session_epoch = models.PositiveIntegerField(default=0)
     # The number of changes. An answer that was asked for before the newest one is discarded.
-    version = models.PositiveIntegerField(default=0)
+    version = Version(default=0)
 
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
-    # Whose it was when it was read or saved.
-    former_user_id: Any = None
+    # A sign-in or a code has just written it, so nothing else is stored of it.
+    is_new = False
+    # Of a row that was read ``with_user`` alone.
+    is_shown: bool
 
     class Meta:
         verbose_name = _("linked identity")
         verbose_name_plural = _("linked identities")
         constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["user", "environment"],
-                name="identity_one_per_user",
-            ),
             models.UniqueConstraint(fields=["subject_digest"], name="identity_once"),
             # Withdrawing a link by code deletes it. If it had made the account, the only way in
             # would go with it.
             models.CheckConstraint(
-                condition=models.Q(account_made=False)
+                condition=models.Q(made_account="")
                 | models.Q(linked_via=LinkedVia.OAUTH),
                 name="identity_made_by_sign_in",
             ),
@@ -122,12 +130,9 @@ class LinkedIdentity(Record):
                 name="identity_facets",
             ),
             models.Index(fields=["credential_expires_at"], name="identity_expiry"),
-            # What was never granted: upkeep looks for it each minute.
             models.Index(
-                fields=["revoked_at", "consent", "created_at"],
-                name="identity_unfinished",
+                fields=["created_at", "environment", "consent"], name="identity_created"
             ),
-            models.Index(fields=["created_at"], name="identity_created"),
             # Few rows fail. MariaDB has no index for these alone.
             models.Index(
                 fields=["refetch_failures", "last_error"], name="identity_failing"
@@ -143,43 +148,43 @@ class LinkedIdentity(Record):
     def __str__(self) -> str:
         return f"{self.environment} #{self.pk}"
 
-    @classmethod
-    def from_db(cls, *args: Any, **kwargs: Any) -> Self:
-        """Read a row, and remember whose it is."""
-        identity = super().from_db(*args, **kwargs)
-        identity.former_user_id = vars(identity).get("user_id")
-        return identity
-
     def save(
         self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any
     ) -> None:
-        """Save, and raise ``version``. The caller has locked the row, or has just made it.
+        """Insert the row, or save the columns ``update_fields`` and raise ``version``.
 
-        An identity that moves to another user did not make that account. The site's own code moves
-        it, without a lock: then nothing else is saved that it has read, such as a consent that was
-        revoked since.
+        Raises ``ValueError`` for a stored row without ``update_fields``: what another request has
+        written since it was read, such as the end of a consent, would be undone. A copy in another
+        database is saved whole.
         """
-        self.subject_digest = self.own_digest
-        self.version += 1
-        is_moved = self.former_user_id not in (None, self.user_id)
-        if is_moved:
-            # Others may have raised it since, and a re-fetch may have read what this would write.
-            self.version = models.F("version") + 1
-            self.account_made = False
-            if update_fields is None:
-                update_fields = ["user"]
-        if update_fields is not None:
-            update_fields = {*update_fields, "version"}
-            if not update_fields.isdisjoint(IN_DIGEST):
-                update_fields.add("subject_digest")
-            # Only with the user: a row may have moved since this instance was read.
-            if not update_fields.isdisjoint(("user", "user_id")):
-                update_fields.add("account_made")
-        super().save(*args, update_fields=update_fields, **kwargs)
-        if is_moved:
-            self.refresh_from_db(using=self._state.db, fields=["version"])
-        self.former_user_id = self.user_id
+        if update_fields is None:
+            self._require_new(**kwargs)
+            self.subject_digest = self.own_digest
+            super().save(*args, **kwargs)
+        else:
+            self._save_columns({*update_fields, "version"}, *args, **kwargs)
         Changes.note()
+
+    def _require_new(
+        self, *, using: str | None = None, force_insert: object = False, **_kwargs: Any
+    ) -> None:
+        into = using or router.db_for_write(type(self), instance=self)
+        if force_insert or into != database.alias() or self.pk is None:
+            return
+        raise ValueError(
+            "A stored identity is saved with update_fields alone, such as"
+            ' save(update_fields=["user"]).'
+        )
+
+    def _save_columns(self, names: set[str], *args: Any, **kwargs: Any) -> None:
+        if not names.isdisjoint(IN_DIGEST):
+            self.subject_digest = self.own_digest
+            names.add("subject_digest")
+        known = self.version
+        super().save(*args, update_fields=names, **kwargs)
+        # If it was read before somebody else's change, its own number stays behind the row's: what
+        # it knows counts as out of date.
+        self.version = known + 1
 
     def save_changes(self, before: LinkedIdentity) -> None:
         """Save the columns that differ from ``before``, the row as it was read under its lock."""
@@ -196,6 +201,20 @@ class LinkedIdentity(Record):
         return digest(self.environment, self.subject)
 
     @property
+    def made_its_account(self) -> bool:
+        """Whether the account that it is linked to now came with it, and not an earlier one."""
+        return self.made_account == database.key_text(self.user_id)
+
+    @property
+    def signs_in(self) -> bool:
+        """Whether sessions may rest on it: it is granted, and linked by a full sign-in.
+
+        A link by code gives no power to sign in: the code may be another person's.
+        """
+        is_granted = self.consent == Consent.GRANTED
+        return is_granted and not self.connect_only and self.is_served
+
+    @property
     def arrived_at(self) -> datetime:
         """When the newest sign-in began; for a link by code, when the newest answer was issued.
 
@@ -204,11 +223,6 @@ class LinkedIdentity(Record):
         if self.connect_only and self.connect_issued_at is not None:
             return self.connect_issued_at
         return self.signed_in_at
-
-    @property
-    def was_never_granted(self) -> bool:
-        """Whether only the first step of a sign-in or a code has written the row."""
-        return self.consent == Consent.REVOKED and self.revoked_at is None
 
     @property
     def kyc_state(self) -> tuple[str, str]:
@@ -229,8 +243,13 @@ class LinkedIdentity(Record):
 
     @property
     def is_served(self) -> bool:
-        """Whether it is of the settings' environment."""
-        return self.environment == conf.application().environment
+        """Whether it counts here: of the settings' environment, and found by events.
+
+        Others are there in a copy of another site's database, or where SQL has changed a row.
+        """
+        if self.environment != conf.application().environment:
+            return False
+        return self.subject_digest == self.own_digest
 
     def allows(self, *scopes: str) -> bool:
         """Whether the person's consent is granted and covers one of ``scopes``.
@@ -277,7 +296,10 @@ class TokenGrant(Record):
         verbose_name = _("grant")
         verbose_name_plural = _("Permission")
         indexes: ClassVar = [
-            models.Index(fields=["needs_reauthorization"], name="identity_grant_dead")
+            models.Index(
+                fields=["needs_reauthorization", "access_expires_at"],
+                name="identity_grant_dead",
+            )
         ]
 
     def __str__(self) -> str:

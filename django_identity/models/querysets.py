@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
 from django.db import models
-from django.db.models import Case, F, Value, When
+from django.db.models import F
 
 from django_identity import conf, database
-from django_identity.models.choices import Environment
+from django_identity.models.subjects import SubjectLock
 
 if TYPE_CHECKING:
     from django_identity.models import LinkedIdentity, WebhookEvent
@@ -66,48 +66,53 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         """The identities of the settings' environment."""
         return self.filter(environment=conf.application().environment)
 
-    def of_subject(self, environment: str, subject: str) -> LinkedIdentityQuerySet:
-        """The identity of the subject, if it is linked."""
-        return self.filter(subject_digest=digest(environment, subject))
-
-    def of_subject_anywhere(self, subject: str) -> LinkedIdentityQuerySet:
-        """Those of the subject in both environments."""
-        digests = [digest(kind, subject) for kind in Environment.values]
-        return self.filter(subject_digest__in=digests)
+    def of_user(self, user_id: Any) -> LinkedIdentity | None:
+        """The identity of the user, if it counts here (``is_served``)."""
+        found = self.filter(user_id=user_id).first()
+        if found is None or not found.is_served:
+            return None
+        return found
 
     def locked(self, subject_digest: str) -> LinkedIdentity | None:
         """The identity of the subject, locked; None if there is none.
 
-        There is one order of locks: the identities by their keys, the user, the event. Two requests
+        There is one order of locks: the subject, the identity, the user, the event. Two requests
         that took them in another one would deadlock.
         """
         if not subject_digest:
             return None
-        # No event and no sign-in is about an identity of the user in the other environment.
         found = self.select_for_update().filter(subject_digest=subject_digest)
+        # Not ``first``, which would have the one row sorted.
         return next(iter(found), None)
 
-    def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
-        """The same with the row of its user, which the statement locks after it."""
-        return self.select_related("user").locked(subject_digest)
+    def locked_or_held(self, subject_digest: str) -> LinkedIdentity | None:
+        """The same. If there is none, whoever links the subject meanwhile is waited for.
 
-    def locked_beside(self, identity: LinkedIdentity) -> LinkedIdentity | None:
-        """The row of ``identity``, locked with all others of its user, or None if it is gone.
-
-        An operator may have moved it to another account since ``identity`` was read.
+        It is the first statement of its transaction.
         """
-        owner = self.model.objects.filter(pk=identity.pk).values("user_id")
-        for row in self.lock_those_of(owner[:1]):
-            if row.pk == identity.pk:
-                return row
-        return None
+        found = self.locked(subject_digest)
+        if found is None and subject_digest:
+            SubjectLock.hold(subject_digest)
+            found = self.locked(subject_digest)
+        return found
 
-    def lock_those_of(self, user_id: Any) -> list[LinkedIdentity]:
-        """All identities of the user, locked in the order of their keys until the transaction ends.
+    def with_user(self) -> LinkedIdentityQuerySet:
+        """With the row of the user, which a lock locks after the identity.
 
-        ``user_id``: a key, or a query for one.
+
+        ``is_shown``: whether the site's default manager shows the user.
         """
-        return list(self.select_for_update().filter(user_id=user_id).order_by("pk"))
+        shown = models.Q(user__in=database.users())
+        said = {"is_shown": models.ExpressionWrapper(shown, models.BooleanField())}
+        return self.select_related("user").annotate(**said)
+
+    def locked_row(self, identity: LinkedIdentity) -> LinkedIdentity | None:
+        """The row of ``identity`` as it is now, locked, or None if it is gone."""
+        return next(iter(self.select_for_update().filter(pk=identity.pk)), None)
+
+    def locked_of_user(self, user_id: Any) -> LinkedIdentity | None:
+        """The identity of the user, locked, whether it counts here or not."""
+        return next(iter(self.select_for_update().filter(user_id=user_id)), None)
 
     def bulk_create(
         self, objs: Iterable[LinkedIdentity], *args: Any, **kwargs: Any
@@ -119,18 +124,14 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return super().bulk_create(rows, *args, **kwargs)
 
     def update(self, **columns: Any) -> int:
-        """Update these columns. An identity that moves to another user did not make that account.
+        """Update these columns. Rows that move to another user raise ``version``.
 
-        Only a site's own code moves one, when it merges accounts. With another environment
-        or subject save each identity instead: one statement makes no digest for each row, and
-        without it the row opens nothing.
+        With another environment or subject save each identity instead: one statement makes no
+        digest for each row, and without it the row opens nothing.
         """
-        for name in ("user", "user_id"):
-            if name in columns:
-                is_still_theirs = When(user=columns[name], then="account_made")
-                # MySQL compares after it has set what stands before.
-                made = {"account_made": Case(is_still_theirs, default=Value(False))}
-                columns = made | columns
+        if not columns.keys().isdisjoint(("user", "user_id")):
+            columns = {"version": F("version") + 1, **columns}
+            Changes.note()
         return super().update(**columns)
 
     def change(self, **columns: Any) -> int:

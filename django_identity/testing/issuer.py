@@ -87,9 +87,10 @@ class Issuer:
         )
         answer = ClaimsAnswer(subject, claims=(), credential=credential)
         verified = proven.VerifiedAnswer(answer, proof)
-        identity.set_columns(verified.columns_for(identity))
+        columns = verified.columns_for(identity)
+        identity.set_columns(columns)
         with database.atomic():
-            identity.save()
+            identity.save(update_fields=columns)
             proven.write(identity, verified)
 
 

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
-from django_identity.backends import begin_session, bind_again
+from django_identity.backends import begin_session
 from django_identity.lifecycle import sign_in, standing, step_up
 from django_identity.logs import LogEvent, log
 from django_identity.models import Purpose
@@ -100,8 +100,6 @@ def complete_sign_in(
     linked = completed.linked
     if linked is not None:
         former_key = request.session.session_key
-        # A session that rests on an identity goes on: the one that was linked may be older.
-        bind_again(request, linked.identity)
         if linked.session_identity is not None:
             begin_session(request, linked.user, linked.session_identity)
         step_up.note(request.session, linked.identity, former_key=former_key)

@@ -127,7 +127,7 @@ class History:
             revoked_at=revoked_at if is_revoked else None,
             revoked_by=RevokedBy.PERSON if is_revoked else "",
             linked_via=LinkedVia.CONNECT if by_code else LinkedVia.OAUTH,
-            account_made=not by_code,
+            made_account="" if by_code else str(user.pk),
             signed_in_at=linked_at,
         )
         if is_revoked:

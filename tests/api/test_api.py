@@ -175,7 +175,7 @@ def test_a_whole_sign_in(
     }
     assert ask(browser, "disconnect").json()["code"] == "no_other_way_in"
     assert "identity.disconnect_failed code=" in caplog.text
-    LinkedIdentity.objects.update(account_made=False)
+    LinkedIdentity.objects.update(made_account="")
     assert ask(browser, "disconnect").json() == {
         "disconnected": True,
         "signed_out": True,

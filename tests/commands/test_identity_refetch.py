@@ -94,7 +94,7 @@ def test_an_id_that_cannot_be_re_fetched_is_named(
         case "revoked":
             rows.update(consent=Consent.REVOKED)
         case "by code":
-            rows.update(linked_via=LinkedVia.CONNECT, account_made=False)
+            rows.update(linked_via=LinkedVia.CONNECT, made_account="")
         case "live":
             rows.update(environment="live")
     ran = refetch(three[0].pk, pk, three[2].pk)

@@ -197,7 +197,7 @@ def test_it_ends_with_the_identity_and_its_sessions(browser: Client) -> None:
     local.force_login(user)
     sign_in(local)
     assert is_open(local)
-    sessions.end_all(user)
+    sessions.sign_out_everywhere(user)
     assert not is_open(local)
 
 

@@ -142,7 +142,7 @@ def nothing_is_kept_of_strangers(world: World) -> object:
 def accounts_have_a_way_in(world: World) -> object:
     """No account is left that an identity made, and that nobody can get into."""
     locked_out = User.objects.filter(is_active=True, password__startswith="!")
-    return locked_out.exclude(linked_identities__linked_via=LinkedVia.OAUTH)
+    return locked_out.exclude(linked_identity__linked_via=LinkedVia.OAUTH)
 
 
 def events_have_outcomes(world: World) -> object:
@@ -167,11 +167,16 @@ def grants_live(world: World) -> object:
 
 
 def refusals_leave_nothing(world: World) -> object:
-    """A refused sign-up leaves neither link nor account; only what died may leave an empty link."""
+    """A sign-up that is refused or dies leaves neither link nor account."""
+    if any(world.here.values()):
+        return None
     never_granted = LinkedIdentity.objects.filter(
         consent=Consent.REVOKED, revoked_at=None
     )
-    return not world.died and never_granted
+    unlinked = User.objects.filter(
+        is_active=True, password__startswith="!", linked_identity=None
+    )
+    return [*never_granted, *unlinked]
 
 
 def nobody_fails(world: World) -> object:

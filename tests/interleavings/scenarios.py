@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django_identity import handlers
 from django_identity.lifecycle import disconnecting, erasure, sessions
 from django_identity.lifecycle.operators import interventions
+from django_identity.models import LinkedIdentity
 from tests.interleavings import actors, invariants
 from tests.interleavings.actors import ends, happens, known, signs_in, unapplied
 from tests.interleavings.control import controlled
@@ -42,19 +43,19 @@ ACTORS: dict[str, Actor] = {
     "signed out everywhere": partial(
         ends,
         what="signed out",
-        by=lambda user: sessions.end_all(user.pk),
+        by=sessions.sign_out_everywhere,
     ),
     "erased by the person": partial(ends, what="erased", by=erasure.erase_account),
     "erased by an operator": partial(
         ends,
         what="erased",
-        by=lambda user: interventions.erase(user.linked_identities.get()),
+        by=lambda user: interventions.erase(LinkedIdentity.objects.get(user=user)),
     ),
     "user deleted by the site": partial(ends, what="erased", by=User.delete),
     "revoked by an operator": partial(
         ends,
         what="revoked",
-        by=lambda user: interventions.revoke(user.linked_identities.all()),
+        by=lambda user: interventions.revoke(LinkedIdentity.objects.filter(user=user)),
     ),
     "re-fetch": actors.refetches,
     "refresh": actors.refreshes,
@@ -99,6 +100,8 @@ nobody | sign-up + revoked | one dies, clock behind | withdrawal
 nobody | sign-up + revoked | one dies, clock ahead | withdrawal
 nobody | sign-up + granted and revoked, reversed | one dies, long | withdrawal
 nobody | sign-up + deletion twice | one dies | erasure
+nobody | sign-up + deletion + upkeep | one dies, long | erasure
+nobody | sign-up + another sign-up + revoked | long | linking
 nobody | sign-up + claim revoked | one dies, long | claims
 nobody | sign-up + claim revoked | one dies, clock ahead, long | claims
 nobody | sign-up + rejected | one dies, kyc | level
@@ -136,7 +139,11 @@ known for a day | refresh + renewal | one dies | tokens
 known for a day | refresh + another refresh + renewal | long | tokens
 known, with password | disconnected + sign-in | one dies | sessions
 known, with password | disconnected + revoked + re-fetch | one dies, long | going
+older account | code + revoked | one dies | withdrawal
 older account | code + revoked twice | one dies, long | withdrawal
+older account | code + deletion | one dies, long | erasure
+older account | link + deletion | one dies, long | erasure
+older account | code + sign-up + deletion | long | erasure
 older account | code + link | one dies, long | linking
 older account | code + rejected | one dies, kyc, long | level
 older account | code + rejected and verified, reversed | one dies, kyc, long | level

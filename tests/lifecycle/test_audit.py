@@ -437,7 +437,7 @@ def test_an_account_that_stays_is_not_looked_for() -> None:
     make_identity(user, subject=SUBJECT, account_made=False)
     Copy(text=f"{ADDRESS} is {SUBJECT}").save_base(force_insert=True)
     Copy(text=ADDRESS).save_base(force_insert=True)
-    receipt = erasure.erase_subject("test", SUBJECT, with_audit=True)
+    receipt = erasure.erase_subject(SUBJECT, with_audit=True)
     assert receipt.audit is not None
     assert receipt.audit["hits"] == {"leaky.Copy.text": 1}
 

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -31,13 +32,11 @@ from tests.concurrency import at_once
 from tests.deliveries import SECRET, deliver, event_body, post
 from tests.factories import (
     make_claim,
-    make_grant,
     make_identity,
     make_identity_by_code,
     make_user,
 )
 from tests.fake_service import FakeService
-from tests.lifecycle.refetches import refetched
 from tests.lifecycle.test_standing import Employee
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
@@ -294,11 +293,11 @@ def erase_by_page(user: User) -> None:
 
 
 def erase_by_operator(user: User) -> None:
-    interventions.erase(user.linked_identities.get())
+    interventions.erase(user.linked_identity)
 
 
 def erase_by_command(_user: User) -> None:
-    erasure.erase_subject("test", SUBJECT)
+    erasure.erase_subject(SUBJECT)
 
 
 def erase_by_service(_user: User) -> None:
@@ -353,14 +352,6 @@ def test_who_was_on_the_way_back_is_refused_after_it(
 # Who asks
 
 
-def two_accounts() -> tuple[User, User]:
-    """Two accounts, each with a link."""
-    first, second = make_user("first"), make_user("second")
-    make_claim(make_identity(first))
-    make_identity(second, subject="subject-2")
-    return first, second
-
-
 def test_a_link_by_code_gives_no_say_about_the_account() -> None:
     """A code may be another person's, so it erases nobody."""
     user = make_user()
@@ -375,19 +366,12 @@ def test_a_link_by_code_gives_no_say_about_the_account() -> None:
     assert not ErasureReceipt.objects.exists()
 
 
-def test_a_policy_that_only_hides_the_account_has_not_erased_it(settings: Any) -> None:
-    settings.DJANGO_IDENTITY = {
-        **settings.DJANGO_IDENTITY,
-        "POLICY": f"{__name__}.Hiding",
-    }
-    receipt = interventions.erase(make_identity(make_user()))
-    assert (receipt.erased_at, receipt.error) == (None, "AccountStillThere")
-
-
-def test_the_operator_erases_what_they_see() -> None:
+def test_the_person_and_the_operator_erase_what_they_see() -> None:
     """The account with its identity, and nothing else."""
-    first, second = two_accounts()
-    receipt = interventions.erase(first.linked_identities.get())
+    first, second = make_user("first"), make_user("second")
+    make_claim(make_identity(first))
+    make_identity(second, subject="subject-2")
+    receipt = interventions.erase(first.linked_identity)
     assert receipt.counts["linkedidentity"] == 1
     first.refresh_from_db()
     second.refresh_from_db()
@@ -395,11 +379,10 @@ def test_the_operator_erases_what_they_see() -> None:
 
 
 @pytest.mark.parametrize("link", [make_identity, make_identity_by_code])
-def test_the_services_request_takes_its_subject(link: Any) -> None:
-    """From an older account only the link goes. The codes that were entered there count on."""
+def test_from_an_older_account_only_the_link_goes(link: Any) -> None:
+    """The codes that were entered there count on."""
     user = make_user()
     link(user, account_made=False)
-    make_identity(make_user("other"), subject="subject-2")
     ConnectRedemption.objects.create(
         user=user, code_digest="0", expires_at=timezone.now()
     )
@@ -407,7 +390,7 @@ def test_the_services_request_takes_its_subject(link: Any) -> None:
     erasure.retry_pending()
     user.refresh_from_db()
     assert user.is_active
-    assert LinkedIdentity.objects.get().subject == "subject-2"
+    assert not LinkedIdentity.objects.exists()
     assert ConnectRedemption.objects.exists()
 
 
@@ -436,83 +419,6 @@ def test_an_account_stays_if_it_is_older_privileged_or_kept_by_policy(
     assert (found is None) == (policy is Deleting)
     assert found is None or found.is_active == bool(kept)
     assert not LinkedIdentity.objects.exists()
-
-
-def by_update(identity: LinkedIdentity, survivor: User) -> None:
-    LinkedIdentity.objects.filter(pk=identity.pk).update(user=survivor)
-
-
-def by_save(identity: LinkedIdentity, survivor: User) -> None:
-    """As packages that merge accounts do."""
-    identity.user = survivor
-    identity.save()
-
-
-def by_bulk_update(identity: LinkedIdentity, survivor: User) -> None:
-    identity.user = survivor
-    LinkedIdentity.objects.bulk_update([identity], ["user"])
-
-
-@pytest.mark.parametrize("move", [by_update, by_save, by_bulk_update])
-def test_an_account_that_took_over_an_identity_is_not_made_for_it(move: Any) -> None:
-    """The site has merged two accounts. The service's request takes no older account."""
-    survivor = make_user("survivor")
-    duplicate = make_user("duplicate")
-    move(make_identity(duplicate, account_made=True), survivor)
-    duplicate.delete()
-    deliver("data.deletion_requested")
-    erasure.retry_pending()
-    assert ErasureReceipt.objects.get().account_kept == "older"
-    assert not LinkedIdentity.objects.exists()
-    survivor.refresh_from_db()
-    assert (survivor.username, survivor.is_active) == ("survivor", True)
-
-
-@pytest.mark.parametrize("move", [by_update, by_save, by_bulk_update])
-def test_an_identity_that_moves_stays_revoked(move: Any) -> None:
-    """Its consent has ended since the site's code has read the identity that it moves."""
-    survivor = make_user("survivor")
-    make_identity(make_user("duplicate"))
-    identity = LinkedIdentity.objects.get()
-    deliver("consent.revoked")
-    move(identity, survivor)
-    moved = LinkedIdentity.objects.get()
-    assert (moved.user, moved.consent) == (survivor, Consent.REVOKED)
-    assert moved.session_epoch == 1
-
-
-@pytest.mark.parametrize("move", [by_update, by_save, by_bulk_update])
-def test_an_identity_that_moves_takes_no_answer_that_an_event_has_overtaken(
-    move: Any, service: FakeService, settings: Any
-) -> None:
-    """The re-fetch has read the row after the site's code, and the rejection comes meanwhile."""
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
-    survivor = make_user("survivor")
-    asked = {"scopes": ["kyc:read"], "kyc_said_at": None}
-    make_grant(make_identity(make_user("duplicate"), **asked))
-    identity = LinkedIdentity.objects.get()
-    deliver("claim.issued")
-
-    def meanwhile() -> None:
-        deliver("kyc.rejected")
-        move(identity, survivor)
-
-    service.meanwhile["kyc"] = meanwhile
-    assert refetched(LinkedIdentity.objects.get()) == "overtaken"
-    moved = LinkedIdentity.objects.get()
-    assert (moved.user, moved.kyc_status) == (survivor, "rejected")
-    if move is by_save:
-        assert identity.version == moved.version
-
-
-def test_saving_another_column_does_not_make_the_account_the_identitys() -> None:
-    """The site has read the identity before it was moved, and saves it afterwards."""
-    survivor = make_user("survivor")
-    identity = make_identity(make_user("duplicate"), account_made=True)
-    by_update(identity, survivor)
-    identity.save(update_fields=["last_error"])
-    identity.refresh_from_db()
-    assert (identity.user, identity.account_made) == (survivor, False)
 
 
 def test_two_workers_erase_once() -> None:
@@ -549,19 +455,6 @@ def test_an_empty_subject_is_nobodys(subject: str) -> None:
     assert not ErasureReceipt.objects.exists()
 
 
-def test_the_command_says_where_else_the_subject_is_linked() -> None:
-    """It erases in one environment, by default that of the settings."""
-    make_identity(make_user(), environment="live")
-    out = io.StringIO()
-    with pytest.raises(CommandError, match="still linked in live"):
-        call_command("identity_erase", SUBJECT, "--yes", stdout=out)
-    assert "nothing was held" in out.getvalue()
-    call_command(
-        "identity_erase", SUBJECT, "--yes", "--environment", "live", stdout=out
-    )
-    assert not LinkedIdentity.objects.exists()
-
-
 def test_an_identity_of_the_other_environment_can_be_erased() -> None:
     identity = make_identity(make_user(), environment="live")
     assert interventions.erase(identity).erased_at is not None
@@ -581,3 +474,91 @@ def test_a_key_of_another_table_or_database_erases_nobody() -> None:
             erasure.erase_account(somebody)
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
     assert not ErasureReceipt.objects.exists()
+
+
+# After a restored backup, which brings the row back
+
+
+def erased_line(caplog: pytest.LogCaptureFixture) -> str:
+    [line] = [each for each in caplog.messages if "erasure.done" in each]
+    return line
+
+
+def keys_in(line: str) -> tuple[str, str]:
+    facts = dict(part.split("=", 1) for part in line.split() if "=" in part)
+    return facts["identity"], facts["linked"]
+
+
+ERASE: dict[str, Callable[[LinkedIdentity], object]] = {
+    "the person": lambda identity: erasure.erase_account(identity.user),
+    "an operator": interventions.erase,
+    "the service": lambda identity: (
+        deliver("data.deletion_requested"),
+        erasure.retry_pending(),
+    ),
+    "a command": lambda identity: call_command(
+        "identity_erase", identity.subject, "--yes", stdout=io.StringIO()
+    ),
+}
+
+
+@pytest.mark.parametrize("erase", ERASE.values(), ids=ERASE)
+def test_the_log_names_the_row_for_a_restored_backup(
+    caplog: pytest.LogCaptureFixture, erase: Callable[[LinkedIdentity], object]
+) -> None:
+    """And nothing of the person: neither the subject nor the account."""
+    caplog.set_level("INFO", logger="django_identity")
+    identity = make_identity(make_user("ada", email="ada@example.org"))
+    erase(identity)
+    line = erased_line(caplog)
+    assert keys_in(line) == (str(identity.pk), identity.created_at.isoformat())
+    for known in (SUBJECT, "ada@", identity.subject_digest):
+        assert known not in line
+
+    make_identity(make_user("restored"), id=identity.pk)
+    LinkedIdentity.objects.update(created_at=identity.created_at)
+    key, linked = keys_in(line)
+    out = io.StringIO()
+    call_command(
+        "identity_erase", "--identity", key, "--linked", linked, "--yes", stdout=out
+    )
+    assert "1 linkedidentity" in out.getvalue()
+    assert not LinkedIdentity.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "linked", "said"),
+    [
+        ("same", timedelta(microseconds=1), "There is no such identity"),
+        ("same", timedelta(days=-1), "There is no such identity"),
+        ("other", timedelta(0), "There is no such identity"),
+        ("same", None, "--linked"),
+    ],
+)  # fmt: skip
+def test_another_row_of_the_same_key_stays(
+    key: str, linked: timedelta | None, said: str
+) -> None:
+    """The database gives a key again after a restore."""
+    identity = make_identity(make_user())
+    named = str(identity.pk + (key == "other"))
+    options = ["--identity", named, "--yes"]
+    if linked is not None:
+        options += ["--linked", (identity.created_at + linked).isoformat()]
+    with pytest.raises(CommandError, match=said):
+        call_command("identity_erase", *options)
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+    assert not ErasureReceipt.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--identity", "x", "--linked", "2026-01-01T00:00:00+00:00"],
+     ["--identity", "1", "--linked", "yesterday"], ["--linked", "2026-01-01T00:00:00+00:00"],
+     ["subject-1", "--identity", "1"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_half_a_row_is_none(options: list[str]) -> None:
+    make_identity(make_user())
+    with pytest.raises(CommandError):
+        call_command("identity_erase", *options, "--yes")
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED

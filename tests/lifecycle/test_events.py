@@ -194,7 +194,18 @@ def test_no_broker_delays_a_revocation(
     identity = linked()
     handled("consent.revoked")
     deliver(event_type)
-    assert published() == [["default", 1, identity.pk]] * messages
+    assert published() == [[1, identity.pk]] * messages
+
+
+def test_the_re_fetch_is_published_before_the_handlers(
+    published: Published, handled: Handled
+) -> None:
+    """There may be one worker, and a handler may take long."""
+    identity = linked()
+    handled("kyc.verified")
+    deliver("kyc.verified")
+    event = WebhookEvent.objects.get()
+    assert published() == [[1, identity.pk], [event.pk]]
 
 
 @pytest.mark.parametrize("event_type", ["kyc.verified", "kyc.rejected"])
@@ -652,7 +663,7 @@ def test_a_stored_event_is_kept_without_its_content_when_the_link_goes() -> None
     """And it is not among the data of the next account to which the subject is linked."""
     identity = linked()
     make_event(identity, "kyc.verified")
-    LinkedIdentity.objects.update(account_made=False)
+    LinkedIdentity.objects.update(made_account="")
     identity.refresh_from_db()
     disconnecting.disconnect(identity)
     row = WebhookEvent.objects.get()

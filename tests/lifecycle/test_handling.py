@@ -305,7 +305,7 @@ def test_no_handler_runs_after_its_person_has_gone(
     def last(event: WebhookEvent) -> None:
         seen.append(("last", event.subject))
 
-    LinkedIdentity.objects.update(account_made=False)
+    LinkedIdentity.objects.update(made_account="")
     on_event("kyc.verified", name="failing")(failing)
     on_event("kyc.verified", name="leaves")(lambda event: leave(identity))
     on_event("kyc.verified", name="last")(last)
@@ -469,7 +469,7 @@ def test_emptied_events_that_were_not_applied_stay_due(
 ) -> None:
     """Nobody else would apply them."""
     stored("claim.revoked")
-    LinkedIdentity.objects.update(account_made=False)
+    LinkedIdentity.objects.update(made_account="")
     disconnecting.disconnect(LinkedIdentity.objects.get())
     upkeep.tend()
     assert WebhookEvent.objects.get().outcome == "ignored"

@@ -204,7 +204,7 @@ def test_the_command_never_erases_the_account_for_a_code_alone(settings: Any) ->
     policy(settings, NeverKeeping)
     user = make_user()
     make_identity_by_code(user)
-    receipt = erasure.erase_subject("test", "subject-1")
+    receipt = erasure.erase_subject("subject-1")
     assert receipt.account_kept == "older"
     user.refresh_from_db()
     assert user.is_active

@@ -157,7 +157,7 @@ def test_no_code_orphans_an_account_that_the_identity_made(
     session = browser_of(user)
     for step in steps:
         step(session)
-    assert LinkedIdentity.objects.get().account_made
+    assert LinkedIdentity.objects.get().made_its_account
     browser = Client()
     sign_in(browser)
     assert signed_in_as(browser) == user.username

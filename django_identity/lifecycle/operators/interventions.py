@@ -1,6 +1,7 @@
 """The actions of an operator on linked identities and receipts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -21,6 +22,9 @@ from django_identity.models import (
     LinkedIdentity,
     RevokedBy,
 )
+
+#: So few that no lock is held for long.
+LINKS_AT_ONCE = 200
 
 
 def refetch(identity: LinkedIdentity) -> str:
@@ -47,7 +51,7 @@ def revoke(identities: Iterable[LinkedIdentity]) -> int:
     revoked = 0
     for identity in identities:
         with database.atomic():
-            locked = LinkedIdentity.objects.locked_beside(identity)
+            locked = LinkedIdentity.objects.locked_row(identity)
             if locked is None:
                 continue
             user = withdrawal.user_of(locked)
@@ -88,7 +92,7 @@ def try_erasures(pending: Iterable[ErasureReceipt]) -> int:
 def concerned_by(receipt: ErasureReceipt) -> QuerySet[LinkedIdentity]:
     """The identities that a pending erasure is about. None if it is done.
 
-    Of a request about one subject the account's other identities go only with the account.
+    Of a request about one subject another identity of the account goes only with the account.
     """
     if receipt.identity_id is not None:
         asked = LinkedIdentity.objects.filter(pk=receipt.identity_id)
@@ -97,14 +101,22 @@ def concerned_by(receipt: ErasureReceipt) -> QuerySet[LinkedIdentity]:
     return asked.select_related("user").order_by("pk")
 
 
-def still_linked(subject: str) -> list[str]:
-    """The environments in which the subject is linked."""
-    rows = LinkedIdentity.objects.of_subject_anywhere(subject)
-    return list(rows.order_by("pk").values_list("environment", flat=True))
+def delete_links(rows: QuerySet[LinkedIdentity]) -> Iterator[int]:
+    """Delete these links, and no account. Yields the number of each step."""
+    while keys := list(rows.values_list("pk", flat=True)[:LINKS_AT_ONCE]):
+        with database.atomic():
+            LinkedIdentity.objects.filter(pk__in=keys).delete()
+        yield len(keys)
+
+
+def subject_of(key: int, *, linked_at: datetime) -> str | None:
+    """The subject of the row with this key, if it was made at this time."""
+    rows = LinkedIdentity.objects.filter(pk=key, created_at=linked_at)
+    return rows.values_list("subject", flat=True).first()
 
 
 def erase(identity: LinkedIdentity) -> ErasureReceipt:
-    """Erase the account of the identity with all its identities. Returns the receipt.
+    """Erase the account of the identity. Returns the receipt.
 
     If the site's own erasure code failed, the receipt is pending (``erased_at`` is None). An
     identity of the other environment is erased too.

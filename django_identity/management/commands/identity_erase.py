@@ -1,15 +1,17 @@
 """Erase a person by hand, as a deletion event does."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from tqdm import tqdm
 
 from django_identity import conf
 from django_identity.lifecycle import erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.management.command import IdentityCommand
-from django_identity.models import Environment, ErasureReceipt
+from django_identity.models import Environment, ErasureReceipt, LinkedIdentity
 
 #: The exit code if nothing was found, and something was not read.
 UNREAD = 2
@@ -22,11 +24,26 @@ class Command(IdentityCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("subject", help="The service's user id.")
-        parser.add_argument(
-            "--environment",
+        chosen = parser.add_mutually_exclusive_group(required=True)
+        chosen.add_argument("subject", nargs="?", help="The service's user id.")
+        chosen.add_argument(
+            "--links-of",
             choices=Environment.values,
-            help="By default that of the settings.",
+            help="Delete the links of the other environment instead, as a copy of the live "
+            "database has them. Accounts stay.",
+        )
+        chosen.add_argument(
+            "--identity",
+            type=int,
+            metavar="KEY",
+            help="The row that a restored backup brought back, by the log line of its erasure.",
+        )
+        parser.add_argument(
+            "--linked",
+            type=datetime.fromisoformat,
+            metavar="TIME",
+            help="When the row of --identity was made, by the same line. Another row of the key "
+            "stays.",
         )
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
         parser.add_argument(
@@ -36,17 +53,40 @@ class Command(IdentityCommand):
             "something could not be read.",
         )
 
-    def handle(self, *, subject: str, audit: bool, **options: Any) -> None:
-        if not subject.strip():
+    def handle(
+        self, *, subject: str | None, links_of: str | None, yes: bool, **options: Any
+    ) -> None:
+        if (options["identity"] is None) != (options["linked"] is None):
+            raise CommandError("--identity and --linked go together.")
+        if options["identity"] is not None:
+            subject = interventions.subject_of(
+                options["identity"], linked_at=options["linked"]
+            )
+            if subject is None:
+                raise CommandError("There is no such identity. Nothing was done.")
+        named = links_of or subject or ""
+        if not named.strip():
             raise CommandError("The subject is empty. Nothing was done.")
-        environment = options["environment"]
-        if environment is None:
-            environment = conf.application().environment
-        question = "Type the subject again to erase them for good: "
-        if not options["yes"] and input(question) != subject:
-            raise CommandError("That is another subject. Nothing was done.")
+        if links_of == conf.application().environment:
+            raise CommandError(f"This site is {links_of}. Nothing was done.")
+        question = "Type the subject, or the environment, again to erase for good: "
+        if not yes and input(question) != named:
+            raise CommandError("That is another one. Nothing was done.")
+        if links_of:
+            self._delete_links(links_of)
+        else:
+            self._erase(named, with_audit=options["audit"])
 
-        receipt = erasure.erase_subject(environment, subject, with_audit=audit)
+    def _delete_links(self, environment: str) -> None:
+        rows = LinkedIdentity.objects.filter(environment=environment)
+        count = rows.count()
+        with tqdm(total=count, disable=None) as progress:
+            for deleted in interventions.delete_links(rows):
+                progress.update(deleted)
+        self.stdout.write(f"Deleted {count} link(s) of {environment}.")
+
+    def _erase(self, subject: str, *, with_audit: bool) -> None:
+        receipt = erasure.erase_subject(subject, with_audit=with_audit)
         if receipt.erased_at is None:
             why = " yet"
             if receipt.error:
@@ -55,11 +95,6 @@ class Command(IdentityCommand):
                 f"Revoked, but not erased{why}. Erasure {receipt.pk} is pending and is tried again."
             )
         self._write(receipt)
-        if elsewhere := interventions.still_linked(subject):
-            raise CommandError(
-                f"The subject is still linked in {', '.join(elsewhere)}: erase it there, too, by"
-                " --environment."
-            )
         if receipt.audit is not None:
             _require_clean(receipt.audit)
 

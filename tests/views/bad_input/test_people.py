@@ -177,7 +177,7 @@ def test_an_account_that_waits_for_approval_gets_no_session(
         refused(response, "approval_pending", made=1)
         assert not is_signed_in(client)
     identity = LinkedIdentity.objects.get()
-    assert (identity.consent, identity.account_made) == ("granted", True)
+    assert (identity.consent, identity.made_its_account) == ("granted", True)
     assert StoredClaim.objects.filter(valid_until__isnull=False).exists()
 
     everybody().update(is_active=True)
@@ -211,17 +211,6 @@ def test_the_policy_is_asked_to_sign_in_once_the_account_is_approved(
         patch.undo()
 
 
-@pytest.mark.usefixtures("approving")
-def test_after_a_crash_in_sign_up_the_account_still_waits(
-    client: Client, service: FakeService, refused: Any
-) -> None:
-    """The crash came between the two steps; the next sign-in fills the link."""
-    everybody().bulk_create([User(username="left", is_active=False, password="!")])
-    make_identity(everybody().get(), consent="revoked")
-    refused(sign_in(client), "approval_pending", made=1)
-    assert LinkedIdentity.objects.get().consent == "granted"
-
-
 def test_a_disabled_account_is_refused_and_does_not_wait(
     client: Client, service: FakeService, refused: Any
 ) -> None:
@@ -229,6 +218,6 @@ def test_a_disabled_account_is_refused_and_does_not_wait(
     user = make_user(is_active=False)
     identity = make_identity(user, account_made=False)
     refused(sign_in(client), "user_inactive")
-    LinkedIdentity.objects.update(account_made=True)
+    LinkedIdentity.objects.update(made_account=str(user.pk))
     User.objects.update(last_login=identity.created_at)
     refused(sign_in(client), "user_inactive")

@@ -1,0 +1,334 @@
+"""A site moves an identity to another account, as packages that merge accounts do."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core import serializers
+from django.db import connection, models
+from django.test import Client
+
+from django_identity import database
+from django_identity.backends import BACKEND_PATH
+from django_identity.lifecycle import erasure
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
+from tests.deliveries import SECRET, deliver
+from tests.factories import again, make_grant, make_identity, make_user
+from tests.fake_service import FakeService
+from tests.lifecycle.refetches import refetched
+from tests.sign_in import is_signed_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Move = Callable[[LinkedIdentity, User], object]
+
+
+def saved(identity: LinkedIdentity, survivor: User) -> None:
+    identity.user = survivor
+    identity.save(update_fields=["user"])
+
+
+def by_save(identity: LinkedIdentity, survivor: User) -> None:
+    """``identity`` may be out of date."""
+    saved(identity, survivor)
+
+
+def by_a_row_with_its_key_alone(identity: LinkedIdentity, survivor: User) -> None:
+    saved(LinkedIdentity.objects.only("pk").get(pk=identity.pk), survivor)
+
+
+def by_a_row_without_its_user(identity: LinkedIdentity, survivor: User) -> None:
+    saved(LinkedIdentity.objects.defer("user").get(pk=identity.pk), survivor)
+
+
+def by_a_row_built_from_values(identity: LinkedIdentity, survivor: User) -> None:
+    values = LinkedIdentity.objects.values().get(pk=identity.pk)
+    saved(LinkedIdentity(**values), survivor)
+
+
+def by_update(identity: LinkedIdentity, survivor: User) -> None:
+    LinkedIdentity.objects.filter(pk=identity.pk).update(user=survivor)
+
+
+def by_update_of_the_key(identity: LinkedIdentity, survivor: User) -> None:
+    LinkedIdentity.objects.filter(pk=identity.pk).update(user_id=survivor.pk)
+
+
+def by_bulk_update(identity: LinkedIdentity, survivor: User) -> None:
+    identity.user = survivor
+    LinkedIdentity.objects.bulk_update([identity], ["user"])
+
+
+def by_sql(identity: LinkedIdentity, survivor: User) -> None:
+    table = LinkedIdentity._meta.db_table
+    with connection.cursor() as cursor:
+        statement = f"UPDATE {table} SET user_id = %s WHERE id = %s"
+        cursor.execute(statement, [survivor.pk, identity.pk])
+
+
+COUNTED: list[Move] = [
+    by_save, by_a_row_with_its_key_alone, by_a_row_without_its_user, by_a_row_built_from_values,
+    by_update, by_update_of_the_key, by_bulk_update,
+]  # fmt: skip
+MOVES: list[Move] = [*COUNTED, by_sql]
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("is_back", [False, True])
+def test_the_service_erases_the_account_that_the_identity_made(
+    move: Move, is_back: bool
+) -> None:
+    """Never the one that took it over; moved back, the one that it made."""
+    survivor, duplicate = make_user("survivor"), make_user("duplicate")
+    identity = make_identity(duplicate)
+    move(identity, survivor)
+    if is_back:
+        move(identity, duplicate)
+    deliver("data.deletion_requested")
+    erasure.retry_pending()
+    kept = ErasureReceipt.objects.get().account_kept
+    assert kept == ("" if is_back else "older")
+    assert not LinkedIdentity.objects.exists()
+    active = dict(User.objects.values_list("pk", "is_active"))
+    assert active == {survivor.pk: True, duplicate.pk: not is_back}
+
+
+def test_an_identity_that_was_inserted_in_bulk_is_moved_alike() -> None:
+    survivor, duplicate = make_user("survivor"), make_user("duplicate")
+    built = LinkedIdentity(
+        user=duplicate, environment="test", subject="subject-1",
+        consent=Consent.GRANTED, linked_via="oauth", made_account=str(duplicate.pk),
+    )  # fmt: skip
+    (identity,) = LinkedIdentity.objects.bulk_create([built])
+    assert identity.made_its_account
+    if identity.pk is None:  # MySQL returns no key
+        identity = LinkedIdentity.objects.get()
+    by_save(identity, survivor)
+    assert not LinkedIdentity.objects.get().made_its_account
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_an_identity_that_moves_stays_revoked(move: Move) -> None:
+    """Its consent has ended since the site's code has read the identity that it moves."""
+    survivor = make_user("survivor")
+    make_identity(make_user("duplicate"))
+    identity = LinkedIdentity.objects.get()
+    deliver("consent.revoked")
+    move(identity, survivor)
+    moved = LinkedIdentity.objects.get()
+    assert (moved.user, moved.consent) == (survivor, Consent.REVOKED)
+    assert moved.session_epoch == 1
+
+
+@pytest.mark.parametrize("move", COUNTED)
+def test_an_identity_that_moves_takes_no_answer_that_an_event_has_overtaken(
+    move: Move, service: FakeService, settings: Any
+) -> None:
+    """The re-fetch has read the row after the site's code, and the rejection comes meanwhile."""
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
+    survivor = make_user("survivor")
+    asked = {"scopes": ["kyc:read"], "kyc_said_at": None}
+    make_grant(make_identity(make_user("duplicate"), **asked))
+    identity = LinkedIdentity.objects.get()
+    deliver("claim.issued")
+
+    def meanwhile() -> None:
+        deliver("kyc.rejected")
+        move(identity, survivor)
+
+    service.meanwhile["kyc"] = meanwhile
+    assert refetched(LinkedIdentity.objects.get()) == "overtaken"
+    moved = LinkedIdentity.objects.get()
+    assert (moved.user, moved.kyc_status) == (survivor, "rejected")
+
+
+@pytest.mark.parametrize("move", COUNTED)
+def test_an_instance_that_has_been_asked_sees_the_move(move: Move) -> None:
+    survivor, duplicate = make_user("survivor"), make_user("duplicate")
+    identity = make_identity(duplicate)
+    assert standing_of(duplicate).is_linked
+    assert not standing_of(survivor).is_linked
+    move(identity, survivor)
+    assert not standing_of(duplicate).is_linked
+    assert standing_of(survivor).is_linked
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_a_session_of_the_former_account_ends(move: Move) -> None:
+    survivor, duplicate = make_user("survivor"), make_user("duplicate")
+    identity = make_identity(duplicate)
+    former, new = Client(), Client()
+    former.force_login(duplicate, backend=BACKEND_PATH)
+    move(identity, survivor)
+    new.force_login(again(survivor), backend=BACKEND_PATH)
+    assert not is_signed_in(former)
+    assert is_signed_in(new)
+
+
+# What is saved
+
+
+def test_a_stored_row_is_saved_by_its_columns_alone() -> None:
+    """Whole, an instance that was read before a revocation would bring the consent back."""
+    identity = make_identity(make_user())
+    stored = LinkedIdentity.objects.get()
+    partly = LinkedIdentity.objects.only("consent").get()
+    built = LinkedIdentity(**LinkedIdentity.objects.values().get())
+    deliver("consent.revoked")
+    for stale in (identity, stored, partly, built):
+        with pytest.raises(ValueError, match="update_fields"):
+            stale.save()
+        with pytest.raises(ValueError, match="update_fields"):
+            stale.save(using="default")
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+
+
+def test_a_copy_in_another_database_is_saved_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    identity = make_identity(make_user())
+    saved: list[dict[str, Any]] = []
+    monkeypatch.setattr(models.Model, "save", lambda *_row, **how: saved.append(how))
+    identity.save(using="archive")
+    assert saved == [{"using": "archive"}]
+
+
+def test_a_fixture_restores_a_row() -> None:
+    make_identity(make_user())
+    dump = serializers.serialize("json", LinkedIdentity.objects.all())
+    LinkedIdentity.objects.update(consent=Consent.REVOKED)
+    for row in serializers.deserialize("json", dump):
+        row.save()
+    assert LinkedIdentity.objects.get().signs_in
+
+
+def test_a_stale_instance_takes_no_version_back() -> None:
+    stale = make_identity(make_user())
+    for _ in range(3):
+        LinkedIdentity.objects.get().save(update_fields=["last_error"])
+    read = LinkedIdentity.objects.get()
+    stale.save(update_fields=["user"])
+    assert LinkedIdentity.objects.get().version == read.version + 1
+    changed = LinkedIdentity.objects.all()
+    assert changed.change_unchanged(read, last_error="late") == 0
+    assert changed.change_unchanged(stale, last_error="late") == 0
+
+
+# Rows that are not this site's, or not as we wrote them
+
+
+def update(**columns: str) -> None:
+    LinkedIdentity.objects.update(**columns)
+
+
+def fixture(**columns: str) -> None:
+    (row,) = serializers.deserialize(
+        "json", serializers.serialize("json", LinkedIdentity.objects.all())
+    )
+    for name, value in columns.items():
+        setattr(row.object, name, value)
+    row.save()
+
+
+def saved_columns(**columns: str) -> None:
+    """The one way that makes a new digest: then the other environment counts as not there."""
+    identity = LinkedIdentity.objects.get()
+    identity.set_columns(columns)
+    identity.save(update_fields=columns)
+
+
+@pytest.mark.parametrize(
+    ("change", "columns"),
+    [
+        (update, {"environment": "live"}),
+        (fixture, {"environment": "live"}),
+        (fixture, {"subject": "another"}),
+        (saved_columns, {"environment": "live"}),
+    ],
+)
+def test_a_row_that_no_event_finds_opens_nothing(
+    change: Callable[..., None], columns: dict[str, str]
+) -> None:
+    user = make_user()
+    make_identity(user)
+    browser = Client()
+    browser.force_login(user, backend=BACKEND_PATH)
+    assert is_signed_in(browser)
+    change(**columns)
+    assert not is_signed_in(browser)
+    assert not standing_of(again(user)).is_linked
+    assert LinkedIdentity.objects.of_user(user.pk) is None
+
+
+# Keys of accounts
+
+
+class Keyed(models.Model):
+    """A user model, as far as it is asked here."""
+
+    class Meta:
+        abstract = True
+        app_label = "keys_of_sites"
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
+class ByUUID(Keyed):
+    id = models.UUIDField(primary_key=True)
+
+    class Meta(Keyed.Meta):
+        abstract = False
+
+
+class ByText(Keyed):
+    name = models.TextField(primary_key=True)
+
+    class Meta(Keyed.Meta):
+        abstract = False
+
+
+class ByNumber(Keyed):
+    id = models.BigIntegerField(primary_key=True)
+
+    class Meta(Keyed.Meta):
+        abstract = False
+
+
+class ByAnother(Keyed):
+    parent = models.OneToOneField(ByUUID, models.CASCADE, primary_key=True)
+
+    class Meta(Keyed.Meta):
+        abstract = False
+
+
+HEX = "0f8fad5bd9cb469fa16570867728950e"
+
+
+@pytest.mark.parametrize(
+    ("model", "keys", "another"),
+    [
+        (ByUUID, [uuid.UUID(HEX), HEX, HEX.upper(), f"{{{HEX}}}"], uuid.uuid4()),
+        (ByAnother, [uuid.UUID(HEX), HEX], uuid.uuid4()),
+        (ByText, ["ada/1"], "ada/10"),
+        (ByText, ["x" * 400], "x" * 399),
+        (ByNumber, [2**40 + 1, str(2**40 + 1)], 1),
+    ],
+)
+def test_an_account_is_known_by_its_key_in_any_form(
+    monkeypatch: pytest.MonkeyPatch, model: Any, keys: list[Any], another: Any
+) -> None:
+    monkeypatch.setattr(database, "get_user_model", lambda: model)
+    for made in keys:
+        identity = LinkedIdentity(made_account=database.key_text(made))
+        for key in keys:
+            identity.user_id = key
+            assert identity.made_its_account
+        for key in (another, None):
+            identity.user_id = key
+            assert not identity.made_its_account
+    nobodys = LinkedIdentity(user_id=keys[0])
+    assert not nobodys.made_its_account

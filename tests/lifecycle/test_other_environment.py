@@ -1,0 +1,205 @@
+"""A staging site begins with a copy of the live database: links of the other environment."""
+
+import io
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from django_identity import signals
+from django_identity.lifecycle import connect, disconnecting, erasure, sign_in
+from django_identity.lifecycle.dossier import dossier_of
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import LinkedIdentity, Purpose, StoredClaim, TokenGrant
+from tests.deliveries import SECRET, deliver
+from tests.factories import again, make_claim, make_grant, make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import sign_in as signs_in
+from tests.views.connect.pages import browser_of, hand_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def site(service: FakeService, settings: Any) -> FakeService:
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
+    return service
+
+
+def copied(username: str = "ada", **fields: Any) -> User:
+    """An account whose link is live, with all that a link has. The site is of test."""
+    user = make_user(username)
+    identity = make_identity(
+        user, subject=f"live-{username}", environment="live", **fields
+    )
+    make_claim(identity)
+    make_grant(identity)
+    return user
+
+
+def test_it_counts_as_not_there() -> None:
+    user = copied()
+    assert not standing_of(user).is_linked
+    assert connect.identity_of(user) is None
+    assert disconnecting.parting(user) is None
+    assert not disconnecting.leave(user)
+    assert not erasure.may_erase_themselves(user)
+    assert sign_in.plan_for(user).purpose == Purpose.LINK
+    assert deliver("consent.revoked", subject="live-ada").status_code == 200
+    assert LinkedIdentity.objects.get().consent == "granted"
+
+
+def test_the_account_page_shows_nothing_of_it() -> None:
+    user = copied()
+    dossier = dossier_of(user)
+    assert (dossier.identity, dossier.grant, dossier.sections) == (None, None, ())
+    page = browser_of(user).get(reverse("identity:account")).content.decode()
+    assert "live-ada" not in page
+
+
+@pytest.mark.parametrize("way", ["sign-in", "code"])
+def test_linking_deletes_it(site: FakeService, way: str) -> None:
+    """It made the account, and the new link did not."""
+    user = copied()
+    told: list[object] = []
+
+    def receive(**about: object) -> None:
+        told.append(about["signal"])
+
+    ends = (signals.identity_unlinked, signals.sessions_ended)
+    for each in ends:
+        each.connect(receive)
+    browser = browser_of(user)
+    if way == "code":
+        hand_in(browser)
+    else:
+        signs_in(browser)
+    for each in ends:
+        each.disconnect(receive)
+    identity = LinkedIdentity.objects.get()
+    assert (identity.user, identity.environment) == (user, "test")
+    assert (identity.subject, identity.made_account) == ("subject-1", "")
+    assert standing_of(again(user)).is_linked
+    assert not StoredClaim.objects.exclude(identity=identity).exists()
+    assert told == []
+
+
+@pytest.mark.parametrize("way", ["sign-in", "code"])
+def test_linking_deletes_a_row_that_no_event_finds(site: FakeService, way: str) -> None:
+    """SQL has given it another subject. It opened nothing."""
+    user = make_user()
+    make_identity(user, subject="former", account_made=False)
+    LinkedIdentity.objects.update(subject="renamed")
+    browser = browser_of(user)
+    if way == "code":
+        hand_in(browser)
+    else:
+        signs_in(browser)
+    identity = LinkedIdentity.objects.get()
+    assert (identity.user, identity.subject) == (user, "subject-1")
+    assert standing_of(again(user)).is_linked
+
+
+def test_a_refused_link_leaves_it(site: FakeService) -> None:
+    """The subject is another account's."""
+    user = copied()
+    make_identity(make_user("eve"))
+    assert "subject_taken" in signs_in(browser_of(user)).content.decode()
+    assert LinkedIdentity.objects.filter(user=user).exists()
+
+
+def test_a_person_whose_address_is_there_is_told_to_sign_in_and_link(
+    site: FakeService,
+) -> None:
+    user = copied()
+    site.profile = {"email": "ada@example.org"}
+    User.objects.filter(pk=user.pk).update(email="ada@example.org")
+    page = signs_in(Client()).content.decode()
+    assert "email_taken" in page
+    assert LinkedIdentity.objects.get().environment == "live"
+
+
+@pytest.mark.parametrize("arrival", ["sign-in", "link", "code"])
+def test_a_row_whose_environment_sql_has_changed_is_linked_by_nobody(
+    site: FakeService, arrival: str
+) -> None:
+    """Its digest is still the subject's."""
+    user = make_user()
+    make_identity(user, account_made=False)
+    LinkedIdentity.objects.update(environment="live")
+    browser = Client() if arrival == "sign-in" else browser_of(user)
+    if arrival == "code":
+        hand_in(browser)
+    else:
+        signs_in(browser)
+    assert not standing_of(again(user)).is_linked
+
+
+def doctor() -> str:
+    out = io.StringIO()
+    with suppress(CommandError, SystemExit):
+        call_command("identity_doctor", stdout=out)
+    return out.getvalue()
+
+
+def erase(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command("identity_erase", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_the_doctor_counts_them_and_the_command_deletes_them() -> None:
+    """And no account, and no link of this site's environment."""
+    for name in ("ada", "bob", "eve"):
+        copied(name)
+    own = make_identity(make_user("own"))
+    said = doctor()
+    assert "3 identities of live" in said
+    assert "identity_erase --links-of" in said
+    assert "Deleted 3 link(s) of live." in erase("--links-of", "live", "--yes")
+    assert LinkedIdentity.objects.get() == own
+    assert User.objects.filter(is_active=True).count() == 4
+    assert not TokenGrant.objects.exists()
+    assert "of live" not in doctor()
+    assert "Deleted 0 link(s) of live." in erase("--links-of", "live", "--yes")
+
+
+def test_many_are_deleted_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "django_identity.lifecycle.operators.interventions.LINKS_AT_ONCE", 2
+    )
+    for number in range(5):
+        copied(f"user-{number}")
+    erase("--links-of", "live", "--yes")
+    assert not LinkedIdentity.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--links-of", "test", "--yes"),
+        ("--links-of", "staging", "--yes"),
+        ("subject-1", "--links-of", "live", "--yes"),
+        ("--yes",),
+    ],
+)
+def test_nothing_is_deleted_by_mistake(arguments: tuple[str, ...]) -> None:
+    """This site's own links, an environment that is none, two things at once, or nothing."""
+    make_identity(make_user("own"))
+    copied()
+    with pytest.raises(CommandError):
+        erase(*arguments)
+    assert LinkedIdentity.objects.count() == 2
+
+
+@pytest.mark.parametrize("typed", ["live", "test"])
+def test_the_command_asks_first(monkeypatch: pytest.MonkeyPatch, typed: str) -> None:
+    copied()
+    monkeypatch.setattr("builtins.input", lambda prompt: typed)
+    with suppress(CommandError):
+        erase("--links-of", "live")
+    assert LinkedIdentity.objects.exists() is (typed == "test")
