@@ -13,7 +13,6 @@ from django_identity.sandbox.people import endpoints, pages
 apps.keep_out()
 
 
-ICON = "sandbox/mark.svg"
 _USER = "users/<path:user_id>"
 api = [
     path(f"{_USER}/profile", endpoints.profile, name="profile"),
@@ -58,6 +57,6 @@ urlpatterns = [
     path("sandbox/", include(control.urlpatterns())),
     re_path(r"^sandbox/(?P<path>(?s:.*))$", envelope.unknown_path),
     path("static/<path:path>", serve_static, {"insecure": True}),
-    path("favicon.ico", serve_static, {"path": ICON, "insecure": True}),
+    path("favicon.ico", serve_static, {"path": "sandbox/mark.svg", "insecure": True}),
     path("", include(console.urlpatterns)),
 ]

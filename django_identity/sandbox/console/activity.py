@@ -36,9 +36,8 @@ class Entry:
     site: Client | None = None
 
     def has(self, text: str) -> bool:
-        """Return whether ``text`` stands in what the line is about, in whatever letters."""
-        about = (self.received, self.delivery, self.attempt, self.person, self.site)
-        return text.lower() in " ".join(map(str, about)).lower()
+        """Return whether ``text`` stands in anything of the line, in whatever letters."""
+        return text.lower() in repr(self).lower()
 
 
 def groups(*, with_good: bool, with_pages: bool, text: str) -> list[list[Entry]]:

@@ -42,7 +42,6 @@ SPANS = {600: "10 minutes", 3600: "1 hour", 90_000: "25 hours", 2_678_400: "31 d
 ENDPOINTS = ("token", "profile", "kyc", "claims", "connect", "jwks", "authorize")
 #: Kinds of faults that need no more to be said.
 FAULTS = ("status", "rate_limit", "malformed", "drop", "drop_midway")
-MOST_CHARACTERS = 200_000
 
 
 class PersonForm(forms.Form):
@@ -78,7 +77,6 @@ class PasteForm(forms.Form):
     """A credential from anywhere."""
 
     credential = forms.CharField(
-        max_length=MOST_CHARACTERS,
         error_messages={
             "required": "There is none: this person has read no claims yet."
         },
@@ -143,11 +141,11 @@ def one_request(request: HttpRequest, number: int) -> HttpResponse:
     received = request_log.numbered(number)
     if received is None:
         raise Http404
-    parts = {"What came": received.form, "What was answered": received.answer}
     context = {
         "received": received,
         "remedy": REMEDIES.get(received.error.upper()),
-        "parts": [(title, _readable(members)) for title, members in parts.items()],
+        "came": _readable(received.form),
+        "answered": _readable(received.answer),
     }
     return render(request, "sandbox/console/request.html", context)
 

@@ -6,6 +6,7 @@ from datetime import date
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db import transaction
+from django.db.models import QuerySet
 
 from django_identity.sandbox.models import (
     CREDENTIAL_LIFETIME_SECONDS,
@@ -97,8 +98,7 @@ def move_in() -> None:
             verification.prove_address(user)
 
 
-def offered() -> list[User]:
+def offered() -> QuerySet[User]:
     """Return those whom the sign-in page offers."""
-    return list(
-        User.objects.filter(is_cast=True, deletion_requested_at=None).order_by("pk")
-    )
+    people = User.objects.filter(is_cast=True, deletion_requested_at=None)
+    return people.order_by("pk")

@@ -60,9 +60,7 @@ def invalidate(user: User) -> None:
 
 def prove_address(user: User, *, proved: bool = True) -> None:
     """Record that ``user`` has proved where they live, or take that back."""
-    user.address_proved_at = None
-    if proved:
-        user.address_proved_at = clock.now()
+    user.address_proved_at = clock.now() if proved else None
     user.save(update_fields=["address_proved_at"])
 
 
@@ -70,9 +68,7 @@ def _record(user: User, status: KycStatus, rejected_for: str = "") -> None:
     """Store where ``user`` stands now."""
     user.kyc_status = status
     user.rejected_for = rejected_for
-    user.kyc_verified_at = None
-    if status is KycStatus.VERIFIED:
-        user.kyc_verified_at = clock.now()
+    user.kyc_verified_at = clock.now() if user.is_verified else None
     user.save(update_fields=["kyc_status", "kyc_verified_at", "rejected_for"])
 
 
