@@ -157,7 +157,7 @@ def _sent(request: HttpRequest) -> Any:
     """Return the members of a request to the service, the secret ones as digests."""
     if not request.path_info.startswith(OF_SITES):
         return {}
-    query: dict[str, object] = request.GET.dict()
+    query = request.GET.dict()
     if request.path_info.startswith("/oauth2/"):
         return _masked(query | request.POST.dict())
     with suppress(Invalid, RecursionError):
@@ -165,7 +165,7 @@ def _sent(request: HttpRequest) -> Any:
     return _masked(query)
 
 
-def _answered(response: HttpResponseBase) -> dict[str, Any]:
+def _answered(response: HttpResponseBase) -> Any:
     """Return the members of an answer, the secret ones as digests."""
     location = response.get("Location", "")
     with suppress(ValueError, RecursionError):
