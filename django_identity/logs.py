@@ -8,6 +8,8 @@ import logging
 from enum import StrEnum
 from typing import Any
 
+from django.conf import settings
+
 from django_identity.exceptions import IdentityError
 
 logger = logging.getLogger("django_identity")
@@ -69,8 +71,13 @@ def log_trouble(event: LogEvent, error: Exception, /, **facts: Any) -> None:
     """Log that code outside this package raised ``error``: one line, by default at ERROR.
 
     The line has the class of the error but not its message, which may contain personal data.
+    With ``DEBUG`` a server that does not answer is a WARNING.
     """
-    facts.setdefault("level", logging.ERROR)
+    level = logging.ERROR
+    # A developer's machine often has no mail server. All errors of ``smtplib`` are OSErrors.
+    if settings.DEBUG and isinstance(error, OSError):
+        level = logging.WARNING
+    facts.setdefault("level", level)
     log(event, error=type(error).__name__, **facts)
 
 

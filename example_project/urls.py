@@ -5,13 +5,16 @@ from __future__ import annotations
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
+from django.templatetags.static import static
 from django.urls import include, path
+from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
 from example_project.circle import documents, views
 
 urlpatterns = [
     path("", views.home, name="home"),
+    path("favicon.ico", RedirectView.as_view(url=static("circle/ring.svg"))),
     path("adults/", views.adults, name="adults"),
     path("residents/", views.residents, name="residents"),
     path("loans/", views.Loans.as_view(), name="loans"),

@@ -1,8 +1,10 @@
 """Log lines with fields, and without anybody's data."""
 
 import logging
+import smtplib
 
 import pytest
+from django.test import override_settings
 
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import WebhookEvent
@@ -45,3 +47,22 @@ def test_of_a_foreign_error_only_the_class_is_logged(
     [line] = caplog.records
     assert line.getMessage() == ("identity.event.handler_failed error=ValueError")
     assert "ada@example.org" not in str(vars(line))
+
+
+@pytest.mark.parametrize(
+    ("error", "debug", "level"),
+    [
+        (ConnectionRefusedError(), True, "WARNING"),
+        (smtplib.SMTPServerDisconnected(), True, "WARNING"),
+        (ConnectionRefusedError(), False, "ERROR"),
+        (ValueError(), True, "ERROR"),
+    ],
+)
+def test_a_server_that_a_developer_does_not_run_is_a_warning(
+    caplog: pytest.LogCaptureFixture, error: Exception, debug: bool, level: str
+) -> None:
+    """Only with ``DEBUG``; an error of the site's own code is an error there, too."""
+    with override_settings(DEBUG=debug):
+        log_trouble(LogEvent.LINK_NOTICE_FAILED, error)
+    (line,) = caplog.records
+    assert line.levelname == level

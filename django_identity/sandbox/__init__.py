@@ -60,6 +60,7 @@ def sandbox_application(sandbox: str = SANDBOX) -> dict[str, Any]:
         "CLIENT_ID": CLIENT_ID,
         "CLIENT_SECRET": CLIENT_SECRET,
         "WEBHOOK_SECRETS": [WEBHOOK_SECRET],
+        "SERVICE_NAME": "Sandbox Identity",
         "SERVICE_ACCOUNT_URL": f"{sandbox}/account/",
         "DOCUMENT_PATHS": DOCUMENT_PATHS,
     }

@@ -20,13 +20,6 @@ KYC_VENDOR = "Sandbox KYC"
 YEARLY = timedelta(days=365)
 AGE_OVER_18 = "age_over_18"
 COUNTRY_RESIDENT = "country_resident"
-#: Each type of the specification, as the pages say it.
-TITLES = {
-    "kyc_verified": "Identity verified",
-    AGE_OVER_18: "18 or older",
-    COUNTRY_RESIDENT: "Country of residence",
-    "unique_human": "Unique person",
-}
 
 
 @transaction.atomic

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-from dataclasses import dataclass, field
 
 from django.contrib.auth.hashers import check_password
 from django.http import HttpRequest
@@ -13,16 +12,8 @@ from django_identity.sandbox.models import Client
 CHALLENGE = 'Basic realm="clients", charset="UTF-8"'
 
 
-@dataclass(frozen=True, slots=True)
-class Authenticated:
-    """An authenticated credential set, with the secret of the request."""
-
-    client: Client
-    secret: str = field(repr=False)
-
-
-def authenticate(request: HttpRequest) -> Authenticated:
-    """Return the client of the request's Basic credentials (RFC 7617).
+def authenticate(request: HttpRequest) -> tuple[Client, str]:
+    """Return the client of the request's Basic credentials (RFC 7617), and its secret.
 
     Raises:
         Refused: they are missing or wrong.
@@ -36,7 +27,7 @@ def authenticate(request: HttpRequest) -> Authenticated:
         message = "The client id or secret is wrong."
         raise envelope.Refused(401, envelope.UNAUTHORIZED, message, challenge=CHALLENGE)
     request_log.note(request, None, client)
-    return Authenticated(client, secret)
+    return client, secret
 
 
 def is_basic(header: str) -> bool:

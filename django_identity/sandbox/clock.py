@@ -48,12 +48,9 @@ def advance(seconds: float) -> None:
         raise Invalid("The clock would get out of the calendar.") from error
 
 
-def set_to(moment: datetime | None) -> None:
-    """Set the clock to ``moment`` (aware), from where it continues; None: real time."""
-    seconds = 0.0
-    if moment is not None:
-        seconds = (moment - datetime.now(UTC)).total_seconds()
-    differ(seconds)
+def set_to(moment: datetime) -> None:
+    """Set the clock to ``moment`` (aware), from where it continues."""
+    differ((moment - datetime.now(UTC)).total_seconds())
 
 
 def timestamp_if_any(moment: datetime | None) -> str | None:

@@ -30,17 +30,16 @@ from django_identity.sandbox import (
     shared,
     switches,
 )
-from django_identity.sandbox.clients import Authenticated
 from django_identity.sandbox.envelope import Refused
 from django_identity.sandbox.errors import Invalid
 from django_identity.sandbox.models import (
     CONNECT_CODE_LIFETIME,
+    Client,
     ConnectCode,
     Consent,
     User,
 )
-from django_identity.sandbox.people import accounts
-from django_identity.sandbox.people.forms import ConfirmPasswordForm
+from django_identity.sandbox.people.forms import PasswordForm
 from django_identity.sandbox.people.pages import signed_in_user
 
 PROFILE_BASIC = "profile:basic"
@@ -80,10 +79,11 @@ def make_code(user: User) -> ConnectCode:
 @envelope.endpoint("POST")
 def connect_request(request: HttpRequest) -> HttpResponse:
     """POST /connect/request: redeem a Connect code for an application."""
-    asking = clients.authenticate(request)
-    user, result = _redeem(asking, *_read(envelope.members_of(request)))
-    request_log.note(request, user, asking.client)
-    return envelope.success(result)
+    client, secret = clients.authenticate(request)
+    code, scopes = _read(envelope.members_of(request))
+    user = _redeem(client, code, scopes)
+    request_log.note(request, user, client)
+    return envelope.success(_result(user, secret, scopes))
 
 
 def _refused(code: str) -> Refused:
@@ -119,53 +119,47 @@ def _read(members: Mapping[str, Any]) -> tuple[str, list[str]]:
     return code, list(dict.fromkeys(scopes))
 
 
-def _redeem(
-    asking: Authenticated, code: str, scopes: Sequence[str]
-) -> tuple[User, dict[str, Any]]:
-    """Spend the code, return its person and the result, and record and announce the consent.
+def _redeem(client: Client, code: str, scopes: Sequence[str]) -> User:
+    """Spend the code, return its person, and record and announce the consent.
 
     Raises:
         Refused: no data was shared.
     """
     with transaction.atomic():
-        spent = _spend(code, asking)
+        spent = _spend(code, client)
         if spent is None:
             raise _refused(INVALID_CONNECT_CODE)
         user = spent.user
-        spent.refusal = _refusal(user, asking, scopes)
+        spent.refusal = _refusal(user, client, scopes)
         if not spent.refusal:
-            consent = Consent.objects.filter(
-                user=user, client=asking.client, revoked_at=None
-            )
+            consent = Consent.objects.filter(user=user, client=client, revoked_at=None)
             standing = consent.values_list("scopes", flat=True).first() or []
-            consents.grant(user, asking.client, dict.fromkeys([*standing, *scopes]))
-            consents.tell(user, asking.client, scopes)
-            return user, _result(user, asking, scopes)
+            consents.grant(user, client, dict.fromkeys([*standing, *scopes]))
+            consents.tell(user, client, scopes)
+            return user
         spent.save(update_fields=["refusal"])
     raise _refused(spent.refusal)  # after the commit, so that the code stays spent
 
 
-def _spend(code: str, asking: Authenticated) -> ConnectCode | None:
+def _spend(code: str, client: Client) -> ConnectCode | None:
     """Spend ``code``. Return it, or None if there is no such valid code.
 
     One conditional UPDATE decides, so only one of several concurrent requests gets the code.
     """
     now = clock.now()
     valid = ConnectCode.objects.filter(code=code, used_at=None, expires_at__gt=now)
-    if not _SHAPE.fullmatch(code) or not valid.update(
-        used_at=now, used_by=asking.client
-    ):
+    if not _SHAPE.fullmatch(code) or not valid.update(used_at=now, used_by=client):
         return None
     return ConnectCode.objects.select_related("user").get(code=code)
 
 
-def _refusal(user: User, asking: Authenticated, scopes: Sequence[str]) -> str:
+def _refusal(user: User, client: Client, scopes: Sequence[str]) -> str:
     """Return the error code if the data of ``user`` is not shared, or nothing."""
     if not set(scopes) <= set(SCOPES):
         return INVALID_SCOPE
-    if user.environment != asking.client.environment:
+    if user.environment != client.environment:
         return envelope.ENVIRONMENT_MISMATCH
-    application = asking.client.registered
+    application = client.registered
     if user.kyc_level < application.connect_kyc_level:  # their names sort as they rank
         return KYC_LEVEL_REQUIRED
     if application.connect_proof_of_address and user.address_proved_at is None:
@@ -173,7 +167,7 @@ def _refusal(user: User, asking: Authenticated, scopes: Sequence[str]) -> str:
     return ""
 
 
-def _result(user: User, asking: Authenticated, scopes: Sequence[str]) -> dict[str, Any]:
+def _result(user: User, secret: str, scopes: Sequence[str]) -> dict[str, Any]:
     """Build the answer and sign it."""
     data: dict[str, Any] = {}
     if PROFILE_BASIC in scopes:
@@ -190,7 +184,7 @@ def _result(user: User, asking: Authenticated, scopes: Sequence[str]) -> dict[st
         **data,
         "issued_at": clock.timestamp(clock.now()),
     }
-    return result | {"signature": _signature(result, asking.secret)}
+    return result | {"signature": _signature(result, secret)}
 
 
 def _signature(result: Mapping[str, Any], secret: str) -> str:
@@ -210,13 +204,14 @@ def _signature(result: Mapping[str, Any], secret: str) -> str:
 def new_code(request: HttpRequest) -> HttpResponse:
     """Show what will be shared; make a code once the password is confirmed."""
     user = signed_in_user(request)
-    form = ConfirmPasswordForm(user, request.POST or None)
+    form = PasswordForm(request.POST or None)
     if form.is_valid():
-        return redirect("connect_code", number=make_code(user).pk)
+        if user.check_password(form.cleaned_data["password"]):
+            return redirect("connect_code", number=make_code(user).pk)
+        form.add_error("password", "That is not your password.")
     context = {
         "form": form,
         "person": user,
-        "country": accounts.country_name(user.country),
         "scopes": consents.described(SCOPES),
     }
     return render(request, "sandbox/make_connect_code.html", context)

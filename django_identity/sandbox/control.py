@@ -214,7 +214,10 @@ def register_application(
         if mode not in Environment.values or not isinstance(secret, str):
             raise Invalid("client_secrets has strings for test and live.")
     application, issued = applications.register(name, redirect_uris, client_secrets)
-    secrets = {mode: asdict(new_client) for mode, new_client in issued.items()}
+    secrets = {
+        mode: {"client_id": client_id, "client_secret": client_secret}
+        for mode, (client_id, client_secret) in issued.items()
+    }
     return show_application(application.app_id) | secrets
 
 
@@ -323,21 +326,21 @@ def decide(
     return {"callback": answer["Location"]}
 
 
-@control("POST", "users", accounts.create_user)
+@control("POST", "users", accounts.Account)
 def create_user(
     *, verified: bool = False, proof_of_address: bool = False, **account: Any
 ) -> JSON:
     """Create an account and show its password this once."""
     try:
         with transaction.atomic():
-            created = accounts.create_user(**account)
+            user, password = accounts.create_user(accounts.Account(**account))
     except IntegrityError as error:
         raise Invalid("email or subject is taken.") from error
     if verified:
-        verification.verify(created.user, verification.BVN_VERIFIED)
+        verification.verify(user, verification.BVN_VERIFIED)
     if proof_of_address:
-        verification.prove_address(created.user)
-    return {**show_user(created.user.subject), "password": created.password}
+        verification.prove_address(user)
+    return {**show_user(user.subject), "password": password}
 
 
 @control("GET", "users/<path:user_id>")
@@ -364,8 +367,11 @@ def show_user(user_id: str) -> Members:
 
 
 def _claim(claim: Claim) -> Members:
-    expires_at = _isoformat(claim.expires_at)
-    return {"value": claim.value, "revoked": claim.revoked, "expires_at": expires_at}
+    return {
+        "value": claim.value,
+        "revoked": claim.revoked,
+        "expires_at": claim.expires_at,
+    }
 
 
 def _code(code: ConnectCode) -> Members:
@@ -550,15 +556,9 @@ def _delivery(delivery: Delivery) -> Members:
         "body": delivery.body,
         "state": delivery.state,
         "attempts": delivery.attempts,
-        "created_at": _isoformat(delivery.created_at),
-        "next_attempt_at": _isoformat(delivery.next_attempt_at),
+        "created_at": delivery.created_at,
+        "next_attempt_at": delivery.next_attempt_at,
     }
-
-
-def _isoformat(moment: datetime | None) -> str | None:
-    if moment is None:
-        return None
-    return moment.isoformat()
 
 
 # What lives in the process: clock, keys, switches, faults, requests
@@ -574,7 +574,7 @@ def health() -> JSON:
 def show_clock() -> JSON:
     """Show the sandbox's time and how far it is from real time."""
     return {
-        "now": clock.now().isoformat(),
+        "now": clock.now(),
         "offset_seconds": clock.offset().total_seconds(),
     }
 
@@ -598,7 +598,7 @@ def move_clock(
     elif offset is not ABSENT:
         clock.differ(offset)
     elif reset:
-        clock.set_to(None)
+        clock.differ(0)
     else:
         clock.set_to(set)
     deliveries.wake()

@@ -26,6 +26,8 @@ CREDENTIAL_FORMAT = "dc+sd-jwt"
 LONGEST_CREDENTIAL = 128 * 1024
 # Claim -> the member that says what is claimed, where that is more than yes.
 _NOUNS = {COUNTRY_RESIDENT: "country"}
+#: Subject -> the credential that an application received last.
+last: dict[str, str] = {}
 _UNREADABLE = (
     ValueError,
     TypeError,
@@ -119,32 +121,11 @@ class Inspection:
 
     header: dict[str, Any]
     payload: dict[str, Any]
+    expires_at: datetime
     disclosures: list[Disclosure]
     findings: dict[str, bool]
     revoked: list[str]
     claims: dict[str, Any] = field(repr=False)
-
-    @property
-    def readable_parts(self) -> list[tuple[str, str]]:
-        """Header and payload with line breaks."""
-        parts = {"Header": self.header, "Payload": self.payload}
-        return [
-            (name, json.dumps(members, indent=2)) for name, members in parts.items()
-        ]
-
-    @property
-    def unlisted(self) -> list[str]:
-        """The names of the claims whose digest the payload does not list."""
-        return [
-            disclosure.name
-            for disclosure in self.disclosures
-            if not disclosure.is_listed
-        ]
-
-    @property
-    def expires_at(self) -> datetime:
-        """The end of the credential."""
-        return datetime.fromtimestamp(self.payload["exp"], UTC)
 
 
 def inspect(credential: str) -> Inspection:
@@ -159,7 +140,7 @@ def inspect(credential: str) -> Inspection:
         header, payload = map(_decoded, token.split(".")[:2])
         listed = payload.get("_sd", [])
         disclosures = [_disclosure(part, listed) for part in parts if part]
-        datetime.fromtimestamp(payload["exp"], UTC)
+        expires_at = datetime.fromtimestamp(payload["exp"], UTC)
         if parts[-1:] != [""]:
             raise ValueError("It does not end with ~.")
         is_signed = _is_signed(text)
@@ -176,17 +157,19 @@ def inspect(credential: str) -> Inspection:
     findings = {
         "signature": not is_signed,
         "issuer": payload.get("iss") != settings.SANDBOX_ORIGIN,
-        "expired": payload["exp"] <= clock.now().timestamp(),
+        "expired": expires_at <= clock.now(),
         "disclosure": not all(disclosure.is_listed for disclosure in disclosures),
         "revoked": bool(revoked),
     }
-    return Inspection(header, payload, disclosures, findings, revoked, claims)
+    return Inspection(
+        header, payload, expires_at, disclosures, findings, revoked, claims
+    )
 
 
 @envelope.endpoint("POST")
 def verify_claims(request: HttpRequest) -> HttpResponse:
     """POST /claims/verify: tell an application whether a credential is valid, and what it says."""
-    asking = clients.authenticate(request)
+    client, _secret = clients.authenticate(request)
     credential = envelope.members_of(request).get("credential")
     if not isinstance(credential, str):
         raise Invalid("credential must be a string.")
@@ -196,8 +179,8 @@ def verify_claims(request: HttpRequest) -> HttpResponse:
         return envelope.success({"valid": False, "reason": "malformed", "claims": {}})
 
     faults = found.findings | {
-        "environment": found.payload.get("environment") != asking.client.environment,
-        "audience": found.payload.get("aud") != asking.client.client_id,
+        "environment": found.payload.get("environment") != client.environment,
+        "audience": found.payload.get("aud") != client.client_id,
     }
     for reason in _FAULTS:
         if faults[reason]:

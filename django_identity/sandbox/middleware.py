@@ -9,7 +9,7 @@ from django.urls import Resolver404, resolve
 from django_identity.sandbox import apps, envelope, faults, request_log
 
 # What the console shows is not disturbed by what it orders.
-_OWN_PREFIXES = ("/sandbox/", "/console/", "/portal/", "/static/")
+_OWN_PREFIXES = ("/sandbox/", "/console/", "/portal/", "/static/", "/favicon.ico")
 # No form-action: Chromium applies it to redirects after a form too, and consent ends in one.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https:; "

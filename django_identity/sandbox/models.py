@@ -6,6 +6,7 @@ their expiry with ``clock``.
 # The toolkit has no type hints, so the plugin cannot see the managers its models get.
 # mypy: disable-error-code="django-manager-missing"
 
+import re
 import uuid
 from datetime import timedelta
 from typing import Any, ClassVar, Self
@@ -24,6 +25,16 @@ from django_identity.sandbox import clock
 ACCESS_TOKEN_LIFETIME = timedelta(hours=1)
 CONNECT_CODE_LIFETIME = timedelta(minutes=10)
 CREDENTIAL_LIFETIME_SECONDS = 24 * 60 * 60
+#: Each type of the specification, as the pages say it.
+CLAIM_TITLES = {
+    "kyc_verified": "Identity verified",
+    "age_over_18": "18 or older",
+    "country_resident": "Country of residence",
+    "unique_human": "Unique person",
+}
+#: In words; of other countries the pages show the code.
+COUNTRIES = {"NG": "Nigeria", "PT": "Portugal", "EG": "Egypt"}
+_WEB_ORIGIN = re.compile(r"https?://[^/?#\s]+")
 
 
 class Environment(models.TextChoices):
@@ -67,8 +78,9 @@ class Row(models.Model):
 class User(AbstractBaseUser):
     """A person with an account at the service.
 
-    ``shows_email``: whether a profile has the e-mail address. ``is_cast``: one of those whom the
-    sign-in page offers as buttons, so nobody needs a password.
+    ``rejected_for``: why the last verification was rejected, if it was. ``shows_email``: whether a
+    profile has the e-mail address. ``is_cast``: one of those whom the sign-in page offers as
+    buttons, so nobody needs a password.
     """
 
     subject = models.CharField(max_length=255, unique=True, default=new_subject)
@@ -78,7 +90,7 @@ class User(AbstractBaseUser):
     email = models.EmailField(unique=True)
     first_name = models.CharField(max_length=100)
     last_name = models.CharField(max_length=100)
-    country = models.CharField(max_length=2, default="NG")
+    country = models.CharField(max_length=2, default="NG", choices=COUNTRIES)
     date_of_birth = models.DateField()
     risk_score = models.IntegerField(default=12)
     photo_url = models.URLField(blank=True)
@@ -86,6 +98,7 @@ class User(AbstractBaseUser):
         max_length=10, choices=KycStatus, default=KycStatus.UNVERIFIED
     )
     kyc_verified_at = models.DateTimeField(null=True)
+    rejected_for = models.CharField(max_length=20, blank=True)
     deletion_requested_at = models.DateTimeField(null=True)
     address_proved_at = models.DateTimeField(null=True)
     credential_seconds = models.PositiveIntegerField(
@@ -104,6 +117,11 @@ class User(AbstractBaseUser):
     def is_verified(self) -> bool:
         """Whether the person passed the verification, and it was not taken back."""
         return self.kyc_status == KycStatus.VERIFIED
+
+    @property
+    def has_proof_of_age(self) -> bool:
+        """Whether a claim that is not revoked says so."""
+        return self.claim_set.filter(claim_type="age_over_18", revoked=False).exists()
 
     @property
     def kyc_level(self) -> KycLevel:
@@ -127,7 +145,7 @@ class Claim(Row):
     """A verified statement about a person."""
 
     user = models.ForeignKey(User, models.CASCADE)
-    claim_type = models.CharField(max_length=40)
+    claim_type = models.CharField(max_length=40, choices=CLAIM_TITLES)
     provider = models.CharField(max_length=100)
     value = models.JSONField()
     proof_hash = models.CharField(max_length=64)
@@ -177,6 +195,12 @@ class Client(AbstractApplication):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.environment})"
+
+    @property
+    def site(self) -> str:
+        """The origin of the first redirect address; nothing, if that is no web address."""
+        found = _WEB_ORIGIN.match(self.redirect_uris)
+        return found[0] if found else ""
 
     def redirect_uri_allowed(self, uri: str) -> bool:
         """Compare exactly; the toolkit would accept any port on a loopback address."""
@@ -329,3 +353,6 @@ class Delivery(Row):
         indexes: ClassVar = [
             models.Index(fields=["state", "next_attempt_at"], name="delivery_due")
         ]
+
+    def __str__(self) -> str:
+        return self.body

@@ -1,10 +1,13 @@
 """The log of received requests, for tests and for the console.
 
 A secret is stored only as the start of its SHA-256, which is enough to see that the same refresh
-token was sent twice. Requests to the control API and to the console are not logged.
+token was sent twice. Of people's pages no content is stored; requests to the control API and to the
+console are not logged.
 """
 
 import hashlib
+import itertools
+import json
 import logging
 import threading
 from collections import deque
@@ -13,6 +16,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from django.http import HttpRequest, HttpResponseBase
 
@@ -20,13 +24,14 @@ from django_identity.sandbox import clock, envelope
 from django_identity.sandbox.errors import Invalid
 
 KEPT_REQUESTS = 10_000
+#: What the specification names. All else is a page of the sandbox.
+OF_SITES = ("/api/", "/oauth2/", "/.well-known/")
 _SECRET_FIELDS = {
-    "code",
-    "refresh_token",
-    "code_verifier",
-    "client_secret",
-    "connect_code",
-}
+    "access_token", "client_secret", "clientSecret", "code", "code_verifier", "connect_code",
+    "content", "credential", "csrfmiddlewaretoken", "id_token", "password", "refresh_token",
+    "state",
+}  # fmt: skip
+_SHOWN_HEADERS = ("Allow", "Retry-After", "WWW-Authenticate")
 
 logger = logging.getLogger("django_identity.sandbox.requests")
 
@@ -35,9 +40,12 @@ logger = logging.getLogger("django_identity.sandbox.requests")
 class ReceivedRequest:
     """One request. If no answer was sent, ``status`` is None and ``fault`` says why.
 
-    ``user_id`` and ``client_id``: whom it concerned, as far as the service found out.
+    ``form``: the members that came; ``answer``: those of the answered JSON, or those that a
+    redirect takes to an application; ``error``: the code in them. ``user_id`` and ``client_id``:
+    whom it concerned, as far as the service found out.
     """
 
+    number: int
     method: str
     path: str
     endpoint: str
@@ -47,11 +55,20 @@ class ReceivedRequest:
     fault: str
     authorization: str
     form: Mapping[str, object]
+    headers: Mapping[str, str]
+    answer: Mapping[str, object]
+    error: str
     user_id: str
     client_id: str
 
+    @property
+    def is_of_site(self) -> bool:
+        """Whether it asked for what the specification names, and not for a person's page."""
+        return self.path.startswith(OF_SITES)
+
 
 _lock = threading.Lock()
+_numbers = itertools.count(1)
 _received: deque[ReceivedRequest] = deque(maxlen=KEPT_REQUESTS)
 
 
@@ -64,6 +81,14 @@ def newest(count: int) -> list[ReceivedRequest]:
     """Return the last ``count`` requests, the oldest first."""
     with _lock:
         return list(_received)[-count:]
+
+
+def numbered(number: int) -> ReceivedRequest | None:
+    """Return the request with this number, if it is still in the log."""
+    for received in newest(KEPT_REQUESTS):
+        if received.number == number:
+            return received
+    return None
 
 
 def forget() -> None:
@@ -85,8 +110,10 @@ def add(
     fault = getattr(response, "fault", "")
     signed_in = getattr(getattr(request, "user", None), "subject", "")
     user_id, client_id = request.META.get("sandbox.concerns", (signed_in, ""))
+    answer = _answered(response)
 
     entry = ReceivedRequest(
+        number=next(_numbers),
         method=request.method or "",
         path=request.path_info,
         endpoint=endpoint,
@@ -95,7 +122,10 @@ def add(
         status=None if fault == "drop" else response.status_code,
         fault=fault,
         authorization=_masked_authorization(request.headers.get("Authorization", "")),
-        form=_masked_form(request, endpoint),
+        form=_sent(request),
+        headers={name: response[name] for name in _SHOWN_HEADERS if name in response},
+        answer=answer,
+        error=_error_in(answer),
         user_id=user_id,
         client_id=client_id,
     )
@@ -123,14 +153,45 @@ def _masked_authorization(header: str) -> str:
     return f"{scheme} {digest(secret)}"
 
 
-def _masked_form(request: HttpRequest, endpoint: str) -> Mapping[str, object]:
-    """Keep the fields of a token or Connect request, the secret ones as digests."""
-    members: dict[str, object] = {}
-    if endpoint == "token":
-        members |= request.POST.dict()
-    elif endpoint == "connect":
-        with suppress(Invalid):
-            members |= envelope.members_of(request, labelled=False)
-    for name in _SECRET_FIELDS & members.keys():
-        members[name] = digest(str(members[name]))
-    return members
+def _sent(request: HttpRequest) -> Any:
+    """Return the members of a request to the service, the secret ones as digests."""
+    if not request.path_info.startswith(OF_SITES):
+        return {}
+    query = request.GET.dict()
+    if request.path_info.startswith("/oauth2/"):
+        return _masked(query | request.POST.dict())
+    with suppress(Invalid, RecursionError):
+        return _masked(query | envelope.members_of(request, labelled=False))
+    return _masked(query)
+
+
+def _answered(response: HttpResponseBase) -> Any:
+    """Return the members of an answer, the secret ones as digests."""
+    location = response.get("Location", "")
+    with suppress(ValueError, RecursionError):
+        if "://" in location:
+            return _masked(dict(parse_qsl(urlsplit(location).query)))
+        members = _masked(json.loads(getattr(response, "content", b"")))
+        if isinstance(members, dict):
+            return members
+    return {}
+
+
+def _masked(content: Any, name: str = "") -> Any:
+    """Return ``content``, of the member ``name``, with digests in place of secret members."""
+    if name in _SECRET_FIELDS:
+        return digest(str(content))
+    # Its ``code`` is no secret.
+    if isinstance(content, dict) and name != "error":
+        return {key: _masked(value, key) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_masked(value) for value in content]
+    return content
+
+
+def _error_in(answer: Mapping[str, Any]) -> str:
+    """Return the code of an error, in the envelope or in OAuth's form."""
+    match answer.get("error"):
+        case {"code": str(code)} | str(code):
+            return code
+    return ""

@@ -104,8 +104,16 @@ OAUTH2_PROVIDER = {
     "CLIENT_SECRET_GENERATOR_LENGTH": 64,
     "PKCE_REQUIRED": True,
     # In words: consents.described.
-    "SCOPES": {f"{name}:read": "" for name in ("profile", "kyc", "claims", "documents")}
-    | {"documents:metadata": ""},
+    "SCOPES": dict.fromkeys(
+        [
+            "profile:read",
+            "kyc:read",
+            "claims:read",
+            "documents:read",
+            "documents:metadata",
+        ],
+        "",
+    ),
     "DEFAULT_SCOPES": [],
     "SCOPES_BACKEND_CLASS": "django_identity.sandbox.oauth.rules.TierScopes",
     "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,

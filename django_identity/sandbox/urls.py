@@ -57,5 +57,6 @@ urlpatterns = [
     path("sandbox/", include(control.urlpatterns())),
     re_path(r"^sandbox/(?P<path>(?s:.*))$", envelope.unknown_path),
     path("static/<path:path>", serve_static, {"insecure": True}),
+    path("favicon.ico", serve_static, {"path": "sandbox/mark.svg", "insecure": True}),
     path("", include(console.urlpatterns)),
 ]

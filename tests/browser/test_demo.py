@@ -160,8 +160,7 @@ def pass_eleven_minutes(demo: Demo) -> None:
         for key, sealed in rows:
             session = SessionStore().decode(sealed)
             if KEY in session:
-                for arrival in session[KEY].values():
-                    arrival[1] -= 660
+                session[KEY][1] -= 660
                 moved = (SessionStore().encode(session), key)
                 site.execute(
                     "UPDATE django_session SET session_data = ? WHERE session_key = ?",

@@ -277,7 +277,7 @@ def test_code_is_made_after_the_password(
         "What will be shared",
         "Ada Okafor",
         person.account["email"],
-        "level_2",
+        "Verified, level 2",
     ):
         assert words in page.text
     for password in ("wrong", " "):

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests.sandbox.driver import KEY, Application, Person, Sandbox, Visitor
+from tests.sandbox.driver import (
+    KEY,
+    Application,
+    Person,
+    Pkce,
+    Sandbox,
+    Visitor,
+    callback_parameters,
+)
 from tests.sandbox.receiver import Receiver, until
 
 
@@ -58,7 +66,7 @@ def test_what_happens_is_listed_with_person_and_site(
     assert "&lt;script&gt;alert" in shown
     assert ">200<" in shown
     quiet = developer.open("/console/activity?quiet=1").text
-    assert ">400<" in quiet
+    assert ">400 INVALID_CONNECT_CODE<" in quiet
     assert ">200<" not in quiet
 
 
@@ -110,12 +118,14 @@ def test_buttons_change_keys_clock_and_faults(
     assert "The clock is set" in do(developer, "clock", seconds="3600")
     assert sandbox.control("GET", "clock")["offset_seconds"] == 3600
     page = developer.open("/").text
-    for words, seconds in (("4 minutes behind", -240), ("4 minutes ahead", 240)):
+    for words, seconds in (
+        ("4 minutes behind", -240),
+        ("4 minutes ahead", 240),
+        ("Real time", 0),
+    ):
         assert f'name="seconds" value="{seconds}">{words}</button>' in page
         do(developer, "differ", seconds=str(seconds))
         assert sandbox.control("GET", "clock")["offset_seconds"] == seconds
-    do(developer, "clock", seconds="")
-    assert sandbox.control("GET", "clock")["offset_seconds"] == 0
     do(developer, "fail", endpoint="jwks", kind="status")
     assert sandbox.client.get("/.well-known/jwks.json").status_code == 500
     do(developer, "fail", endpoint="jwks", kind="drop")
@@ -209,6 +219,211 @@ def test_a_fault_of_a_credential_is_stated(
     assert "Expired on " in developer.submit(page, credential=credential).text
 
 
+def test_a_person_s_last_credential_is_handed_over(
+    application: Application, person: Person, developer: Visitor
+) -> None:
+    """The button takes apart what an application has read; before that there is none."""
+    page = developer.open("/").text
+    number = re.search(
+        rf'<option value="(\d+)"[^>]*>[^<]*{person.account["email"]}', page
+    )[1]
+    shown = press(developer, "/console/credential", person=number)
+    assert "this person has read no claims yet" in shown
+    answers = [
+        person.read(person.tokens_for(application), "claims").json()["data"]
+        for _ in range(2)
+    ]
+    shown = press(developer, "/console/credential", person=number)
+    assert answers[1]["credential"] in shown
+    assert answers[0]["credential"] not in shown
+    assert shown.count('status-good">Good') == 5
+
+
+ERRORS = {
+    "INVALID_CONNECT_CODE": "let the person make a new one",
+    "CONNECT_CODE_REQUIRED": "Ask the person for a code",
+    "INVALID_SCOPE": "Ask for scopes",
+    "INVALID_REQUEST": "A member is missing",
+    "UNAUTHORIZED": "Send a valid access token",
+    "NOT_FOUND": "Compare the address with BASE_URL",
+    "METHOD_NOT_ALLOWED": "the header Allow names",
+    "RATE_LIMITED": "Retry-After",
+    "invalid_client": "Rotate the secret",
+    "invalid_grant": "let the person sign in again",
+    "unsupported_grant_type": "authorization_code or refresh_token",
+    "access_denied": "The person did not allow it",
+    "KYC_LEVEL_REQUIRED": "Send the person to kyc_url",
+    "POA_REQUIRED": "With proof of address",
+    "INSUFFICIENT_SCOPE": "LATER_SCOPES",
+    "USER_MISMATCH": "to whom the access token belongs",
+    "TRUSTED_TIER_REQUIRED": "Register a public key",
+}
+
+
+def meet_every_error(application: Application, person: Person) -> None:
+    code = person.make_code()
+    application.connect("CNX-AAAA-AAAA")
+    application.ask("connect/request", {"infra_user_id": "x"})
+    application.connect(code, ["x"])
+    application.connect(code, "x")
+    application.sandbox.client.get("/api/v1/users/me/kyc")
+    application.sandbox.client.get("/api/v1/nothing")
+    application.sandbox.client.put("/api/v1/connect/request")
+    application.sandbox.control("POST", "faults", kind="rate_limit", endpoint="jwks")
+    application.sandbox.client.get("/.well-known/jwks.json")
+    application.refresh("x")
+    application.token_request(grant_type="password")
+    application.token_request(
+        grant_type="refresh_token", refresh_token="x", client_secret="x"
+    )
+    person.submit(person.consent_screen(application), deny="Deny")
+    application.require(kyc_level="level_2", proof_of_address=True)
+    application.connect(Person(application.sandbox).make_code())
+    application.connect(person.make_code())
+    tokens = person.tokens_for(application, scope="profile:read")
+    person.read(tokens, "kyc")
+    person.read(tokens, "profile", "somebody-else")
+    person.consent_to(application, "documents:metadata")
+    application.trust(KEY)
+    tokens = person.tokens_for(application, scope="documents:read")
+    application.sandbox.control("DELETE", f"{application.path}/trusted-tier")
+    person.read(tokens, "documents")
+
+
+def test_an_error_stands_in_its_line_and_its_page_says_what_mends_it(
+    application: Application, person: Person, developer: Visitor
+) -> None:
+    meet_every_error(application, person)
+    page = developer.open("/console/activity?quiet=1").text
+    met: dict[str, str] = {}
+    for line in re.findall(r'<li class="activity-.*?</li>', page, re.DOTALL):
+        code = re.search(r'class="outcome \w+">\d+ (\w+)', line)
+        address = re.search(r'href="(/console/requests/\d+)"', line)
+        if code and address:
+            met[code[1]] = address[1]
+    for code, words in ERRORS.items():
+        shown = developer.open(met[code]).text
+        assert code in shown
+        assert words in html.unescape(shown)
+    assert developer.open("/console/requests/999999").status_code == 404
+    assert developer.open("/console/requests/0").status_code == 404
+
+
+def test_a_request_opens_without_its_secrets(
+    application: Application, person: Person, developer: Visitor
+) -> None:
+    """What came and what was answered; of people's pages no content."""
+    tokens = person.walk(application)
+    person.read(tokens, "profile")
+    person.read(tokens, "claims")
+    code = person.make_code()
+    application.connect(code)
+    pages = developer.open("/console/activity?pages=1").text
+    addresses = re.findall(r'href="(/console/requests/\d+)"', pages)
+    shown = [html.unescape(developer.open(each).text) for each in addresses]
+    log = "".join(shown)
+    for words in (
+        '"grant_type": "authorization_code"',
+        '"code_challenge_method": "S256"',
+        '"access_token": "sha256:',
+        "Bearer sha256:",
+        "Basic sha256:",
+        '"status": "approved"',
+        person.user_id,
+        "What came",
+        "What was answered",
+    ):
+        assert words in log
+    held = (person.account["password"], "state-value", application.client_secret, code)
+    for secret in (*tokens.values(), *held):
+        if secret not in ("Bearer", 3600, tokens["scope"]):
+            assert str(secret) not in log
+    read = person.read(tokens, "claims").json()["data"]["credential"]
+    assert read.split("~")[1] not in log
+
+
+def test_strange_requests_are_logged_and_open(
+    application: Application, developer: Visitor
+) -> None:
+    """Whatever comes: deep, large or broken bodies, forms where JSON belongs, a body's absence."""
+    client = application.sandbox.client
+    for body in (b"[" * 5000, b'{"a":' * 900 + b"1" + b"}" * 900, b"\xff", b"null"):
+        assert application.ask("connect/request", body).status_code == 400
+    large = b'{"connect_code": "' + b"x" * 3_000_000 + b'"}'
+    assert application.ask("connect/request", large).status_code == 400
+    files = {"code": b"secret-code-in-a-file"}
+    for path in ("oauth2/token", "api/v1/connect/request"):
+        assert client.post(f"/{path}", files=files).status_code in {400, 401}
+    parts = {"code": (None, "secret-code-in-a-part")}
+    assert client.post("/oauth2/token", files=parts).status_code == 400
+    asked = client.post("/api/v1/connect/request?code=secret-code-in-a-query")
+    assert asked.status_code == 401
+    page = developer.open("/console/activity").text
+    for address in re.findall(r'href="(/console/requests/\d+)"', page):
+        shown = developer.open(address)
+        assert shown.status_code == 200
+        assert "secret-code" not in shown.text
+
+
+def test_the_lines_of_one_sign_in_stand_together(
+    hearing: Application, person: Person, receiver: Receiver, developer: Visitor
+) -> None:
+    """Browser, site and service; another sign-in, and what is read later, stand for themselves."""
+    for turn in (1, 2):
+        page = person.consent_screen(hearing, pkce := Pkce(), state=f"state-{turn}")
+        answer = callback_parameters(person.submit(page, allow="Approve"))
+        person.read(hearing.redeem(answer["code"], pkce).json(), "kyc")
+        receiver.wait_for(turn)
+        until(
+            lambda turn=turn: (
+                developer.open("/").text.count("consent.granted →") == turn
+            )
+        )
+    hearing.connect("CNX-AAAA-AAAA")
+    hearing.sandbox.advance(120)
+    hearing.connect(person.make_code())
+    page = developer.open("/").text
+    groups = re.findall(r'<li class="sign-in">.*?</ul></li>', page, re.DOTALL)
+    assert len(groups) == 2
+    for group in groups:
+        assert "Sign-in of <bdi>Ada Okafor</bdi> at <bdi>Example shop" in group
+        assert group.count("/oauth2/auth<") >= 2
+        assert "connect/request" not in group
+        for words in ("/oauth2/token", "/users/me/kyc", "consent.granted →"):
+            assert group.count(words) == 1
+        for actor in ("browser", "site", "service"):
+            assert f"· {actor}" in group
+
+
+def test_lines_are_found_and_cleared(
+    hearing: Application, person: Person, receiver: Receiver, developer: Visitor
+) -> None:
+    """By the text of the line, in whatever letters; a delivery that waits is not forgotten."""
+    person.read(person.walk(hearing), "kyc")
+    receiver.wait_for(1)
+    until(lambda: "consent.granted →" in developer.open("/").text)
+    for text, found, hidden in (
+        ("CONSENT.granted", "consent.granted", "/oauth2/token"),
+        ("ada okafor", "/oauth2/token", "jwks"),
+        ("/kyc", "/users/me/kyc", "consent.granted"),
+    ):
+        lines = activity_of(
+            developer.browser.get("/console/activity", params={"text": text}).text
+        )
+        assert found in lines
+        assert hidden not in lines
+    page = developer.browser.get("/", params={"text": '"<b>'})
+    assert 'value="&quot;&lt;b&gt;"' in page.text
+    assert "No line has this text" in page.text
+    hearing.sandbox.control("POST", "deliveries/hold", client_id=hearing.client_id)
+    person.cause("claims/age_over_18/revoke")
+    do(developer, "clear")
+    lines = activity_of(developer.open("/").text)
+    assert "claim.revoked" in lines
+    assert "consent.granted" not in lines
+    assert "/oauth2/token" not in lines
+
+
 def activity_of(page: str) -> str:
     return "".join(re.findall(r'<li class="activity-.*?</li>', page, re.DOTALL))
 
@@ -266,6 +481,48 @@ def test_a_registered_application_works(sandbox: Sandbox, developer: Visitor) ->
     ):
         assert words in portal(developer, "register", **form | {"redirect_uris": wrong})
     assert "needs a name" in portal(developer, "register", **form | {"name": " "})
+
+
+def test_what_was_typed_stays_with_the_error_at_its_field(
+    application: Application, developer: Visitor
+) -> None:
+    """In the form that was sent, and in no other one; nothing is changed."""
+    other = Application(application.sandbox)
+    client = {"client_id": application.client_id}
+    good = {"redirect_uris": "https://kept.example/callback", "url": "https://k/"}
+    for action, fields, at, error in (
+        ("register", {"name": " ", **good}, "name-", "needs a name"),
+        ("register", {"name": "Kept shop", "redirect_uris": "kept"}, "redirect_uris-",
+            "kept is not an absolute address"),
+        ("addresses", client | good | {"redirect_uris": "kept"},
+            f"redirect_uris-{application.client_id}", "without a fragment"),
+        ("addresses", client | good | {"url": "ftp://kept/"},
+            f"url-{application.client_id}", "an address is like"),
+        ("addresses", client | good | {"url": "https://kept:x/"},
+            f"url-{application.client_id}", "an address is like"),
+        ("tier", {"app_id": application.app_id, "document_key": "{kept"},
+            f"document_key-{application.app_id}", "is not JSON"),
+        ("tier", {"app_id": application.app_id, "document_key": '{"kept": 1}'},
+            f"document_key-{application.app_id}", "needs a kid"),
+    ):  # fmt: skip
+        page = portal(developer, action, **fields)
+        found = re.findall(r'id="([^"]+)_error" class="error"[^>]*>(.*?)</div>', page)
+        assert [each[0] for each in found] == [at]
+        assert error in found[0][1]
+        field = re.search(
+            rf'(<input[^>]*id="{at}"[^>]*>|id="{at}".*?</textarea>)', page, re.DOTALL
+        )
+        assert field is not None
+        assert action == "register" or "kept" in html.unescape(field[0])
+        assert "Nothing was changed" in page
+        ids = re.findall(r' id="([^"]+)"', page)
+        assert len(ids) == len(set(ids))
+        assert "kept" not in developer.open("/portal/").text
+    assert "Kept shop" in portal(
+        developer, "register", name="Kept shop", redirect_uris="x"
+    )
+    assert other.client_id in developer.open("/portal/").text
+    assert "explode" not in portal(developer, "explode")
 
 
 def test_secrets_are_shown_once(application: Application, developer: Visitor) -> None:

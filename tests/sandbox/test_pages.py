@@ -131,6 +131,79 @@ def test_a_number_that_does_not_verify_is_explained(
     assert (verified.active_claims() == set()) is (left == "rejected")
 
 
+@pytest.mark.parametrize(
+    ("bvn", "words"),
+    [
+        ("11111111111", "The name on this BVN differs"),
+        ("33333333333", "No record has this BVN"),
+    ],
+)
+def test_a_rejected_person_learns_why_until_they_are_verified(
+    sandbox: Sandbox, application: Application, bvn: str, words: str
+) -> None:
+    """The account says why, and so does the next sign-in before and on the consent screen."""
+    person = Person(sandbox)
+    person.sign_in()
+    assert "was rejected" not in person.open("/account/verify").text
+    person.submit(person.open("/account/verify"), bvn=bvn)
+    person.submit(person.open("/account/verify"), bvn="00000000000")
+    assert words in person.open("/account/").text
+    page = person.open(application.authorization_url(Pkce()))
+    assert "Your last try was rejected" in page.text
+    assert words in page.text
+    page = person.submit(page, skip="1")
+    assert page.url.path == "/oauth2/auth"
+    assert words in page.text
+    person.submit(person.open("/account/verify"), bvn="22222222222")
+    for path in ("/account/", "/account/verify"):
+        page = person.open(path)
+        assert words not in page.text
+        assert "was rejected" not in page.text
+    assert "Level 2" in person.open("/account/").text
+
+
+@pytest.mark.parametrize(
+    ("redirect_uri", "link"),
+    [
+        ("https://shop.example/a/callback?x=1", 'href="https://shop.example"'),
+        ("http://127.0.0.1:8000/callback", 'href="http://127.0.0.1:8000"'),
+        ("app:/callback", None),
+        ("javascript:alert(1)", None),
+        ("http://[x", 'href="http://[x"'),
+    ],
+)
+def test_an_application_with_access_has_a_link_back(
+    sandbox: Sandbox, person: Person, redirect_uri: str, link: str | None
+) -> None:
+    """To the site of its first redirect address, if that is on the web."""
+    person.consent_to(Application(sandbox, redirect_uris=[redirect_uri]))
+    text = person.sign_in().text
+    assert ("Back to" in text) is (link is not None)
+    assert link is None or link in text
+    assert "javascript:" not in text
+
+
+def test_a_code_that_shared_nothing_says_why(
+    application: Application, person: Person
+) -> None:
+    """On its own page, and in the list of codes."""
+    application.require(proof_of_address=True)
+    person.sign_in()
+    page = person.open("/account/connect-codes/new")
+    page = person.submit(page, password=person.account["password"])
+    found = re.search(r"CNX-\w{4}-\w{4}", page.text)
+    assert found is not None
+    application.connect(found[0])
+    for path in (page.url.path, "/account/"):
+        assert "proof of address is required" in person.open(path).text
+
+
+def test_a_browser_gets_an_icon(sandbox: Sandbox) -> None:
+    """The address that browsers ask for by themselves, too."""
+    icon = sandbox.client.get("/favicon.ico")
+    assert (icon.status_code, icon.headers["Content-Type"]) == (200, "image/svg+xml")
+
+
 def test_person_revokes_a_consent(application: Application, person: Person) -> None:
     """The application's tokens end. The account page also deletes the account, asked once."""
     tokens = person.tokens_for(application)

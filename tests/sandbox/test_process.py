@@ -52,7 +52,7 @@ def test_a_busy_port_says_what_to_do(sandbox: Sandbox) -> None:
     assert f"Cannot listen on 127.0.0.1:{sandbox.port}" in said
     other = sandbox.port + 1
     assert f"identity-sandbox --port {other}" in said
-    assert f'"default": sandbox_application("http://127.0.0.1:{other}")' in said
+    assert f'DJANGO_IDENTITY = sandbox_application("http://127.0.0.1:{other}")' in said
     assert "--site URL" in said
 
 

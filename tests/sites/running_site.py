@@ -99,7 +99,7 @@ def running_site(
         **registered(sandbox, address, webhook=f"{local}/identity/webhook/"),
     }
     command = ("-m", "tests.sites.serve", site.server, str(port))
-    with running(*command, ready_at=local, env=environ, output=None):
+    with running(*command, ready_at=local, env=environ, is_loud=True):
         yield RunningSite(
             site, address, sandbox, environ["SITE_CLIENT_ID"], port, environ
         )

@@ -1,18 +1,15 @@
 """The pages of the console, and what its buttons do: the same as the control API."""
 
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from functools import partial
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
-from django.utils.html import escape
-from django.utils.safestring import mark_safe
 from django.views.decorators.http import (
     require_http_methods,
     require_POST,
@@ -27,44 +24,38 @@ from django_identity.sandbox import (
     credentials,
     faults,
     keys,
+    request_log,
 )
 from django_identity.sandbox import switches as all_switches
 from django_identity.sandbox.console import activity
+from django_identity.sandbox.console.remedies import REMEDIES
 from django_identity.sandbox.errors import Invalid
 from django_identity.sandbox.events import deliveries
 from django_identity.sandbox.faults import Fault, FaultKind
-from django_identity.sandbox.models import Delivery, User
+from django_identity.sandbox.models import CLAIM_TITLES, Delivery, User
 from django_identity.sandbox.people import verification
 from django_identity.sandbox.people.pages import next_address
 
-#: How far the service's clock may differ from the site's.
-DIFFERENCES = {-240: "4 minutes behind", 240: "4 minutes ahead"}
+#: How far the clock may be ahead of real time.
+DIFFERENCES = {-240: "4 minutes behind", 240: "4 minutes ahead", 0: "Real time"}
 SPANS = {600: "10 minutes", 3600: "1 hour", 90_000: "25 hours", 2_678_400: "31 days"}
 ENDPOINTS = ("token", "profile", "kyc", "claims", "connect", "jwks", "authorize")
 #: Kinds of faults that need no more to be said.
 FAULTS = ("status", "rate_limit", "malformed", "drop", "drop_midway")
-MOST_CHARACTERS = 200_000
-_CODE = re.compile(r"`([^`]+)`")
 
 
 class PersonForm(forms.Form):
-    """To whom something happens: the cast, and those who were made last."""
+    """To whom something happens: the cast first."""
 
-    person = forms.ModelChoiceField(queryset=User.objects.none(), empty_label=None)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        newest = User.objects.order_by("-is_cast", "-pk").values_list("pk", flat=True)[
-            :50
-        ]
-        offered = User.objects.filter(pk__in=list(newest)).order_by("-is_cast", "pk")
-        self.fields["person"].queryset = offered  # type: ignore[attr-defined]
+    person = forms.ModelChoiceField(
+        queryset=User.objects.order_by("-is_cast", "pk"), empty_label=None
+    )
 
 
 class ClaimForm(PersonForm):
     """To whom something happens, and to which claim."""
 
-    claim_type = forms.ChoiceField(label="Claim", choices=list(claims.TITLES.items()))
+    claim_type = forms.ChoiceField(label="Claim", choices=list(CLAIM_TITLES.items()))
 
 
 class FaultForm(forms.Form):
@@ -77,48 +68,22 @@ class FaultForm(forms.Form):
 
 
 class ClockForm(forms.Form):
-    """How far the clock is moved; nothing: back to real time."""
+    """How far the clock is moved, or ahead of real time."""
 
-    seconds = forms.IntegerField(required=False, min_value=0, max_value=10**8)
-
-
-class DifferenceForm(forms.Form):
-    """How far the clock is ahead of real time."""
-
-    seconds = forms.TypedChoiceField(choices=list(DIFFERENCES.items()), coerce=int)
+    seconds = forms.IntegerField()
 
 
 class PasteForm(forms.Form):
     """A credential from anywhere."""
 
     credential = forms.CharField(
-        max_length=MOST_CHARACTERS,
+        error_messages={
+            "required": "There is none: this person has read no claims yet."
+        },
         widget=forms.Textarea(
             attrs={"rows": 5, "autocomplete": "off", "spellcheck": "false"}
         ),
     )
-
-
-class SwitchesForm(forms.Form):
-    """Every switch with its explanation, in which names between back quotes are code."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.initial = asdict(all_switches.current())
-        for name, switch in all_switches.ALL.items():
-            text = _CODE.sub(r"<code>\1</code>", escape(switch.metadata["help"]))
-            about: dict[str, Any] = {"label": name, "help_text": mark_safe(text)}  # noqa: S308
-            values = switch.metadata["values"]
-            if True in values:
-                self.fields[name] = forms.BooleanField(required=False, **about)
-            else:
-                choices = [(value, value) for value in values]
-                self.fields[name] = forms.ChoiceField(choices=choices, **about)
-
-    def switches(self) -> Iterator[tuple[forms.BoundField, bool]]:
-        """Yield each field, and whether its value of now is another than the default."""
-        for name, switch in all_switches.ALL.items():
-            yield self[name], self.initial[name] != switch.default
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -146,8 +111,8 @@ def home(request: HttpRequest) -> HttpResponse:
         "faults": faults.ordered(),
         "now": clock.now(),
         "offset": clock.offset(),
-        "spans": SPANS.items(),
-        "differences": DIFFERENCES.items(),
+        "spans": SPANS,
+        "differences": DIFFERENCES,
         "kid": keys.current().kid,
     }
     return render(request, "sandbox/console/home.html", context)
@@ -161,13 +126,33 @@ def latest(request: HttpRequest) -> HttpResponse:
 
 
 def _activity(request: HttpRequest) -> dict[str, object]:
-    hides_good = "quiet" in request.GET
-    shows_pages = "pages" in request.GET
-    return {
-        "entries": activity.entries(with_good=not hides_good, with_pages=shows_pages),
-        "hides_good": hides_good,
-        "shows_pages": shows_pages,
+    groups = activity.groups(
+        with_good="quiet" not in request.GET,
+        with_pages="pages" in request.GET,
+        text=request.GET.get("text", ""),
+    )
+    return {"groups": groups}
+
+
+@require_safe
+@callers.operators_only
+def one_request(request: HttpRequest, number: int) -> HttpResponse:
+    """Show what came, what was answered, and what mends an error."""
+    received = request_log.numbered(number)
+    if received is None:
+        raise Http404
+    context = {
+        "received": received,
+        "remedy": REMEDIES.get(received.error.upper()),
+        "came": _readable(received.form),
+        "answered": _readable(received.answer),
     }
+    return render(request, "sandbox/console/request.html", context)
+
+
+def _readable(content: object) -> str:
+    """Return ``content`` as JSON with line breaks."""
+    return json.dumps(content, indent=2, ensure_ascii=False)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -179,11 +164,9 @@ def delivery(request: HttpRequest, delivery_id: int) -> HttpResponse:
         deliveries.send_again(shown)
         messages.success(request, "It is on its way. Reload to see what came back.")
         return redirect("console_delivery", delivery_id=delivery_id)
-    readable = json.dumps(json.loads(shown.body), indent=2, ensure_ascii=False)
     context = {
         "delivery": shown,
-        "attempts": shown.attempts[::-1],
-        "readable": readable,
+        "readable": _readable(json.loads(shown.body)),
     }
     return render(request, "sandbox/console/delivery.html", context)
 
@@ -191,12 +174,19 @@ def delivery(request: HttpRequest, delivery_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @callers.operators_only
 def credential(request: HttpRequest) -> HttpResponse:
-    """Take a credential apart that was pasted. It is not kept."""
+    """Take a credential apart that was pasted, or the last one of a person. It is not kept."""
     form = PasteForm(request.POST or None)
+    of_person = PersonForm(request.POST)
+    if of_person.is_valid():
+        person = of_person.cleaned_data["person"]
+        form = PasteForm({"credential": credentials.last.get(person.subject)})
     context: dict[str, object] = {"form": form}
     try:
         if form.is_valid():
-            context["inspection"] = credentials.inspect(form.cleaned_data["credential"])
+            inspection = credentials.inspect(form.cleaned_data["credential"])
+            context["inspection"] = inspection
+            context["header"] = _readable(inspection.header)
+            context["payload"] = _readable(inspection.payload)
     except Invalid:
         context["problem"] = (
             "This cannot be read as a credential. A credential looks like a.b.c~d~e~: "
@@ -209,20 +199,28 @@ def credential(request: HttpRequest) -> HttpResponse:
 @callers.operators_only
 def switches(request: HttpRequest) -> HttpResponse:
     """Show every switch with its explanation; save them, or set all of them back."""
-    form = SwitchesForm(request.POST or None)
-    if "reset" in request.POST:
+    current = asdict(all_switches.current())
+    sent = request.POST
+    if "reset" in sent:
         all_switches.reset()
         messages.success(request, "Every switch has its default again.")
-    elif form.is_valid():
-        all_switches.change(form.cleaned_data)
-        messages.success(request, "The switches are saved.")
-    elif request.POST:
-        messages.error(
-            request, "One of the values is not possible; nothing was changed."
-        )
-    if request.POST:
+    elif sent:
+        chosen = {
+            name: name in sent if isinstance(value, bool) else sent.get(name)
+            for name, value in current.items()
+        }
+        try:
+            all_switches.change(chosen)
+            messages.success(request, "The switches are saved.")
+        except Invalid as error:
+            messages.error(request, f"{error} Nothing was changed.")
+    if sent:
         return redirect("console_switches")
-    return render(request, "sandbox/console/switches.html", {"form": form})
+    shown = [
+        (switch, switch.metadata["help"].split("`"), current[name])
+        for name, switch in all_switches.ALL.items()
+    ]
+    return render(request, "sandbox/console/switches.html", {"switches": shown})
 
 
 @require_POST
@@ -264,23 +262,12 @@ def _fail(endpoint: str, kind: str) -> None:
     faults.order(Fault(kind=FaultKind(kind), endpoint=endpoint))
 
 
-def _move_clock(seconds: int | None) -> None:
-    if seconds is None:
-        clock.set_to(None)
-    else:
-        clock.advance(seconds)
-
-
 def _withdraw_key() -> None:
     keys.withdraw(keys.current().kid)
 
 
-def _verify(person: User) -> None:
-    verification.verify(person, verification.BVN_VERIFIED)
-
-
-def _reject(person: User) -> None:
-    verification.verify(person, verification.BVN_NAME_MISMATCH)
+_verify = partial(verification.verify, bvn=verification.BVN_VERIFIED)
+_reject = partial(verification.verify, bvn=verification.BVN_NAME_MISMATCH)
 
 
 #: What a button is called -> what it needs, what it does, and what is said then.
@@ -302,8 +289,9 @@ _ACTIONS: dict[str, tuple[type[forms.Form], Callable[..., object], str]] = {
     "delete": (PersonForm, consents.request_deletion, "asked for deletion."),
     "fail": (FaultForm, _fail, "The next call fails."),
     "forget_faults": (forms.Form, faults.cancel, "No call fails any more."),
-    "clock": (ClockForm, _move_clock, "The clock is set."),
-    "differ": (DifferenceForm, clock.differ, "The clock differs from real time."),
+    "clock": (ClockForm, clock.advance, "The clock is set."),
+    "differ": (ClockForm, clock.differ, "The clock is set."),
+    "clear": (forms.Form, activity.clear, "What is over is forgotten."),
     "rotate_key": (
         forms.Form,
         keys.rotate,
@@ -320,6 +308,7 @@ urlpatterns = [
     path("", home, name="home"),
     path("console/operator", operator, name="operator"),
     path("console/activity", latest, name="console_activity"),
+    path("console/requests/<int:number>", one_request, name="console_request"),
     path("console/deliveries/<int:delivery_id>", delivery, name="console_delivery"),
     path("console/credential", credential, name="console_credential"),
     path("console/switches", switches, name="console_switches"),

@@ -1,7 +1,6 @@
 """Applications: registered, their secrets rotated, their addresses changed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from django.db import transaction
 from oauth2_provider.generators import generate_client_id, generate_client_secret
@@ -11,25 +10,20 @@ from django_identity.sandbox import documents, envelope
 from django_identity.sandbox.events import sender
 from django_identity.sandbox.models import Application, Client, Environment
 
-
-@dataclass(frozen=True, slots=True)
-class NewClient:
-    """A credential set with its new secret, which is shown this once."""
-
-    client_id: str
-    client_secret: str = field(repr=False)
+#: A client id with its new secret, which is shown this once.
+Issued = tuple[str, str]
 
 
 @transaction.atomic
 def register(
     name: str, redirect_uris: Sequence[str], secrets: Mapping[str, str] | None = None
-) -> tuple[Application, dict[str, NewClient]]:
+) -> tuple[Application, dict[str, Issued]]:
     """Register an application and issue its credential sets, one for each environment.
 
     A secret that ``secrets`` does not give, or gives empty, is made up.
     """
     application = Application.objects.create(name=name)
-    issued: dict[str, NewClient] = {}
+    issued: dict[str, Issued] = {}
     for mode in Environment.values[::-1]:
         secret = (secrets or {}).get(mode)
         issued[mode] = _issue(
@@ -68,12 +62,12 @@ def register_local_site(sites: Sequence[str]) -> None:
     register_webhook(known.get(), webhook, secret=sandbox.WEBHOOK_SECRET, copies=copies)
 
 
-def rotate_client_secret(client: Client) -> NewClient:
+def rotate_client_secret(client: Client) -> Issued:
     """Give ``client`` a new secret, which is shown this once; the old one is void at once."""
     client_secret = generate_client_secret()
     client.client_secret = client_secret
     client.save(update_fields=["client_secret"])
-    return NewClient(client.client_id, client_secret)
+    return client.client_id, client_secret
 
 
 def rotate_webhook_secret(client: Client) -> str:
@@ -125,7 +119,7 @@ def _issue(
     redirect_uris: Sequence[str],
     client_id: str,
     client_secret: str | None = None,
-) -> NewClient:
+) -> Issued:
     """Create the credential set of one environment; the secret is stored hashed."""
     secret = client_secret or generate_client_secret()
     client = Client.objects.create(
@@ -138,4 +132,4 @@ def _issue(
         authorization_grant_type=Client.GRANT_AUTHORIZATION_CODE,
         client_secret=secret,
     )
-    return NewClient(client.client_id, secret)
+    return client.client_id, secret

@@ -50,13 +50,9 @@ def rotate_secret(request: HttpRequest, app_id: str) -> HttpResponse:
     if mode not in Environment.values:
         raise Invalid("mode is test or live.")
     client = Client.objects.get(registered=application, environment=mode)
-    issued = applications.rotate_client_secret(client)
+    client_id, client_secret = applications.rotate_client_secret(client)
     return envelope.success(
-        {
-            "mode": mode,
-            "clientId": issued.client_id,
-            "clientSecret": issued.client_secret,
-        }
+        {"mode": mode, "clientId": client_id, "clientSecret": client_secret}
     )
 
 
@@ -67,12 +63,8 @@ def test_users(request: HttpRequest) -> HttpResponse:
     if not isinstance(app_id, str):
         raise Invalid("appId must be a string.")
     _application(app_id)
-    new = accounts.create_user()
-    content = {
-        "userId": new.user.subject,
-        "email": new.user.email,
-        "password": new.password,
-    }
+    user, password = accounts.create_user(accounts.Account())
+    content = {"userId": user.subject, "email": user.email, "password": password}
     return envelope.success(content, status=201)
 
 
@@ -90,20 +82,26 @@ def _application(app_id: str) -> Application:
 def portal(request: HttpRequest) -> HttpResponse:
     """List the applications with their credential sets, and do what the pressed button says."""
     shown: Shown = []
+    field = problem = ""
     act = _ACTIONS.get(request.POST.get("do", ""))
     if act is not None:
         try:
             shown = act(request)
         except Invalid as error:
-            messages.error(request, f"{error} Nothing was changed.")
+            field, _colon, problem = str(error).partition(": ")
+            messages.error(request, "Nothing was changed.")
         else:
             messages.success(request, "This is shown once." if shown else "Saved.")
 
     newest = Application.objects.order_by("-pk").prefetch_related("client_set")
     context = {
         "shown": shown,
+        "field": field,
+        "problem": problem,
+        "owner": request.POST.get("client_id") or request.POST.get("app_id", ""),
         "applications": [
-            (listed, json.dumps(listed.document_key)) for listed in newest
+            (listed, listed.document_key and json.dumps(listed.document_key))
+            for listed in newest
         ],
         "token": settings.SANDBOX_PORTAL_TOKEN,
         "api": f"{settings.SANDBOX_ORIGIN}/api/v1",
@@ -116,21 +114,23 @@ def _redirect_addresses(request: HttpRequest) -> list[str]:
     addresses = request.POST.get("redirect_uris", "").split()
     for address in addresses:
         if not _ABSOLUTE.fullmatch(address):
-            raise Invalid(f"{address} is not an absolute address without a fragment.")
+            raise Invalid(
+                f"redirect_uris: {address} is not an absolute address without a fragment."
+            )
     if not addresses:
-        raise Invalid("An application needs a redirect address.")
+        raise Invalid("redirect_uris: An application needs a redirect address.")
     return addresses
 
 
 def _register(request: HttpRequest) -> Shown:
     name = request.POST.get("name", "").strip()[:200]
     if not name:
-        raise Invalid("An application needs a name.")
+        raise Invalid("name: An application needs a name.")
     _, issued = applications.register(name, _redirect_addresses(request))
     shown: Shown = []
-    for mode, new_client in issued.items():
-        shown.append((f"{mode.capitalize()} client id", new_client.client_id))
-        shown.append((f"{mode.capitalize()} client secret", new_client.client_secret))
+    for mode, (client_id, client_secret) in issued.items():
+        shown.append((f"{mode.capitalize()} client id", client_id))
+        shown.append((f"{mode.capitalize()} client secret", client_secret))
     return shown
 
 
@@ -148,8 +148,8 @@ def _change_addresses(request: HttpRequest) -> Shown:
 
 
 def _rotate_client_secret(request: HttpRequest) -> Shown:
-    issued = applications.rotate_client_secret(_client(request))
-    return [("Client id", issued.client_id), ("Client secret", issued.client_secret)]
+    client_id, client_secret = applications.rotate_client_secret(_client(request))
+    return [("Client id", client_id), ("Client secret", client_secret)]
 
 
 def _rotate_webhook_secret(request: HttpRequest) -> Shown:
@@ -161,18 +161,17 @@ def _change_tier(request: HttpRequest) -> Shown:
     try:
         key = json.loads(request.POST.get("document_key") or "null")
     except ValueError as error:
-        raise Invalid("The key is not JSON.") from error
+        raise Invalid("document_key: The key is not JSON.") from error
     applications.change_document_key(application, key)
     return []
 
 
 def _make_test_user(request: HttpRequest) -> Shown:
-    new = accounts.create_user()
-    user = new.user
+    user, password = accounts.create_user(accounts.Account())
     return [
         ("User id", user.subject),
         ("E-mail address", user.email),
-        ("Password", new.password),
+        ("Password", password),
     ]
 
 

@@ -99,7 +99,6 @@ class AuthorizationPage(BaseAuthorizationView):
             return _to_application(refusal["url"])
         context: dict[str, Any] = {"error": refusal["error"]}
         if isinstance(refusal["error"], MismatchingRedirectURIError):
-            context["asked"] = self.request.GET.get("redirect_uri", "")
             context["client"] = Client.objects.get(
                 client_id=self.request.GET["client_id"]
             )

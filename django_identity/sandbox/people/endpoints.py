@@ -55,13 +55,13 @@ def claims_list(request: HttpRequest, user_id: str) -> HttpResponse:
     token = reading(request, user_id, "claims:read")
     user = token.user
     audience = token.application.client_id
+    credential = credentials.issue(user, claims.active(user), audience=audience)
+    credentials.last[user.subject] = credential
     return envelope.success(
         {
             "user_id": user.subject,
             "claims": [_claim_element(claim) for claim in claims.listed(user)],
-            "credential": credentials.issue(
-                user, claims.active(user), audience=audience
-            ),
+            "credential": credential,
             "credential_format": credentials.CREDENTIAL_FORMAT,
         }
     )

@@ -45,7 +45,7 @@ def verify(user: User, bvn: str) -> Outcome:
         _announce(EventType.KYC_VERIFIED, user)
         claims.issue_all(user)
     elif outcome is not Outcome.PROVIDER_UNAVAILABLE:
-        _record(user, KycStatus.REJECTED)
+        _record(user, KycStatus.REJECTED, outcome)
         _announce(EventType.KYC_REJECTED, user)
         claims.revoke_all(user)
     return outcome
@@ -60,19 +60,16 @@ def invalidate(user: User) -> None:
 
 def prove_address(user: User, *, proved: bool = True) -> None:
     """Record that ``user`` has proved where they live, or take that back."""
-    user.address_proved_at = None
-    if proved:
-        user.address_proved_at = clock.now()
+    user.address_proved_at = clock.now() if proved else None
     user.save(update_fields=["address_proved_at"])
 
 
-def _record(user: User, status: KycStatus) -> None:
+def _record(user: User, status: KycStatus, rejected_for: str = "") -> None:
     """Store where ``user`` stands now."""
     user.kyc_status = status
-    user.kyc_verified_at = None
-    if status is KycStatus.VERIFIED:
-        user.kyc_verified_at = clock.now()
-    user.save(update_fields=["kyc_status", "kyc_verified_at"])
+    user.rejected_for = rejected_for
+    user.kyc_verified_at = clock.now() if user.is_verified else None
+    user.save(update_fields=["kyc_status", "kyc_verified_at", "rejected_for"])
 
 
 def _announce(kind: EventType, user: User) -> None:

@@ -27,7 +27,7 @@ if (list) {
     if (!document.hidden) await look();
     setTimeout(again, 1000);
   };
-  filter.addEventListener("change", look);
+  filter.addEventListener("input", look);
   again();
 }
 

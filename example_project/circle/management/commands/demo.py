@@ -106,7 +106,7 @@ class Command(BaseCommand):
             say=self.stdout.write,
         )
         walk.run()
-        ConnectWalk(site, f"http://{HOST}:{sandbox_port}", say=self.stdout.write).run()
+        ConnectWalk(site, pages_of(sandbox_port), say=self.stdout.write).run()
         event_walk = EventWalk(
             site,
             pages_of(sandbox_port),
@@ -133,7 +133,10 @@ def _interrupt(*_received: object) -> None:
 
 
 def pages_of(sandbox_port: int) -> str:
-    """The sandbox's address for people, on another host than the site, like a real service."""
+    """The sandbox's one address, on another host than the site, like a real service.
+
+    People are sent to it from everywhere, so their session there is never left behind.
+    """
     return f"http://localhost:{sandbox_port}"
 
 
@@ -159,11 +162,12 @@ def started(
 
     ``wanted``: what the site has besides its members, ``OPERATORS`` and ``HISTORY``.
     """
-    site, sandbox = f"http://{HOST}:{port}", f"http://{HOST}:{sandbox_port}"
+    site = f"http://{HOST}:{port}"
+    sandbox = pages_of(sandbox_port)
     with ExitStack() as stack:
         stack.enter_context(
             running(
-                "-m", "django_identity.sandbox", "--port", str(sandbox_port),
+                "-m", "django_identity.sandbox", "--port", str(sandbox_port), "--origin", sandbox,
                 ready_at=f"{sandbox}/sandbox/health",
             )
         )  # fmt: skip
@@ -174,7 +178,10 @@ def started(
             client,
             "applications",
             name="Ajo Circle",
-            redirect_uris=[f"{site}/identity/callback/"],
+            redirect_uris=[
+                f"http://{host}:{port}/identity/callback/"
+                for host in (HOST, "localhost")
+            ],
         )
         hook = _control(
             client,
@@ -191,9 +198,9 @@ def started(
             "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"],
             "DEBUG": "1",
             "IDENTITY_BASE_URL": f"{sandbox}/api/v1",
-            "IDENTITY_AUTH_URL": pages_of(sandbox_port),
+            "IDENTITY_AUTH_URL": sandbox,
             "IDENTITY_SERVICE_NAME": SERVICE,
-            "IDENTITY_SERVICE_ACCOUNT_URL": f"{pages_of(sandbox_port)}/account/",
+            "IDENTITY_SERVICE_ACCOUNT_URL": f"{sandbox}/account/",
             "IDENTITY_CLIENT_ID": registered["test"]["client_id"],
             "IDENTITY_CLIENT_SECRET": registered["test"]["client_secret"],
             "IDENTITY_WEBHOOK_SECRETS": hook["secret"],

@@ -1,0 +1,43 @@
+"""The processes of the demo."""
+
+import httpx
+import pytest
+
+from example_project.demo.processes import HOST, DemoError, free_port, running
+
+SERVES = """
+import sys
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+HTTPServer(("127.0.0.1", int(sys.argv[1])), SimpleHTTPRequestHandler).serve_forever()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("raise SystemExit('no such table: people')", "no such table: people"),
+        ("print('starting'); 1 / 0", "ZeroDivisionError"),
+        ("import sys; sys.stderr.buffer.write(b'bad \\xff'); sys.exit(3)", "bad"),
+        ("", "Nothing answers at"),
+    ],
+)
+def test_a_process_that_ends_at_its_start_says_what_it_said(
+    program: str, said: str
+) -> None:
+    """The error has the end of its output, beside the address that does not answer."""
+    address = f"http://{HOST}:{free_port()}/"
+    with (
+        pytest.raises(DemoError, match=said) as raised,
+        running("-c", program, ready_at=address),
+    ):
+        pass
+    assert f"Nothing answers at {address}" in str(raised.value)
+
+
+def test_a_process_runs_until_the_block_ends() -> None:
+    port = free_port()
+    address = f"http://{HOST}:{port}/"
+    with running("-c", SERVES, str(port), ready_at=address):
+        assert httpx.get(address, trust_env=False).status_code == 200
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(address, trust_env=False)
