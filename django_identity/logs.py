@@ -22,7 +22,7 @@ class LogEvent(StrEnum):
     GATE_FAILED = "identity.gate.failed"
     REFETCH_FAILED = "identity.refetch.failed"
     CLAIMS_UNPROVEN = "identity.claims.unproven"
-    USER_FIELDS_REFUSED = "identity.user_fields.refused"
+    USER_UPDATE_FAILED = "identity.user_update.failed"
     LINK_NOTICE_FAILED = "identity.link_notice.failed"
     DOCUMENTS_READ = "identity.documents.read"
     DOCUMENTS_FAILED = "identity.documents.failed"

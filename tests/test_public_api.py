@@ -185,7 +185,7 @@ def test_the_policy_answers_as_it_is_promised() -> None:
         "has_other_way_in": ["user"],
         "notice": ["user", "change", "context"],
         "new_user_fields": ["profile", "kyc"],
-        "changed_user_fields": ["user", "profile", "kyc", "claims"],
+        "update_user": ["user", "profile", "kyc", "claims"],
         "account_with_email": ["email"],
         "may_accept_connect_answer": ["answer"],
         "claim_value": ["claim_type", "value"],
@@ -281,7 +281,7 @@ disclosure.collision
         {each.removeprefix("identity.") for each in LogEvent},
         """sign_in.completed sign_in.failed sign_in.taken_back
         connect.redeemed connect.failed refetch.failed claims.unproven
-        disconnected link_notice.failed user_fields.refused documents.read documents.failed
+        disconnected link_notice.failed user_update.failed documents.read documents.failed
         event.received event.refused event.failed grant.lost event.handler_failed erasure.done
         erasure.failed disconnect_failed gate.failed grant.unreadable broker.failed
         broker.unknown service.called""",

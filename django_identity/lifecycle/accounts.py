@@ -1,4 +1,4 @@
-"""Create the site's users, and write the fields that the policy returns.
+"""Create the site's users by the fields that the policy returns, and let it change them.
 
 An error of the site's code goes through here to its error tracker, which prints the variables of
 each frame. So names and addresses stand in no variable of their own: see ``Hidden``.
@@ -19,12 +19,14 @@ from django.db import DatabaseError
 
 from django_identity import conf, database, exceptions, policy, uniqueness
 from django_identity.lifecycle.addresses import Hidden, address_of, spellings_of
-from django_identity.logs import LogEvent, log, log_trouble
+from django_identity.logs import LogEvent, log_trouble
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus, Profile
 
 #: ``linking`` tries again after those of the database.
 NOT_OF_THE_SITE = (DatabaseError, exceptions.IdentityError)
+#: What is wrong with a value, and not with the site's code.
+VALUES_REFUSED = (ValidationError, exceptions.EmailTaken)
 BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 #: Fields of the user model, and what the policy wants in them.
@@ -51,11 +53,7 @@ def sign_up(profile: Profile, kyc: KycStatus | None) -> AbstractBaseUser:
     """
     site = policy.load(conf.application().policy)
     profile = usable(profile)
-    fields = Hidden(
-        policy.writable(
-            site.new_user_fields(profile=profile, kyc=kyc), "new_user_fields"
-        )
-    )
+    fields = Hidden(policy.writable(site.new_user_fields(profile=profile, kyc=kyc)))
     try:
         created = _created(fields)
     except NOT_OF_THE_SITE:
@@ -128,104 +126,79 @@ def _validated(fields: Fields) -> Fields:
     return Hidden({name: getattr(user, name) for name in fields.value})
 
 
-def overwrite_fields(
+def update(
     user: AbstractBaseUser,
     *,
     profile: Profile,
     kyc: KycStatus | None,
     claims: Claims,
 ) -> str:
-    """Write the policy's fields to a user who signs in again. The default is none.
+    """Let the policy change a user who signs in again, in a savepoint.
 
-    If the user model refuses the user then, another account has the e-mail address, or the site's
-    own code raises an error, no field is written, and the log names those that are refused. Returns
-    the former address, if another one has taken its place.
+    If the policy raises an error, or another account has the new e-mail address, nothing is changed
+    and the log says so. Returns the former address, if another one has taken its place. Raises
+    ``ConfigurationError`` if the policy changed what it must not.
     """
     site = policy.load(conf.application().policy)
-    with_address_as_stored = replace(profile, email=address_of(Hidden(profile.email)))
-    if with_address_as_stored.email:
-        # What is none stays as it came and is refused below: as an empty text it would be written.
-        profile = with_address_as_stored
-    fields = Hidden(
-        policy.writable(
-            site.changed_user_fields(user, profile=profile, kyc=kyc, claims=claims),
-            "changed_user_fields",
-        )
-    )
-    _require_columns(user, fields)
-    names = [name for name in fields.value if getattr(user, name) != fields.value[name]]
-    if not names:
-        return ""
-
-    changed = Hidden({name: fields.value[name] for name in names})
-    former = Hidden(database.email_of(user))
-    is_written = _overwrite(site, user, changed)
-    if not is_written:
-        user.refresh_from_db(fields=names)
-        return ""
-    if former.value == database.email_of(user):
-        return ""
-    return former.value
-
-
-def _require_columns(user: AbstractBaseUser, fields: Fields) -> None:
-    """Raises ``ConfigurationError`` for a name that cannot be saved, such as a misspelt one."""
-    columns = user._meta.concrete_fields
-    stored = {name for column in columns for name in (column.name, column.attname)}
-    unknown = sorted(fields.value.keys() - stored)
-    if unknown:
-        named = ", ".join(unknown)
-        raise exceptions.ConfigurationError(
-            f"The policy's changed_user_fields names what the user model does not store: {named}."
-        )
-
-
-def _overwrite(
-    site: policy.IdentityPolicy,
-    user: AbstractBaseUser,
-    changed: Fields,
-) -> bool:
-    """Write these fields. Returns False if they are refused; the log says why."""
-    for name in changed.value:
-        setattr(user, name, changed.value[name])
+    before = database.account(user.pk)
     try:
-        refused = _refused_of_changed(site, user, changed)
-        if not refused:
-            with database.atomic():
-                user.save(update_fields=changed.value)
-    except NOT_OF_THE_SITE:
+        # What is no address is refused below: an empty text would be stored.
+        email = address_of(Hidden(profile.email)) or profile.email
+        profile = replace(profile, email=email)
+        with database.atomic():
+            update_user: Callable[..., object] = site.update_user
+            answer = update_user(user, profile=profile, kyc=kyc, claims=claims)
+            _require_permitted(user, before, answer)
+            _require_usable_address(site, user, before)
+    except (*database.BROKEN, exceptions.ConfigurationError):
         raise
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
-        log_trouble(
-            LogEvent.USER_FIELDS_REFUSED,
-            error,
-            fields=",".join(sorted(changed.value)),
+        level = logging.ERROR
+        if isinstance(error, VALUES_REFUSED):
+            level = logging.WARNING
+        log_trouble(LogEvent.USER_UPDATE_FAILED, error, level=level)
+        user.pk = before.pk
+        database.read_again(user)
+    former = database.email_of(before)
+    if former == database.email_of(user):
+        return ""
+    return former
+
+
+def _require_permitted(
+    user: AbstractBaseUser, before: AbstractBaseUser, answer: object
+) -> None:
+    """Read the user again. Raises ``ConfigurationError`` for what no policy may change."""
+    if answer is not None:
+        returned = type(answer).__name__
+        raise exceptions.ConfigurationError(
+            f"The policy's update_user returned {returned}, not None."
         )
-        return False
-    if not refused:
-        return True
-    log(
-        LogEvent.USER_FIELDS_REFUSED,
-        level=logging.WARNING,
-        fields=",".join(sorted(refused)),
+    if user.pk == before.pk:
+        database.read_again(user)
+    names = policy.never_written()
+    changed = sorted(
+        name
+        for name in names
+        if getattr(user, name, None) != getattr(before, name, None)
     )
-    return False
+    if changed:
+        raise exceptions.ConfigurationError(
+            f"An IdentityPolicy may not write {', '.join(changed)}."
+        )
 
 
-def _refused_of_changed(
-    site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Fields
-) -> set[str]:
-    """The names of the changed fields for which the user cannot be saved."""
-    email = user.get_email_field_name()
-    if changed.value.get(email):
-        address = Hidden(address_of(Hidden(changed.value[email])))
-        if not address.value:
-            return {email}
-        try:
-            _require_free(site, address, besides=user)
-        except exceptions.EmailTaken:
-            return {email}
-    return _refused_of(user, changed)
+def _require_usable_address(
+    site: policy.IdentityPolicy, user: AbstractBaseUser, before: AbstractBaseUser
+) -> None:
+    """Raises ``ValidationError`` or ``EmailTaken`` for a new address that cannot be the user's."""
+    stored = Hidden(database.email_of(user))
+    if stored.value in ("", database.email_of(before)):
+        return
+    address = Hidden(address_of(stored))
+    if not address.value:
+        raise ValidationError("no e-mail address")
+    _require_free(site, address, besides=user)
 
 
 def with_address(user: AbstractBaseUser, address: str) -> AbstractBaseUser:
@@ -271,8 +244,6 @@ def _refused_of(user: AbstractBaseUser, given: Fields) -> set[str]:
         return refused
     # Django's ``clean`` makes an empty text of an address that is not there.
     _empty_as_null(user)
-    if not user._state.adding:
-        own = set()
     rules = (user.validate_unique, user.validate_constraints)
     return {name for rule in rules for name in refused_by(partial(rule, exclude=own))}
 
