@@ -42,7 +42,6 @@ NAMES = {
     "django_identity.handlers": "on_event",
     "django_identity.service": "ServiceClient",
     "django_identity.conf": "Application application",
-    "django_identity.vault": "seal unseal",
     "django_identity.backends": "IdentityBackend",
     "django_identity.lifecycle.sign_in": "begin complete",
     "django_identity.lifecycle.connect": "redeem",
