@@ -203,11 +203,10 @@ def count(person: Person) -> dict[str, int]:
 def dossier_of(user: AbstractBaseUser) -> Dossier:
     """The data about ``user`` for the account page."""
     identity = LinkedIdentity.objects.of_user(user.pk)
-    grant = None
+    grant = TokenGrant.objects.filter(identity=identity).first()
     digests: tuple[str, ...] = ()
     if identity is not None:
         digests = (identity.subject_digest,)
-        grant = TokenGrant.objects.filter(identity=identity).first()
     person = Person(digests, user.pk)
     sections = [_section(person, place) for place in PLACES]
     names = _names_of(user).items()

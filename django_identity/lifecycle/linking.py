@@ -187,7 +187,7 @@ def _grant(
     """
     if not identity.is_served:
         detail = "its row has another environment or subject"
-        raise exceptions.LinkingRefused(detail, code="storage_refused")
+        raise exceptions.LinkingRefused(detail, code="user_inactive")
     before = copy(identity)
     user = identity.user
     waits = _waits_for_approval(user, identity)

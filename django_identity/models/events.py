@@ -172,7 +172,7 @@ class ErasureReceipt(AttemptedRecord):
         null=True,
         related_name="+",
     )
-    # The account is asked for, with all its identities, and not one subject.
+    # The account is asked for, and not the subject.
     of_account = models.BooleanField(_("of the whole account"), default=False)
     # The account came with an identity that is asked for.
     account_made = models.BooleanField(_("account made for it"), default=False)

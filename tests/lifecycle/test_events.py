@@ -194,7 +194,7 @@ def test_no_broker_delays_a_revocation(
     identity = linked()
     handled("consent.revoked")
     deliver(event_type)
-    assert published() == [["default", 1, identity.pk]] * messages
+    assert published() == [[1, identity.pk]] * messages
 
 
 @pytest.mark.parametrize("event_type", ["kyc.verified", "kyc.rejected"])

@@ -415,7 +415,7 @@ def test_a_policy_that_writes_into_the_value_changes_nothing(
 ) -> None:
     given = settings.DJANGO_IDENTITY
     path = f"{__name__}.WritesYes"
-    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": path}}
+    settings.DJANGO_IDENTITY = {**given, "POLICY": path}
     user = holder(value=value)
     for _ in range(2):
         assert not has(user)

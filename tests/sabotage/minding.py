@@ -116,9 +116,24 @@ LEAVING = Room(
     tests=(
         "tests/lifecycle/test_erasure.py",
         "tests/lifecycle/test_forgetting.py",
+        "tests/lifecycle/test_moves.py",
         "tests/lifecycle/test_events.py",
     ),
     sabotages=(
+        Sabotage(
+            "moved-account-is-erased",
+            "models/identity.py",
+            "return self.made_account == database.key_text(self.user_id)",
+            'return self.made_account != ""',
+            "The service's deletion never erases an account that the identity did not make.",
+        ),
+        Sabotage(
+            "stale-row-is-saved",
+            "models/identity.py",
+            "if force_insert or into != database.alias() or self.pk is None:",
+            "if into:",
+            "No instance that was read before a revocation brings the consent back.",
+        ),
         Sabotage(
             "tokens-outlive-the-consent",
             "lifecycle/withdrawal.py",
