@@ -5,12 +5,16 @@ the line, and in a field of its own (``extra``) for formatters.
 """
 
 import logging
+import traceback
+from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from django_identity.exceptions import IdentityError
 
 logger = logging.getLogger("django_identity")
+OURS = str(Path(__file__).parent)
 
 
 class LogEvent(StrEnum):
@@ -36,6 +40,7 @@ class LogEvent(StrEnum):
     GRANT_UNREADABLE = "identity.grant.unreadable"
     ERASED = "identity.erasure.done"
     ERASURE_FAILED = "identity.erasure.failed"
+    UNEXPECTED = "identity.unexpected"
     SERVICE_CALLED = "identity.service.called"
     BROKER_FAILED = "identity.broker.failed"
     BROKER_UNKNOWN = "identity.broker.unknown"
@@ -66,12 +71,25 @@ def log_failure(event: LogEvent, error: IdentityError) -> None:
 
 
 def log_trouble(event: LogEvent, error: Exception, /, **facts: Any) -> None:
-    """Log that code outside this package raised ``error``: one line, by default at ERROR.
+    """Log that code outside this package raised ``error``, by default at ERROR.
 
-    The line has the class of the error but not its message, which may contain personal data.
+    The record has the class of the error, and ``where`` it was raised. It has neither its message
+    nor a variable, which may contain personal data.
     """
     facts.setdefault("level", logging.ERROR)
-    log(event, error=type(error).__name__, **facts)
+    where = "".join(_places(error))
+    log(event, error=type(error).__name__, **facts, where=where)
+
+
+def _places(error: BaseException) -> Iterator[str]:
+    """The error and its causes, each with its places in the code outside this package."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield f"\n{type(cause).__qualname__}"
+        for place in traceback.extract_tb(cause.__traceback__):
+            if not place.filename.startswith(OURS):
+                yield f"\n  {place.filename}, line {place.lineno}, in {place.name}"
+        cause = cause.__cause__ or cause.__context__
 
 
 def models_in_the_way(error: Exception) -> str | None:

@@ -6,7 +6,6 @@ point and follows its result. No method decides whether an identity is proven.
 
 from __future__ import annotations
 
-import traceback
 import uuid
 from collections.abc import Mapping
 from functools import cache
@@ -301,11 +300,3 @@ def contradicts_itself(claim_type: str, value: Mapping[str, Any]) -> bool:
 def is_privileged(user: AbstractBaseUser) -> bool:
     is_staff = getattr(user, "is_staff", False)
     return bool(is_staff or getattr(user, "is_superuser", False))
-
-
-def method_that_raised(error: Exception) -> str | None:
-    """The method of the site's policy out of which ``error`` came, or None."""
-    for frame, _line in traceback.walk_tb(error.__traceback__):
-        if isinstance(frame.f_locals.get("self"), IdentityPolicy):
-            return frame.f_code.co_name
-    return None

@@ -1,8 +1,4 @@
-"""Create the site's users by the fields that the policy returns, and let it change them.
-
-An error of the site's code goes through here to its error tracker, which prints the variables of
-each frame. So names and addresses stand in no variable of their own: see ``Hidden``.
-"""
+"""Create the site's users by the fields that the policy returns, and let it change them."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -15,56 +11,46 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
-from django.db import DatabaseError
 
 from django_identity import conf, database, exceptions, policy, uniqueness
-from django_identity.lifecycle.addresses import Hidden, address_of, spellings_of
+from django_identity.lifecycle.addresses import address_of, spellings_of
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus, Profile
 
-#: ``linking`` tries again after those of the database.
-NOT_OF_THE_SITE = (DatabaseError, exceptions.IdentityError)
 #: What is wrong with a value, and not with the site's code.
 VALUES_REFUSED = (ValidationError, exceptions.EmailTaken)
 BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 #: Fields of the user model, and what the policy wants in them.
-Fields = Hidden[dict[str, Any]]
+Fields = dict[str, Any]
 
 
 def usable(profile: Profile) -> Profile:
     """The profile with its e-mail address by ``address_of``."""
-    return replace(profile, email=address_of(Hidden(profile.email)))
+    return replace(profile, email=address_of(profile.email))
 
 
 def require_free_address(profile: Profile) -> None:
     """Raises ``EmailTaken`` if another account has the profile's address."""
     site = policy.load(conf.application().policy)
-    _require_free(site, Hidden(usable(profile).email))
+    _require_free(site, usable(profile).email)
 
 
 def sign_up(profile: Profile, kyc: KycStatus | None) -> AbstractBaseUser:
     """Create a user with the fields of the policy, by the site's ``create_user``.
 
     It has no password. Two sign-ups with one e-mail address at the same moment are stopped by the
-    user model, if its address is unique. Raises ``EmailTaken`` or ``LinkingRefused``, also if the
-    site's own code raised an error. Must run inside a transaction.
+    user model, if its address is unique. Raises ``EmailTaken`` or ``LinkingRefused``. Must run
+    inside a transaction.
     """
     site = policy.load(conf.application().policy)
     profile = usable(profile)
-    fields = Hidden(policy.writable(site.new_user_fields(profile=profile, kyc=kyc)))
-    try:
-        created = _created(fields)
-    except NOT_OF_THE_SITE:
-        raise
-    except Exception as error:
-        detail = f"the site's code raised {type(error).__name__}"
-        raise exceptions.LinkingRefused(detail, code="user_fields_refused") from error
-
+    fields = policy.writable(site.new_user_fields(profile=profile, kyc=kyc))
+    created = _created(fields)
     # Policy, model and manager may each have made another address of it.
     if database.email_of(created) != profile.email:
-        _require_free(site, Hidden(database.email_of(created)), besides=created)
+        _require_free(site, database.email_of(created), besides=created)
     return created
 
 
@@ -73,8 +59,8 @@ def _created(fields: Fields) -> AbstractBaseUser:
     create_user = manager().create_user
     of_profile = policy.profile_fields().values()
     given = dict.fromkeys(demanded_by(create_user) & {*of_profile}, "")
-    arguments = Hidden(given | _validated(fields).value)
-    created: AbstractBaseUser = create_user(**arguments.value, password=None)
+    arguments = given | _validated(fields)
+    created: AbstractBaseUser = create_user(**arguments, password=None)
     if created.has_usable_password():
         created.set_unusable_password()
         created.save()
@@ -113,17 +99,17 @@ def _validated(fields: Fields) -> Fields:
 
     What the service said and the model refuses is left out. Raises ``LinkingRefused``.
     """
-    user = get_user_model()(**fields.value)
+    user = get_user_model()(**fields)
     user.set_unusable_password()
-    of_profile = fields.value.keys() & {*policy.profile_fields().values()}
-    for name in refused_of_given(user, fields.value) & of_profile:
+    of_profile = fields.keys() & {*policy.profile_fields().values()}
+    for name in refused_of_given(user, fields) & of_profile:
         column: Any = user._meta.get_field(name)
         setattr(user, name, column.get_default())
     refused = _refused_of(user, fields)
     if refused:
         detail = f"the user model refuses: {', '.join(sorted(refused))}"
         raise exceptions.LinkingRefused(detail, code="user_fields_refused")
-    return Hidden({name: getattr(user, name) for name in fields.value})
+    return {name: getattr(user, name) for name in fields}
 
 
 def update(
@@ -143,7 +129,7 @@ def update(
     before = database.account(user.pk)
     try:
         # What is no address is refused below: an empty text would be stored.
-        email = address_of(Hidden(profile.email)) or profile.email
+        email = address_of(profile.email) or profile.email
         profile = replace(profile, email=email)
         with database.atomic():
             update_user: Callable[..., object] = site.update_user
@@ -192,11 +178,11 @@ def _require_usable_address(
     site: policy.IdentityPolicy, user: AbstractBaseUser, before: AbstractBaseUser
 ) -> None:
     """Raises ``ValidationError`` or ``EmailTaken`` for a new address that cannot be the user's."""
-    stored = Hidden(database.email_of(user))
-    if stored.value in ("", database.email_of(before)):
+    stored = database.email_of(user)
+    if stored in ("", database.email_of(before)):
         return
-    address = Hidden(address_of(stored))
-    if not address.value:
+    address = address_of(stored)
+    if not address:
         raise ValidationError("no e-mail address")
     _require_free(site, address, besides=user)
 
@@ -210,15 +196,15 @@ def with_address(user: AbstractBaseUser, address: str) -> AbstractBaseUser:
 
 def _require_free(
     site: policy.IdentityPolicy,
-    address: Hidden[str],
+    address: str,
     *,
     besides: AbstractBaseUser | None = None,
 ) -> None:
     """Raises ``EmailTaken`` if an account ``besides`` this one has the address."""
-    if not address.value:
+    if not address:
         return
-    for spelling in spellings_of(address.value):
-        owner: object = site.account_with_email(spelling.value)
+    for spelling in spellings_of(address):
+        owner: object = site.account_with_email(spelling)
         if not isinstance(owner, AbstractBaseUser | None):
             returned = type(owner).__name__
             raise exceptions.ConfigurationError(
@@ -238,8 +224,8 @@ def _refused_of(user: AbstractBaseUser, given: Fields) -> set[str]:
 
     What the policy has not ``given`` is the model's own to fill, which only ``save`` completes.
     """
-    own = database.field_names(user) - given.value.keys()
-    refused = refused_of_given(user, given.value) or refused_by(user.clean)
+    own = database.field_names(user) - given.keys()
+    refused = refused_of_given(user, given) or refused_by(user.clean)
     if refused:
         return refused
     # Django's ``clean`` makes an empty text of an address that is not there.

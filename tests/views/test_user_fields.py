@@ -271,27 +271,6 @@ def raising(*_given: Any, **_about: Any) -> Any:
     raise LookupError("ada@example.org is not on the list")
 
 
-@pytest.mark.parametrize("where", ["manager", "receiver", "clean", "save"])
-def test_code_of_the_site_that_raises_under_a_sign_up(
-    client: Client, service: FakeService, refused: Any, caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch, where: str,
-) -> None:  # fmt: skip
-    """A page, and the class of the error in the log, which says nothing of the person."""
-    if where == "receiver":
-        post_save.connect(raising, sender=User)
-    else:
-        owner = UserManager if where == "manager" else User
-        name = "create_user" if where == "manager" else where
-        monkeypatch.setattr(owner, name, raising)
-    try:
-        response = sign_in(client)
-    finally:
-        post_save.disconnect(raising, sender=User)
-    assert "LookupError" in caplog.text
-    refused(response, "user_fields_refused")
-    assert not User.objects.exists()
-
-
 @pytest.mark.parametrize("where", ["receiver", "save"])
 def test_code_of_the_site_that_raises_under_a_return(
     service: FakeService, updates: Updates, caplog: pytest.LogCaptureFixture,
