@@ -226,7 +226,7 @@ ERRORS: Mapping[str, Row] = {
     # Grants, credentials and documents.
     "reauthorization_needed": Row(502, _RESTART, _ENDED, _CONSENT_AGAIN),
     "sealed_value_unreadable": Row(
-        500, _RESTART, _WRONG,
+        403, _RESTART, _WRONG,
         _("No key of ENCRYPTION_KEYS opens what was stored. Put the former key back, behind the "
           "current one.")),
     "credential_rejected": Row(

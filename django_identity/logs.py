@@ -20,7 +20,7 @@ OURS = str(Path(__file__).parent)
 class LogEvent(StrEnum):
     SIGN_IN_COMPLETED = "identity.sign_in.completed"
     SIGN_IN_FAILED = "identity.sign_in.failed"
-    TAKEN_BACK = "identity.sign_in.taken_back"
+    SIGN_IN_UNREAD = "identity.sign_in.unread"
     CONNECT_REDEEMED = "identity.connect.redeemed"
     CONNECT_FAILED = "identity.connect.failed"
     GATE_FAILED = "identity.gate.failed"

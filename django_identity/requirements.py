@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Self, TypeVar
+from typing import ClassVar, Self
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -105,22 +104,6 @@ class RequiredClaim:
             return f"{self.claim_type}"
         return f"{self.claim_type}={'|'.join(self.values)}"
 
-    def implies(self, others: Iterable[object]) -> bool:
-        """Whether everybody who meets this meets one of ``others``.
-
-        Together the others allow all values that any of them allows. A claim that must be true and
-        a claim with values never imply each other.
-        """
-        alike = [
-            claim
-            for claim in _alike(self, others)
-            if claim.claim_type == self.claim_type
-        ]
-        if not self.values:
-            return any(not claim.values for claim in alike)
-        allowed = {value for claim in alike for value in claim.values}
-        return allowed.issuperset(self.values)
-
 
 @dataclass(frozen=True, slots=True)
 class RequiredLevel:
@@ -146,10 +129,6 @@ class RequiredLevel:
             return level == self.level
         return int(reached[1]) >= int(required[1])
 
-    def implies(self, others: Iterable[object]) -> bool:
-        """Whether everybody who meets this meets one of ``others``."""
-        return any(other.is_reached_by(self.level) for other in _alike(self, others))
-
 
 @dataclass(frozen=True, slots=True)
 class RequiredScope:
@@ -169,10 +148,6 @@ class RequiredScope:
     def __str__(self) -> str:
         return self.scope
 
-    def implies(self, others: Iterable[object]) -> bool:
-        """Whether everybody who meets this meets one of ``others``."""
-        return self in others
-
 
 @dataclass(frozen=True, slots=True)
 class RecentSignIn:
@@ -191,13 +166,8 @@ class RecentSignIn:
     def __str__(self) -> str:
         return RECENT_SIGN_IN
 
-    def implies(self, others: Iterable[object]) -> bool:
-        """Whether everybody who meets this meets one of ``others``."""
-        return any(self.minutes <= other.minutes for other in _alike(self, others))
-
 
 Requirement = RequiredClaim | RequiredLevel | RequiredScope | RecentSignIn
-Kind = TypeVar("Kind", RequiredClaim, RequiredLevel, RequiredScope, RecentSignIn)
 
 
 def parse(text: str) -> Requirement:
@@ -210,11 +180,6 @@ def parse(text: str) -> Requirement:
     if is_level(text):
         return RequiredLevel(text)
     return RequiredClaim.parse(text)
-
-
-def _alike(required: Kind, others: Iterable[object]) -> list[Kind]:
-    """Those of ``others`` that ask for the same kind of thing."""
-    return [other for other in others if isinstance(other, type(required))]
 
 
 def _require_text(

@@ -64,6 +64,7 @@ TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 SESSION_COOKIE_SAMESITE = os.environ.get("SESSION_COOKIE_SAMESITE", "Lax")
 
+# The time-outs of a server are set on the role: docs/going-live.md.
 DATABASES = {
     "default": dj_database_url.config(default=f"sqlite:///{BASE_DIR / 'demo.sqlite3'}")
 }

@@ -9,7 +9,7 @@ from django.core.management.base import SystemCheckError
 from django.db import connection
 
 from django_identity.checks import charset
-from django_identity.lifecycle.operators.doctor import diagnose
+from django_identity.instruments.signs import diagnose
 
 only_mysql = pytest.mark.skipif(
     connection.vendor != "mysql", reason="MySQL's and MariaDB's own"
@@ -47,7 +47,7 @@ def test_a_database_of_utf8mb3_is_an_error(old_tables: None) -> None:
     """The check says what to do, and so does the doctor; ``migrate`` stops."""
     (message,) = says_so()
     assert "utf8mb3" in message
-    assert any("utf8mb3" in each.message for each in diagnose(probe=False))
+    assert any("utf8mb3" in each.message for each in diagnose())
     with pytest.raises(SystemCheckError, match="utf8mb3"):
         call_command("migrate", verbosity=0, skip_checks=False)
 

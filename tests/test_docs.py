@@ -41,7 +41,7 @@ BLOCK = re.compile(
 
 
 NAMED = {
-    "settings": {field.name.upper() for field in fields(Application)} - {"ALIAS"},
+    "settings": {field.name.upper() for field in fields(Application)},
     "log events": {str(event) for event in LogEvent},
     "rejection reasons": {str(reason) for reason in RejectionReason},
     "hooks": {name for name in vars(IdentityPolicy) if not name.startswith("_")},

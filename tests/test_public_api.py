@@ -58,7 +58,7 @@ NAMES = {
     "django_identity.testing": "assert_erased",
     "django_identity.testing.build": "build_identity",
     "django_identity.testing.clock": "Clock moved_clock",
-    "django_identity.testing.drill": "drill",
+    "django_identity.instruments.drill": "drill",
     "django_identity.testing.events": "deliver_event",
     "django_identity.testing.issuer": "Issuer",
     "django_identity.testing.sandbox": "RunningSandbox SandboxPerson running_sandbox",
@@ -278,7 +278,7 @@ disclosure.collision
     ),
     "log events": (
         {each.removeprefix("identity.") for each in LogEvent},
-        """sign_in.completed sign_in.failed sign_in.taken_back
+        """sign_in.completed sign_in.failed sign_in.unread
         connect.redeemed connect.failed refetch.failed claims.unproven
         disconnected link_notice.failed user_update.failed documents.read documents.failed
         event.received event.refused event.failed grant.lost event.handler_failed erasure.done

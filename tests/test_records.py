@@ -22,7 +22,8 @@ WITHHELD = {
     "AuthorizationRequest": """state_digest browser_digest environment user
         completed_by code_verifier redirect_uri scopes expires_at consumed_at""",
     "ConnectRedemption": "code_digest user expires_at",
-    "UpkeepRun": "begun_at handed_out served_at results paused_until created_at",
+    "SubjectLock": "",
+    "UpkeepRun": "begun_at paused_until created_at",
     "ErasureReceipt": """identity user of_account account_made requested_at erased_at
         counts account_kept account_was_gone audit attempts next_attempt_at error created_at""",
 }
@@ -33,10 +34,11 @@ UNIQUE = {
     "TokenGrant": {("identity",)},
     "AuthorizationRequest": {("state_digest",)},
     "ConnectRedemption": {("code_digest",)},
+    "SubjectLock": {("digest",)},
 }
 
 
-def test_there_are_eight_tables() -> None:
+def test_there_are_nine_tables() -> None:
     models = apps.get_app_config("django_identity").get_models()
     assert {each.__name__ for each in models if not each._meta.proxy} == {*WITHHELD}
 
@@ -47,7 +49,8 @@ def test_records_have_their_columns(record: str) -> None:
     model = apps.get_model("django_identity", record)
     columns = {each.name: each for each in model._meta.concrete_fields}
     shown = [name for place in PLACES if place.model is model for name in place.shown]
-    assert sorted(columns) == sorted(["id", *shown, *WITHHELD[record].split()])
+    named = {*shown, *WITHHELD[record].split(), model._meta.pk.name}
+    assert {*columns} == named
     unique = {(name,) for name, each in columns.items() if each.unique} - {("id",)}
     constraints = model._meta.constraints
     unique |= {

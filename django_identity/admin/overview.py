@@ -1,42 +1,61 @@
-"""The overview page: whether the site is healthy, what is not, and its figures."""
+"""The overview page: what needs somebody, as the doctor finds it in the rows, and two charts."""
 
-from collections.abc import Mapping, Sequence
-from datetime import date
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from django.contrib import admin
+from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import path
-from django.utils import formats
+from django.urls import path, reverse
+from django.utils import timezone
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
+from django_identity import conf
 from django_identity.admin.listing import RecordAdmin
-from django_identity.lifecycle.operators.overview import Figures, current
+from django_identity.instruments.signs import Finding, Level, charts, of_rows
 from django_identity.models import Consent, Overview
+from django_identity.models.querysets import MOST_COUNTED
+from django_identity.texts.labels import in_words
 from django_identity.texts.operators import Words
 
-LIVES: dict[str, Words] = {
-    "24h": _("more than 12 h left"),
-    "12h": _("6 to 12 h left"),
-    "6h": _("1 to 6 h left"),
-    "1h": _("less than 1 h left"),
-    "ran_out": _("ran out"),
-    "none": _("no credential"),
+CACHE_KEY = "django_identity.overview.6"
+KEPT_SECONDS = 60
+#: The list that has the rows of a finding.
+LISTS = {
+    "refetches": "linkedidentity_changelist?failing=yes",
+    "failing": "linkedidentity_changelist?failing=yes",
+    "grants": "linkedidentity_changelist?lost=yes",
+    "events": "webhookevent_changelist?outcome__exact=failed",
+    "erasures": "erasurereceipt_changelist?state=pending",
 }
 
 
-class Chart(NamedTuple):
-    """A title, and the label and number of each bar."""
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen, for all operators who have the page open."""
 
-    title: Words
-    bars: Sequence[tuple[Words, int]]
+    at: datetime
+    findings: list[Finding]
+    people: list[tuple[Consent, str, int]]
+    days: list[charts.Day]
 
     @property
-    def highest(self) -> int:
-        return max((count for _label, count in self.bars), default=0)
+    def is_healthy(self) -> bool:
+        return all(finding.level is not Level.PROBLEM for finding in self.findings)
+
+
+def look() -> Seen:
+    return Seen(
+        at=timezone.now(),
+        findings=list(of_rows()),
+        people=charts.people(),
+        days=charts.days(),
+    )
 
 
 @admin.register(Overview)
@@ -58,36 +77,35 @@ class OverviewAdmin(RecordAdmin):
     def changelist_view(self, request: HttpRequest, *_given: Any) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        seen = current()
+        # Remedies are in the operator's language.
+        key = f"{CACHE_KEY}.{get_language()}"
+        seen: Any = cache.get_or_set(key, look, KEPT_SECONDS)
         context = self.context(
             request,
             _("Overview"),
             seen=seen,
-            identities=seen.figures.by_consent.total(),
-            failures=seen.figures.failures.most_common(),
-            charts=_charts(seen.figures),
+            application=conf.application(),
+            findings=[(each, self.list_of(each)) for each in seen.findings],
+            people=[(_state(*state), count) for *state, count in seen.people],
+            most=max(count for *_state, count in seen.people),
+            most_counted=MOST_COUNTED,
+            most_a_day=max(max(day.linked, day.revoked) for day in seen.days),
         )
         return TemplateResponse(request, "admin/django_identity/overview.html", context)
 
+    def list_of(self, finding: Finding) -> str:
+        """The address of the list, or an empty text."""
+        name, _mark, query = LISTS.get(finding.check, "").partition("?")
+        if not name:
+            return ""
+        address = reverse(
+            f"admin:django_identity_{name}", current_app=self.admin_site.name
+        )
+        return f"{address}?{query}"
 
-def _charts(figures: Figures) -> list[Chart]:
-    names = dict(Consent.choices)
+
+def _state(consent: Consent, status: str) -> Words:
+    if consent == Consent.REVOKED:
+        return consent.label
     none = _("no KYC level")
-    consents = [
-        (f"{names.get(consent, consent)} · {level or none}", count)
-        for (consent, level), count in figures.by_consent.most_common()
-    ]
-    lives = [(words, figures.by_life[span]) for span, words in LIVES.items()]
-    return [
-        Chart(_("Identities by consent and KYC level"), consents),
-        Chart(_("Credentials by remaining life"), lives),
-        Chart(_("People linked a day"), _days(figures.linked)),
-        Chart(_("Events a day"), _days(figures.received)),
-    ]
-
-
-def _days(counts: Mapping[date, int]) -> list[tuple[str, int]]:
-    return [
-        (formats.date_format(day, "DATE_FORMAT"), count)
-        for day, count in counts.items()
-    ]
+    return f"{consent.label} · {in_words(status) or none}"

@@ -2,20 +2,21 @@
 
 from django_identity import conf
 from django_identity.conf.rules import Problem, Problems
-from django_identity.gates import Gate, site_map
+from django_identity.gates import Gate
+from django_identity.instruments import gate_map
 from django_identity.requirements import RequiredClaim
 
 
 def problems() -> Problems:
     """What nobody could open: a scope that is never asked for, a dropped claim."""
-    for url, required in site_map.unlisted_scopes():
+    for url, required in gate_map.unlisted_scopes():
         yield Problem(
             "E075",
             f"A gate at {url} asks for the scope {required.scope!r}, and the site"
             " never asks the person for it: the gate would stay closed.",
             "Add the scope to LATER_SCOPES, or correct its name at the gate.",
         )
-    for gate, urls in site_map.guarded():
+    for gate, urls in gate_map.guarded():
         if dropped := _dropped(gate):
             yield Problem(
                 "E075",

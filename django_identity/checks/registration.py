@@ -14,7 +14,6 @@ from django_identity.conf import Application
 from django_identity.conf.rules import ADDRESSES, Problem, Problems, is_loopback
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
-from django_identity.requirements import CLAIMS
 
 OF_AUTH_URL = ("/oauth2", "/oauth2/auth", "/oauth2/token")
 
@@ -22,12 +21,6 @@ OF_AUTH_URL = ("/oauth2", "/oauth2/auth", "/oauth2/token")
 def problems_of(application: Application) -> Problems:
     yield from _secrets(application)
     yield from _addresses(application)
-    if application.keep_claims and not {*application.keep_claims} & {*CLAIMS}:
-        yield Problem(
-            "W034",
-            "KEEP_CLAIMS has no claim that is known.",
-            f"Known are {', '.join(CLAIMS)}. Every other claim is dropped.",
-        )
     try:
         site = policy.load(application.policy)
     except ConfigurationError as error:

@@ -15,7 +15,7 @@
     def payout(request): ...
 
 ``gate``: a gate, and to whom it is open · ``closed``: what a closed gate answers · ``decorators``
-and ``mixins``: gates around views · ``site_map`` and the files below it: all gates of a site
+and ``mixins``: gates around views
 """
 
 from django_identity.gates.closed import Closed, closed_response

@@ -5,21 +5,20 @@ How a person comes:
 - ``sign_in``, ``connect``: from the button to the callback; with a Connect code, and what that may
 - ``identification``: who came back from the service
 - ``decisions``: who may link an identity, and who signs in; ``questions``: what the policy is asked
-- ``linking``: the two steps in which an identity is linked; ``arrivals``: how it takes what came
+- ``linking``: the transaction in which an identity is linked; ``arrivals``: how it takes what came
 - ``accounts``: the site's users and their fields; ``addresses``: what an e-mail address is
-- ``unfinished``: what is taken back of a sign-up that never came to its end
 
 What opens a gate:
 
 - ``standing``: which gates are open; ``shortfalls``: why the others are closed
 - ``values``: what a claim says; ``kyc``: when a level runs out
 - ``scopes``: how a gate with a scope opens
-- ``step_up``: how a recent sign-in is proven; ``documents``: those of the trusted tier
+- ``step_up``: how a recent sign-in is proven
 - ``sessions``: on which identity a session rests, and what ends it
 
 What is read from the service:
 
-- ``upkeep``: what is done each minute; ``runs``: what is known of that
+- ``upkeep``: what is done each minute; ``runs``: when it began, and its pause
 - ``due``: when an identity is due; ``refetch``: one re-fetch; ``claims``: what an answer changes
 - ``tokens``: who may refresh; ``sealing``: how tokens are encrypted
 - ``key_sets``: which keys are believed

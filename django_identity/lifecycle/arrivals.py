@@ -1,5 +1,6 @@
 """What a sign-in or a Connect code brought about a person, and how an identity takes it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -19,12 +20,14 @@ from django_identity.lifecycle import (
     withdrawal,
 )
 from django_identity.lifecycle.claims import VerifiedAnswer
+from django_identity.logs import LogEvent, log_failure
 from django_identity.models import (
     Consent,
     LinkedIdentity,
     LinkedVia,
     Purpose,
     StoredClaim,
+    WebhookEvent,
 )
 from django_identity.models.choices import Columns
 from django_identity.service.answers import (
@@ -77,22 +80,28 @@ class Stored(NamedTuple):
     unread: str = ""
 
 
-def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> Stored:
-    """Grant the consent and take the data. The caller has locked the identity, and saves it."""
+def store(
+    request: LinkRequest,
+    identity: LinkedIdentity,
+    heard: Iterable[WebhookEvent],
+    *,
+    via: LinkedVia,
+) -> Stored:
+    """Grant the consent and take the data. The caller has locked the identity, and saves it.
+
+    ``heard``: the subject's events that revoke claims, with any others.
+    """
     if identity.consent != Consent.GRANTED:
         identity.scopes = []
     identity.consent = Consent.GRANTED
     identity.linked_via = via
     identity.revoked_at = None
     identity.revoked_by = ""
-    if via == LinkedVia.CONNECT:
-        # Of a sign-up that a crash has cut off. A link by code is never the only way in.
-        identity.made_account = ""
 
     if request.tokens is None:
         _take_code(request, identity)
         return Stored(rows=None)
-    return _take_sign_in(request, identity, request.tokens)
+    return _take_sign_in(request, identity, request.tokens, heard)
 
 
 def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
@@ -108,7 +117,10 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
 
 
 def _take_sign_in(
-    request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer
+    request: LinkRequest,
+    identity: LinkedIdentity,
+    answer: TokenAnswer,
+    heard: Iterable[WebhookEvent],
 ) -> Stored:
     """A sign-in replaces everything: what it does not bring is emptied."""
     columns = {
@@ -122,7 +134,7 @@ def _take_sign_in(
     if request.kyc is not None:
         columns |= kyc.level_columns(request.kyc, said_at=request.said_at)
 
-    taken = _take_claims(request, identity)
+    taken = _take_claims(request, identity, heard)
     columns |= taken.columns
     unread = request.unread or taken.unread
     columns["last_error"] = unread
@@ -148,7 +160,9 @@ class _Taken:
     unread: str = ""
 
 
-def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
+def _take_claims(
+    request: LinkRequest, identity: LinkedIdentity, heard: Iterable[WebhookEvent]
+) -> _Taken:
     verified = request.claims
     if verified is None:
         withdrawal.take_claims_back(identity)
@@ -158,9 +172,11 @@ def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
         # The person has just consented to the claims that are stored, and they are proven still.
         claims.revoke_listed(identity, verified.answer)
         stored = {"credential_expires_at": identity.credential_expires_at}
-        return _Taken(rows=None, columns=stored, unread=MalformedAnswer.code)
+        error = MalformedAnswer("an older credential, or none", endpoint="claims")
+        log_failure(LogEvent.SIGN_IN_UNREAD, error)
+        return _Taken(rows=None, columns=stored, unread=error.code)
 
-    rows = claims.write(identity, verified)
+    rows = claims.write(identity, verified, heard=heard)
     return _Taken(
         rows=rows,
         columns=verified.columns_for(identity),

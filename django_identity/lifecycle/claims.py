@@ -6,13 +6,13 @@ credential discloses it: only then its row has ``valid_until``, and only then it
 An attacker, or a cache, may hand in an old answer with a genuine credential. So nothing older than
 what is stored counts (``is_usable``), a revoked claim needs a credential that was issued after its
 revocation (``_revoked_at``), also when it was listed no more meanwhile (``_is_remembered``) or not
-stored yet (``_revoke_new``), and of an answer that fails any check only revocations are taken
+stored yet (``revoke_new``), and of an answer that fails any check only revocations are taken
 (``revoke_listed``).
 """
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -21,14 +21,13 @@ from django.utils import timezone
 from django_identity import conf, database, signals
 from django_identity.conf.rules import CLAIMS_SCOPE
 from django_identity.credentials import VerifiedCredential
-from django_identity.event_types import Effect, types_of
+from django_identity.event_types import Effect, kind_of, types_of
 from django_identity.lifecycle import clocks, values
 from django_identity.lifecycle.withdrawal import NO_VALUE
 from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
 from django_identity.service.members import LONGEST_NAME, without_controls
-from django_identity.service.webhooks import NamedClaim
 from django_identity.strict_json import JSONObject
 
 #: The scope that covers claims.
@@ -94,9 +93,15 @@ def is_usable(verified: VerifiedAnswer, identity: LinkedIdentity) -> bool:
     return verified.issued_at >= newest_at
 
 
-def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClaim]:
+def write(
+    identity: LinkedIdentity,
+    verified: VerifiedAnswer,
+    *,
+    heard: Iterable[WebhookEvent] | None = None,
+) -> list[StoredClaim]:
     """Replace the stored claims by the answer's, and announce it if their content has changed.
 
+    ``heard``: the subject's events that revoke claims, with any others, if they were read before.
     Returns what is stored then. The caller has written or locked the row of the identity in this
     transaction, as every writer does first. Keys are compared in Python, because collations may
     ignore case.
@@ -104,7 +109,9 @@ def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClai
     wanted = rows_of(identity, verified)
     rows = list(wanted.values())
     _log_unproven(identity, verified, rows)
-    stored = list(identity.claims.all())
+    stored: list[StoredClaim] = []
+    if not identity.is_new:
+        stored = list(identity.claims.all())
     contents = {*map(_content, stored)}
     newest_at = verified.issued_at or identity.credential_issued_at
     gone: list[int] = []
@@ -124,8 +131,12 @@ def write(identity: LinkedIdentity, verified: VerifiedAnswer) -> list[StoredClai
         StoredClaim.objects.filter(pk__in=gone).delete()
     _update([row for row in rows if row.pk])
     new = [row for row in rows if not row.pk]
-    if new:
-        _revoke_new(identity, new, verified.issued_at)
+    if new and heard is None:
+        heard = WebhookEvent.objects.filter(
+            subject_digest=identity.subject_digest,
+            event_type__in=types_of(Effect.REVOKE_CLAIM),
+        )
+    revoke_new(new, heard or (), verified.issued_at)
     # Under the lock only two keys conflict that are equal by this database's collation alone.
     StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
 
@@ -305,21 +316,21 @@ def _revoked_at(
     return before.revoked_at
 
 
-def _revoke_new(
-    identity: LinkedIdentity, rows: list[StoredClaim], issued_at: datetime | None
+def revoke_new(
+    rows: Iterable[StoredClaim],
+    heard: Iterable[WebhookEvent],
+    issued_at: datetime | None,
 ) -> None:
     """Revoke those of the new ``rows`` that an event has revoked since the credential was issued.
 
     The claim was not stored then, or its link is gone, so no row remembers it. A provider may have
     another name there. An event that was emptied names nothing, so it revokes all.
     """
-    events = WebhookEvent.objects.filter(
-        subject_digest=identity.subject_digest,
-        event_type__in=types_of(Effect.REVOKE_CLAIM),
-    )
-    for event in events:
+    for event in heard:
+        if kind_of(event.event_type).effect is not Effect.REVOKE_CLAIM:
+            continue
         since = clocks.revoked_from(event.occurred_at, issued_at=issued_at)
-        named = NamedClaim.parse(event.payload or {}).claim_type
+        named = event.named_claim.claim_type
         for row in rows:
             if named in ("", row.claim_type):
                 row.revoked_at = row.revoked_at or since

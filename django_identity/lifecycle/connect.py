@@ -51,10 +51,15 @@ def undo(user: AbstractBaseUser) -> bool:
 
     Raises like ``disconnecting.disconnect``.
     """
-    identity = identity_of(user)
-    if identity is None or not identity.connect_only:
+    found = identity_of(user)
+    if found is None:
         return False
-    return disconnecting.disconnect(identity)
+    with database.atomic():
+        # A sign-in may confirm the link at this moment, which then stays.
+        identity = LinkedIdentity.objects.locked_row(found)
+        if identity is None or not identity.connect_only:
+            return False
+        return disconnecting.disconnect(identity)
 
 
 def is_spent(error: exceptions.IdentityError) -> bool:

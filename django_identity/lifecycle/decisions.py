@@ -25,8 +25,6 @@ class Subject(StrEnum):
 
     NONE = "not linked"
     HOLDS_ANOTHER = "not linked, but the account has another subject"
-    #: A crash left the row between the two steps of linking. Nobody has used it yet.
-    NEVER_GRANTED = "written, but never granted"
     CONNECT = "by code"
     OAUTH = "by sign-in"
     REVOKED = "by sign-in, revoked"
@@ -42,8 +40,6 @@ class Question(StrEnum):
     MAY_SIGN_UP = "may_sign_up"
     MAY_LINK = "may_link"
     MAY_SIGN_IN = "may_sign_in"
-    #: ``may_sign_up`` for a row that came with its account, else ``may_link``.
-    FIRST_AGAIN = "the first question again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +63,6 @@ BY_SIGN_IN = Allow(LinkedVia.OAUTH)
 SIGNS_IN = Allow(LinkedVia.OAUTH, asks=(Question.MAY_SIGN_IN,))
 LINKS = Allow(LinkedVia.OAUTH, asks=(Question.MAY_LINK,))
 LINKS_BY_CODE = Allow(LinkedVia.CONNECT, asks=(Question.MAY_LINK,))
-GOES_ON = Allow(LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN,))
 ERASURE_PENDING = Refuse("erasure_pending")
 SUBJECT_CHANGED = Refuse("subject_changed")
 
@@ -77,9 +72,6 @@ DECISIONS: Mapping[Arrival, Mapping[Subject, Decision]] = {
         Subject.NONE: Allow(
             LinkedVia.OAUTH, asks=(Question.MAY_SIGN_UP, Question.MAY_SIGN_IN)
         ),
-        Subject.NEVER_GRANTED: Allow(
-            LinkedVia.OAUTH, asks=(Question.FIRST_AGAIN, Question.MAY_SIGN_IN)
-        ),
         Subject.CONNECT: Refuse("linked_by_code"),
         Subject.OAUTH: SIGNS_IN,
         Subject.REVOKED: SIGNS_IN,
@@ -88,7 +80,6 @@ DECISIONS: Mapping[Arrival, Mapping[Subject, Decision]] = {
     Arrival.LINK: {
         Subject.NONE: LINKS,
         Subject.HOLDS_ANOTHER: Refuse("user_holds_another"),
-        Subject.NEVER_GRANTED: GOES_ON,
         Subject.CONNECT: LINKS,
         Subject.OAUTH: BY_SIGN_IN,
         Subject.REVOKED: BY_SIGN_IN,
@@ -99,7 +90,6 @@ DECISIONS: Mapping[Arrival, Mapping[Subject, Decision]] = {
     Arrival.RENEW: {
         Subject.NONE: SUBJECT_CHANGED,
         Subject.HOLDS_ANOTHER: SUBJECT_CHANGED,
-        Subject.NEVER_GRANTED: GOES_ON,
         Subject.CONNECT: LINKS,
         Subject.OAUTH: BY_SIGN_IN,
         Subject.REVOKED: BY_SIGN_IN,
@@ -113,7 +103,6 @@ DECISIONS: Mapping[Arrival, Mapping[Subject, Decision]] = {
     Arrival.CODE: {
         Subject.NONE: LINKS_BY_CODE,
         Subject.HOLDS_ANOTHER: Refuse("user_holds_another"),
-        Subject.NEVER_GRANTED: LINKS_BY_CODE,
         Subject.CONNECT: Allow(LinkedVia.CONNECT),
         Subject.OAUTH: BY_SIGN_IN,
         Subject.REVOKED: Refuse("linked_before"),
@@ -138,13 +127,6 @@ def decide(request: LinkRequest, known: LinkedIdentity | None) -> Allow:
     return decision
 
 
-def first_question(identity: LinkedIdentity) -> Question:
-    """What the policy was asked before the row was written."""
-    if identity.made_its_account:
-        return Question.MAY_SIGN_UP
-    return Question.MAY_LINK
-
-
 def _subject(request: LinkRequest, known: LinkedIdentity | None) -> Subject:
     is_sign_in = request.arrival is Arrival.SIGN_IN
     if known is None and is_sign_in:
@@ -159,10 +141,6 @@ def _subject(request: LinkRequest, known: LinkedIdentity | None) -> Subject:
         return Subject.OAUTH_ELSEWHERE
     if withdrawal.is_being_erased(known):
         return Subject.BEING_ERASED
-    if known.was_never_granted and not (is_by_code and is_sign_in):
-        # But to a sign-in a link by code is one, granted or not: the account belongs to whoever
-        # pasted the code, and the subject has never been in it.
-        return Subject.NEVER_GRANTED
     if is_by_code:
         return Subject.CONNECT
     if known.consent == Consent.GRANTED:

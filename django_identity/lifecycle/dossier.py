@@ -17,6 +17,7 @@ from django_identity.models import (
     ConnectRedemption,
     LinkedIdentity,
     StoredClaim,
+    SubjectLock,
     TokenGrant,
     WebhookEvent,
 )
@@ -175,16 +176,23 @@ PLACES: tuple[Place, ...] = (
     Place(
         ConnectRedemption, _is_started_by, shown=("created_at", "outcome", "request_id")
     ),
+    Place(
+        SubjectLock,
+        lambda person: Q(digest__in=person.subject_digests),
+        shown=("held_at",),
+    ),
 )
 
 
 def erase(person: Person) -> dict[str, int]:
     """Erase the person from every table, in the current transaction. Returns the counts.
 
-    Events keep their type, times and digests.
+    Events keep their type, times and digests. A lock stays for a day: this transaction may hold it.
     """
     counts = {}
     for place in reversed(PLACES):
+        if place.model is SubjectLock:
+            continue
         rows = place.rows(person)
         if place.model is WebhookEvent:
             counts[place.table] = retention.empty(rows)

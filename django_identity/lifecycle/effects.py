@@ -23,9 +23,11 @@ from django_identity.models import (
     RevokedBy,
     WebhookEvent,
 )
-from django_identity.service.webhooks import REJECTED, NamedClaim
+from django_identity.service.webhooks import REJECTED
 
 KYC_CLAIM = "kyc_verified"
+#: What takes the level away, and the KYC status then.
+STATUS_THEN: Mapping[Effect, str] = {Effect.REJECT: REJECTED, Effect.REVOKE_CLAIM: ""}
 
 
 def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
@@ -73,7 +75,7 @@ def make_due(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
 
 def kyc_rejected(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     """Reject the level at once, whatever else the event says."""
-    if not _take_level(identity, event, status=REJECTED):
+    if not take_level(identity, event):
         return EventOutcome.SUPERSEDED
     return make_due(identity, event)
 
@@ -83,7 +85,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
 
     The KYC claim may be revoked because the verification is invalid, so its level no longer counts.
     """
-    named = NamedClaim.parse(event.payload or {})
+    named = event.named_claim
     since = _revoked_since(event, identity)
     if since is not None:
         rows = identity.claims.all()
@@ -95,8 +97,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
             rows = of_provider
         older = Q(revoked_at=None) | Q(revoked_at__lt=since)
         rows.filter(older).update(revoked_at=since)
-    if named.claim_type in ("", KYC_CLAIM):
-        _take_level(identity, event, status="")
+    take_level(identity, event)
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
     return make_due(identity, event)
 
@@ -152,11 +153,17 @@ EFFECTS: Mapping[Effect, Callable[[LinkedIdentity, WebhookEvent], EventOutcome]]
 # What is certainly older than the service's own answer
 
 
-def _take_level(identity: LinkedIdentity, event: WebhookEvent, *, status: str) -> bool:
+def take_level(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     """Empty the level, unless the service was certainly asked since. A rejection stays one.
 
-    The time of that answer stays, because every event is compared with it and with no other event.
+    The caller saves it. The time of the answer stays, because every event is compared with it and
+    with no other event. Returns False if the event takes nothing.
     """
+    status = STATUS_THEN.get(kind_of(event.event_type).effect)
+    if status is None or not identity.allows(*kyc.SCOPES):
+        return False
+    if status != REJECTED and event.named_claim.claim_type not in ("", KYC_CLAIM):
+        return False
     said_at = identity.kyc_said_at
     if said_at is not None and not clocks.may_be_newer(event.counts_from, than=said_at):
         return False

@@ -6,8 +6,8 @@ command: the subject, wherever it is linked. ``dossier.PLACES`` has the tables, 
 ``erase_user`` treats the account.
 
 While a receipt is pending, nobody signs in or links: ``withdrawal.is_being_erased``. Elsewhere a
-site's own deletion of a user takes the identities with it (``withdrawal.forget``), ``unfinished``
-takes back what never came to its end, and ``upkeep.purge`` deletes what is old.
+site's own deletion of a user takes the identity with it (``withdrawal.forget``), and
+``upkeep.purge`` deletes what is old.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from django_identity.boundary import boundary
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import attempts, audit, dossier, withdrawal
 from django_identity.lifecycle.attempts import Stop
-from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
+from django_identity.logs import LogEvent, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,
     ErasureReceipt,
@@ -217,7 +217,6 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         _note_failure(receipt, error)
         return False
-    log(LogEvent.ERASED, row=receipt_id)
     if sought is not None:
         ErasureReceipt.objects.filter(pk=receipt_id).update(
             audit=asdict(audit.search(sought))
@@ -234,12 +233,7 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     due_at = attempts.next_attempt(receipt.attempts)
     pending = ErasureReceipt.objects.filter(pk=receipt.pk, erased_at=None)
     pending.update(error=kind[:ERROR_LENGTH], next_attempt_at=due_at)
-    log_trouble(
-        LogEvent.ERASURE_FAILED,
-        error,
-        row=receipt.pk,
-        models=models,
-    )
+    log_trouble(LogEvent.ERASURE_FAILED, error, row=receipt.pk, models=models)
 
 
 @sensitive_variables()
@@ -273,6 +267,7 @@ def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
         receipt.counts = {**counts, "user": int(is_erased)}
         receipt.save()
         withdrawal.announce_erased(receipt)
+    withdrawal.note_erased(receipt, chosen.identities)
     if with_audit or _policy().audit_erasures:
         return known
     return None

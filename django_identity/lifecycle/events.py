@@ -1,26 +1,27 @@
 """Webhook events: stored first, then applied once, in a second transaction.
 
-The race is the reason for the first. The event is committed before its identity is looked for, so
-of an event and a sign-in at the same moment at least one sees the other: the event finds the row,
-or the sign-in finds the event (``apply_since``). A process that dies between the two transactions
-leaves an event without an outcome, but with its content: upkeep applies it within a minute or two,
-unless the service delivers it again before.
+It locks the identity of the subject, or holds the subject, and so does a sign-in. So of the two at
+one moment the second one sees the first: the event finds the identity, or the sign-in finds the
+event (``heard_since``). A process that dies between the two transactions leaves an event without an
+outcome, but with its content: upkeep applies it within a minute or two, unless the service delivers
+it again before.
 
 ``effects`` has what each type does, and what a late event does. The result does not depend on the
 order and the number of deliveries.
 """
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
 from django.db import Error
+from django.db.models import Q
 from django.utils import timezone
 
 from django_identity import background, conf, database, exceptions, signals
 from django_identity.boundary import boundary
-from django_identity.event_types import KINDS, Effect, kind_of
+from django_identity.event_types import KINDS, Effect, kind_of, types_of
 from django_identity.handlers import handlers_of
 from django_identity.lifecycle import attempts, clocks, effects, kyc, retention
 from django_identity.logs import LogEvent, log
@@ -28,6 +29,8 @@ from django_identity.models import EventOutcome, LinkedIdentity, WebhookEvent
 from django_identity.models.choices import WhyIgnored
 from django_identity.service.webhooks import Event, is_signed
 
+#: Two servers of a site have two clocks.
+SERVERS_DIFFER_BY = timedelta(seconds=10)
 #: The columns that applying an event may change.
 CHANGED = (*retention.EMPTIED, "outcome", "attempts", "next_attempt_at")
 
@@ -88,7 +91,8 @@ def _store_and_apply(event: Event) -> Applied:
 def apply(stored: WebhookEvent) -> Applied:
     """Apply the stored event, unless it has an outcome. Upkeep does so after a crash."""
     with database.atomic():
-        identity = LinkedIdentity.objects.locked(stored.subject_digest)
+        # A sign-in of the subject that is on its way is waited for, or it hears the event.
+        identity = LinkedIdentity.objects.locked_or_held(stored.subject_digest)
         # By the digest: MySQL tells no key after the insert.
         rows = WebhookEvent.objects.select_for_update()
         row = rows.get(event_digest=stored.event_digest)
@@ -98,39 +102,56 @@ def apply(stored: WebhookEvent) -> Applied:
         return Applied(row, is_repeat=False)
 
 
-def apply_since(identity: LinkedIdentity, began_at: datetime, *, is_new: bool) -> None:
-    """Apply the events that came since a sign-in or a code began, to what it brought.
+def heard_since(subject_digest: str, began_at: datetime) -> list[WebhookEvent]:
+    """The events that came since a sign-in or a code began, and those that revoke claims, ever.
 
-    The caller has locked the identity, and saves it. Raises ``LinkingRefused``.
+    The caller holds the subject. One that found nobody counts if it came shortly before: two
+    servers of a site have two clocks. Raises ``LinkingRefused`` if the consent ended since.
     """
-    events = WebhookEvent.objects.of_subject_since(identity.subject_digest, began_at)
-    if not events.exists():
-        return
-
-    for row in events.select_for_update().order_by("occurred_at", "event_digest"):
+    revoking = Q(event_type__in=types_of(Effect.REVOKE_CLAIM))
+    lately = Q(received_at__gte=began_at - SERVERS_DIFFER_BY)
+    events = WebhookEvent.objects.filter(
+        revoking | lately, subject_digest=subject_digest
+    )
+    heard = list(events.order_by("occurred_at", "event_digest"))
+    for row in overtaking(heard, began_at):
         kind = kind_of(row.event_type)
         is_erasure = kind.effect is Effect.ERASE
         counts = is_erasure or clocks.may_be_newer(row.counts_from, than=began_at)
         if kind.ends_consent and counts:
             raise exceptions.LinkingRefused(code="consent_withdrawn")
+    return heard
 
+
+def overtaking(heard: list[WebhookEvent], began_at: datetime) -> list[WebhookEvent]:
+    """Those of ``heard`` that came since."""
+    found_nobody = began_at - SERVERS_DIFFER_BY
+    return [
+        row
+        for row in heard
+        if row.received_at >= began_at
+        or (
+            row.why_ignored is WhyIgnored.NOT_LINKED and row.received_at >= found_nobody
+        )
+    ]
+
+
+def apply_again(identity: LinkedIdentity, rows: list[WebhookEvent]) -> None:
+    """Apply to what a sign-in or a code brought what was applied before, if only to nobody.
+
+    The caller has locked the identity, and saves it. What has no outcome is not applied here: its
+    own transaction waits for this one, and so finds the identity.
+    """
+    for row in rows:
         if row.outcome:
-            # It was applied to what was stored before, or to nobody. What came now may be older.
             effects.outcome_of(identity, row)
             row.save(update_fields=["payload"])
-        elif is_new and not row.outcome:
-            # Its own transaction may have looked before the identity was written, and found nobody.
-            _apply(row, identity, tells_level=False)
-        # Else its own transaction applies it, and waits for the lock of this one.
 
 
-def _apply(
-    row: WebhookEvent, identity: LinkedIdentity | None, *, tells_level: bool = True
-) -> None:
+def _apply(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
     """Apply a locked event to the locked identity of its subject, and save its outcome.
 
     An event about a subject that is not linked keeps its type, its times and its digests only.
-    ``tells_level``: announce a changed level. A sign-in does so itself, once for all its changes.
     """
     if identity is None:
         row.set_columns(retention.EMPTIED)
@@ -139,7 +160,7 @@ def _apply(
         before = identity.kyc_state
         row.outcome = effects.outcome_of(identity, row)
         # Not if the consent ended: of that another signal tells.
-        if tells_level and not kind_of(row.event_type).ends_consent:
+        if not kind_of(row.event_type).ends_consent:
             kyc.announce_change(identity, before=before)
     _set_due(row)
     row.save(update_fields=CHANGED)

@@ -16,6 +16,7 @@ from django_identity.credentials import RejectionReason
 from django_identity.lifecycle import claims, key_sets, kyc, scopes, sealing
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.lifecycle.claims import VerifiedAnswer
+from django_identity.logs import LogEvent, log_failure
 from django_identity.models import AuthorizationRequest
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
@@ -112,8 +113,7 @@ def _read_rest(
         if kyc.SCOPE in allowed and person.kyc is None:
             person.kyc = client.kyc(subject, access_token=token)
     except UNREAD as error:
-        _require_about_person(error)
-        person.unread = error.code
+        _note_unread(person, error)
     try:
         if claims.SCOPE in allowed:
             listed = person.listed
@@ -122,8 +122,7 @@ def _read_rest(
             proof = key_sets.verify_answer(conf.application(), listed, subject=subject)
             person.claims = VerifiedAnswer(listed, proof)
     except UNREAD as error:
-        _require_about_person(error)
-        person.unread = error.code
+        _note_unread(person, error)
 
 
 def _exchange(
@@ -136,8 +135,10 @@ def _exchange(
     )
 
 
-def _require_about_person(error: exceptions.IdentityError) -> None:
+def _note_unread(person: _Person, error: exceptions.IdentityError) -> None:
     """Raise ``error`` again if it is about somebody else: another subject or environment."""
     mismatches = (exceptions.SubjectMismatch, exceptions.EnvironmentMismatch)
     if isinstance(error, mismatches) or getattr(error, "reason", None) in ABOUT_ANOTHER:
         raise error
+    log_failure(LogEvent.SIGN_IN_UNREAD, error)
+    person.unread = error.code

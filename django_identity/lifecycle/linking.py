@@ -1,18 +1,12 @@
-"""Linking: what a sign-in or a code brings is stored for its user, or refused.
+"""Linking: what a sign-in or a code brings is stored for its user, or refused, in one transaction.
 
-``decisions`` says who a subject may belong to. A new identity is written in two steps. The first
-transaction writes it empty and revoked, and commits. The second one locks it, stores what came,
-applies the events that came since the sign-in or code began, and grants. A known identity needs
-only the second.
+``decisions`` says who a subject may belong to. The transaction locks the identity of the subject,
+or holds the subject, and so does an event: whichever is second sees the first (``events``). A
+refusal or an error rolls all of it back, the account of a sign-up included. Two refusals keep what
+came: of a returning person by ``may_sign_in``, and of an account that waits for approval.
 
-The race is the reason. A revocation may arrive at the moment in which its subject is linked. Either
-it finds the row of the first step and waits for its lock, or the second step finds the event, which
-was stored and committed before anything else. In one transaction the two could miss each other.
-
-The site's policy is asked in each step. In the first it sees what the credential proves, in the
-second what is stored after the events. If the second step is refused, ``unfinished`` takes back
-what the first one made. If the process dies in between, the next full sign-in fills the empty row,
-or upkeep takes it back.
+The site's policy is asked once a try: ``may_sign_up`` and ``may_link`` before anything is written,
+with what came less what events took away since; ``may_sign_in`` at the end, with what is stored.
 """
 
 from copy import copy
@@ -31,24 +25,21 @@ from django_identity.lifecycle import (
     kyc,
     notices,
     questions,
-    unfinished,
     withdrawal,
 )
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
-from django_identity.lifecycle.decisions import Allow, Question, decide, first_question
+from django_identity.lifecycle.decisions import Allow, Question, decide
 from django_identity.lifecycle.questions import Proven
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, digest
+from django_identity.models import (
+    Consent,
+    LinkedIdentity,
+    LinkedVia,
+    WebhookEvent,
+    digest,
+)
+from django_identity.service.answers import KycStatus
 
 TRIES = 5
-
-
-class _Overtaken(Exception):
-    """Another request has changed the new row between the two steps. All is decided again."""
-
-
-#: After these all is decided again: another request has changed the row, there was a deadlock, or
-#: the connection has broken since the service was called.
-OVERTAKEN = (*database.BROKEN, _Overtaken)
 #: The first of these may mean that another request has just written the row, or an account with the
 #: address. A second one in a row is a refusal by the database or the site.
 REFUSED = (IntegrityError, DataError, ValidationError, exceptions.EmailTaken)
@@ -71,8 +62,9 @@ class Linked:
 def link(request: LinkRequest) -> Linked:
     """Link the subject to its user and store what the service said. Raises a ``LinkingRefused``.
 
-    Must run outside any transaction. It is tried again after ``OVERTAKEN``, and raises
-    ``StorageUnavailable`` in the end. After ``REFUSED`` it is tried once more.
+    Must run outside any transaction. After a deadlock, or if the connection has broken since the
+    service was called, it is tried again, and raises ``StorageUnavailable`` in the end. After
+    ``REFUSED`` it is tried once more.
     """
     linked = _link_with_retries(request)
     if linked.refusal is not None:
@@ -91,7 +83,7 @@ def _link_with_retries(request: LinkRequest) -> Linked:
             if was_refused or not tries_left:
                 _raise_refusal(error)
             was_refused = True
-        except OVERTAKEN as error:
+        except database.BROKEN as error:
             if not tries_left:
                 raise exceptions.StorageUnavailable(database.name_of(error)) from error
             was_refused = False
@@ -109,57 +101,40 @@ def _raise_refusal(error: Exception) -> NoReturn:
 def _link(request: LinkRequest) -> Linked:
     subject_digest = digest(conf.application().environment, request.subject)
     with database.atomic():
-        known = LinkedIdentity.objects.locked_with_user(subject_digest)
+        rows = LinkedIdentity.objects.with_user()
+        known = rows.locked_or_held(subject_digest)
         allowed = decide(request, known)
-        if known is not None:
-            return _grant(request, known, allowed)
-
-    empty = _write_empty(request, via=allowed.via)
-    try:
-        with database.atomic():
-            identity = LinkedIdentity.objects.locked_with_user(subject_digest)
-            # Between the two steps the row is not locked. Another sign-in may have filled it, or
-            # an event changed it.
-            if identity is None or identity.pk != empty.pk:
-                raise _Overtaken
-            if identity.version != empty.version:
-                raise _Overtaken
-            return _grant(request, identity, allowed, is_new=True)
-    except Exception:
-        unfinished.take_back(empty)
-        raise
+        user = _user_of(request, known)
+        heard = events.heard_since(subject_digest, request.began_at)
+        level = _ask_first(request, allowed, user, heard).kyc
+        identity = known or _written(request, user, level, via=allowed.via)
+        return _grant(request, identity, allowed, heard)
 
 
-# The first step
+# Before anything is written
 
 
-def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
-    """The identity without data and without consent, and the user of a sign-up.
+def _user_of(
+    request: LinkRequest, known: LinkedIdentity | None
+) -> AbstractBaseUser | None:
+    """The user, locked, or None: a sign-up makes one. Raises ``LinkingRefused``."""
+    if known is not None:
+        _require_open(request, known)
+        return known.user
+    if request.arrival is Arrival.SIGN_IN:
+        return None
+    withdrawal.delete_unserved(request.user_id)
+    return _locked_active_user(request.user_id)
 
-    The policy is asked first: nothing is written of somebody whom it refuses.
-    """
-    is_sign_up = request.arrival is Arrival.SIGN_IN
-    proven = questions.proven_by_credential(request)
-    with database.atomic():
-        if is_sign_up:
-            accounts.require_free_address(request.profile)
-            questions.require_yes(request, Question.MAY_SIGN_UP, None, proven)
-            user = accounts.sign_up(request.profile, request.kyc)
-        else:
-            withdrawal.delete_unserved(request.user_id)
-            user = _locked_active_user(request.user_id)
-            questions.require_yes(request, Question.MAY_LINK, user, proven)
-        made_account = ""
-        if is_sign_up:
-            made_account = database.key_text(user.pk)
-        return LinkedIdentity.objects.create(
-            user_id=user.pk,
-            environment=conf.application().environment,
-            subject=request.subject,
-            consent=Consent.REVOKED,
-            linked_via=via,
-            made_account=made_account,
-        )
+
+def _require_open(request: LinkRequest, identity: LinkedIdentity) -> None:
+    """Raises ``LinkingRefused`` if the account is disabled, or the consent ended since."""
+    if not (identity.user.is_active or _waits_for_approval(identity)):
+        raise exceptions.LinkingRefused(code="user_inactive")
+    # The consent ended after the press of the button. Withdrawing must be as easy as giving (GDPR
+    # art. 7 (3)), so the older yes counts no more.
+    if identity.revoked_at is not None and identity.revoked_at > request.began_at:
+        raise exceptions.LinkingRefused(code="consent_withdrawn")
 
 
 def _locked_active_user(user_id: Any) -> AbstractBaseUser:
@@ -171,39 +146,94 @@ def _locked_active_user(user_id: Any) -> AbstractBaseUser:
     return user
 
 
-# The second step
+def _waits_for_approval(identity: LinkedIdentity) -> bool:
+    """Whether the sign-up made an inactive account, which nobody has approved yet.
+
+    Some sites make every account so, and staff activate it. So the link and what came are kept, and
+    the person gets no session.
+    """
+    if identity.user.is_active or not identity.made_its_account:
+        return False
+    # With a last login the account was in use, so it was disabled and does not wait.
+    return getattr(identity.user, "last_login", None) is None
+
+
+def _ask_first(
+    request: LinkRequest,
+    allowed: Allow,
+    user: AbstractBaseUser | None,
+    heard: list[WebhookEvent],
+) -> Proven:
+    """Ask ``may_sign_up`` or ``may_link``. Returns what was shown. Raises the refusal."""
+    if user is None:
+        accounts.require_free_address(request.profile)
+    proven = questions.proven_by_arrival(request, heard)
+    for question in allowed.asks:
+        if question is not Question.MAY_SIGN_IN:
+            questions.require_yes(request, question, user, proven)
+    return proven
+
+
+# Then
+
+
+def _written(
+    request: LinkRequest,
+    user: AbstractBaseUser | None,
+    level: KycStatus | None,
+    *,
+    via: LinkedVia,
+) -> LinkedIdentity:
+    """A new identity without data and without consent, and the account of a sign-up."""
+    made_account = ""
+    if user is None:
+        user = accounts.sign_up(request.profile, level)
+        made_account = database.key_text(user.pk)
+    written = LinkedIdentity.objects.create(
+        user_id=user.pk,
+        environment=conf.application().environment,
+        subject=request.subject,
+        consent=Consent.REVOKED,
+        linked_via=via,
+        made_account=made_account,
+    )
+    # A receiver of the site may have changed it, or the account.
+    identity = LinkedIdentity.objects.with_user().locked(written.subject_digest)
+    if identity is None:
+        raise exceptions.LinkingRefused("a receiver deleted it", code="user_inactive")
+    identity.is_new = True
+    _require_open(request, identity)
+    # ``decide`` has asked this of a row that was known.
+    if not made_account and withdrawal.is_being_erased(identity):
+        raise exceptions.LinkingRefused(code="erasure_pending")
+    return identity
 
 
 def _grant(
     request: LinkRequest,
     identity: LinkedIdentity,
     allowed: Allow,
-    *,
-    is_new: bool = False,
+    heard: list[WebhookEvent],
 ) -> Linked:
-    """Store what came, apply the events since, ask the policy, and grant.
-
-    The rows of the identity and of its user are locked.
-    """
+    """Store what came, apply the events since, ask ``may_sign_in``, and grant."""
     if not identity.is_served:
         detail = "its row has another environment or subject"
         raise exceptions.LinkingRefused(detail, code="user_inactive")
     before = copy(identity)
     user = identity.user
-    waits = _waits_for_approval(user, identity)
-    if not (user.is_active or waits):
-        raise exceptions.LinkingRefused(code="user_inactive")
-    _require_not_withdrawn(request, identity, is_new=is_new)
-
-    proven = _store(request, identity, before, via=allowed.via, is_new=is_new)
+    proven = _store(request, identity, before, heard, via=allowed.via)
     session = None
-    if not waits:
-        session = _session_identity(request, identity)
-    refusal = _ask_policy(request, allowed, user, before, proven)
-    if waits and refusal is None:
+    refusal = None
+    if not user.is_active:
         refusal = exceptions.LinkingRefused(code="approval_pending")
+    else:
+        session = _session_identity(request, identity)
+        if Question.MAY_SIGN_IN in allowed.asks:
+            refusal = questions.refusal_of(request, Question.MAY_SIGN_IN, user, proven)
+        if refusal is not None and identity.is_new:
+            raise refusal
     former_address = ""
-    is_return = refusal is None and not before.was_never_granted
+    is_return = refusal is None and not identity.is_new
     # A code may be another person's, so its data is not the account's.
     if is_return and request.arrival is not Arrival.CODE:
         former_address = accounts.update(
@@ -218,44 +248,19 @@ def _grant(
     return linked
 
 
-def _require_not_withdrawn(
-    request: LinkRequest, identity: LinkedIdentity, *, is_new: bool
-) -> None:
-    """Raises ``LinkingRefused`` if the consent or the account has been ended since they began."""
-    # ``decide`` has asked this of a row that was known. A new one was not locked until now.
-    if is_new and withdrawal.is_being_erased(identity):
-        raise exceptions.LinkingRefused(code="erasure_pending")
-    # The consent ended after the press of the button. Withdrawing must be as easy as giving (GDPR
-    # art. 7 (3)), so the older yes counts no more.
-    if identity.revoked_at is not None and identity.revoked_at > request.began_at:
-        raise exceptions.LinkingRefused(code="consent_withdrawn")
-
-
-def _waits_for_approval(user: AbstractBaseUser, identity: LinkedIdentity) -> bool:
-    """Whether the sign-up made an inactive account, which nobody has approved yet.
-
-    Some sites make every account so, and staff activate it. So the link and what came are kept, and
-    the person gets no session.
-    """
-    if user.is_active or not identity.made_its_account:
-        return False
-    # With a last login the account was in use, so it was disabled and does not wait.
-    return getattr(user, "last_login", None) is None
-
-
 def _store(
     request: LinkRequest,
     identity: LinkedIdentity,
     before: LinkedIdentity,
+    heard: list[WebhookEvent],
     *,
     via: LinkedVia,
-    is_new: bool,
 ) -> Proven:
     """Store what came, and apply the events since. Returns what opens gates then."""
-    stored = arrivals.store(request, identity, via=via)
+    stored = arrivals.store(request, identity, heard, via=via)
     rows = stored.rows
     version = identity.version
-    events.apply_since(identity, request.began_at, is_new=is_new)
+    events.apply_again(identity, events.overtaking(heard, request.began_at))
     if identity.version != version:
         # An event has changed the identity since, and perhaps its claims.
         rows = None
@@ -279,48 +284,20 @@ def _session_identity(
     return granted
 
 
-# The questions to the policy
-
-
-def _ask_policy(
-    request: LinkRequest,
-    allowed: Allow,
-    user: AbstractBaseUser,
-    before: LinkedIdentity,
-    proven: Proven,
-) -> exceptions.LinkingRefused | None:
-    """Ask all questions. Raises a refusal, but returns that of ``may_sign_in`` for who returns.
-
-    They have been in this account before, and this consent is their newest. So what it brought is
-    kept, and what it did not bring is emptied: a claim that is gone must not open a gate because
-    the policy wanted it. Only session and fields are refused. Of a new link nothing is kept.
-    """
-    for asked in allowed.asks:
-        question = asked
-        if asked is Question.FIRST_AGAIN:
-            question = first_question(before)
-        if question is Question.MAY_SIGN_IN and not user.is_active:
-            # An account that waits gets no session. Its first sign-in after the approval asks.
-            continue
-        refusal = questions.refusal_of(request, question, user, proven)
-        if refusal is None:
-            continue
-        if question is Question.MAY_SIGN_IN and not before.was_never_granted:
-            return refusal
-        raise refusal
-    return None
-
-
 # Signals and notices
 
 
 def _announce(
-    request: LinkRequest, linked: Linked, before: LinkedIdentity, *, former_address: str
+    request: LinkRequest,
+    linked: Linked,
+    before: LinkedIdentity,
+    *,
+    former_address: str,
 ) -> None:
     """The signals and the notices of a link, after the commit."""
     identity = linked.identity
     user = linked.user
-    if before.was_never_granted:
+    if identity.is_new:
         signals.announce(
             signals.identity_linked,
             LinkedIdentity,
@@ -333,7 +310,7 @@ def _announce(
     kyc.announce_change(identity, before=before.kyc_state)
 
     facts: dict[str, Any] = {"address_changed": bool(former_address)}
-    if before.was_never_granted or identity.linked_via != before.linked_via:
+    if identity.is_new or identity.linked_via != before.linked_via:
         change = "linked"
         facts |= {"identity": identity, "person": notices.masked(request.profile)}
     elif request.arrival is Arrival.RENEW:

@@ -5,6 +5,7 @@ of Django's mail settings says how long it waits.
 """
 
 from typing import Any
+from unicodedata import category
 
 from django.apps import apps
 from django.conf import settings
@@ -18,7 +19,8 @@ from django_identity.logs import LogEvent, log_trouble
 from django_identity.service.answers import Profile
 from django_identity.texts.advice import in_full, names_for
 
-LONGEST_MASKED_PART = 40
+LONGEST_NAME = 20
+LONGEST_DOMAIN = 40
 
 
 def send_on_commit(user: AbstractBaseUser, *, change: str, **facts: Any) -> None:
@@ -56,17 +58,17 @@ def masked(profile: Profile) -> str:
 
     At most 128 characters, enough to recognise a person: ``"Ada O., a***@example.org"``.
     """
-    initial = ""
-    if profile.last_name:
-        initial = f"{profile.last_name[:1]}."
-    name = f"{profile.first_name[:LONGEST_MASKED_PART]} {initial}".strip()
+    initial = _of_name(profile.last_name)[:1]
+    if initial:
+        initial += "."
+    name = f"{_of_name(profile.first_name)[:LONGEST_NAME]} {initial}".strip()
     local, _, domain = profile.email.rpartition("@")
     address = ""
     if (
         local
         and domain
         and profile.email.isprintable()
-        and len(domain) <= LONGEST_MASKED_PART
+        and len(domain) <= LONGEST_DOMAIN
     ):
         first = ""
         if len(local) > 1:
@@ -74,3 +76,17 @@ def masked(profile: Profile) -> str:
             first = local[0]
         address = f"{first}***@{domain}"
     return ", ".join(part for part in (name, address) if part)
+
+
+def _of_name(text: str) -> str:
+    """The letters of a name. Whoever planted the link has chosen them, and an e-mail shows them.
+
+    So there is no address of a page, and no telephone number.
+    """
+    letters = [each if _is_of_name(each) else " " for each in text]
+    return " ".join("".join(letters).split())
+
+
+def _is_of_name(character: str) -> bool:
+    # Letters and their marks, of any script.
+    return character in "-'\u2019" or category(character)[0] in "LM"

@@ -10,14 +10,20 @@ from types import MappingProxyType
 from typing import Any
 
 from django_identity import conf, exceptions, policy
-from django_identity.lifecycle import accounts, claims, kyc, standing
+from django_identity.lifecycle import (
+    accounts,
+    claims,
+    effects,
+    events,
+    kyc,
+    standing,
+)
 from django_identity.lifecycle.arrivals import LinkRequest
 from django_identity.lifecycle.decisions import Question
-from django_identity.models import LinkedIdentity, StoredClaim
+from django_identity.models import Consent, LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus
 
-NO_CLAIMS: Claims = MappingProxyType({})
 REFUSALS: Mapping[Question, str] = {
     Question.MAY_SIGN_UP: "sign_up_refused",
     Question.MAY_LINK: "link_not_allowed",
@@ -37,17 +43,23 @@ class Proven:
     unread: str = ""
 
 
-def proven_by_credential(request: LinkRequest) -> Proven:
-    """What would be proven if that which came was stored as it is."""
-    if request.claims is None:
-        return Proven(request.kyc, NO_CLAIMS, request.unread)
-    unsaved = LinkedIdentity()
+def proven_by_arrival(request: LinkRequest, heard: list[WebhookEvent]) -> Proven:
+    """What will be proven: what came, less what the subject's events take away of it."""
+    unsaved = LinkedIdentity(consent=Consent.GRANTED, scopes=list(request.scopes))
+    if request.kyc is not None:
+        level = kyc.level_columns(request.kyc, said_at=request.said_at)
+        unsaved.set_columns(level)
+    for event in events.overtaking(heard, request.began_at):
+        effects.take_level(unsaved, event)
+
+    rows: list[StoredClaim] = []
     unread = request.unread
-    if not claims.is_usable(request.claims, unsaved):
-        unread = unread or exceptions.MalformedAnswer.code
-    rows = claims.rows_of(unsaved, request.claims).values()
-    found = standing.standing_with(unsaved, rows).proven_claims()
-    return Proven(request.kyc, MappingProxyType(found), unread)
+    if request.claims is not None:
+        rows = list(claims.rows_of(unsaved, request.claims).values())
+        claims.revoke_new(rows, heard, request.claims.issued_at)
+        if not claims.is_usable(request.claims, unsaved):
+            unread = unread or exceptions.MalformedAnswer.code
+    return proven_by(unsaved, rows, unread=unread)
 
 
 def proven_by(

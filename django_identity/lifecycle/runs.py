@@ -1,17 +1,14 @@
-"""What is known of upkeep's runs: when the newest one began, what it did, and the pause.
+"""What is known of upkeep's runs: when the newest one began, and the pause.
 
 It is one row. Nothing that is urgent waits for it.
 """
 
-from collections import Counter
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Subquery
 from django.utils import timezone
 
-from django_identity import database
 from django_identity.models import UpkeepRun
 from django_identity.models.choices import NEVER
 
@@ -38,35 +35,9 @@ def late() -> datetime:
     return timezone.now() - LATE
 
 
-def begin(**columns: Any) -> None:
-    """A run begins now. ``columns``: what else is known of it."""
-    _set(begun_at=timezone.now(), **columns)
-
-
-def hand_out(rows: int) -> None:
-    """The run has handed so many rows to workers."""
-    _set(handed_out=rows)
-
-
-def note(results: Mapping[Any, int]) -> None:
-    """Add the results of re-fetches that have just ended."""
-    if not results:
-        return
-    now = timezone.now()
-    with database.atomic():
-        # Locked, because many workers add to one run.
-        locked = UpkeepRun.objects.select_for_update()
-        row, _is_new = locked.get_or_create(pk=ROW)
-        is_first_of_run = row.served_at < row.begun_at
-        # Where upkeep does not run, an event may still cause a re-fetch.
-        is_of_no_run = now - row.begun_at > LATE
-        tally = Counter(row.results)
-        if is_first_of_run or is_of_no_run:
-            tally.clear()
-        tally.update(results)
-        row.results = dict(tally)
-        row.served_at = now
-        row.save(update_fields=["results", "served_at"])
+def begin() -> None:
+    """A run begins now."""
+    _set(begun_at=timezone.now())
 
 
 # The pause
@@ -75,6 +46,11 @@ def note(results: Mapping[Any, int]) -> None:
 def is_paused() -> bool:
     """Whether re-fetches pause."""
     return _row().filter(paused_until__gt=timezone.now()).exists()
+
+
+def end_of_pause() -> Subquery:
+    """The end of the newest pause, for a query of other rows."""
+    return Subquery(_row().values("paused_until"))
 
 
 def pause(*, until: datetime) -> None:

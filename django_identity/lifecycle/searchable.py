@@ -10,7 +10,7 @@ from django.apps import apps
 from django.db import DatabaseError, connections, models, router
 from django.db.models import QuerySet
 
-from django_identity.models import WebhookEvent
+from django_identity.models import SubjectLock, WebhookEvent
 
 # Nobody's name, address or subject is in these.
 WITHOUT_TEXT = (
@@ -24,8 +24,8 @@ WITHOUT_TEXT = (
 )
 # The hash of a password: by chance, each short name stands in some.
 RANDOM_TEXT = {"password"}
-# An emptied event keeps its digest until it is purged, so that a repeat is known.
-KEPT_BY_US = {(WebhookEvent, "subject_digest")}
+# An emptied event keeps its digest until it is purged, so that a repeat is known; a lock for a day.
+KEPT_BY_US = {(WebhookEvent, "subject_digest"), (SubjectLock, "digest")}
 
 Column: TypeAlias = "models.Field[Any, Any]"
 Table: TypeAlias = "QuerySet[Any]"

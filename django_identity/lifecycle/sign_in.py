@@ -21,15 +21,14 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import conf, database, exceptions
 from django_identity.boundary import boundary
 from django_identity.conf.rules import Scopes
-from django_identity.lifecycle import linking, scopes, sealing, unfinished
+from django_identity.lifecycle import linking, scopes, sealing
 from django_identity.lifecycle.identification import learn
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, digest
 from django_identity.models.flows import COMPLETED
 from django_identity.service.authorization import authorization_url, code_verifier
 
-# Seconds from the button to the callback. A first verification at the service takes long. The same
-# hour as upkeep's, which must not take back what a sign-in has just begun.
-SIGN_IN_LIFETIME = int(unfinished.LONGEST_SIGN_IN.total_seconds())
+# Seconds from the button to the callback. A first verification at the service takes long.
+SIGN_IN_LIFETIME = 3600
 STATE = re.compile(r"[A-Za-z0-9_-]{16,128}")
 # RFC 6749 appendix A.11: visible ASCII and space. The limit of the length is our own.
 CODE = re.compile(r"[\x20-\x7e]{1,2048}")

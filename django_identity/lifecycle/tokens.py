@@ -11,7 +11,7 @@ and the service may have taken the token nevertheless.
 import logging
 import time
 from collections.abc import Callable, Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from django.db import InternalError
@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
 from django_identity.boundary import boundary
-from django_identity.lifecycle import scopes, sealing, withdrawal
+from django_identity.lifecycle import runs, scopes, sealing, withdrawal
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.kyc import NO_LEVEL, announce_change
 from django_identity.logs import LogEvent, log
@@ -106,6 +106,7 @@ class Reader:
             if grant.retry_at is not None and grant.retry_at > timezone.now():
                 detail = "not answered a moment ago"
                 raise exceptions.RefreshPending(detail, endpoint="token")
+            _require_no_pause(grant)
             if not lease(grant):
                 self._wait(give_up_at)
                 continue
@@ -128,6 +129,7 @@ class Reader:
             identity_id=self.identity.pk,
             identity__user__in=database.users(),
         )
+        usable = usable.annotate(paused_until=runs.end_of_pause())
         # Not ``first``, which would have the one row sorted.
         grant = next(iter(usable), None)
         if grant is None:
@@ -209,6 +211,19 @@ class Reader:
         return answer
 
 
+def _require_no_pause(grant: TokenGrant) -> None:
+    """Raise ``RateLimited`` while re-fetches pause, for whoever asks. It names the end."""
+    until: datetime | None = vars(grant)["paused_until"]
+    if until is None or until <= timezone.now():
+        return
+    seconds = (until - timezone.now()).total_seconds()
+    detail = f"refreshes pause until {until:%Y-%m-%d %H:%M} UTC"
+    refused = exceptions.RateLimited(detail, endpoint="token", pause=seconds)
+    # So nobody takes it for another 429, and begins a pause that an operator has just ended.
+    refused.may_have_arrived = False
+    raise refused
+
+
 @boundary
 def access_token_for(
     identity: LinkedIdentity, *, rejected: Secret | None = None
@@ -220,7 +235,8 @@ def access_token_for(
     transaction a refresh raises ``RuntimeError`` before anything is sent, because a rollback would
     lose the new tokens. Raises ``ReauthorizationNeeded`` if the grant is dead or the account is
     disabled or hidden, and the ``ServiceError`` if the service gave no token; ``RefreshPending``
-    means that another attempt is running or has just failed.
+    means that another attempt is running or has just failed, and ``RateLimited`` may name the end
+    of a pause.
     """
     return Reader(identity, rejected).token()
 
@@ -237,7 +253,8 @@ def store(identity: LinkedIdentity, answer: TokenAnswer) -> None:
         **sealing.token_columns(identity, answer, asked_at=timezone.now()),
     }
     grants = TokenGrant.objects.filter(identity_id=identity.pk)
-    if not grants.update(generation=F("generation") + 1, **columns):
+    newer = {"generation": F("generation") + 1, **columns}
+    if identity.is_new or not grants.update(**newer):
         TokenGrant.objects.create(identity=identity, **columns)
 
 

@@ -2,7 +2,7 @@
 
 ``run`` does it here; ``run_with_workers`` hands the re-fetches to workers, and ``refetch_due`` does
 them. The database tells what is due, not the broker, so lost, late or repeated messages are safe:
-see ``due``. ``runs`` notes what a run did.
+see ``due``.
 """
 
 import time
@@ -24,7 +24,6 @@ from django_identity.lifecycle import (
     refetch,
     retention,
     runs,
-    unfinished,
 )
 from django_identity.lifecycle.attempts import Stop
 from django_identity.logs import (
@@ -39,6 +38,7 @@ from django_identity.models import (
     Consent,
     LinkedIdentity,
     LinkedVia,
+    SubjectLock,
 )
 
 LONGEST_RUN = 60.0
@@ -46,6 +46,7 @@ MOST_OUTAGES = 2
 MOST_UNREADABLE = 2
 SHORTEST_PAUSE = 1.0  # After a 429 that names no time.
 PURGED_AT_ONCE = 1000
+HELD_FOR = timedelta(days=1)
 
 
 class Refetched(StrEnum):
@@ -114,7 +115,7 @@ def run(*, stop: Stop = lambda: False) -> tuple[int, Counter[Refetched]]:
 
     Returns the number of events whose handlers are done, and the results of re-fetches.
     """
-    runs.begin(handed_out=None)
+    runs.begin()
     events = tend(stop=stop)
     tally = Counter[Refetched]()
     if not stop():
@@ -135,14 +136,11 @@ def run_with_workers(*, stop: Stop = lambda: False) -> None:
 
     starts = range(0, left, due.ROWS_AT_ONCE)
     messages = [(min(left - start, due.ROWS_AT_ONCE),) for start in starts]
-    if not background.publish(background.TaskName.REFETCH_DUE, messages):
-        left = 0
-    runs.hand_out(left)
+    background.publish(background.TaskName.REFETCH_DUE, messages)
 
 
 def tend(*, stop: Stop = lambda: False) -> int:
-    """What was left unfinished, erasures, then events with their handlers, then old data."""
-    unfinished.take_back_old(stop=stop)
+    """Erasures, then events with their handlers, then old data."""
     erasure.retry_pending(stop=stop)
     events = 0
     if not stop():
@@ -169,7 +167,6 @@ def refetch_for_a_minute(
         tally[outcome] += 1
         if stop() or time.monotonic() >= ends_at:
             break
-    runs.note(tally)
     return tally
 
 
@@ -248,7 +245,8 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
     if isinstance(error, exceptions.RateLimited):
         seconds = max(error.pause, SHORTEST_PAUSE)
         until = timezone.now() + timedelta(seconds=seconds)
-        runs.pause(until=until)
+        if error.may_have_arrived:
+            runs.pause(until=until)
         return Refetched.NOT_NOW
     is_pending = isinstance(error, exceptions.RefreshPending)
     if is_pending or not isinstance(error, exceptions.ServiceUnavailable):
@@ -263,9 +261,10 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
 
 
 def purge() -> None:
-    """Delete old events, and sign-ins and redemptions that are over."""
+    """Delete old events and locks, and sign-ins and redemptions that are over."""
     now = timezone.now()
     _delete(retention.old())
+    _delete(SubjectLock.objects.filter(held_at__lt=now - HELD_FOR).order_by("held_at"))
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
 
@@ -275,7 +274,8 @@ def _delete(rows: QuerySet[Any]) -> None:
     model = rows.model
     try:
         while keys := list(rows.values_list("pk", flat=True)[:PURGED_AT_ONCE]):
-            model._default_manager.filter(pk__in=keys).delete()
+            # With the condition: somebody may hold one of them since.
+            rows.filter(pk__in=keys).delete()
     except Exception as error:  # noqa: BLE001  the site's own rules may raise anything
         models = models_in_the_way(error)
         if models is None:

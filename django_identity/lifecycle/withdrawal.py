@@ -4,6 +4,7 @@ Every function works on an identity whose row the caller has locked, and runs in
 transaction. ``is_being_erased`` says who may not sign in or link because an erasure is pending.
 """
 
+from collections.abc import Iterable
 from copy import copy
 from datetime import datetime
 from typing import Any
@@ -14,7 +15,7 @@ from django.utils import timezone
 
 from django_identity import database, signals
 from django_identity.lifecycle import kyc, retention, sessions
-from django_identity.logs import LogEvent, log_trouble, models_in_the_way
+from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,
     Consent,
@@ -169,7 +170,7 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
 
     events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest)
     retention.empty(events)
-    if identity.was_never_granted or not identity.is_served:
+    if not identity.is_served:
         # Nobody was told of it here, and no session rests on it.
         return
     Changes.note()
@@ -215,6 +216,14 @@ def announce_erased(receipt: ErasureReceipt) -> None:
         ErasureReceipt,
         receipt=receipt,
     )
+
+
+def note_erased(receipt: ErasureReceipt, erased: Iterable[LinkedIdentity]) -> None:
+    """Log which rows went. A restored backup brings them back, and this record with nothing."""
+    rows = list(erased)
+    keys = ",".join(str(row.pk) for row in rows) or None
+    linked = ",".join(row.created_at.isoformat() for row in rows) or None
+    log(LogEvent.ERASED, row=receipt.pk, identity=keys, linked=linked)
 
 
 def is_being_erased(identity: LinkedIdentity) -> bool:

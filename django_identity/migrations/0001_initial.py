@@ -17,14 +17,24 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='SubjectLock',
+            fields=[
+                ('digest', models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ('held_at', models.DateTimeField(db_index=True, verbose_name='received')),
+            ],
+            options={
+                'verbose_name': 'subject',
+                'verbose_name_plural': 'subjects',
+                'default_permissions': (),
+                'base_manager_name': 'objects',
+            },
+        ),
+        migrations.CreateModel(
             name='UpkeepRun',
             fields=[
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
                 ('id', models.PositiveSmallIntegerField(default=1, primary_key=True, serialize=False)),
                 ('begun_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
-                ('handed_out', models.PositiveIntegerField(blank=True, null=True)),
-                ('served_at', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
-                ('results', models.JSONField(blank=True, default=dict)),
                 ('paused_until', models.DateTimeField(default=datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))),
             ],
             options={
@@ -215,7 +225,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'events',
                 'permissions': [('replay_webhookevent', 'Can replay the handlers of events')],
                 'default_permissions': ('view',),
-                'indexes': [models.Index(fields=['subject_digest', 'event_type', 'occurred_at'], name='identity_event_subject'), models.Index(fields=['outcome', 'received_at'], name='identity_event_outcome'), models.Index(fields=['received_at'], name='identity_event_purge'), models.Index(fields=['event_type'], name='identity_event_type')],
+                'indexes': [models.Index(fields=['subject_digest', 'event_type', 'occurred_at'], name='identity_event_subject'), models.Index(fields=['outcome', 'received_at'], name='identity_event_outcome'), models.Index(fields=['received_at'], name='identity_event_purge'), models.Index(fields=['event_type', 'received_at'], name='identity_event_type')],
                 'constraints': [models.UniqueConstraint(fields=('event_digest',), name='identity_event_once')],
             },
         ),
@@ -233,11 +243,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='linkedidentity',
-            index=models.Index(fields=['revoked_at', 'consent', 'created_at'], name='identity_unfinished'),
-        ),
-        migrations.AddIndex(
-            model_name='linkedidentity',
-            index=models.Index(fields=['created_at'], name='identity_created'),
+            index=models.Index(fields=['created_at', 'environment', 'consent'], name='identity_created'),
         ),
         migrations.AddIndex(
             model_name='linkedidentity',
@@ -261,6 +267,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='tokengrant',
-            index=models.Index(fields=['needs_reauthorization'], name='identity_grant_dead'),
+            index=models.Index(fields=['needs_reauthorization', 'access_expires_at'], name='identity_grant_dead'),
         ),
     ]

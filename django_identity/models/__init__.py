@@ -19,6 +19,7 @@ from django_identity.models.events import ErasureReceipt, WebhookEvent
 from django_identity.models.flows import AuthorizationRequest, ConnectRedemption
 from django_identity.models.identity import LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.models.querysets import digest
+from django_identity.models.subjects import SubjectLock
 from django_identity.models.upkeep import Overview, UpkeepRun
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Purpose",
     "RevokedBy",
     "StoredClaim",
+    "SubjectLock",
     "TokenGrant",
     "UpkeepRun",
     "WebhookEvent",

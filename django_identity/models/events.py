@@ -22,7 +22,7 @@ from django_identity.models.choices import (
     WhyIgnored,
 )
 from django_identity.models.querysets import WebhookEventManager, digest
-from django_identity.service.webhooks import Event
+from django_identity.service.webhooks import Event, NamedClaim
 from django_identity.strict_json import JSONObject
 
 NOT_APPLIED_IS_DUE_AFTER = timedelta(minutes=1)
@@ -79,7 +79,9 @@ class WebhookEvent(AttemptedRecord):
                 fields=["outcome", "received_at"], name="identity_event_outcome"
             ),
             models.Index(fields=["received_at"], name="identity_event_purge"),
-            models.Index(fields=["event_type"], name="identity_event_type"),
+            models.Index(
+                fields=["event_type", "received_at"], name="identity_event_type"
+            ),
         ]
         default_permissions = ("view",)
         permissions: ClassVar = [
@@ -116,6 +118,11 @@ class WebhookEvent(AttemptedRecord):
     def counts_from(self) -> datetime:
         """When it occurred, by a clock of this site. A time from the future counts as received."""
         return min(self.occurred_at, self.received_at)
+
+    @property
+    def named_claim(self) -> NamedClaim:
+        """The claim that the data names. An event that was emptied names every one."""
+        return NamedClaim.parse(self.payload or {})
 
     @property
     def why_ignored(self) -> WhyIgnored | None:

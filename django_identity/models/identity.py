@@ -31,7 +31,7 @@ from django_identity.models.querysets import (
 from django_identity.vault import Context
 
 
-class Version(models.PositiveIntegerField):
+class Version(models.PositiveIntegerField):  # type: ignore[type-arg]  # not at run time
     """A number that each save of a stored row raises in the database, whoever read it when."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> Any:
@@ -100,6 +100,10 @@ class LinkedIdentity(Record):
     version = Version(default=0)
 
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
+    # A sign-in or a code has just written it, so nothing else is stored of it.
+    is_new = False
+    # Of a row that was read ``with_user`` alone.
+    is_shown: bool
 
     class Meta:
         verbose_name = _("linked identity")
@@ -126,12 +130,9 @@ class LinkedIdentity(Record):
                 name="identity_facets",
             ),
             models.Index(fields=["credential_expires_at"], name="identity_expiry"),
-            # What was never granted: upkeep looks for it each minute.
             models.Index(
-                fields=["revoked_at", "consent", "created_at"],
-                name="identity_unfinished",
+                fields=["created_at", "environment", "consent"], name="identity_created"
             ),
-            models.Index(fields=["created_at"], name="identity_created"),
             # Few rows fail. MariaDB has no index for these alone.
             models.Index(
                 fields=["refetch_failures", "last_error"], name="identity_failing"
@@ -224,11 +225,6 @@ class LinkedIdentity(Record):
         return self.signed_in_at
 
     @property
-    def was_never_granted(self) -> bool:
-        """Whether only the first step of a sign-in or a code has written the row."""
-        return self.consent == Consent.REVOKED and self.revoked_at is None
-
-    @property
     def kyc_state(self) -> tuple[str, str]:
         """Level and status, of whose change the site is told (``signals.kyc_changed``)."""
         return (self.kyc_level, self.kyc_status)
@@ -300,7 +296,10 @@ class TokenGrant(Record):
         verbose_name = _("grant")
         verbose_name_plural = _("Permission")
         indexes: ClassVar = [
-            models.Index(fields=["needs_reauthorization"], name="identity_grant_dead")
+            models.Index(
+                fields=["needs_reauthorization", "access_expires_at"],
+                name="identity_grant_dead",
+            )
         ]
 
     def __str__(self) -> str:

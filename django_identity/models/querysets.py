@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import F
 
 from django_identity import conf, database
+from django_identity.models.subjects import SubjectLock
 
 if TYPE_CHECKING:
     from django_identity.models import LinkedIdentity, WebhookEvent
@@ -75,8 +76,8 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
     def locked(self, subject_digest: str) -> LinkedIdentity | None:
         """The identity of the subject, locked; None if there is none.
 
-        There is one order of locks: the identity, the user, the event. Two requests that took them
-        in another one would deadlock.
+        There is one order of locks: the subject, the identity, the user, the event. Two requests
+        that took them in another one would deadlock.
         """
         if not subject_digest:
             return None
@@ -84,15 +85,26 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         # Not ``first``, which would have the one row sorted.
         return next(iter(found), None)
 
-    def locked_with_user(self, subject_digest: str) -> LinkedIdentity | None:
-        """The same with the row of its user, which the statement locks after it.
+    def locked_or_held(self, subject_digest: str) -> LinkedIdentity | None:
+        """The same. If there is none, whoever links the subject meanwhile is waited for.
+
+        It is the first statement of its transaction.
+        """
+        found = self.locked(subject_digest)
+        if found is None and subject_digest:
+            SubjectLock.hold(subject_digest)
+            found = self.locked(subject_digest)
+        return found
+
+    def with_user(self) -> LinkedIdentityQuerySet:
+        """With the row of the user, which a lock locks after the identity.
+
 
         ``is_shown``: whether the site's default manager shows the user.
         """
         shown = models.Q(user__in=database.users())
-        is_shown = models.ExpressionWrapper(shown, models.BooleanField())
-        rows = self.select_related("user").annotate(is_shown=is_shown)
-        return rows.locked(subject_digest)
+        said = {"is_shown": models.ExpressionWrapper(shown, models.BooleanField())}
+        return self.select_related("user").annotate(**said)
 
     def locked_row(self, identity: LinkedIdentity) -> LinkedIdentity | None:
         """The row of ``identity`` as it is now, locked, or None if it is gone."""
@@ -119,6 +131,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         """
         if not columns.keys().isdisjoint(("user", "user_id")):
             columns = {"version": F("version") + 1, **columns}
+            Changes.note()
         return super().update(**columns)
 
     def change(self, **columns: Any) -> int:

@@ -78,10 +78,12 @@ def _narrow(user: User, client: Client, scopes: Sequence[str]) -> None:
             row.pk for row in of_client if not set(row.scope.split()) <= set(scopes)
         ]
 
-    tokens = wider(user.sandbox_accesstoken)
-    user.sandbox_refreshtoken.filter(access_token__in=tokens).delete()
-    user.sandbox_accesstoken.filter(pk__in=tokens).delete()
-    user.sandbox_grant.filter(pk__in=wider(user.sandbox_grant)).delete()
+    for rows in (
+        user.sandbox_refreshtoken,
+        user.sandbox_accesstoken,
+        user.sandbox_grant,
+    ):
+        rows.filter(pk__in=wider(rows)).delete()
 
 
 @transaction.atomic

@@ -215,10 +215,14 @@ class AccessToken(_Expiring, AbstractAccessToken):
 
 
 class RefreshToken(_Expiring, AbstractRefreshToken):
-    """A refresh token. Only its digest is stored, and the digest of its authorization code."""
+    """A refresh token. Only its digest is stored, and the digest of its authorization code.
+
+    ``scope``: what the person allowed. An access token may have less (RFC 6749, section 6).
+    """
 
     lifetime = timedelta(days=30)
     expires = models.DateTimeField()
+    scope = models.TextField(blank=True)
     code_digest = models.CharField(max_length=64, blank=True, db_index=True)
     objects: ClassVar[models.Manager[Self]] = models.Manager()
 

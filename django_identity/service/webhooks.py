@@ -2,14 +2,17 @@
 
 import hashlib
 import hmac
+import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import Any, Self
 
-from django_identity.event_types import KINDS, Effect, canonical, kind_of
+from django_identity.event_types import KINDS, canonical, kind_of
 from django_identity.exceptions import EventRefused, MalformedAnswer
 from django_identity.secrets import Secret
 from django_identity.service.members import (
@@ -20,7 +23,12 @@ from django_identity.service.members import (
     is_subject,
 )
 from django_identity.service.moments import NotAMoment, parse_moment
-from django_identity.strict_json import JSONObject, NotStrictJSON, read_object
+from django_identity.strict_json import (
+    LONGEST_INTEGER,
+    JSONObject,
+    NotStrictJSON,
+    read_object,
+)
 
 ENDPOINT = "webhook"
 LARGEST_BODY = 256 * 1024
@@ -46,13 +54,11 @@ class NamedClaim:
 
     @classmethod
     def parse(cls, content: JSONObject) -> Self:
-        """A provider without a type names nothing. Raises ``MalformedAnswer``."""
-        read = Members(content, ENDPOINT)
-        claim_type = read.text("claim_type", longest=LONGEST_NAME)
-        provider = read.text("provider", longest=LONGEST_NAME)
+        """What cannot be read is not said. A provider without a type names nothing."""
+        claim_type = _said(content, "claim_type")
         if not claim_type:
             return cls()
-        return cls(claim_type, provider)
+        return cls(claim_type, _said(content, "provider"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +83,7 @@ class Event:
         Raises ``EventRefused``, which has only the digest of the body.
         """
         try:
-            if NUL.search(body):
-                raise NotStrictJSON("has a NUL character")
-            return _event(read_object(body, deepest=DEEPEST), subject_paths)
+            return _event(_members_of(body), subject_paths)
         except (NotStrictJSON, NotAMoment, MalformedAnswer) as error:
             detail = f"{error} (body {hashlib.sha256(body).hexdigest()})"
             raise EventRefused(detail) from None
@@ -99,16 +103,82 @@ def is_signed(body: bytes, *, signature: str, secrets: Iterable[Secret]) -> bool
     return fits
 
 
+def _said(content: JSONObject, name: str) -> str:
+    """A member that may be missing. One that is no printable text counts as missing."""
+    try:
+        return Members(content, ENDPOINT).required(name, longest=LONGEST_NAME)
+    except MalformedAnswer:
+        return ""
+
+
+def _members_of(body: bytes) -> JSONObject:
+    """The members of an event. Raises ``NotStrictJSON``.
+
+    A withdrawal is read all the same: what its other members are must not keep a gate open.
+    """
+    try:
+        return _strictly(body)
+    except NotStrictJSON:
+        members = _loosely(body)
+        if not kind_of(canonical(str(members.get("event_type")))).takes_away:
+            raise
+        return members
+
+
+def _strictly(body: bytes) -> JSONObject:
+    if NUL.search(body):
+        raise NotStrictJSON("has a NUL character")
+    return read_object(body, deepest=DEEPEST)
+
+
+def _loosely(body: bytes) -> JSONObject:
+    """The members as far as they can be read, and of the data what can be stored."""
+    # Octets that are no UTF-8 become surrogates, which are in no id that can be used.
+    text = body.decode("utf-8", "surrogateescape")
+    try:
+        members = json.loads(
+            text, strict=False, object_pairs_hook=_said_once, parse_int=_beginning
+        )
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(members, dict):
+        return {}
+    content = members.pop("data", None)
+    members = _stored(members)
+    if isinstance(content, dict):
+        members["data"] = _stored(content)
+    return members
+
+
+def _said_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of a name that is repeated nobody can say which value counts."""
+    times = Counter(name for name, _value in pairs)
+    return {name: value for name, value in pairs if times[name] == 1}
+
+
+def _beginning(digits: str) -> int:
+    """The number, or one that is still too long: Python reads no more than 4,300 digits."""
+    return int(digits[: LONGEST_INTEGER + 2])
+
+
+def _stored(members: JSONObject) -> dict[str, Any]:
+    """The members that every database can hold."""
+    stored: dict[str, Any] = {}
+    for name, value in members.items():
+        with suppress(NotStrictJSON, RecursionError):
+            stored |= _strictly(json.dumps({name: value}).encode())
+    return stored
+
+
 def _event(members: JSONObject, subject_paths: Iterable[str]) -> Event:
     read = Members(members, ENDPOINT)
     event_type = canonical(read.required("event_type", longest=LONGEST_CODE))
     occurred_at = parse_moment(read.required("timestamp", longest=LONGEST_CODE))
     content = members.get("data")
     if not isinstance(content, dict):
-        raise read.wrong("data is not an object")
-    # An event whose effect cannot be read is refused before it is stored.
-    if kind_of(event_type).effect is Effect.REVOKE_CLAIM:
-        NamedClaim.parse(content)
+        read.require(kind_of(event_type).takes_away, "data is not an object")
+        content = {}
+    members = {**members, "data": content}
     subject = _subject(members, subject_paths, is_known_type=event_type in KINDS)
     return Event(
         event_id=read.required("event_id", longest=LONGEST_SUBJECT),

@@ -196,14 +196,12 @@ def row_of(error: IdentityError) -> Row:
 def words_of(error: IdentityError, request: HttpRequest | None) -> tuple[str, str]:
     """The error's own title of a page, which most errors have none of, and its sentence.
 
-    The site's own reason follows, if the policy's ``reasons`` have one for the code.
+    If the policy's ``reasons`` have one for the code, it stands in place of the sentence.
     """
     names = names_for(request)
     row = row_of(error)
-    sentence = fill(row.sentence, names)
     reason = policy.load(conf.application().policy).reasons.get(error.code)
-    if reason:
-        sentence = f"{sentence} {reason}"
+    sentence = str(reason or fill(row.sentence, names))
     return fill(row.title, names), sentence
 
 

@@ -83,6 +83,7 @@ PURPOSES: Mapping[str, Text] = {
     "connectredemption": _(
         "Each code that you handed in here, without the code itself."
     ),
+    "subjectlock": _("That an event or a sign-in of yours came here, for a day."),
 }
 
 # More countries than these are counted and not named in a sentence.

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 
 from example_project.demo.browser import Browser
-from example_project.demo.walk import StepFailed
+from example_project.demo.walk import BVN, StepFailed
 
 #: On a busy machine; the walk says how long each took.
 AT_ONCE = 30.0
@@ -48,6 +48,7 @@ class EventWalk:
             self._revoke_the_consent()
             self._sign_in("/loans/")
             self._take_the_verification_back()
+            self._verify_again()
             self._ask_for_deletion()
         finally:
             self._browser.close()
@@ -97,6 +98,15 @@ class EventWalk:
             "the verification was taken back at the service: /loans/ is closed",
         )
         self._prove(not self._is_open("/adults/"), "and /adults/ is closed, too")
+
+    def _verify_again(self) -> None:
+        """The event opens nothing, but it wakes the worker, which asks the service."""
+        control = f"{self._pages}/sandbox/users/{self._person['user_id']}/verify"
+        self._prove_at_once(
+            lambda: _post(control, bvn=BVN),
+            lambda: self._is_open("/loans/"),
+            "verified again at the service: the worker has asked, and /loans/ is open",
+        )
 
     def _ask_for_deletion(self) -> None:
         receipts = self._receipts()
@@ -149,8 +159,8 @@ class EventWalk:
             return any(name in line for line in database.iterdump() for name in names)
 
 
-def _post(address: str) -> None:
-    httpx.post(address, json={}, trust_env=False).raise_for_status()
+def _post(address: str, **members: str) -> None:
+    httpx.post(address, json=members, trust_env=False).raise_for_status()
 
 
 def _comes_true(holds: Callable[[], bool], *, until: float) -> bool:

@@ -32,7 +32,14 @@ from tests.admin.operators import (
     press,
     staff,
 )
-from tests.factories import make_claim, make_event, make_grant, make_identity, make_user
+from tests.factories import (
+    LONG_AGO,
+    make_claim,
+    make_event,
+    make_grant,
+    make_identity,
+    make_user,
+)
 from tests.fake_service import FakeService, html
 
 pytestmark = pytest.mark.django_db
@@ -258,7 +265,8 @@ def test_a_pending_erasure_is_marked_and_tried_now(
         assert "An erasure of this person is pending." in page(
             operator, IDENTITY, identity.pk
         )
-        assert "Erasures are pending." in page(operator, OVERVIEW)
+        ErasureReceipt.objects.update(requested_at=LONG_AGO)
+        assert "erasures that are not done: 1" in page(operator, OVERVIEW)
         press(operator, "try_now", receipt, into=RECEIPTS)
         assert "1 erasure is still pending." in page(operator, RECEIPTS)
         receipt.refresh_from_db()

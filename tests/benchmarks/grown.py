@@ -25,10 +25,10 @@ from django.db import connection
 from django.test import Client, override_settings
 
 from django_identity import conf
+from django_identity.admin import overview
 from django_identity.gates import claims_of
+from django_identity.instruments.signs import diagnose, figures
 from django_identity.lifecycle import due, erasure, tokens, upkeep
-from django_identity.lifecycle.operators import overview
-from django_identity.lifecycle.operators.doctor import diagnose, figures
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant, WebhookEvent
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
@@ -214,8 +214,8 @@ def measured(service: FakeService, rows: int) -> Figures:
     }.items():  # fmt: skip
         costs[name] = median_of(work, service, people)
     cache.clear()
-    costs["overview"] = cost_of(lambda: overview.current())
-    costs["doctor"] = cost_of(lambda: list(diagnose(probe=False)))
+    costs["overview"] = cost_of(overview.look)
+    costs["doctor"] = cost_of(lambda: list(diagnose()))
     costs["doctor_figures"] = cost_of(figures)
     found = {"bytes_a_person": size() / rows}
     for name, cost in costs.items():

@@ -41,7 +41,6 @@ from tests.fake_service import (
     answer,
     html,
     http,
-    redirect_to,
     refusal,
     silent,
 )
@@ -295,7 +294,7 @@ def identity(**fields: Any) -> BreakIt:
     return break_it
 
 
-no_events = identity(signed_in_at=NOW)
+unread_sign_ins = identity(last_error="credential_rejected", refetch_due_at=NOW)
 changed_environment = identity(environment="live")
 
 
@@ -324,7 +323,6 @@ def overdue_handlers(site: Site) -> None:
 
 
 overdue_rows = identity(refetch_due_at=LATE)
-served = {"begun_at": NOW, "served_at": NOW, "handed_out": 20}
 upkeep_never_ran = upkeep(begun_at=NEVER)
 upkeep_needed_and_never_ran = all_of(
     upkeep_never_ran, identity(refetch_due_at=LATE + DAY)
@@ -336,21 +334,7 @@ upkeep_stopped = all_of(upkeep(begun_at=LATE), overdue_rows)
 upkeep_stopped_for_handlers = all_of(upkeep(begun_at=LATE), overdue_handlers)
 paused_upkeep = upkeep(paused_until=NOW + DAY)
 overdue_in_a_pause = all_of(overdue_rows, paused_upkeep)
-another_queue = all_of(
-    overdue_rows, upkeep(begun_at=NOW, served_at=LATE, handed_out=20)
-)
-cron_that_ends_early = all_of(overdue_rows, upkeep(begun_at=NOW, handed_out=None))
-too_low_a_rate = all_of(
-    configured(REFETCHES_PER_MINUTE=2),
-    overdue_rows,
-    upkeep(**served, results={"stored": 2}),
-)
-too_few_threads = all_of(
-    overdue_rows, upkeep(**served, results={"stored": 18, "failed": 1})
-)
-all_that_fails = all_of(overdue_rows, upkeep(**served, results={"no answer": 2}))
-cron_alone = all_of(no_broker, upkeep(begun_at=NOW, handed_out=None))
-web_without_celery = all_of(no_broker, upkeep(begun_at=NOW, handed_out=20))
+overdue_beside_a_run = all_of(overdue_rows, upkeep(begun_at=NOW))
 
 
 # Keys and grants
@@ -402,42 +386,7 @@ def lost_grants(site: Site) -> None:
     interventions.revoke([linked])
 
 
-# Credentials
-
-
-def reader(_site: Site) -> None:
-    """Somebody whose claims can be read."""
-    linked = make_identity(
-        make_user(), refetch_due_at=NOW + DAY, scopes=["claims:read"]
-    )
-    make_grant(linked)
-
-
-def credential(**payload: Any) -> BreakIt:
-    def break_it(site: Site) -> None:
-        reader(site)
-        site.service.payload = payload
-
-    return break_it
-
-
-unreadable_claims = all_of(reader, answering("claims", html("502 Bad Gateway")))
-other_issuer = credential(iss="https://issuer.example/")
-other_audience = credential(aud="another client")
-unsigned_issuer = credential(iss=7)
-
-
 # The webhook and its events
-
-
-def webhook_address(given: Answer) -> BreakIt:
-    """A sign-in began at this address, and its webhook answers so."""
-
-    def break_it(site: Site) -> None:
-        site.service.answers[""] = given
-        begin_sign_in(f"{site.service.origin}/shop/identity/callback/")
-
-    return break_it
 
 
 def begin_sign_in(redirect_uri: str, **fields: Any) -> None:
@@ -445,15 +394,6 @@ def begin_sign_in(redirect_uri: str, **fields: Any) -> None:
         environment="test", purpose="sign_in", expires_at=NOW,
         state_digest="s", browser_digest="b", scopes=[], redirect_uri=redirect_uri, **fields,
     )  # fmt: skip
-
-
-redirected_webhook = webhook_address(redirect_to("https://shop.example", 301))
-webhook_behind_login = webhook_address(html("403 Forbidden"))
-webhook_of_another = webhook_address(answer({"received": True}))
-
-
-def unreachable_webhook(site: Site) -> None:
-    begin_sign_in(f"http://127.0.0.1:{site.closed_port()}/identity/callback/")
 
 
 def failed_events(site: Site) -> None:

@@ -27,7 +27,7 @@ def site(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         made = Site(service, settings, stack)
         made.configure()
         made.use_broker("filesystem://")
-        broken.upkeep(begun_at=timezone.now(), handed_out=0)(made)
+        broken.upkeep(begun_at=timezone.now())(made)
         yield made
     before.set_current()
     background.remember_app()

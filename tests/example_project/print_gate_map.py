@@ -17,14 +17,15 @@ from django.http import HttpRequest
 def main(*keys: str) -> None:
     django.setup()
     # Models can be imported only now.
-    from django_identity.gates import closed_to, site_map  # noqa: PLC0415
+    from django_identity.gates import closed_to  # noqa: PLC0415
+    from django_identity.instruments import gate_map  # noqa: PLC0415
 
     store = import_module(settings.SESSION_ENGINE).SessionStore
     for key in keys:
         request = HttpRequest()
         request.session = store(None if key == "nobody" else key)
         user, said = get_user(request), {}
-        for address in site_map.addresses():
+        for address in gate_map.addresses():
             closed = [
                 closed_to(gate, user, session=request.session) for gate in address.gates
             ]

@@ -51,9 +51,9 @@ KINDS: tuple[tuple[str, int, dict[str, Any]], ...] = (
 )
 # What the clock, the database, a nonce or the last of several equals decides.
 UNCOMPARED = {
-    "id", "user", "identity", "created_at", "version", "refetch_due_at", "access_token",
-    "refresh_token", "received_at", "outcome", "requested_at", "erased_at", "counts", "attempts",
-    "next_attempt_at",
+    "id", "user", "made_account", "identity", "created_at", "version", "refetch_due_at",
+    "access_token", "refresh_token", "received_at", "outcome", "requested_at", "erased_at",
+    "counts", "attempts", "next_attempt_at",
 }  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def test_the_whole_walk_holds() -> None:
     )
     assert walked.returncode == 0, walked.stdout + walked.stderr
     assert walked.stdout.count("ok  ") >= 45
-    assert len(re.findall(r"ok  .*, \d+ ms later\n", walked.stdout)) == 4
+    assert len(re.findall(r"ok  .*, \d+ ms later\n", walked.stdout)) == 5
     steps = [
         "pasted with words around it: whose code it is",
         "said to be the right person: /loans/ is open",

@@ -9,8 +9,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_identity.lifecycle.operators import overview, timeline
-from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, WebhookEvent
+from django_identity.instruments.signs import charts, of_rows
+from django_identity.lifecycle.operators import timeline
+from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
 from example_project.demo.history import DAYS, PEOPLE, make_history
 from example_project.demo.members import OPERATOR, SUPERUSER
 from example_project.demo.site import make_operators
@@ -30,13 +31,10 @@ def test_the_history_is_one_of_two_hundred_people() -> None:
     assert LinkedIdentity.objects.count() == PEOPLE == 200
     first = LinkedIdentity.objects.earliest("created_at").created_at
     assert DAYS - 5 < (timezone.now() - first).days <= DAYS
-    found = overview.current()
-    for counted in (found.figures.linked, found.figures.received):
-        assert sum(1 for each in counted.values() if each) > overview.DAYS / 2
-    assert found.figures.by_consent[Consent.REVOKED, ""] > 5
-    assert found.figures.failures
-    assert found.erasures.exists()
-    assert found.failed_events.exists()
+    assert sum(1 for each in charts.days() if each.linked) > charts.DAYS / 2
+    assert charts.people()[-1][2] > 5, "revoked"
+    signs = {finding.check for finding in of_rows()}
+    assert signs >= {"failing", "erasures", "events"}
     for identity in LinkedIdentity.objects.all()[::9]:
         entries = timeline.timeline_of(identity)
         assert len(entries) >= 2

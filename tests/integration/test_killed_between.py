@@ -1,4 +1,4 @@
-"""A process is killed between two transactions: of an event, and of a new person's sign-in."""
+"""A process is killed: between the two transactions of an event, and in that of a sign-up."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
-from django_identity.lifecycle import erasure, events
+from django_identity.lifecycle import events
 from django_identity.models import (
     Consent,
     LinkedIdentity,
@@ -19,7 +19,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from tests.concurrency import start
-from tests.deliveries import deliver, event_body, post
+from tests.deliveries import event_body, post
 from tests.fake_service import FakeService
 from tests.sign_in import is_signed_in, sign_in
 
@@ -79,25 +79,11 @@ def test_between_store_and_apply(site: FakeService, event_type: str, by: str) ->
     assert LinkedIdentity.objects.get().session_epoch == 1
 
 
-@pytest.mark.parametrize("then", ["a sign-in", "a deletion"])
-def test_between_the_two_steps(site: FakeService, then: str) -> None:
-    """An emptied link is left, which opens nothing. The next full sign-in fills it.
-
-    Or the service's deletion finds it, and erases the account that the first step made.
-    """
+def test_in_the_middle_of_a_sign_up(site: FakeService) -> None:
+    """Nothing is left of it, and the person can come again."""
     ends_killed("sign_in_and_die")
-    left = LinkedIdentity.objects.get()
-    assert (left.consent, left.kyc_level, left.version) == (Consent.REVOKED, "", 1)
-    assert not TokenGrant.objects.exists()
-    if then == "a deletion":
-        email = User.objects.get().email
-        deliver("data.deletion_requested")
-        erasure.retry_pending()
-        assert not LinkedIdentity.objects.exists()
-        assert not User.objects.filter(email=email).exists()
-        return
+    for model in (User, LinkedIdentity, TokenGrant, StoredClaim):
+        assert not model._default_manager.exists()
     browser = Client()
     sign_in(browser)
     assert is_signed_in(browser)
-    assert User.objects.get().pk == left.user_id
-    assert LinkedIdentity.objects.get().consent == Consent.GRANTED

@@ -18,7 +18,12 @@ from unittest import mock
 from django.db import connection
 from greenlet import getcurrent
 
+from django_identity import conf
 from django_identity.conf import Application
+from django_identity.lifecycle import events, linking
+from django_identity.lifecycle.arrivals import LinkRequest
+from django_identity.models import LinkedIdentity, SubjectLock, WebhookEvent, digest
+from django_identity.models.querysets import LinkedIdentityQuerySet
 from django_identity.secrets import Secret
 from django_identity.service.http import Answer, Call
 from tests.interleavings.explorer import Explorer, compared, learn, pause
@@ -75,6 +80,43 @@ def controlled(explorer: Explorer) -> Iterator[None]:
         own = getattr(getcurrent(), "chance", chance)
         return own.randbytes(size)
 
+    # A transaction does not see what another one has not committed, and a look that finds nobody
+    # locks nothing. So the look is a step of its own, and what follows rests on it, unless the
+    # subject is held: then it looks again.
+
+    def apply(stored: WebhookEvent) -> Any:
+        linked = LinkedIdentity.objects.filter(subject_digest=stored.subject_digest)
+        with looked(found_nobody=not linked.exists()):
+            return real_apply(stored)
+
+    def link(request: LinkRequest) -> Any:
+        subject = digest(conf.application().environment, request.subject)
+        told = WebhookEvent.objects.filter(subject_digest=subject)
+        with looked(heard_nothing=not told.exists()):
+            return real_link(request)
+
+    def locked(self: Any, subject_digest: str) -> Any:
+        look = getattr(getcurrent(), "look", {})
+        if look.get("found_nobody"):
+            return None
+        found = real_locked(self, subject_digest)
+        if found is not None:
+            look.clear()
+        return found
+
+    def hold(subject_digest: str) -> None:
+        getattr(getcurrent(), "look", {}).clear()
+        real_hold(subject_digest)
+
+    def heard_since(subject_digest: str, began_at: datetime) -> list[WebhookEvent]:
+        if getattr(getcurrent(), "look", {}).get("heard_nothing"):
+            return []
+        return real_heard_since(subject_digest, began_at)
+
+    real_apply, real_link = events.apply, linking._link
+    real_locked, real_hold = LinkedIdentityQuerySet.locked, SubjectLock.hold
+    real_heard_since = events.heard_since
+
     connection.ensure_connection()
     connection.connection.row_factory = row
     replaced = {
@@ -87,6 +129,11 @@ def controlled(explorer: Explorer) -> Iterator[None]:
         "random.uniform": lambda low, high: high,
         "django_identity.service.client.exchange": exchange,
         "django_identity.lifecycle.key_sets.current": lambda application: ISSUER.keys,
+        "django_identity.lifecycle.events.apply": apply,
+        "django_identity.lifecycle.events.heard_since": heard_since,
+        "django_identity.lifecycle.linking._link": link,
+        "django_identity.models.SubjectLock.hold": hold,
+        "django_identity.models.querysets.LinkedIdentityQuerySet.locked": locked,
         # Encryption draws bytes and reads a clock of its own.
         "django_identity.vault.seal": lambda secret, **how: secret.reveal(),
         "django_identity.vault.unseal": lambda sealed, **how: Secret(sealed),
@@ -96,6 +143,17 @@ def controlled(explorer: Explorer) -> Iterator[None]:
         for path, value in replaced.items():
             stack.enter_context(mock.patch(path, value))
         yield
+
+
+@contextmanager
+def looked(**look: Any) -> Iterator[None]:
+    """What the running process has seen before its transaction."""
+    process: Any = getcurrent()
+    process.look = look
+    try:
+        yield
+    finally:
+        process.look = {}
 
 
 def _place() -> str:

@@ -167,11 +167,16 @@ def grants_live(world: World) -> object:
 
 
 def refusals_leave_nothing(world: World) -> object:
-    """A refused sign-up leaves neither link nor account; only what died may leave an empty link."""
+    """A sign-up that is refused or dies leaves neither link nor account."""
+    if any(world.here.values()):
+        return None
     never_granted = LinkedIdentity.objects.filter(
         consent=Consent.REVOKED, revoked_at=None
     )
-    return not world.died and never_granted
+    unlinked = User.objects.filter(
+        is_active=True, password__startswith="!", linked_identity=None
+    )
+    return [*never_granted, *unlinked]
 
 
 def nobody_fails(world: World) -> object:

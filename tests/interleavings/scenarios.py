@@ -100,6 +100,8 @@ nobody | sign-up + revoked | one dies, clock behind | withdrawal
 nobody | sign-up + revoked | one dies, clock ahead | withdrawal
 nobody | sign-up + granted and revoked, reversed | one dies, long | withdrawal
 nobody | sign-up + deletion twice | one dies | erasure
+nobody | sign-up + deletion + upkeep | one dies, long | erasure
+nobody | sign-up + another sign-up + revoked | long | linking
 nobody | sign-up + claim revoked | one dies, long | claims
 nobody | sign-up + claim revoked | one dies, clock ahead, long | claims
 nobody | sign-up + rejected | one dies, kyc | level
@@ -137,7 +139,11 @@ known for a day | refresh + renewal | one dies | tokens
 known for a day | refresh + another refresh + renewal | long | tokens
 known, with password | disconnected + sign-in | one dies | sessions
 known, with password | disconnected + revoked + re-fetch | one dies, long | going
+older account | code + revoked | one dies | withdrawal
 older account | code + revoked twice | one dies, long | withdrawal
+older account | code + deletion | one dies, long | erasure
+older account | link + deletion | one dies, long | erasure
+older account | code + sign-up + deletion | long | erasure
 older account | code + link | one dies, long | linking
 older account | code + rejected | one dies, kyc, long | level
 older account | code + rejected and verified, reversed | one dies, kyc, long | level

@@ -1,59 +1,18 @@
-"""Two orders that the explorer of ``tests/interleavings`` met, with a crash, on each database."""
-
-from datetime import timedelta
-from typing import Any
+"""An order that the explorer of ``tests/interleavings`` met, with a crash, on each database."""
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 from django.utils import timezone
 
 from django_identity import handlers
 from django_identity.handlers import on_event
-from django_identity.lifecycle import events, follow_up, linking, unfinished, upkeep
-from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
+from django_identity.lifecycle import events, follow_up
+from django_identity.models import WebhookEvent
 from django_identity.service.webhooks import Event
-from tests import sign_in as browsing
-from tests.deliveries import SECRET, event_body, post
+from tests.deliveries import event_body, post
 from tests.factories import make_identity, make_user
-from tests.fake_service import FakeService
 from tests.pauses import held
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-LONGER_THAN_A_SIGN_IN = timedelta(hours=1, minutes=1)
-
-
-@pytest.mark.parametrize("comes_again", [False, True])
-def test_a_deletion_of_a_sign_up_that_dies_before_it_is_taken_back(
-    service: FakeService, settings: Any, *, comes_again: bool
-) -> None:
-    """It found nobody, and the sign-up was refused because of it. Upkeep erases what is left."""
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
-    deletion = event_body("data.deletion_requested", subject=service.subject)
-    browser = Client()
-    state = browsing.begin(browser)
-    places = [(linking, "_write_empty"), (unfinished, "take_back")]
-    with held(lambda: browsing.come_back(browser, state), before=places) as sign_up:
-        sign_up.wait()
-        post(deletion)
-        assert WebhookEvent.objects.get().outcome == "ignored"
-        sign_up.go_on()
-        sign_up.wait()
-        sign_up.die()
-        assert isinstance(sign_up.result.exception(), SystemExit)
-    assert LinkedIdentity.objects.get().was_never_granted
-
-    if comes_again:
-        post(deletion)
-    long_ago = timezone.now() - LONGER_THAN_A_SIGN_IN
-    LinkedIdentity.objects.update(created_at=long_ago)
-    WebhookEvent.objects.update(received_at=long_ago)
-    upkeep.tend()
-    assert not LinkedIdentity.objects.exists()
-    assert not User.objects.filter(is_active=True).exists()
-    assert ErasureReceipt.objects.get().erased_at is not None
-    assert WebhookEvent.objects.get().outcome == "applied"
 
 
 @pytest.mark.parametrize("worker_dies", [False, True])

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -473,3 +474,91 @@ def test_a_key_of_another_table_or_database_erases_nobody() -> None:
             erasure.erase_account(somebody)
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
     assert not ErasureReceipt.objects.exists()
+
+
+# After a restored backup, which brings the row back
+
+
+def erased_line(caplog: pytest.LogCaptureFixture) -> str:
+    [line] = [each for each in caplog.messages if "erasure.done" in each]
+    return line
+
+
+def keys_in(line: str) -> tuple[str, str]:
+    facts = dict(part.split("=", 1) for part in line.split() if "=" in part)
+    return facts["identity"], facts["linked"]
+
+
+ERASE: dict[str, Callable[[LinkedIdentity], object]] = {
+    "the person": lambda identity: erasure.erase_account(identity.user),
+    "an operator": interventions.erase,
+    "the service": lambda identity: (
+        deliver("data.deletion_requested"),
+        erasure.retry_pending(),
+    ),
+    "a command": lambda identity: call_command(
+        "identity_erase", identity.subject, "--yes", stdout=io.StringIO()
+    ),
+}
+
+
+@pytest.mark.parametrize("erase", ERASE.values(), ids=ERASE)
+def test_the_log_names_the_row_for_a_restored_backup(
+    caplog: pytest.LogCaptureFixture, erase: Callable[[LinkedIdentity], object]
+) -> None:
+    """And nothing of the person: neither the subject nor the account."""
+    caplog.set_level("INFO", logger="django_identity")
+    identity = make_identity(make_user("ada", email="ada@example.org"))
+    erase(identity)
+    line = erased_line(caplog)
+    assert keys_in(line) == (str(identity.pk), identity.created_at.isoformat())
+    for known in (SUBJECT, "ada@", identity.subject_digest):
+        assert known not in line
+
+    make_identity(make_user("restored"), id=identity.pk)
+    LinkedIdentity.objects.update(created_at=identity.created_at)
+    key, linked = keys_in(line)
+    out = io.StringIO()
+    call_command(
+        "identity_erase", "--identity", key, "--linked", linked, "--yes", stdout=out
+    )
+    assert "1 linkedidentity" in out.getvalue()
+    assert not LinkedIdentity.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "linked", "said"),
+    [
+        ("same", timedelta(microseconds=1), "There is no such identity"),
+        ("same", timedelta(days=-1), "There is no such identity"),
+        ("other", timedelta(0), "There is no such identity"),
+        ("same", None, "--linked"),
+    ],
+)  # fmt: skip
+def test_another_row_of_the_same_key_stays(
+    key: str, linked: timedelta | None, said: str
+) -> None:
+    """The database gives a key again after a restore."""
+    identity = make_identity(make_user())
+    named = str(identity.pk + (key == "other"))
+    options = ["--identity", named, "--yes"]
+    if linked is not None:
+        options += ["--linked", (identity.created_at + linked).isoformat()]
+    with pytest.raises(CommandError, match=said):
+        call_command("identity_erase", *options)
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+    assert not ErasureReceipt.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--identity", "x", "--linked", "2026-01-01T00:00:00+00:00"],
+     ["--identity", "1", "--linked", "yesterday"], ["--linked", "2026-01-01T00:00:00+00:00"],
+     ["subject-1", "--identity", "1"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_half_a_row_is_none(options: list[str]) -> None:
+    make_identity(make_user())
+    with pytest.raises(CommandError):
+        call_command("identity_erase", *options, "--yes")
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED

@@ -197,6 +197,17 @@ def test_no_broker_delays_a_revocation(
     assert published() == [[1, identity.pk]] * messages
 
 
+def test_the_re_fetch_is_published_before_the_handlers(
+    published: Published, handled: Handled
+) -> None:
+    """There may be one worker, and a handler may take long."""
+    identity = linked()
+    handled("kyc.verified")
+    deliver("kyc.verified")
+    event = WebhookEvent.objects.get()
+    assert published() == [[1, identity.pk], [event.pk]]
+
+
 @pytest.mark.parametrize("event_type", ["kyc.verified", "kyc.rejected"])
 def test_kyc_without_its_scope_is_not_even_stored(event_type: str) -> None:
     linked(scopes=["claims:read"])

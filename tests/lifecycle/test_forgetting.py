@@ -248,15 +248,6 @@ def test_sessions_end_with_an_identity_that_the_site_deletes(
     assert not is_signed_in(browser)
 
 
-def test_nobody_is_told_of_a_link_that_was_never_granted(told: Told) -> None:
-    """Its second step was refused."""
-    refused = make_identity(make_user(), account_made=False, consent="revoked")
-    make_event(refused, "kyc.verified")
-    withdrawal.delete(refused)
-    assert content() == []
-    assert told == []
-
-
 def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(
     told: Told,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Linking: one decision table, and a new identity in two steps."""
+"""Linking: one decision table, and one transaction."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -7,27 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.db import transaction
-from django.db.models.signals import post_save
+from django.contrib.auth.models import Group, User
+from django.db.models import Model
+from django.db.models.signals import pre_save
 from django.test import Client
 from django.utils import timezone
 
-from django_identity import database, signals
+from django_identity import signals
 from django_identity.lifecycle.arrivals import Arrival
 from django_identity.lifecycle.decisions import DECISIONS, Allow, Refuse, Subject
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
-    ConnectRedemption,
     Consent,
     ErasureReceipt,
     LinkedIdentity,
     LinkedVia,
-    WebhookEvent,
-)
-from django_identity.models.querysets import (
-    LinkedIdentityManager,
-    LinkedIdentityQuerySet,
+    StoredClaim,
+    TokenGrant,
 )
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
@@ -38,11 +34,9 @@ from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-Work = list[Callable[[], object]]
 ROOT = Path(__file__).resolve().parent.parent.parent
 #: How the row is linked, of each state that has one.
 STATES: dict[Subject, dict[str, Any]] = {
-    Subject.NEVER_GRANTED: {"consent": Consent.REVOKED},
     Subject.CONNECT: {"linked_via": LinkedVia.CONNECT},
     Subject.OAUTH: {},
     Subject.REVOKED: {"consent": Consent.REVOKED, "revoked_at": LONG_AGO},
@@ -138,29 +132,7 @@ def test_each_row_of_the_table_decides_who_may_link(
     identity = LinkedIdentity.objects.get(subject="subject-1")
     assert (identity.consent, identity.linked_via) == (Consent.GRANTED, decision.via)
     assert identity.revoked_at is None
-    # Of the first step, and again in the second.
-    first = [decision.asks[0]] if subject is Subject.NONE else []
-    expected = [*first, *decision.asks]
-    first_question = "may_link"
-    assert asked == [first_question if each == "the first question again" else each
-                     for each in expected]  # fmt: skip
-
-
-@pytest.mark.parametrize("arrival", Arrival)
-def test_a_sign_up_that_a_crash_left_is_asked_as_one(
-    site: FakeService, arrival: Arrival
-) -> None:
-    """Its first question again. A code only verifies the account, and never signs up."""
-    ada = make_user("ada")
-    make_identity(ada, account_made=True, consent=Consent.REVOKED)
-    browser = Client() if arrival is Arrival.SIGN_IN else browser_of(ada)
-    response = hand_in(browser) if arrival is Arrival.CODE else sign_in(browser)
-    assert response.status_code == 302
-    identity = LinkedIdentity.objects.get()
-    is_code = arrival is Arrival.CODE
-    assert Asked.names()[0] == ("may_link" if is_code else "may_sign_up")
-    assert identity.made_its_account is not is_code
-    assert (identity.linked_via == LinkedVia.CONNECT) is is_code
+    assert asked == [*decision.asks]
 
 
 def test_every_case_is_in_the_table() -> None:
@@ -193,7 +165,7 @@ def test_the_documentation_has_the_same_table() -> None:
         if isinstance(decision, Refuse):
             expected[tuple(case)] = (f"`{decision.code}`", "")
         else:
-            asked = [each if " " in each else f"`{each}`" for each in decision.asks]
+            asked = [f"`{each}`" for each in decision.asks]
             via = "by sign-in" if decision.via == LinkedVia.OAUTH else "by code"
             expected[tuple(case)] = (via, ", ".join(asked))
     assert told == expected
@@ -201,18 +173,13 @@ def test_the_documentation_has_the_same_table() -> None:
 
 @pytest.mark.parametrize("way", [sign_in, hand_in])
 def test_an_account_that_is_being_erased_gets_no_new_link(
-    site: FakeService, between: Work, way: Callable[[Client], Any]
+    site: FakeService, way: Callable[[Client], Any]
 ) -> None:
-    """Whether its erasure was requested before, or between the two steps."""
     ada = make_user("ada")
     request = {"user": ada, "requested_at": LONG_AGO, "next_attempt_at": LONG_AGO}
-    between.append(partial(ErasureReceipt.objects.create, **request))
-    for _ in range(2):
-        ConnectRedemption.objects.all().delete()
-        response = way(browser_of(ada))
-        assert "erasure_pending" in response.content.decode()
-        assert not LinkedIdentity.objects.exists()
-    assert ErasureReceipt.objects.count() == 1
+    ErasureReceipt.objects.create(**request)
+    assert "erasure_pending" in way(browser_of(ada)).content.decode()
+    assert not LinkedIdentity.objects.exists()
 
 
 class Refuses(IdentityPolicy):
@@ -232,60 +199,58 @@ def refusing(site: FakeService, settings: Any) -> None:
 
 
 @pytest.fixture
-def between() -> Iterator[Work]:
-    """What is done once after the first step has committed."""
-    work: Work = []
+def written() -> Iterator[list[Model]]:
+    """Each account or identity that is written, if only in a transaction that is rolled back."""
+    rows: list[Model] = []
 
-    def written(created: bool, **_kwargs: Any) -> None:
-        while created and work:
-            transaction.on_commit(work.pop(0))
+    def receive(instance: Model, **_kwargs: Any) -> None:
+        rows.append(instance)
+        Group.objects.create(name=f"the site's own {len(rows)}")
 
-    post_save.connect(written, sender=LinkedIdentity)
-    yield work
-    post_save.disconnect(written, sender=LinkedIdentity)
+    for sender in (User, LinkedIdentity):
+        pre_save.connect(receive, sender=sender)
+    yield rows
+    for sender in (User, LinkedIdentity):
+        pre_save.disconnect(receive, sender=sender)
 
 
-@pytest.mark.parametrize("events", [[], ["claim.issued", "consent.revoked"]])
-def test_a_refused_sign_up_leaves_nothing(
-    refusing: None, between: Work, events: list[str]
+def test_a_refused_sign_up_leaves_no_row_of_anybodys(
+    refusing: None, written: list[Model]
 ) -> None:
-    """The account and the identity of the first step go, even if events changed it meanwhile."""
-    between += [partial(deliver, each) for each in events]
+    """Not even those that the site has written beside the account."""
     browser = Client()
-    page = sign_in(browser).content.decode()
-    assert ("consent_withdrawn" if events else "sign_in_not_allowed") in page
-    assert WebhookEvent.objects.count() == len(events)
+    assert "sign_in_not_allowed" in sign_in(browser).content.decode()
+    assert len(written) > 1
     assert not is_signed_in(browser)
-    assert not User.objects.exists()
-    assert not LinkedIdentity.objects.exists()
+    for model in (Group, User, LinkedIdentity, StoredClaim, TokenGrant):
+        assert not model._default_manager.exists()
 
 
-def test_a_new_link_that_another_sign_in_fills_meanwhile_stays(
-    site: FakeService, between: Work
+def test_of_two_sign_ups_of_one_person_at_once_the_second_finds_the_first(
+    site: FakeService,
 ) -> None:
-    """The person pressed twice: the first step is not taken back."""
+    """They pressed twice, and have one account."""
     first, second = Client(), Client()
-    states, filled = (begin(first), begin(second)), list[int]()
+    states = begin(first), begin(second)
 
-    def fill() -> None:
+    def second_comes() -> None:
+        del site.meanwhile["token"]
         come_back(second, states[1])
-        filled.append(LinkedIdentity.objects.get().pk)
 
-    between.append(fill)
+    site.meanwhile["token"] = second_comes
     come_back(first, states[0])
-    assert [LinkedIdentity.objects.get().pk] == filled
+    assert LinkedIdentity.objects.get().user == User.objects.get()
     assert is_signed_in(first)
     assert is_signed_in(second)
 
 
 @pytest.mark.parametrize("way", [sign_in, hand_in])
 def test_a_refused_link_is_never_written(
-    refusing: None, between: Work, way: Callable[[Client], Any]
+    refusing: None, way: Callable[[Client], Any], written: list[Model]
 ) -> None:
-    """Not even empty: if the process died then, the row would let a stranger in."""
-    written: list[int] = []
-    between.append(partial(written.append, 1))
-    assert "link_not_allowed" in way(browser_of(make_user("victim"))).content.decode()
+    victim = browser_of(make_user("victim"))
+    written.clear()
+    assert "link_not_allowed" in way(victim).content.decode()
     assert written == []
 
 
@@ -333,34 +298,6 @@ def test_a_withdrawal_on_the_way_is_heard(
     assert not is_signed_in(browser)
     assert not LinkedIdentity.objects.filter(consent=Consent.GRANTED).exists()
     assert User.objects.exists() is is_known
-
-
-@pytest.mark.parametrize("event_type", ["claim.revoked", "kyc.rejected"])
-def test_an_event_that_looked_before_the_first_step_is_not_lost(
-    site: FakeService, monkeypatch: pytest.MonkeyPatch, event_type: str
-) -> None:
-    """It found no identity, and the sign-in was done before it had locked its own row."""
-    # One connection plays both, so the sign-in is inside the event's transaction.
-    monkeypatch.setattr(database, "require_no_transaction", lambda _message: None)
-    browser, locked = Client(), LinkedIdentityQuerySet.locked
-    state = begin(browser)
-
-    def slow(rows: Any, subject_digest: str) -> LinkedIdentity | None:
-        found = locked(rows, subject_digest)
-        monkeypatch.setattr(LinkedIdentityQuerySet, "locked", locked)
-        monkeypatch.setattr(LinkedIdentityManager, "locked", fast)
-        come_back(browser, state)
-        return found
-
-    fast = LinkedIdentityManager.locked
-    monkeypatch.setattr(
-        LinkedIdentityManager, "locked", lambda self, key: slow(self.all(), key)
-    )
-    deliver(event_type)
-    identity = LinkedIdentity.objects.get()
-    assert is_signed_in(browser)
-    assert identity.kyc_status != "verified"
-    assert WebhookEvent.objects.get().outcome == "applied"
 
 
 @pytest.fixture
@@ -416,8 +353,8 @@ def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(
     assert is_signed_in(browser)
 
 
-def test_an_emptied_link_is_filled_by_the_next_sign_in(site: FakeService) -> None:
-    """As a process leaves it that dies between the two steps. Then the site hears of the link."""
+def test_a_link_that_the_site_itself_revoked_is_one(site: FakeService) -> None:
+    """By a column alone: it stays, and the person comes back by it."""
     told: list[bool] = []
 
     def receive(*, created: bool, **_arguments: Any) -> None:
@@ -432,4 +369,4 @@ def test_an_emptied_link_is_filled_by_the_next_sign_in(site: FakeService) -> Non
     identity.refresh_from_db()
     assert (identity.consent, identity.kyc_status) == (Consent.GRANTED, "verified")
     assert is_signed_in(browser)
-    assert told == [True]
+    assert told == []

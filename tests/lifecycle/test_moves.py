@@ -145,6 +145,17 @@ def test_an_identity_that_moves_takes_no_answer_that_an_event_has_overtaken(
     assert (moved.user, moved.kyc_status) == (survivor, "rejected")
 
 
+@pytest.mark.parametrize("move", COUNTED)
+def test_an_instance_that_has_been_asked_sees_the_move(move: Move) -> None:
+    survivor, duplicate = make_user("survivor"), make_user("duplicate")
+    identity = make_identity(duplicate)
+    assert standing_of(duplicate).is_linked
+    assert not standing_of(survivor).is_linked
+    move(identity, survivor)
+    assert not standing_of(duplicate).is_linked
+    assert standing_of(survivor).is_linked
+
+
 @pytest.mark.parametrize("move", MOVES)
 def test_a_session_of_the_former_account_ends(move: Move) -> None:
     survivor, duplicate = make_user("survivor"), make_user("duplicate")
@@ -173,6 +184,16 @@ def test_a_stored_row_is_saved_by_its_columns_alone() -> None:
         with pytest.raises(ValueError, match="update_fields"):
             stale.save(using="default")
     assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+
+
+def test_a_copy_in_another_database_is_saved_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    identity = make_identity(make_user())
+    saved: list[dict[str, Any]] = []
+    monkeypatch.setattr(models.Model, "save", lambda *_row, **how: saved.append(how))
+    identity.save(using="archive")
+    assert saved == [{"using": "archive"}]
 
 
 def test_a_fixture_restores_a_row() -> None:

@@ -88,6 +88,22 @@ def test_linking_deletes_it(site: FakeService, way: str) -> None:
     assert told == []
 
 
+@pytest.mark.parametrize("way", ["sign-in", "code"])
+def test_linking_deletes_a_row_that_no_event_finds(site: FakeService, way: str) -> None:
+    """SQL has given it another subject. It opened nothing."""
+    user = make_user()
+    make_identity(user, subject="former", account_made=False)
+    LinkedIdentity.objects.update(subject="renamed")
+    browser = browser_of(user)
+    if way == "code":
+        hand_in(browser)
+    else:
+        signs_in(browser)
+    identity = LinkedIdentity.objects.get()
+    assert (identity.user, identity.subject) == (user, "subject-1")
+    assert standing_of(again(user)).is_linked
+
+
 def test_a_refused_link_leaves_it(site: FakeService) -> None:
     """The subject is another account's."""
     user = copied()

@@ -117,7 +117,9 @@ def test_a_claim_that_was_never_stored_is_revoked_too(service: FakeService) -> N
     assert proven() == {*CLAIMS}
 
 
-@pytest.mark.parametrize("issued", [LATER, REVOKED + 1])
+@pytest.mark.parametrize(
+    "issued", [LATER, REVOKED + 1], ids=["later", "a second later"]
+)
 def test_a_younger_credential_proves_it_at_once(
     service: FakeService, issued: int
 ) -> None:

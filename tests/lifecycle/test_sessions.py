@@ -22,6 +22,7 @@ from django_identity.gates import claims_of
 from django_identity.lifecycle import disconnecting, sessions
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
+from django_identity.testing.clock import Clock
 from tests import urls
 from tests.deliveries import SECRET, deliver
 from tests.effort import spread
@@ -35,8 +36,10 @@ from tests.factories import (
 )
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in, signed_in_as
+from tests.snippets import module_of
 from tests.views.connect.pages import LOCAL
 
+drop_ended_sessions = module_of("sessions", page="security.md").drop_ended_sessions
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -91,7 +94,7 @@ STEPS = ("revoke", "disconnect", "sign in", "everywhere")
     "steps", spread(itertools.product(STEPS, repeat=3), every=3), ids=str
 )
 def test_an_ended_session_never_lives_again(
-    site: FakeService, steps: tuple[str, ...]
+    site: FakeService, identity_clock: Clock, steps: tuple[str, ...]
 ) -> None:
     """In any order of revoking, disconnecting, linking again and signing out everywhere."""
     user = make_user("owner", email="ada@example.org")
@@ -107,6 +110,8 @@ def test_an_ended_session_never_lives_again(
         elif step == "everywhere":
             end_all(user)
         else:
+            # A revocation that found nobody counts for ten seconds: see ``events.heard_since``.
+            identity_clock.advance(seconds=11)
             linking = Client()
             linking.force_login(user, backend=LOCAL)
             sign_in(linking)
@@ -275,6 +280,25 @@ def test_nobody_reads_the_data_of_a_session_that_ended(
         "you took back your consent" if how == "revoked" else "your data here is erased"
     )
     assert said in page
+
+
+@pytest.mark.parametrize("how", ["revoked", "erased", "deleted by the site"])
+def test_the_middleware_of_the_docs_empties_it_on_the_sites_own_pages(
+    site: FakeService, settings: Any, how: str
+) -> None:
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.drop_ended_sessions"]
+    user = make_user()
+    make_identity(user)
+    browser = session_of(user)
+    keep(browser, basket="a secret of hers")
+    assert is_signed_in(browser)
+    assert "basket" in browser.session
+    if how == "deleted by the site":
+        user.delete()
+    else:
+        deliver("consent.revoked" if how == "revoked" else "data.deletion_requested")
+    browser.get("/")
+    assert "basket" not in browser.session
 
 
 def test_the_form_of_an_ended_session_works(site: FakeService, settings: Any) -> None:
@@ -578,7 +602,6 @@ MANAGERS: dict[str, Callable[[Any], Any]] = {
     "distinct": lambda users: joining(users).distinct(),
     "only": lambda users: annotating(users).only("username"),
     "defers": lambda users: annotating(users).defer("email"),
-    "selects": lambda users: annotating(users).select_related(),
     "sorts": lambda users: annotating(users).order_by("-username"),
 }
 

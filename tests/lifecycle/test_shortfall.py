@@ -67,7 +67,7 @@ CLAIMS: list[tuple[list[dict[str, Any]], Reason | None]] = [
     ([REVOKED | LISTED | {"value": True}], Reason.REVOKED),
     ([{"valid_until": AN_HOUR_AGO}, LISTED | {"value": True}], Reason.RUN_OUT),
     ([{"value": False}], Reason.NOT_CONFIRMED),
-    ([{"value": "true"}], Reason.OTHER_VALUE),
+    ([{"value": "true"}], Reason.NOT_CONFIRMED),
     ([{"value": {"verified": False}}], Reason.NOT_CONFIRMED),
     ([REVOKED, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
     ([REVOKED, LISTED], Reason.REVOKED),

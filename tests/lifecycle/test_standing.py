@@ -413,9 +413,8 @@ class WritesYes(IdentityPolicy):
 def test_a_policy_that_writes_into_the_value_changes_nothing(
     settings: Any, value: Any
 ) -> None:
-    given = settings.DJANGO_IDENTITY
     path = f"{__name__}.WritesYes"
-    settings.DJANGO_IDENTITY = {**given, "POLICY": path}
+    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "POLICY": path}
     user = holder(value=value)
     for _ in range(2):
         assert not has(user)

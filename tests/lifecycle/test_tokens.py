@@ -32,8 +32,9 @@ from django_identity.exceptions import (
     ServiceRefusal,
     ServiceUnavailable,
 )
-from django_identity.lifecycle import tokens
+from django_identity.lifecycle import runs, tokens, upkeep
 from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
@@ -165,6 +166,31 @@ def test_what_is_not_invalid_grant_keeps_the_tokens(
     TokenGrant.objects.update(retry_at=timezone.now())
     service.answers.clear()
     service.refresh_tokens.clear()
+    assert access_token_for(identity).reveal() == "at-1"
+
+
+@pytest.mark.parametrize("minutes", [1, 30, 72 * 60])
+def test_no_token_is_refreshed_in_a_pause(
+    service: FakeService, identity: LinkedIdentity, minutes: int
+) -> None:
+    """Whoever asks: a restored token would end the newer ones of its person."""
+    until = timezone.now() + timedelta(minutes=minutes)
+    runs.pause(until=until)
+    make_grant(identity)
+    assert access_token_for(identity).reveal() == "at-0"
+    with pytest.raises(
+        RateLimited, match=f"pause until {until:%Y-%m-%d %H:%M} UTC"
+    ) as raised:
+        access_token_for(identity, rejected=Secret("at-0"))
+    assert raised.value.pause == pytest.approx(minutes * 60, abs=5)
+    assert raised.value.retry_after <= 60
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    assert list(upkeep.refetch_these([identity.pk])) == [Refetched.NOT_NOW]
+    with pytest.raises(RateLimited):
+        access_token_for(identity)
+    assert service.calls("token") == 0
+    assert runs.newest().paused_until == until
+    runs.resume()
     assert access_token_for(identity).reveal() == "at-1"
 
 

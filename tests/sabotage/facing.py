@@ -1,4 +1,4 @@
-"""Gates and closed answers, admin and API, checks, the drill, and the sandbox."""
+"""Gates and closed answers, admin and API, checks, instruments, and the sandbox."""
 
 from tests.sabotage.sabotage import Room, Sabotage
 
@@ -103,13 +103,98 @@ CHECKS = Room(
     ),
 )
 
+MAP = Room(
+    "map",
+    tests=(
+        "tests/instruments/test_own_code.py",
+        "tests/instruments/test_map_text.py",
+        "tests/instruments/test_gate_map.py",
+    ),
+    sabotages=(
+        Sabotage(
+            "own-decorators-are-trusted",
+            "instruments/gate_map/layers.py",
+            "if not _is_trusted(layer):",
+            "if layer is None:",
+            "A decorator of the site's own above a gate decides, and is named.",
+        ),
+        Sabotage(
+            "own-answers-are-trusted",
+            "instruments/gate_map/reading.py",
+            "before = as_view.own(HANDLERS)",
+            "before = as_view.own(())",
+            "A dispatch or an initial of the site's own decides, and is named.",
+        ),
+        Sabotage(
+            "what-is-wrapped-is-believed",
+            "instruments/gate_map/layers.py",
+            'return () if "view_class" in attributes else (f"{name}.__wrapped__",)',
+            "return ()",
+            "What a wrapper names, and does not call, is no gate.",
+        ),
+        Sabotage(
+            "only-openings-are-lines",
+            "instruments/gate_map/text.py",
+            'if not line.startswith("@@")][2:]',
+            'if line.endswith("open")]',
+            "Each change of what a view asks for is a line.",
+        ),
+    ),
+)
+
+SIGNS = Room(
+    "signs",
+    tests=(
+        "tests/commands/test_identity_doctor.py",
+        "tests/admin/test_overview.py",
+        "tests/views/bad_input/test_answers.py",
+    ),
+    sabotages=(
+        Sabotage(
+            "a-few-problems-are-none",
+            "management/commands/identity_doctor.py",
+            "if problems:",
+            "if problems > 1:",
+            "A scheduler notices each problem.",
+        ),
+        Sabotage(
+            "late-from-tomorrow-on",
+            "instruments/signs/table.py",
+            "lambda: _identities(refetch_due_at__lte=runs.late()),",
+            "lambda: _identities(refetch_due_at__lte=ago(A_DAY)),",
+            "Re-fetches that are due for over 15 minutes are a sign.",
+        ),
+        Sabotage(
+            "unread-sign-ins-are-well",
+            "instruments/signs/table.py",
+            "return LinkedIdentity.objects.filter(others, refetch_failures=0)",
+            "return LinkedIdentity.objects.filter(others, refetch_failures=1)",
+            "A sign-in of which something could not be read is a sign at once.",
+        ),
+        Sabotage(
+            "unread-sign-ins-are-silent",
+            "lifecycle/identification.py",
+            "log_failure(LogEvent.SIGN_IN_UNREAD, error)",
+            "LogEvent.SIGN_IN_UNREAD",
+            "A sign-in of which something could not be read is a line of the log.",
+        ),
+        Sabotage(
+            "the-overview-hides-warnings",
+            "admin/overview.py",
+            "findings=list(of_rows()),",
+            'findings=[each for each in of_rows() if each.level != "warning"],',
+            "The overview shows exactly what the doctor finds in the rows.",
+        ),
+    ),
+)
+
 DRILL = Room(
     "drill",
-    tests=("tests/testing/test_drill.py",),
+    tests=("tests/instruments/test_drill.py",),
     sabotages=(
         Sabotage(
             "silent-end-of-sessions",
-            "testing/drill/walk.py",
+            "instruments/drill/walk.py",
             "if not receiver.called:",
             "if not receiver:",
             "The drill says that sessions_ended was not sent.",

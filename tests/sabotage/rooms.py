@@ -17,6 +17,8 @@ ROOMS = (
     facing.FACES,
     proving.SECRETS,
     facing.CHECKS,
+    facing.MAP,
+    facing.SIGNS,
     facing.DRILL,
     facing.SANDBOX,
 )

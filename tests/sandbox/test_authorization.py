@@ -12,6 +12,7 @@ from tests.sandbox.driver import (
     Application,
     Person,
     Pkce,
+    Sandbox,
     callback_parameters,
     refusal,
 )
@@ -38,6 +39,31 @@ def test_an_approval_ends_in_tokens_and_a_denial_in_an_error(
         "scope",
     }
     assert (tokens["expires_in"], tokens["token_type"]) == (3600, "Bearer")
+
+
+@pytest.mark.parametrize("length", [1_000, 1_800, 2_048, 4_000])
+@pytest.mark.parametrize("is_known", [True, False], ids=["signed in", "signed out"])
+def test_a_long_state_comes_back(
+    application: Application, sandbox: Sandbox, is_known: bool, length: int
+) -> None:
+    """Whatever the person does first: sign in, verify, or skip that."""
+    person = Person(sandbox, verified=False)
+    if is_known:
+        person.sign_in()
+    page = person.consent_screen(application, state="s" * length)
+    assert page.url.path == "/oauth2/auth"
+    answer = callback_parameters(person.submit(page, allow="Approve"))
+    assert answer["state"] == "s" * length
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    ["//evil.example/", "https://evil.example/?" + "x" * 3_000, "/\\evil.example", "///evil"],
+)  # fmt: skip
+def test_nobody_is_led_elsewhere(sandbox: Sandbox, foreign: str) -> None:
+    person = Person(sandbox, verified=True)
+    page = person.open(str(httpx.URL("/account/sign-in", params={"next": foreign})))
+    assert person.sign_in(page).url.path == "/account/"
 
 
 def test_consent_names_application_scopes_and_account(

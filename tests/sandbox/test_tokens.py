@@ -55,6 +55,40 @@ def test_each_refresh_gives_a_new_pair_and_spends_the_old_one(
     assert person.read(second, "profile").status_code == 401
 
 
+@pytest.mark.parametrize("narrower", ["kyc:read", "profile:read claims:read"])
+def test_a_narrower_refresh_narrows_one_token_alone(
+    application: Application, person: Person, narrower: str
+) -> None:
+    """The refresh token keeps the scopes that the person allowed (RFC 6749, section 6)."""
+    tokens = person.tokens_for(application)
+    form = {"grant_type": "refresh_token", "scope": narrower}
+    for _ in range(2):
+        spent = tokens["refresh_token"]
+        tokens = application.token_request(**form, refresh_token=spent).json()
+        assert set(tokens["scope"].split()) == set(narrower.split())
+    status = person.read(tokens, "kyc").status_code
+    assert status == (200 if "kyc:read" in narrower else 403)
+    wide = application.refresh(tokens["refresh_token"]).json()
+    assert set(wide["scope"].split()) == set(ALL_SCOPES.split())
+    assert person.read(wide, "profile").status_code == 200
+    more = {"refresh_token": wide["refresh_token"], "scope": "documents:metadata"}
+    wider = application.token_request(grant_type="refresh_token", **more)
+    assert refusal(wider) == (400, "invalid_scope")
+
+
+def test_a_narrower_consent_ends_a_refresh_token_that_reaches_further(
+    application: Application, person: Person
+) -> None:
+    """Also if its newest access token does not."""
+    wide = person.tokens_for(application)
+    form = {"grant_type": "refresh_token", "scope": "kyc:read"}
+    narrow = application.token_request(
+        **form, refresh_token=wide["refresh_token"]
+    ).json()
+    person.tokens_for(application, scope="kyc:read")
+    assert application.refresh(narrow["refresh_token"]).status_code == 400
+
+
 def test_one_refresh_token_is_spent_once(
     application: Application, person: Person
 ) -> None:
@@ -242,12 +276,15 @@ def test_errors_can_come_in_the_envelope(
     dead = application.refresh(spent)
     assert refusal(dead) == (400, "INVALID_GRANT")
     assert ("message" in dead.json()["error"]) is message
+    assert dead.json()["error"].get("message", "said") != ""
     form = {"grant_type": "refresh_token", "refresh_token": spent}
     rejected = application.token_request(**form, client_secret="wrong")
     assert refusal(rejected) == (401, "INVALID_CLIENT")
     assert rejected.headers["WWW-Authenticate"].startswith("Basic realm=")
     unsupported = application.token_request(grant_type="password")
     assert refusal(unsupported) == (400, "UNSUPPORTED_GRANT_TYPE")
+    for refused in (rejected, unsupported):
+        assert refused.json()["error"].get("message", "said") != ""
     odd = sandbox.client.post("/oauth2/token", json={})
     assert refusal(odd) == (400, "INVALID_REQUEST")
 

@@ -1,6 +1,7 @@
 """The actions of an operator on linked identities and receipts."""
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -110,6 +111,12 @@ def delete_links(rows: QuerySet[LinkedIdentity]) -> Iterator[int]:
         with database.atomic():
             LinkedIdentity.objects.filter(pk__in=keys).delete()
         yield len(keys)
+
+
+def subject_of(key: int, *, linked_at: datetime) -> str | None:
+    """The subject of the row with this key, if it was made at this time."""
+    rows = LinkedIdentity.objects.filter(pk=key, created_at=linked_at)
+    return rows.values_list("subject", flat=True).first()
 
 
 def erase(identity: LinkedIdentity) -> ErasureReceipt:

@@ -12,9 +12,9 @@ import django
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from django_identity.gates import site_map
+from django_identity.instruments import gate_map
+from django_identity.instruments.drill import Refused, Report, drill
 from django_identity.management.command import INTERRUPTED, IdentityCommand
-from django_identity.testing.drill import Refused, Report, drill
 from django_identity.testing.sandbox import SandboxError
 
 LISTS = {
@@ -71,7 +71,7 @@ class Command(IdentityCommand):
             self.stdout.write(f"found: {sentence}")
         for place, why in report.untried.items():
             self.stdout.write(f"not tried: {place}: {why}")
-        for blind_spot in site_map.never_seen():
+        for blind_spot in gate_map.never_seen():
             self.stdout.write(f"not seen: {blind_spot}")
 
 
@@ -82,7 +82,7 @@ def _write_evidence(path: Path, report: Report, *, label: str) -> None:
         "python": platform.python_version(),
         "django": django.__version__,
         "django_identity": version("django-identity"),
-        "not_seen": list(site_map.never_seen()),
+        "not_seen": list(gate_map.never_seen()),
     }
     try:
         path.write_text(json.dumps({**about, **asdict(report)}, indent=1))

@@ -1,6 +1,7 @@
 """Erase a person by hand, as a deletion event does."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -31,6 +32,19 @@ class Command(IdentityCommand):
             help="Delete the links of the other environment instead, as a copy of the live "
             "database has them. Accounts stay.",
         )
+        chosen.add_argument(
+            "--identity",
+            type=int,
+            metavar="KEY",
+            help="The row that a restored backup brought back, by the log line of its erasure.",
+        )
+        parser.add_argument(
+            "--linked",
+            type=datetime.fromisoformat,
+            metavar="TIME",
+            help="When the row of --identity was made, by the same line. Another row of the key "
+            "stays.",
+        )
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
         parser.add_argument(
             "--audit",
@@ -42,6 +56,14 @@ class Command(IdentityCommand):
     def handle(
         self, *, subject: str | None, links_of: str | None, yes: bool, **options: Any
     ) -> None:
+        if (options["identity"] is None) != (options["linked"] is None):
+            raise CommandError("--identity and --linked go together.")
+        if options["identity"] is not None:
+            subject = interventions.subject_of(
+                options["identity"], linked_at=options["linked"]
+            )
+            if subject is None:
+                raise CommandError("There is no such identity. Nothing was done.")
         named = links_of or subject or ""
         if not named.strip():
             raise CommandError("The subject is empty. Nothing was done.")

@@ -12,7 +12,7 @@ from django_identity import conf
 from django_identity.credentials import KeySet
 from django_identity.credentials.form import MAX_CHARACTERS
 from django_identity.exceptions import CredentialRejected
-from django_identity.lifecycle.key_sets import verify_credential
+from django_identity.instruments.verify import facts_of
 from django_identity.management.command import IdentityCommand
 
 STANDARD_INPUT = "-"
@@ -51,19 +51,9 @@ class Command(IdentityCommand):
         keys = None if jwks is None else KeySet.from_text(_read(jwks))
         registered = conf.application()
         try:
-            proven = verify_credential(
-                registered, credential, subject=subject, keys=keys
-            )
+            facts = facts_of(credential, registered, subject=subject, keys=keys)
         except CredentialRejected as error:
             raise CommandError(f"rejected: {error.reason}") from None
-        facts = {
-            "subject": proven.subject,
-            "environment": proven.environment,
-            "key": proven.kid,
-            "issued": proven.issued_at and proven.issued_at.isoformat(),
-            "expires": proven.expires_at.isoformat(),
-            "claims": proven.claims_as_json(),
-        }
         # In ASCII, so that no control character of the issuer's texts gets out.
         self.stdout.write(json.dumps(facts, indent=2))
 

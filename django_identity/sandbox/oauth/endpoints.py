@@ -167,9 +167,14 @@ def _in_form(response: HttpResponse) -> HttpResponse:
     return envelope.error(
         response.status_code,
         refusal["error"].upper(),
-        refusal.get("error_description", ""),
+        refusal.get("error_description") or _in_words(refusal["error"]),
         challenge=response.get("WWW-Authenticate", ""),
     )
+
+
+def _in_words(code: str) -> str:
+    """Return the sentence of an error that comes without one: "Invalid grant."."""
+    return f"{code.replace('_', ' ').capitalize()}."
 
 
 def _to_application(address: str) -> HttpResponse:

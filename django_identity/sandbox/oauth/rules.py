@@ -120,16 +120,28 @@ class Validator(OAuth2Validator):
             return False
         return not request.refresh_token_instance.is_expired()
 
+    def get_original_scopes(
+        self, refresh_token: str, request: Request, *args: object, **kwargs: object
+    ) -> str:
+        """Return what the person allowed, whatever the newest access token has."""
+        scope: str = request.refresh_token_instance.scope
+        return scope
+
     def save_bearer_token(
         self, token: dict[str, Any], request: Request, *args: object, **kwargs: object
     ) -> None:
         """Store the tokens and the code's digest; name the subject if the switch says so."""
-        super().save_bearer_token(token, request, *args, **kwargs)
+        columns = {"scope": token["scope"]}
         if request.code:
-            stored = RefreshToken.objects.filter(
-                token_checksum=_digest(token["refresh_token"])
-            )
-            stored.update(code_digest=_digest(request.code))
+            columns["code_digest"] = _digest(request.code)
+        else:
+            # The toolkit takes it away when it stores the tokens.
+            columns["scope"] = request.refresh_token_instance.scope
+        super().save_bearer_token(token, request, *args, **kwargs)
+        stored = RefreshToken.objects.filter(
+            token_checksum=_digest(token["refresh_token"])
+        )
+        stored.update(**columns)
         token.update(_named_subject(request.user, request.client))
 
 

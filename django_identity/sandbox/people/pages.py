@@ -34,8 +34,9 @@ def signed_in_user(request: HttpRequest) -> User:
 def next_address(request: HttpRequest) -> str:
     """Return the address the person came from, if it is one of ours; else nothing."""
     address = request.POST.get("next") or request.GET.get("next") or ""
+    # Without the query, which leads nowhere else: Django refuses more than 2,048 characters.
     allowed = url_has_allowed_host_and_scheme(
-        address, allowed_hosts={request.get_host()}
+        address.partition("?")[0], allowed_hosts={request.get_host()}
     )
     if not allowed:
         return ""

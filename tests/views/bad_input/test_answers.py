@@ -1,6 +1,7 @@
 """Whatever the service answers: a plain page, one log line, and nobody is made."""
 
 import json
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from django_identity.gates import claims_of
+from django_identity.instruments.signs import of_rows
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import AuthorizationRequest, LinkedIdentity
 from tests import fake_service
@@ -175,9 +177,16 @@ def test_answers_about_different_people_sign_nobody_in(
     ],
 )
 def test_what_cannot_be_read_opens_nothing(
-    client: Client, service: FakeService, fields: dict[str, Any], error: str
+    client: Client,
+    service: FakeService,
+    caplog: pytest.LogCaptureFixture,
+    fields: dict[str, Any],
+    error: str,
 ) -> None:
-    """The person is signed in with what could be read; the rest is fetched again soon."""
+    """The person is signed in with what could be read; the rest is fetched again soon.
+
+    A line of the log and a sign of the doctor say it at once, and not only the next upkeep.
+    """
     for name, value in fields.items():
         setattr(service, name, value)
     with serving() as elsewhere, fake_service.impatient(service):
@@ -191,6 +200,27 @@ def test_what_cannot_be_read_opens_nothing(
     assert claims_of(identity.user) == ({"age_over_18": True} if is_level_bad else {})
     assert bool(standing_of(identity.user).level_shortfall("level_1")) is is_level_bad
     assert (identity.last_error, identity.is_due) == (error, True)
+    [line] = [each for each in caplog.records if "sign_in.unread" in each.getMessage()]
+    assert (line.levelname, line.__dict__["code"]) == ("WARNING", error)
+    assert re.fullmatch(r"[0-9a-f]{8}", line.__dict__["reference"])
+    [said] = [finding for finding in of_rows() if finding.check == "unread"]
+    assert said.message.endswith(f"could not be read or proven: 1, {error}")
+
+
+@pytest.mark.parametrize("given", [{"iat": -3600}, {"iat": -1}], ids=["hour", "second"])
+def test_an_older_credential_than_the_stored_one_is_told(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, given: Any
+) -> None:
+    """It may come from a cache: the newer one stays, and a line of the log says so."""
+    now = int(time.time())
+    service.payload = {"iat": now}
+    sign_in(client)
+    assert "sign_in.unread" not in caplog.text
+    service.payload = {"iat": now + given["iat"]}
+    sign_in(Client())
+    [line] = [each for each in caplog.records if "sign_in.unread" in each.getMessage()]
+    assert (line.levelname, line.__dict__["code"]) == ("WARNING", "malformed_answer")
+    assert "unread" in {finding.check for finding in of_rows()}
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,31 @@ def test_another_host_of_the_domain_sets_no_key(
     assert service.requests == []
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [{"SECRET_KEY": "another key, of which nobody told the browser"},
+     {"ENCRYPTION_KEYS": ["another-key-of-the-site-alone"]}],
+    ids=["SECRET_KEY", "ENCRYPTION_KEYS"],
+)  # fmt: skip
+@pytest.mark.parametrize("purpose", ["sign in", "link"])
+def test_a_key_that_changes_meanwhile(
+    client: Client, service: FakeService, refused: Any, purpose: str, changed: dict[str, Any]
+) -> None:  # fmt: skip
+    """The person starts again, and nothing is wrong with the server."""
+    given = dict(changed)
+    if purpose == "link" and "SECRET_KEY" not in changed:
+        client.force_login(make_user("ada"), backend=LOCAL)
+    state = begin(client)
+    if "ENCRYPTION_KEYS" in given:
+        given = {"DJANGO_IDENTITY": service.settings(**changed)}
+    with override_settings(**given):
+        response = come_back(client, state)
+    assert response.status_code == 403
+    assert response.context["error"].code == "sealed_value_unreadable"
+    assert "Start again" in response.text
+    assert service.requests == []
+
+
 # Used before
 
 

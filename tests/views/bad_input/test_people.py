@@ -222,17 +222,6 @@ def test_the_policy_is_asked_to_sign_in_once_the_account_is_approved(
         patch.undo()
 
 
-@pytest.mark.usefixtures("approving")
-def test_after_a_crash_in_sign_up_the_account_still_waits(
-    client: Client, service: FakeService, refused: Any
-) -> None:
-    """The crash came between the two steps; the next sign-in fills the link."""
-    everybody().bulk_create([User(username="left", is_active=False, password="!")])
-    make_identity(everybody().get(), consent="revoked")
-    refused(sign_in(client), "approval_pending", made=1)
-    assert LinkedIdentity.objects.get().consent == "granted"
-
-
 def test_a_disabled_account_is_refused_and_does_not_wait(
     client: Client, service: FakeService, refused: Any
 ) -> None:

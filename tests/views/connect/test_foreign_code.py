@@ -1,11 +1,15 @@
 """A pasted code may be another person's: the page says whose it was, and one press undoes it."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
 from django_identity.backends import BACKEND_PATH, IdentityBackend, bound
 from django_identity.exceptions import ConfigurationError
+from django_identity.lifecycle import connect as codes
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_identity_by_code, make_user
@@ -94,6 +98,70 @@ def test_as_far_as_the_answer_goes(
     identity = LinkedIdentity.objects.get()
     assert (identity.connect_person, identity.kyc_level) == (shown, "level_2")
     assert (shown in page) if shown else ("did not say whose" in page)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "shown"),
+    [
+        ("Pay at evil.example", "", "Pay at evil example"),
+        ("https://evil.example/x?y=1", "", "https evil example x"),
+        ("Ada", ".evil", "Ada e."), ("www.evil.example", "1", "www evil example"),
+        ("a" * 60, "b" * 60, f"{'a' * 20} b."), ("Call +1 555 0100 now", "", "Call now"),
+        ("J. R.", "R.", "J R R."), ("Jean-Luc", "d'Arc", "Jean-Luc d."),
+        ("\u0939\u093f\u0928\u094d\u0926\u0940", "", "\u0939\u093f\u0928\u094d\u0926\u0940"),
+        ("evil\u3002example", "", "evil example"), ("a_b@c", "", "a b c"),
+    ],
+)  # fmt: skip
+def test_a_stranger_puts_no_words_into_our_mail(
+    service: FakeService, browser: Client, mailoutbox: list[Any], first: str, last: str,
+    shown: str,
+) -> None:  # fmt: skip
+    """Of a name there are letters alone, and few: no address of a page, no number to call."""
+    profile = {"first_name": first, "last_name": last, "email": ""}
+    kyc = service.connect_result()["data"]["kyc"]
+    service.connect = {"data": {"profile": profile, "kyc": kyc}}
+    hand_in(browser)
+    assert LinkedIdentity.objects.get().connect_person == shown
+    [notice] = mailoutbox
+    assert shown in notice.body
+    assert "evil.example" not in notice.body
+
+
+def between_look_and_lock(
+    monkeypatch: pytest.MonkeyPatch, happens: Callable[[LinkedIdentity], object]
+) -> None:
+    """``happens`` to the link when its press has been read and nothing is locked yet."""
+    look = codes.identity_of
+
+    def looked(*given: Any, **more: Any) -> LinkedIdentity | None:
+        identity = look(*given, **more)
+        if identity is not None:
+            happens(LinkedIdentity.objects.get(pk=identity.pk))
+        return identity
+
+    monkeypatch.setattr(codes, "identity_of", looked)
+
+
+MEANWHILE: dict[str, Callable[[LinkedIdentity], object]] = {
+    "a sign-in confirms it": lambda identity: sign_in(browser_of(identity.user)),
+    "an operator changes it": lambda identity: LinkedIdentity.objects.filter(
+        pk=identity.pk
+    ).change(linked_via="oauth"),
+    "it is gone": lambda identity: identity.delete(),
+}
+
+
+@pytest.mark.parametrize("happens", MEANWHILE.values(), ids=MEANWHILE)
+def test_a_press_undoes_nothing_that_was_confirmed_meanwhile(
+    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch,
+    happens: Callable[[LinkedIdentity], object],
+) -> None:  # fmt: skip
+    hand_in(browser)
+    between_look_and_lock(monkeypatch, happens)
+    response = browser.post("/identity/connected/")
+    assert (response.status_code, response["Location"]) == (302, "/identity/account/")
+    for identity in LinkedIdentity.objects.all():
+        assert identity.linked_via == "oauth"
 
 
 def test_no_session_of_the_sign_in_rests_on_a_code(user: User) -> None:

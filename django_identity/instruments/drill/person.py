@@ -1,0 +1,110 @@
+"""A person of the drill: what they do at the site, and what the service tells the site of them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from django_identity import database
+from django_identity.event_types import EventType
+from django_identity.instruments.drill import findings
+from django_identity.instruments.drill.doors import Door, new_browser
+from django_identity.instruments.drill.report import Report
+from django_identity.models import LinkedIdentity
+from django_identity.requirements import RequiredClaim
+from django_identity.testing import browser as pages
+from django_identity.testing.events import deliver_event
+from django_identity.testing.sandbox import RunningSandbox
+
+NO_ACCOUNT = "user_fields_refused"
+# Test numbers of the service.
+VERIFIED = "22222222222"
+REJECTED = "11111111111"
+GIVES = (EventType.KYC_VERIFIED, EventType.CLAIM_ISSUED, EventType.CONSENT_GRANTED)
+
+
+class StepFailed(Exception):
+    """The site refused a sign-in, or could not complete it. The message says why."""
+
+
+class NotTried(Exception):
+    """The site has no such step for this person. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What all people share. ``open_pages``: paths of pages without a gate."""
+
+    sandbox: RunningSandbox
+    doors: Sequence[Door]
+    open_pages: Sequence[str]
+    report: Report
+
+    @property
+    def claims(self) -> list[RequiredClaim]:
+        """What the doors ask for, but for levels, scopes and sign-ins."""
+        asked = chain.from_iterable(door.requirements for door in self.doors)
+        return [required for required in asked if isinstance(required, RequiredClaim)]
+
+
+class Person:
+    """Somebody with an account at the sandbox, and a browser. ``account``: of ``create_person``."""
+
+    def __init__(self, scene: Scene, **account: Any) -> None:
+        self.scene = scene
+        self.report = scene.report
+        self.account = account
+        self.person = scene.sandbox.create_person(verified=False, **account)
+        self.identities = LinkedIdentity.objects.filter(subject=self.person.user_id)
+        self.browser = new_browser()
+
+    @property
+    def user(self) -> Any:
+        """Their account, read anew."""
+        return database.all_users().get(pk=self.identities.latest("pk").user_id)
+
+    def sign_in(self) -> None:
+        try:
+            leaving = pages.begin(self.browser)
+        except KeyError:
+            raise StepFailed("the login page does not lead to the service") from None
+        returning = self.scene.sandbox.approve(leaving, self.person)
+        arrived = pages.come_back(self.browser, returning)
+        if arrived.status_code != 302:
+            trouble = findings.trouble_in(arrived)
+            failure = f"the sign-in fails, {trouble}"
+            # Where addresses are the names of accounts, nobody signs up without one.
+            if trouble == NO_ACCOUNT and not self.account["shows_email"]:
+                raise NotTried(failure)
+            raise StepFailed(failure)
+
+    def try_number(self, number: str) -> None:
+        path = f"users/{self.person.user_id}/verify"
+        self.scene.sandbox.control("POST", path, bvn=number)
+
+    def hear(self, event_type: EventType, **data: Any) -> None:
+        """Let the site get a signed event about the person."""
+        deliver_event(event_type, self.person, **data)
+
+    def prove(self) -> None:
+        self.try_number(VERIFIED)
+        self.sign_in()
+        for event_type in GIVES:
+            self.hear(
+                event_type,
+                status="verified",
+                kyc_level="level_2",
+                provider="Drill",
+            )
+
+    def links(self) -> set[str]:
+        """The addresses to which the open pages link for this person."""
+        found: set[str] = set()
+        for page in self.scene.open_pages:
+            # A GET of another one may do something, such as sign out.
+            shown_to_all = new_browser().get(page, secure=True)
+            if shown_to_all.status_code == 200:
+                shown = self.browser.get(page, secure=True)
+                found.update(re.findall(r'href="(/[^"#?]*)', shown.content.decode()))
+        return found

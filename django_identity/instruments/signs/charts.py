@@ -1,0 +1,64 @@
+"""Two charts: people by their state now, and what came and went in each of the last days."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from django_identity.event_types import EventType
+from django_identity.instruments.signs.table import of_environment
+from django_identity.models import Consent, WebhookEvent
+from django_identity.models.querysets import number_of
+
+DAYS = 30
+# An index has both columns.
+STATES = (
+    (Consent.GRANTED, "verified"),
+    (Consent.GRANTED, ""),
+    (Consent.GRANTED, "rejected"),
+    (Consent.REVOKED, None),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """How many were linked then and are still, and how many revocations came (UTC)."""
+
+    day: date
+    linked: int
+    revoked: int
+
+
+def people() -> list[tuple[Consent, str, int]]:
+    """Consent, status of the level, and how many people, as far as they are counted."""
+    counts = []
+    for consent, status in STATES:
+        rows = of_environment().filter(consent=consent)
+        if status is not None:
+            rows = rows.filter(kyc_status=status)
+        counts.append((consent, status or "", number_of(rows)))
+    return counts
+
+
+def days() -> list[Day]:
+    """The last days, oldest first. Revocations as far as events are kept."""
+    linked = of_environment().filter(consent=Consent.GRANTED)
+    revoked = WebhookEvent.objects.filter(event_type=EventType.CONSENT_REVOKED)
+    return [
+        Day(day, _on(day, linked, "created_at"), _on(day, revoked, "received_at"))
+        for day in _days()
+    ]
+
+
+def _days() -> list[date]:
+    today = timezone.now().astimezone(UTC).date()
+    return [today - timedelta(days=passed) for passed in reversed(range(DAYS))]
+
+
+def _on(day: date, rows: QuerySet[Any], column: str) -> int:
+    """By a statement for each day, which reads an index. (SQLite cuts times to days in Python.)"""
+    begin = datetime.combine(day, time.min, tzinfo=UTC)
+    end = begin + timedelta(days=1)
+    return number_of(rows.filter(**{f"{column}__gte": begin, f"{column}__lt": end}))

@@ -1,0 +1,39 @@
+"""What was found: a level, the cause, and the remedy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """The severity of a finding. An operator must fix a problem."""
+
+    FINE = "ok"
+    WARNING = "warning"
+    PROBLEM = "PROBLEM"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """``check`` is its stable name; the two sentences are for operators."""
+
+    check: str
+    level: Level
+    message: str
+    remedy: str = ""
+
+
+#: What one question finds.
+Diagnosis = Iterator[Finding]
+
+
+def fine(check: str, message: str) -> Finding:
+    return Finding(check, Level.FINE, message)
+
+
+def warning(check: str, message: str, remedy: str = "") -> Finding:
+    return Finding(check, Level.WARNING, message, remedy)
+
+
+def problem(check: str, message: str, remedy: str) -> Finding:
+    return Finding(check, Level.PROBLEM, message, remedy)

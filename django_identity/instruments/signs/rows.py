@@ -1,0 +1,98 @@
+"""Whatever the database tells: the table of signs, and the questions about rows that are none."""
+
+from datetime import timedelta
+
+from django_identity.error_table import hint_of
+from django_identity.exceptions import SealedValueUnreadable
+from django_identity.instruments.signs.finding import (
+    Diagnosis,
+    Finding,
+    Level,
+    fine,
+    problem,
+    warning,
+)
+from django_identity.instruments.signs.table import SIGNS, age_of, ago
+from django_identity.lifecycle import runs, sealing
+from django_identity.models import LinkedIdentity, TokenGrant, WebhookEvent
+
+OPENED = 20
+SILENT = timedelta(days=7)
+RUN_IT = (
+    "Run a worker with beat, or identity_upkeep every minute. The worker must know the tasks"
+    " (autodiscover_tasks) and listen to their queue."
+)
+END_THE_PAUSE = (
+    "The service (429) or an operator asked for it. identity_refetch --pause 0 ends it."
+)
+
+
+def of_rows() -> Diagnosis:
+    """What the rows tell now, causes before their effects."""
+    yield from _keys()
+    yield from _upkeep()
+    for sign in SIGNS:
+        yield from sign.findings()
+    yield from _silence()
+
+
+def figures() -> dict[str, float]:
+    """Counts, which end at 100,000, and ages in seconds. An alert compares them."""
+    found = dict(figure for sign in SIGNS for figure in sign.figures())
+    return {**found, "no_event_for": _silent_for()}
+
+
+def _keys() -> Diagnosis:
+    """Open the newest tokens, which an index knows: a key that is missing is missing for all."""
+    due = LinkedIdentity.objects.served().filter(refetch_due_at__isnull=False)
+    newest = due.order_by("-refetch_due_at").values_list("pk", flat=True)[:OPENED]
+    # MySQL takes no LIMIT in a subquery.
+    grants = TokenGrant.objects.select_related("identity").filter(
+        identity__in=list(newest), needs_reauthorization=False
+    )
+    closed = sum(not _opens(grant) for grant in grants)
+    if closed:
+        message = f"no key opens {closed} of the newest {len(grants)} stored tokens"
+        yield problem("keys", message, hint_of(SealedValueUnreadable.code))
+
+
+def _opens(grant: TokenGrant) -> bool:
+    column = "refresh_token" if grant.refresh_token else "access_token"
+    try:
+        sealing.unseal(grant.identity, grant, column)
+    except SealedValueUnreadable:
+        return False
+    return True
+
+
+def _upkeep() -> Diagnosis:
+    """When it ran last, and whether anybody needs it."""
+    run = runs.newest()
+    if run.is_paused:
+        message = f"re-fetches pause until {run.paused_until:%Y-%m-%d %H:%M} UTC"
+        yield warning("upkeep", message, END_THE_PAUSE)
+    message = "upkeep has not run yet"
+    if run.has_begun:
+        message = f"upkeep ran at {run.begun_at:%Y-%m-%d %H:%M} UTC"
+    if runs.has_begun_lately(run):
+        yield fine("upkeep", message)
+        return
+    due = LinkedIdentity.objects.served().filter(refetch_due_at__isnull=False)
+    level = Level.PROBLEM if due.exists() else Level.WARNING
+    yield Finding("upkeep", level, message, RUN_IT)
+
+
+def _silence() -> Diagnosis:
+    """No problem: a small site may have none for weeks."""
+    newest = WebhookEvent.objects.filter(received_at__gte=ago(SILENT))
+    if not newest.exists():
+        message = (
+            f"no event in {SILENT.days} days. If people signed in meanwhile: is the webhook's"
+            " address registered? A POST without a signature must answer 401 there"
+        )
+        yield fine("webhook", message)
+
+
+def _silent_for() -> float:
+    received = WebhookEvent.objects.order_by("-received_at")
+    return age_of(received.values_list("received_at", flat=True).first())

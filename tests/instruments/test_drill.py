@@ -1,0 +1,202 @@
+"""The parts of the drill, in the tests' own world. ``tests/sites/test_drill.py`` has whole ones."""
+
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+
+from django_identity import conf, signals
+from django_identity.instruments import gate_map
+from django_identity.instruments.drill import findings
+from django_identity.instruments.drill.doors import Door, doors_of, outcome_of
+from django_identity.instruments.drill.person import Scene
+from django_identity.instruments.drill.report import Report
+from django_identity.instruments.drill.walk import Visitor
+from django_identity.management.commands import identity_drill
+from django_identity.policy import IdentityPolicy
+from django_identity.testing.sandbox import RunningSandbox
+from tests.commands.run_command import run
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.urls("tests.instruments.drilled_urls"),
+]
+STEPS = (
+    "nobody", "unproven", "proven", "revoked", "ended", "run out", "erased", "disconnected",
+    "other way",
+)  # fmt: skip
+#: Of the tests themselves.
+LEAKY = "leaky.Elsewhere"
+
+
+@pytest.fixture
+def report() -> Report:
+    return Report()
+
+
+def doors_at(report: Report, *examples: str) -> list[Door]:
+    return list(doors_of(list(gate_map.addresses()), report, examples=examples))
+
+
+@pytest.fixture
+def scene(
+    identity_sandbox: RunningSandbox,
+    identity_application: conf.Application,
+    settings: Any,
+    tmp_path: Path,
+    report: Report,
+) -> Scene:
+    settings.MEDIA_ROOT = str(tmp_path)
+    doors = doors_at(report, "/loans/1/", "/loans/2/", "/nowhere/")
+    return Scene(identity_sandbox, doors, ["/"], report)
+
+
+def test_doors_and_what_is_none(scene: Scene, report: Report) -> None:
+    """Each address with a path, and the reason for each that cannot be tried."""
+    assert [(door.path, door.method) for door in scene.doors] == [
+        ("/bar/", "get"), ("/vault/", "get"), ("/leave/", "get"), ("/loans/1/", "get"),
+        ("/loans/2/", "get"), ("/teaser/", "get"), ("/lisbon/", "get"),
+    ]  # fmt: skip
+    untried = {
+        place: why for place, why in report.untried.items() if "loans" not in place
+    }
+    assert untried == {
+        "/nowhere/": "no gated address has it",
+        "/^old/(?P<key>\\d+)$": "no --address",
+        "/^code/(?P<code>[A-Z]{3}-\\d{4})$": "no --address",
+        "/either/": "somebody else's permissions open it, too: (age_over_18 | IsAdminUser)",
+        "/chosen/": "the site's own code decides: Chosen.get_permissions()",
+        "/bar/twice/": "/bar/<slug:word>/ answers",
+    }
+
+
+def test_an_example_tries_an_address_of_which_nothing_can_be_seen(
+    report: Report,
+) -> None:
+    """It leads there."""
+    doors = doors_at(report, "/code/ABC-1234")
+    assert "/code/ABC-1234" in [door.path for door in doors]
+
+
+def test_an_earlier_pattern_that_answers_is_no_door(report: Report) -> None:
+    """Its own view would be tried in place of the gated one."""
+    assert "/bar/twice/" not in [door.path for door in doors_at(report)]
+    assert report.untried["/bar/twice/"] == "/bar/<slug:word>/ answers"
+
+
+def test_a_walk_finds_nothing_at_a_site_that_keeps_its_promises(
+    scene: Scene, report: Report
+) -> None:
+    """From the front page to the erasure. What nobody can tell is not right."""
+    person = Visitor(scene, first_name="Xalita", last_name="Yzzyx", country="NG")
+    person.take(person.walk())
+    parting = Visitor(scene, first_name="Atilax", last_name="Zzyzx", country="NG")
+    parting.take(parting.part())
+    assert report.findings == []
+    told = {
+        place: report.untried[place] for place in (*report.untried,) if place[0] != "/"
+    }
+    assert told == {LEAKY: "no table"}
+    words = {line.split()[0]: line for line in report.table()}
+    assert next(report.table()).split() == " ".join(STEPS).split()
+    for address in (
+        "/bar/",
+        "/vault/",
+        "/leave/",
+        "/loans/1/",
+        "/loans/2/",
+        "/lisbon/",
+    ):
+        assert "wrong" not in words[address]
+    outcomes = {
+        (visit["address"], visit["step"]): visit["outcome"] for visit in report.visits
+    }
+    assert outcomes["/teaser/", "nobody"] == "-"
+    assert outcomes["/teaser/", "proven"] == "ok"
+    assert {
+        visit["status"] for visit in report.visits if visit["address"] == "/lisbon/"
+    } == {302}
+
+
+def test_an_erasure_that_waits_names_its_error(
+    scene: Scene, report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The receipt has only its class; the drill runs the site's code once more."""
+
+    def erase_user(self: Any, user: Any) -> None:
+        raise ValueError("full")
+
+    person = Visitor(scene, first_name="Xalita", last_name="Yzzyx")
+    person.sign_in()
+    monkeypatch.setattr(IdentityPolicy, "erase_user", erase_user)
+    person.take(person.erase())
+    [sentence] = report.findings
+    place = r"\S+test_drill.py, line \d+"
+    assert re.fullmatch(
+        rf"an erasure waits: ValueError. ValueError in {place}: full", sentence
+    )
+
+
+def test_sessions_that_end_unsaid_are_found(
+    scene: Scene, report: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site's own tokens would go on: nothing tells it to end them."""
+    person = Visitor(scene, first_name="Xalita", last_name="Yzzyx", country="NG")
+    person.prove()
+    monkeypatch.setattr(signals.sessions_ended, "send_robust", lambda *_, **__: [])
+    list(person.end_consent())
+    assert report.findings == [
+        "`sessions_ended` was not sent with the end of the consent"
+    ]
+
+
+def test_what_was_found_is_told_where_the_evidence_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A drill takes a while, and its findings would be lost with the file."""
+    seen = Report(findings=["`/bar/` is open"])
+    monkeypatch.setattr(identity_drill, "drill", lambda **_given: seen)
+    monkeypatch.setattr(signal, "signal", lambda *_given: None)
+    ran = run("identity_drill", "--json", tmp_path / "nowhere" / "drill.json")
+    assert "found: `/bar/` is open" in ran.out
+    assert ran.error.endswith("drill.json cannot be written: No such file or directory")
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("private", ""),
+        ("no-store", ""),
+        (
+            "max-age=60",
+            "`/bar/` stays in a cache for 60 s: nothing says that it is private",
+        ),
+        ("", "`/bar/` stays in a cache: nothing says that it is private"),
+    ],
+)
+def test_what_a_cache_may_store(said: str, found: str) -> None:
+    response = HttpResponse(headers={"Cache-Control": said} if said else {})
+    assert findings.cached("/bar/", response) == found
+
+
+@pytest.mark.parametrize(
+    ("response", "outcome"),
+    [
+        (HttpResponse(), "open"),
+        (HttpResponse(status=405), "open"),
+        (HttpResponse(status=302, headers={"Location": "/thanks/"}), "open"),
+        (
+            HttpResponse(status=302, headers={"Location": "/identity/login/?next=%2F"}),
+            "closed",
+        ),
+        (HttpResponse(status=403), "closed"),
+        (HttpResponse(status=401), "closed"),
+        (HttpResponse(status=404), "404"),
+    ],
+    ids=["200", "405", "to a page", "to the login", "403", "401", "404"],
+)
+def test_what_a_response_says(response: HttpResponse, outcome: str) -> None:
+    assert outcome_of(response) == outcome

@@ -1,0 +1,176 @@
+"""What takes away is taken, whatever stands in the members of the event that nobody reads."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from django_identity.gates import claims_of
+from django_identity.handlers import forget, on_event
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from tests.deliveries import post
+from tests.factories import make_claim, make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+#: The text of a member ``x`` that strict JSON, or a database, does not take.
+ODD = {
+    "lone surrogate": rb'"\ud800"', "lone surrogate below": rb'{"a": ["\udfff"]}',
+    "escaped NUL": rb'"a\u0000b"', "NUL in a name": rb'{"\u0000": 1}',
+    "17 levels": b"[" * 17 + b"]" * 17, "200 levels": b'{"a":' * 200 + b"1" + b"}" * 200,
+    "309 digits": b"9" * 309, "5000 digits": b"-" + b"9" * 5_000, "1e999": b"1e999",
+    "NaN": b"NaN", "Infinity": b"[-Infinity]", "not UTF-8": b'"\xff"',
+    "surrogate in UTF-8": b'"\xed\xa0\x80"', "control character": b'"a\nb"',
+    "a repeated name": b'{"a": 1, "a": 2}',
+}  # fmt: skip
+ENDS = ["consent.revoked", "data.deletion_requested", "claim.revoked", "kyc.rejected"]
+
+
+def body_of(event_type: str, *, inside: bytes = b"", outside: bytes = b"") -> bytes:
+    """An event about subject-1 with these texts in its data, and beside it."""
+    at = timezone.now().isoformat().encode()
+    return (
+        b'{"event_type": "%s", "event_id": "evt_odd", "timestamp": "%s", '
+        b'"data": {"user_id": "subject-1"%s}%s}'
+        % (event_type.encode(), at, inside, outside)
+    )
+
+
+def linked(**fields: Any) -> User:
+    held = {"scopes": ["claims:read", "kyc:read"], "account_made": False, **fields}
+    identity = make_identity(make_user(), **held)
+    for claim_type in ("age_over_18", "unique_human"):
+        make_claim(identity, claim_type)
+    return User.objects.get()
+
+
+def is_taken_away(event_type: str) -> bool:
+    user = User.objects.get()
+    if event_type == "claim.revoked":
+        return claims_of(user) == {}
+    if event_type == "kyc.rejected":
+        return LinkedIdentity.objects.get().kyc_status == "rejected"
+    standing = standing_of(user)
+    return standing.barrier is not None
+
+
+@pytest.mark.parametrize("event_type", ENDS)
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("place", ["inside", "outside"])
+def test_an_odd_member_holds_up_no_withdrawal(
+    event_type: str, odd: bytes, place: str
+) -> None:
+    """Only type, id, time and person are demanded of it."""
+    linked()
+    assert post(body_of(event_type, **{place: b', "x": ' + odd})).status_code == 200
+    assert is_taken_away(event_type)
+
+
+@pytest.mark.parametrize("event_type", ["kyc.verified", "claim.issued", "news"])
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_what_takes_nothing_away_is_read_strictly(event_type: str, odd: bytes) -> None:
+    linked()
+    assert post(body_of(event_type, inside=b', "x": ' + odd)).status_code == 400
+    assert not WebhookEvent.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "named",
+    [["age_over_18"], {"a": 1}, 7, True, "x" * 129, " ", "\n", "a\u0000", "\ud800", None],
+    ids=ascii,
+)  # fmt: skip
+def test_a_claim_that_cannot_be_read_is_not_said(named: Any) -> None:
+    """So all are revoked."""
+    linked()
+    member = f', "claim_type": {json.dumps(named)}'.encode()
+    assert post(body_of("claim.revoked", inside=member)).status_code == 200
+    assert claims_of(User.objects.get()) == {}
+
+
+@pytest.mark.parametrize("provider", [["KYC"], 7, "x" * 129, "\u0000"], ids=ascii)
+def test_a_provider_that_cannot_be_read_is_not_said(provider: Any) -> None:
+    """So the claim is revoked, whoever made it, and no other claim is."""
+    linked()
+    members = json.dumps({"claim_type": "age_over_18", "provider": provider})
+    inside = b", " + members[1:-1].encode()
+    assert post(body_of("claim.revoked", inside=inside)).status_code == 200
+    assert claims_of(User.objects.get()) == {"unique_human": True}
+
+
+@pytest.mark.parametrize(
+    "status", [7, ["verified"], {}, "x" * 999, "\ud800"], ids=ascii
+)
+def test_a_rejection_is_one_whatever_it_says(status: Any) -> None:
+    linked()
+    member = f', "status": {json.dumps(status)}'.encode()
+    assert post(body_of("kyc.rejected", inside=member)).status_code == 200
+    assert is_taken_away("kyc.rejected")
+
+
+@pytest.mark.parametrize("data", [b"null", b"[]", b'"subject-1"', b"7"])
+def test_the_data_may_be_anything_if_the_person_is_elsewhere(
+    settings: Any, data: bytes
+) -> None:
+    paths = {"EVENT_SUBJECT_PATHS": ["user_id"]}
+    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, **paths}
+    linked()
+    body = body_of("consent.revoked", outside=b', "user_id": "subject-1"')
+    body = body.replace(b'{"user_id": "subject-1"}', data, 1)
+    assert post(body).status_code == 200
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (body_of("consent.revoked", inside=b', "user_id": "subject-2"'), 422),
+        (body_of("consent.revoked", inside=b', "sub": "subject-2"'), 400),
+        (body_of("consent.revoked").replace(b"subject-1", rb"subject-\ud800"), 422),
+        (body_of("consent.revoked").replace(b"subject-1", rb"subject-\u0000"), 422),
+        (body_of("consent.revoked").replace(b"subject-1", b"subject-\xff"), 422),
+        (body_of("consent.revoked").replace(b"evt_odd", rb"\ud800"), 400),
+        (body_of("consent.revoked", outside=b', "event_type": "news"'), 400),
+        (body_of("consent.revoked", outside=b', "timestamp": "2020-01-01T00:00Z"'), 400),
+        (body_of("consent.revoked") + b"x", 400),
+        (
+            body_of("consent.revoked", outside=b', "x": ' + b'{"a":' * 900 + b"1" + b"}" * 900)
+            .replace(b"subject-1", b""),
+            422,
+        ),
+        (b"[" * 100_000 + b"]" * 100_000, 400),
+        (body_of("consent.revoked", inside=b', "x": ' + b"[" * 100_000 + b"]" * 100_000), 400),
+    ],
+    ids=[
+        "two persons by one name", "two persons", "a surrogate in the person", "a NUL in it",
+        "octets in it", "a surrogate in the id", "two types", "two times", "something behind",
+        "deep, and nobody", "too deep", "too deep inside",
+    ],
+)  # fmt: skip
+def test_what_is_demanded_of_a_withdrawal(body: bytes, status: int) -> None:
+    """Each once, and readable: nobody knows else whom or when it is about."""
+    linked()
+    assert post(body).status_code == status
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+
+
+def test_what_the_database_cannot_hold_is_stored_as_nothing() -> None:
+    """A handler of the site sees the rest."""
+    seen: list[Any] = []
+    on_event("claim.revoked", name="odd")(lambda event: seen.append(event.payload))
+    try:
+        linked()
+        odd = b"".join(b', "x%d": %s' % each for each in enumerate(ODD.values()))
+        inside = odd + b', "claim_type": "age_over_18", "note": "kept", "n": 5'
+        assert post(body_of("claim.revoked", inside=inside)).status_code == 200
+    finally:
+        forget("odd")
+    kept = {
+        "user_id": "subject-1", "claim_type": "age_over_18", "note": "kept", "n": 5,
+    }  # fmt: skip
+    payload = WebhookEvent.objects.get().payload
+    assert payload is not None
+    assert payload.items() >= kept.items()
+    assert payload.keys() - kept.keys() <= {"x13", "x14"}
