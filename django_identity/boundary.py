@@ -62,6 +62,7 @@ def boundary(call: Callable[P, T]) -> Callable[P, T]:
             if _is_seen(error, stands_for_it):
                 raise
             del args, kwargs
+        stands_for_it.__context__ = None
         raise stands_for_it.with_traceback(None) from None
 
     return wrapped

@@ -9,14 +9,14 @@ import pytest
 from django.contrib.auth.models import User, UserManager
 from django.core.exceptions import PermissionDenied
 from django.core.management import CommandError, call_command
-from django.db import ProgrammingError, connection
+from django.db import IntegrityError, ProgrammingError, connection
 from django.db.models.signals import post_save
 from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
 
 from django_identity import signals, tasks
-from django_identity.exceptions import IdentityError, UnexpectedError
+from django_identity.exceptions import FlowError, LinkingRefused, UnexpectedError
 from django_identity.gates import Gate, claims_of, claims_of_all, closed_to
 from django_identity.handlers import forget, on_event
 from django_identity.lifecycle import connect, disconnecting, erasure
@@ -348,8 +348,32 @@ def test_in_debug_it_is_seen(
 
 
 def test_a_refusal_leaves_without_its_frames(service: FakeService) -> None:
-    """An error of ours from a public call has no frame either."""
+    """An error of ours from a public call has no frame either, and none of its causes."""
+
+    def refuse(**_about: Any) -> None:
+        raise IntegrityError("ada@example.org")
+
     user = make_user(email="ada@example.org")
-    with pytest.raises(IdentityError) as caught:
+    with pytest.raises(FlowError) as caught:
         connect.redeem("not a code AB12", user=user)
     assert names_nobody(report_of(caught.value))
+    post_save.connect(refuse, sender=LinkedIdentity)
+    try:
+        with pytest.raises(LinkingRefused) as refused:
+            connect.redeem(PASTED, user=user)
+    finally:
+        post_save.disconnect(refuse, sender=LinkedIdentity)
+    assert names_nobody(report_of(refused.value))
+
+
+def test_a_page_that_cannot_be_shown(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """Nor can the page of its error: Django answers, and its report has nobody."""
+    of_policy("site_name")(monkeypatch)
+    make_claim(make_identity(make_user("ada@example.org")))
+    with pytest.raises(UnexpectedError) as caught:
+        browser_of(User.objects.get()).get(reverse("identity:account"))
+    assert names_nobody(report_of(caught.value))
+    assert names_nobody(caplog.text.partition("Traceback")[0])
