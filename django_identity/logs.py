@@ -77,19 +77,20 @@ def log_trouble(event: LogEvent, error: Exception, /, **facts: Any) -> None:
     nor a variable, which may contain personal data.
     """
     facts.setdefault("level", logging.ERROR)
-    where = "".join(_places(error))
+    where = "".join(_places(error)) or None
     log(event, error=type(error).__name__, **facts, where=where)
 
 
 def _places(error: BaseException) -> Iterator[str]:
-    """The error and its causes, each with its places in the code outside this package."""
+    """Where it was raised in the code outside this package, and each of its causes likewise."""
     cause: BaseException | None = error
     while cause is not None:
-        yield f"\n{type(cause).__qualname__}"
         for place in traceback.extract_tb(cause.__traceback__):
             if not place.filename.startswith(OURS):
                 yield f"\n  {place.filename}, line {place.lineno}, in {place.name}"
         cause = cause.__cause__ or cause.__context__
+        if cause is not None:
+            yield f"\n{type(cause).__qualname__}"
 
 
 def models_in_the_way(error: Exception) -> str | None:

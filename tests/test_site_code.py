@@ -168,7 +168,7 @@ def test_a_person_sees_one_page_with_a_reference(
         if getattr(each, "code", "") == "unexpected_error"
     ]
     assert line.reference == text.reference
-    assert "LookupError\n" in text.where
+    assert text.error == "LookupError"
     assert "KeyError\n" in text.where
     assert f"{__file__}, line" in text.where
     assert "in fail" in text.where
