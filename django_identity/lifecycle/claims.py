@@ -323,8 +323,7 @@ def revoke_new(
 ) -> None:
     """Revoke those of the new ``rows`` that an event has revoked since the credential was issued.
 
-    The claim was not stored then, or its link is gone, so no row remembers it. A provider may have
-    another name there. An event that was emptied names nothing, so it revokes all.
+    No row remembers it. An event that was emptied names nothing, so it revokes all.
     """
     for event in heard:
         if kind_of(event.event_type).effect is not Effect.REVOKE_CLAIM:

@@ -22,12 +22,13 @@ from example_project.demo.processes import HOST, free_port
 class Demo:
     """Addresses of the site and the sandbox's pages, and two of its people.
 
-    ``window()`` opens a window on the site.
+    ``env``: the environment of the site's processes. ``window()`` opens a window on the site.
     """
 
     site: str
     pages: str
     database: Path
+    env: dict[str, str]
     people: list[dict[str, str]]
     window: Callable[..., Page]
 
@@ -88,12 +89,15 @@ def running_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
         patch.setenv("DJANGO_SETTINGS_MODULE", "example_project.settings")
         patch.setenv("SESSION_COOKIE_SAMESITE", "Strict")
         patch.setenv("SECRET_KEY", settings.SECRET_KEY)
-        with started(port, sandbox_port, database, folder):
+        # The site's own processes need its key, to read its sessions.
+        key = {"SECRET_KEY": settings.SECRET_KEY}
+        with started(port, sandbox_port, database, folder) as running:
             patch.undo()
             yield {
                 "site": f"http://{HOST}:{port}",
                 "pages": pages_of(sandbox_port),
                 "database": database,
+                "env": {**running.env, **key},
             }
 
 

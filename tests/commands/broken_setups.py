@@ -254,6 +254,26 @@ def _miss(execute: Any, *_statement: Any) -> Any:
     return execute("SELECT * FROM a_table_that_is_missing", None, False, {})
 
 
+def full_disk(code: object) -> BreakIt:
+    """Each write fails as the database says it: by a code of its driver."""
+
+    def fail(execute: Any, sql: str, *statement: Any) -> Any:
+        if not sql.startswith("UPDATE"):
+            return execute(sql, *statement)
+        cause = Exception()
+        number = code if isinstance(code, int) else "could not extend file"
+        named = "sqlstate" if str(code).isdigit() else "sqlite_errorname"
+        if not isinstance(code, int):
+            setattr(cause, named, code)
+        raise OperationalError(number) from cause
+
+    return failing_statements(fail)
+
+
+full_disk_of_postgresql = full_disk("53100")
+full_disk_of_sqlite = full_disk("SQLITE_FULL")
+full_disk_of_mysql = full_disk(1021)
+full_table_of_mysql = full_disk(1114)
 cut_connection, closed_connection, no_tables = map(
     failing_statements, (_cut, _close, _miss)
 )

@@ -27,6 +27,7 @@ from tests.commands import broken_setups as broken
 from tests.commands.broken_setups import BreakIt, Site
 from tests.commands.run_command import run
 from tests.credentials.issuer import OTHER_KEY, jwk
+from tests.databases import on_postgresql
 from tests.factories import make_event, make_grant, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,6 +63,10 @@ SETUPS = [
     ("never_migrated", "migrations", PROBLEM, "the first is 0001_initial", "migrate"),
     ("migration_pending", "migrations", PROBLEM, "1 migration(s)", "migrate"),
     ("read_only_database", "database", PROBLEM, "takes no writes", "read-only"),
+    ("full_disk_of_postgresql", "database", PROBLEM, "no writes (OperationalError 53100)", "room"),
+    ("full_disk_of_sqlite", "database", PROBLEM, "SQLITE_FULL", "disk is full"),
+    ("full_disk_of_mysql", "database", PROBLEM, "1021", "disk is full"),
+    ("full_table_of_mysql", "database", PROBLEM, "1114", "disk is full"),
     ("cut_connection", "database", PROBLEM, "OperationalError", "DATABASES"),
     ("closed_connection", "database", PROBLEM, "InterfaceError", "DATABASES"),
     ("no_tables", "database", PROBLEM, "does not answer", "migrate"),
@@ -135,6 +140,24 @@ def test_what_is_broken_is_named(
     )
 
 
+@pytest.mark.parametrize("failures", [1, 5])
+@pytest.mark.parametrize("is_back", [True, False], ids=["back", "missing"])
+def test_a_former_key_that_is_back_is_no_longer_asked_for(
+    site: Site, is_back: bool, failures: int
+) -> None:
+    """The rows that failed are tried again by themselves, within hours."""
+    if not is_back:
+        site.configure(ENCRYPTION_KEYS=["a key that is missing"])
+    identity = make_identity(
+        make_user(), refetch_failures=failures, last_error="sealed_value_unreadable",
+        refetch_due_at=timezone.now() + timedelta(hours=6),
+    )  # fmt: skip
+    make_grant(identity)
+    site.configure()
+    asked = [each for each in diagnose() if "former key" in each.remedy]
+    assert (asked == []) is is_back
+
+
 def test_a_site_that_is_all_right_needs_nobody(site: Site) -> None:
     """Keys of a type that is not used are no fault. Exit code 0."""
     site.service.answers["jwks"] = {
@@ -148,6 +171,25 @@ def test_a_site_that_is_all_right_needs_nobody(site: Site) -> None:
         finding.message for finding in found
     }
     assert run("identity_doctor").code == 0
+
+
+@on_postgresql
+@pytest.mark.parametrize(
+    ("value", "is_told"), [("0", True), ("0ms", True), ("5s", False)]
+)
+def test_locks_that_are_waited_for_without_end(
+    site: Site, value: str, is_told: bool
+) -> None:
+    """The server is asked for the value that the connection really has."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW lock_timeout")
+        (before,) = cursor.fetchone()
+        cursor.execute("SELECT set_config('lock_timeout', %s, false)", [value])
+        try:
+            told = [each for each in diagnose() if "lock_timeout" in each.message]
+        finally:
+            cursor.execute("SELECT set_config('lock_timeout', %s, false)", [before])
+    assert [each.level for each in told] == [WARNING] * is_told
 
 
 def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:

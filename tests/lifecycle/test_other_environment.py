@@ -158,13 +158,13 @@ def test_the_doctor_counts_them_and_the_command_deletes_them() -> None:
         copied(name)
     own = make_identity(make_user("own"))
     said = doctor()
-    assert "3 identities of live" in said
+    assert "identities of the other environment, which no event reaches: 3" in said
     assert "identity_erase --links-of" in said
     assert "Deleted 3 link(s) of live." in erase("--links-of", "live", "--yes")
     assert LinkedIdentity.objects.get() == own
     assert User.objects.filter(is_active=True).count() == 4
     assert not TokenGrant.objects.exists()
-    assert "of live" not in doctor()
+    assert "of the other environment" not in doctor()
     assert "Deleted 0 link(s) of live." in erase("--links-of", "live", "--yes")
 
 

@@ -21,6 +21,7 @@ from django_identity.models import (
     LinkedIdentity,
     LinkedVia,
     Purpose,
+    SubjectLock,
     TokenGrant,
 )
 from django_identity.policy import IdentityPolicy
@@ -94,6 +95,7 @@ def hold_everything(user: User) -> LinkedIdentity:
     )
     ConnectRedemption.objects.create(code_digest=SECRET, user=user, expires_at=now)
     begun(user)
+    SubjectLock.hold(identity.subject_digest)
     return identity
 
 

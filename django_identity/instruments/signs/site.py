@@ -20,6 +20,8 @@ from django_identity.instruments.signs.finding import (
 from django_identity.models import LinkedIdentity
 
 LABEL = "django_identity"
+#: As PostgreSQL, SQLite, MySQL and MariaDB say it.
+DISK_FULL = ("53100", "SQLITE_FULL", "1021", "1114")
 
 
 def check_settings() -> Diagnosis:
@@ -118,9 +120,28 @@ def check_database() -> Diagnosis:
             # If the database is read-only, an UPDATE of no row fails.
             LinkedIdentity.objects.filter(pk=-1).update(last_error="")
     except DatabaseError as error:
-        message = f"it takes no writes ({type(error).__name__})"
+        name = database.name_of(error)
         remedy = "It is read-only, or a replica: name the primary in DATABASES."
-        yield problem("database", message, remedy)
+        if name.endswith(DISK_FULL):
+            remedy = "Its disk is full: make room. Until then nothing is stored."
+        yield problem("database", f"it takes no writes ({name})", remedy)
+        return
+    if _waits_without_end():
+        message = "lock_timeout is 0: a revocation waits for a lock without end"
+        remedy = (
+            "Set it on the role (ALTER ROLE … SET lock_timeout), as going-live.md says."
+        )
+        yield warning("database", message, remedy)
+
+
+def _waits_without_end() -> bool:
+    """Whether PostgreSQL has no time-out for locks. The server is asked: a pooler drops options."""
+    if database.connection().vendor != "postgresql":
+        return False
+    with database.connection().cursor() as cursor:
+        cursor.execute("SHOW lock_timeout")
+        (value,) = cursor.fetchone()
+    return bool(value == "0")
 
 
 def check_texts() -> Diagnosis:

@@ -6,14 +6,16 @@ import re
 import subprocess
 import sys
 from contextlib import ExitStack, closing
-from pathlib import Path
+from html import unescape
+from urllib.parse import urljoin
 
 import httpx
-import pytest
 
-from example_project.circle.management.commands.demo import ADA, started
+from example_project.circle.management.commands.demo import ADA
 from example_project.demo.browser import Browser
-from example_project.demo.processes import HOST, ROOT, free_port
+from example_project.demo.processes import ROOT
+from tests.browser.demo import Demo
+from tests.sites.browser import LEADS_TO
 
 LAYLA = "00000000-0000-4000-8000-000000000007"
 GATED = {
@@ -31,11 +33,18 @@ def sign_in(browser: Browser, site: str, subject: str) -> None:
     browser.open(f"{site}/identity/login/")
     browser.submit(holding="csrfmiddlewaretoken")
     browser.submit(holding="person", person=subject)
-    browser.submit(holding="allow", allow="Approve")
+    approve(browser)
     if subject == LAYLA:
         browser.open(f"{site}/documents/")
         browser.submit(holding="scope")
-        browser.submit(holding="allow", allow="Approve")
+        approve(browser)
+
+
+def approve(browser: Browser) -> None:
+    """Press the button, and follow the page that leads on with a strict cookie."""
+    browser.submit(holding="allow", allow="Approve")
+    [led_to] = LEADS_TO.findall(browser.page.text)
+    browser.open(urljoin(browser.address, unescape(led_to)))
 
 
 def is_closed(answer: httpx.Response) -> bool:
@@ -51,21 +60,13 @@ def address_of(url: str) -> str:
     return re.sub(r"\(\?P<.*?\)|<.*?>", "1", filled).replace("^", "").replace("$", "")
 
 
-def test_every_url_is_closed_where_the_map_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_url_is_closed_where_the_map_says_so(demo: Demo) -> None:
     """Every URL, opened by nobody, by Ada and by Layla: closed where the map says so, and there."""
-    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "example_project.settings")
-    port = free_port()
-    site = f"http://{HOST}:{port}"
     with ExitStack() as stack:
-        demo = stack.enter_context(
-            started(port, free_port(), tmp_path / "demo.sqlite3", tmp_path)
-        )
         browsers = [stack.enter_context(closing(Browser())) for _ in CLOSED]
         for browser, subject in zip(browsers, CLOSED, strict=True):
             if subject:
-                sign_in(browser, site, subject)
+                sign_in(browser, demo.site, subject)
         keys = ["nobody", *(browser.cookie("sessionid") for browser in browsers[1:])]
         said = subprocess.run(
             [sys.executable, "-m", "tests.example_project.print_gate_map", *keys],
@@ -76,7 +77,9 @@ def test_every_url_is_closed_where_the_map_says_so(
         ):
             is_open = json.loads(line)
             met = {
-                url for url in is_open if is_closed(browser.ask(site + address_of(url)))
+                url
+                for url in is_open
+                if is_closed(browser.ask(demo.site + address_of(url)))
             }
             assert len(is_open) > 30
             assert met == closed
