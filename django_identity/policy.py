@@ -219,6 +219,10 @@ class IdentityPolicy:
         ways[self.erasure](user)
 
 
+#: By default nothing is changed, which costs no statement.
+NO_UPDATE = IdentityPolicy.update_user
+
+
 @cache
 def load(dotted_path: str) -> IdentityPolicy:
     """The site's policy, created once. Raises ``ConfigurationError`` if it cannot be loaded."""
