@@ -39,6 +39,10 @@ IN_STEPS = (
 BROKEN = (OperationalError, InterfaceError)
 
 
+class Misused(RuntimeError, ValueError):
+    """A call that a developer has to mend. The message is of this package alone."""
+
+
 def alias() -> str:
     """The database's name in ``DATABASES``."""
     return router.db_for_write(_identities())
@@ -53,7 +57,7 @@ def atomic() -> Atomic:
 
 
 def require_no_transaction(message: str) -> None:
-    """Raise ``RuntimeError`` with ``message`` inside a transaction.
+    """Raise ``Misused`` with ``message`` inside a transaction.
 
     The transaction that Django's ``TestCase`` opens around a test does not count. Only Django can
     tell it from others: a durable block raises in every transaction but that one.
@@ -67,8 +71,8 @@ def require_no_transaction(message: str) -> None:
             with block:
                 return
         except RuntimeError:
-            raise RuntimeError(message) from None
-    raise RuntimeError(f"Autocommit is off. {message}")
+            raise Misused(message) from None
+    raise Misused(f"Autocommit is off. {message}")
 
 
 def on_commit(function: Callable[[], object]) -> None:
@@ -171,9 +175,9 @@ def is_account(person: object) -> TypeGuard["AbstractBaseUser"]:
 
 
 def require_account(person: object) -> None:
-    """Raise ``ValueError`` unless it is a stored account of this database, and its key its own."""
+    """Raise ``Misused`` unless it is a stored account of this database, and its key its own."""
     if not is_account(person) or person.pk is None or not holds(person):
-        raise ValueError("not an instance of the user model from this database")
+        raise Misused("not an instance of the user model from this database")
 
 
 def account(key: Any) -> "AbstractBaseUser":

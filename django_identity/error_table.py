@@ -100,7 +100,7 @@ ERRORS: Mapping[str, Row] = {
         503, _RETRY, _("This site cannot store anything at the moment."),
         _("The database could not be reached, or refused. Nothing was stored.")),
     "unexpected_error": Row(
-        502, _RETRY, _WRONG,
+        500, _RETRY, _WRONG,
         _("Something failed that this app did not expect. The site's log has the kind of error.")),
 
     # The sign-in in the browser.

@@ -24,6 +24,7 @@
     │       └── EnvironmentMismatch        test credentials and a live user, or the reverse
     ├── EventRefused                       a webhook delivery that is not acknowledged
     ├── StorageUnavailable                 the database did not answer
+    ├── UnexpectedError                    the site's own code raised an error, or ours did
     ├── CredentialRejected                 a credential failed a check; see ``reason``
     ├── DocumentUnreadable                 no key opens the document, or it has another type
     ├── DocumentsNotAllowed                the policy, consent or scopes do not cover them
@@ -275,6 +276,12 @@ class EventRefused(IdentityError):
     """A delivery that is not acknowledged. Delivering the same again does not help."""
 
     code = "event_unreadable"
+
+
+class UnexpectedError(IdentityError):
+    """It stands for an error of the site's own code, which the log has under its ``reference``."""
+
+    code = "unexpected_error"
 
 
 class StorageUnavailable(IdentityError):

@@ -5,7 +5,10 @@ the line, and in a field of its own (``extra``) for formatters.
 """
 
 import logging
+import traceback
+from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -13,6 +16,7 @@ from django.conf import settings
 from django_identity.exceptions import IdentityError
 
 logger = logging.getLogger("django_identity")
+OURS = str(Path(__file__).parent)
 
 
 class LogEvent(StrEnum):
@@ -24,7 +28,7 @@ class LogEvent(StrEnum):
     GATE_FAILED = "identity.gate.failed"
     REFETCH_FAILED = "identity.refetch.failed"
     CLAIMS_UNPROVEN = "identity.claims.unproven"
-    USER_FIELDS_REFUSED = "identity.user_fields.refused"
+    USER_UPDATE_FAILED = "identity.user_update.failed"
     LINK_NOTICE_FAILED = "identity.link_notice.failed"
     DOCUMENTS_READ = "identity.documents.read"
     DOCUMENTS_FAILED = "identity.documents.failed"
@@ -38,6 +42,7 @@ class LogEvent(StrEnum):
     GRANT_UNREADABLE = "identity.grant.unreadable"
     ERASED = "identity.erasure.done"
     ERASURE_FAILED = "identity.erasure.failed"
+    UNEXPECTED = "identity.unexpected"
     SERVICE_CALLED = "identity.service.called"
     BROKER_FAILED = "identity.broker.failed"
     BROKER_UNKNOWN = "identity.broker.unknown"
@@ -68,17 +73,31 @@ def log_failure(event: LogEvent, error: IdentityError) -> None:
 
 
 def log_trouble(event: LogEvent, error: Exception, /, **facts: Any) -> None:
-    """Log that code outside this package raised ``error``: one line, by default at ERROR.
+    """Log that code outside this package raised ``error``, by default at ERROR.
 
-    The line has the class of the error but not its message, which may contain personal data.
-    With ``DEBUG`` a server that does not answer is a WARNING.
+    The record has the class of the error, and ``where`` it was raised. It has neither its message
+    nor a variable, which may contain personal data. With ``DEBUG`` a server that does not answer is
+    a WARNING.
     """
     level = logging.ERROR
     # A developer's machine often has no mail server. All errors of ``smtplib`` are OSErrors.
     if settings.DEBUG and isinstance(error, OSError):
         level = logging.WARNING
     facts.setdefault("level", level)
-    log(event, error=type(error).__name__, **facts)
+    where = "".join(_places(error)) or None
+    log(event, error=type(error).__name__, **facts, where=where)
+
+
+def _places(error: BaseException) -> Iterator[str]:
+    """Where it was raised in the code outside this package, and each of its causes likewise."""
+    cause: BaseException | None = error
+    while cause is not None:
+        for place in traceback.extract_tb(cause.__traceback__):
+            if not place.filename.startswith(OURS):
+                yield f"\n  {place.filename}, line {place.lineno}, in {place.name}"
+        cause = cause.__cause__ or cause.__context__
+        if cause is not None:
+            yield f"\n{type(cause).__qualname__}"
 
 
 def models_in_the_way(error: Exception) -> str | None:

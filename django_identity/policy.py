@@ -6,7 +6,6 @@ point and follows its result. No method decides whether an identity is proven.
 
 from __future__ import annotations
 
-import traceback
 import uuid
 from collections.abc import Mapping
 from functools import cache
@@ -38,7 +37,7 @@ NOUNS: Mapping[str, str] = {"country_resident": "country"}
 
 
 class IdentityPolicy:
-    """The defaults: anyone may sign up, and no field of an existing user is overwritten."""
+    """The defaults: anyone may sign up, and no existing user is changed."""
 
     #: The site's name on pages and in e-mails. By default that of ``django.contrib.sites``.
     site_name: str | Promise = ""
@@ -126,16 +125,19 @@ class IdentityPolicy:
                 fields[name] = text
         return fields
 
-    def changed_user_fields(
+    def update_user(
         self,
         user: AbstractBaseUser,
         *,
         profile: Profile,
         kyc: KycStatus | None,
         claims: Claims,
-    ) -> Mapping[str, Any]:
-        """The fields to overwrite when ``user`` signs in again. The default is none."""
-        return {}
+    ) -> None:
+        """Change and save ``user``, who signs in again. By default nothing is changed.
+
+        It runs in a savepoint of the sign-in. If it raises an error, the savepoint is rolled back,
+        the log says so, and the person is signed in.
+        """
 
     def account_with_email(self, email: str) -> AbstractBaseUser | None:
         """The account with this e-mail address, ignoring case, or None.
@@ -217,6 +219,10 @@ class IdentityPolicy:
         ways[self.erasure](user)
 
 
+#: By default nothing is changed, which costs no statement.
+NO_UPDATE = IdentityPolicy.update_user
+
+
 @cache
 def load(dotted_path: str) -> IdentityPolicy:
     """The site's policy, created once. Raises ``ConfigurationError`` if it cannot be loaded."""
@@ -231,8 +237,8 @@ def load(dotted_path: str) -> IdentityPolicy:
     return chosen()
 
 
-def writable(fields: object, method: str) -> dict[str, Any]:
-    """Return ``fields``, which the policy's ``method`` returned, if it may write all of them.
+def writable(fields: object) -> dict[str, Any]:
+    """Return ``fields``, which ``new_user_fields`` returned, if the policy may write all of them.
 
     Raises ``ConfigurationError`` for staff, superuser, active, password and the primary key, and
     if ``fields`` is not a mapping.
@@ -242,16 +248,20 @@ def writable(fields: object, method: str) -> dict[str, Any]:
         if fields is None:
             returned = "None"
         raise ConfigurationError(
-            f"The policy's {method} returned {returned}, not a mapping."
+            f"The policy's new_user_fields returned {returned}, not a mapping."
         )
-    key = get_user_model()._meta.pk
-    forbidden = FIELDS_NEVER_WRITTEN | {"pk", "id", key.name, key.attname}
-    refused = sorted(forbidden & fields.keys())
+    refused = sorted(({"pk", "id"} | never_written()) & fields.keys())
     if refused:
         raise ConfigurationError(
             f"An IdentityPolicy may not write {', '.join(refused)}."
         )
     return dict(fields)
+
+
+def never_written() -> set[str]:
+    """The fields of the user model that are not the policy's, with both names of the key."""
+    key = get_user_model()._meta.pk
+    return {*FIELDS_NEVER_WRITTEN, key.name, key.attname}
 
 
 def profile_fields() -> dict[str, str]:
@@ -294,11 +304,3 @@ def contradicts_itself(claim_type: str, value: Mapping[str, Any]) -> bool:
 def is_privileged(user: AbstractBaseUser) -> bool:
     is_staff = getattr(user, "is_staff", False)
     return bool(is_staff or getattr(user, "is_superuser", False))
-
-
-def method_that_raised(error: Exception) -> str | None:
-    """The method of the site's policy out of which ``error`` came, or None."""
-    for frame, _line in traceback.walk_tb(error.__traceback__):
-        if isinstance(frame.f_locals.get("self"), IdentityPolicy):
-            return frame.f_code.co_name
-    return None

@@ -13,6 +13,7 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 
 from django_identity.background import TaskName
+from django_identity.boundary import boundary
 from django_identity.lifecycle import follow_up
 from django_identity.lifecycle import upkeep as lifecycle_upkeep
 
@@ -45,12 +46,14 @@ def _is_shutting_down() -> bool:
 
 
 @shared_task(name=TaskName.UPKEEP.value, **OPTIONS)
+@boundary
 def upkeep() -> None:
     """Erasures, event handlers and old data; then messages for the identities that are due."""
     lifecycle_upkeep.run_with_workers(stop=_is_shutting_down)
 
 
 @shared_task(name=TaskName.REFETCH_DUE.value, **OPTIONS)
+@boundary
 def refetch_due(most: int, only: int | None = None) -> None:
     """Refresh tokens and re-fetch credentials of due identities.
 
@@ -60,6 +63,7 @@ def refetch_due(most: int, only: int | None = None) -> None:
 
 
 @shared_task(name=TaskName.RUN_HANDLERS.value, **OPTIONS)
+@boundary
 def run_handlers(event_id: int) -> None:
     """Run the site's handlers of one stored event, or the erasure that it asks for."""
     follow_up.run_handlers(event_id)

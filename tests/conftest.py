@@ -16,6 +16,7 @@ from django.core.cache import cache
 from django.db import connections
 from django.test import override_settings
 
+from django_identity import boundary
 from django_identity.lifecycle import key_sets
 from tests.fake_service import FakeService, serving
 from tests.kept_rows import keep_rows
@@ -123,3 +124,9 @@ def ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def as_in_production(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No error of the site's code is seen as it is."""
+    monkeypatch.setattr(boundary.tests, "see_errors", False)

@@ -19,6 +19,7 @@ from django_identity import conf
 from django_identity.api import serializers
 from django_identity.api.parsers import BoundedJSONParser
 from django_identity.api.problems import exception_handler
+from django_identity.boundary import told
 from django_identity.exceptions import FlowError, IdentityError
 from django_identity.lifecycle import connect, disconnecting, sign_in
 from django_identity.lifecycle.standing import standing_of
@@ -68,10 +69,10 @@ class _Endpoint(APIView):
         return exception_handler
 
     def handle_exception(self, exc: Exception) -> Response:
+        if not isinstance(exc, APIException):
+            exc = told(exc)
         if isinstance(exc, IdentityError):
             log_failure(self.failure, exc)
-        elif not isinstance(exc, APIException):
-            flow.note_trouble(self.failure, exc)
         return super().handle_exception(exc)
 
     def get_authenticate_header(self, request: Request) -> str:

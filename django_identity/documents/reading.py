@@ -9,6 +9,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, policy
+from django_identity.boundary import boundary
 from django_identity.documents.keys import open_document
 from django_identity.exceptions import DocumentsNotAllowed, IdentityError
 from django_identity.lifecycle.tokens import Reader
@@ -20,6 +21,7 @@ METADATA = "documents:metadata"
 CONTENT = "documents:read"
 
 
+@boundary
 @sensitive_variables()
 def read(
     identity: LinkedIdentity, *, scope: str, asked_by: AbstractBaseUser, view: str

@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 from django.views import View as ClassView
 
+from django_identity.boundary import boundary
 from django_identity.gates.closed import Closed, OnClosed, closed_response, keep_private
 from django_identity.gates.gate import Gate, closed_to
 from django_identity.lifecycle.standing import share_memory
@@ -138,6 +139,7 @@ def _gated_async(view: AnyView, gates: Sequence[Gate]) -> AnyView:
     return gated
 
 
+@boundary
 def _first_closed(
     gates: Sequence[Gate],
     request: HttpRequest,
@@ -180,5 +182,6 @@ def _require_final_user(request: HttpRequest) -> None:
         )
 
 
+@boundary
 def _response(request: HttpRequest, found: ClosedGate) -> Any:
     return closed_response(request, found.closed, on_closed=found.gate.on_closed)

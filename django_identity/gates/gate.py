@@ -7,6 +7,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 
+from django_identity.boundary import boundary
 from django_identity.gates.closed import Closed, OnClosed, require_answer
 from django_identity.lifecycle import scopes, step_up
 from django_identity.lifecycle.standing import Standing, standing_of, standings_of
@@ -72,6 +73,7 @@ class Gate:
         return ", ".join(map(describe_requirement, self.requirements))
 
 
+@boundary
 def closed_to(
     gate: Gate,
     user: object,
@@ -130,6 +132,7 @@ def missing_to(
     return None
 
 
+@boundary
 def claims_of(user: object) -> Claims:
     """Claim name -> ``True`` or its text, of every claim that opens a gate at this moment."""
     return standing_of(user).proven_claims()
@@ -140,6 +143,7 @@ async def aclaims_of(user: object) -> Claims:
     return await sync_to_async(claims_of)(user)
 
 
+@boundary
 def claims_of_all(users: Iterable[object]) -> dict[Any, Claims]:
     """The key of each user -> ``claims_of``, in two queries for all of them.
 

@@ -1,8 +1,4 @@
-"""Create the site's users, and write the fields that the policy returns.
-
-An error of the site's code goes through here to its error tracker, which prints the variables of
-each frame. So names and addresses stand in no variable of their own: see ``Hidden``.
-"""
+"""Create the site's users by the fields that the policy returns, and let it change them."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -15,58 +11,46 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
-from django.db import DatabaseError
 
 from django_identity import conf, database, exceptions, policy, uniqueness
-from django_identity.lifecycle.addresses import Hidden, address_of, spellings_of
-from django_identity.logs import LogEvent, log, log_trouble
+from django_identity.lifecycle.addresses import address_of, spellings_of
+from django_identity.logs import LogEvent, log_trouble
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus, Profile
 
-#: ``linking`` tries again after those of the database.
-NOT_OF_THE_SITE = (DatabaseError, exceptions.IdentityError)
+#: What is wrong with a value, and not with the site's code.
+VALUES_REFUSED = (ValidationError, exceptions.EmailTaken)
 BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 #: Fields of the user model, and what the policy wants in them.
-Fields = Hidden[dict[str, Any]]
+Fields = dict[str, Any]
 
 
 def usable(profile: Profile) -> Profile:
     """The profile with its e-mail address by ``address_of``."""
-    return replace(profile, email=address_of(Hidden(profile.email)))
+    return replace(profile, email=address_of(profile.email))
 
 
 def require_free_address(profile: Profile) -> None:
     """Raises ``EmailTaken`` if another account has the profile's address."""
     site = policy.load(conf.application().policy)
-    _require_free(site, Hidden(usable(profile).email))
+    _require_free(site, usable(profile).email)
 
 
 def sign_up(profile: Profile, kyc: KycStatus | None) -> AbstractBaseUser:
     """Create a user with the fields of the policy, by the site's ``create_user``.
 
     It has no password. Two sign-ups with one e-mail address at the same moment are stopped by the
-    user model, if its address is unique. Raises ``EmailTaken`` or ``LinkingRefused``, also if the
-    site's own code raised an error. Must run inside a transaction.
+    user model, if its address is unique. Raises ``EmailTaken`` or ``LinkingRefused``. Must run
+    inside a transaction.
     """
     site = policy.load(conf.application().policy)
     profile = usable(profile)
-    fields = Hidden(
-        policy.writable(
-            site.new_user_fields(profile=profile, kyc=kyc), "new_user_fields"
-        )
-    )
-    try:
-        created = _created(fields)
-    except NOT_OF_THE_SITE:
-        raise
-    except Exception as error:
-        detail = f"the site's code raised {type(error).__name__}"
-        raise exceptions.LinkingRefused(detail, code="user_fields_refused") from error
-
+    fields = policy.writable(site.new_user_fields(profile=profile, kyc=kyc))
+    created = _created(fields)
     # Policy, model and manager may each have made another address of it.
     if database.email_of(created) != profile.email:
-        _require_free(site, Hidden(database.email_of(created)), besides=created)
+        _require_free(site, database.email_of(created), besides=created)
     return created
 
 
@@ -75,8 +59,8 @@ def _created(fields: Fields) -> AbstractBaseUser:
     create_user = manager().create_user
     of_profile = policy.profile_fields().values()
     given = dict.fromkeys(demanded_by(create_user) & {*of_profile}, "")
-    arguments = Hidden(given | _validated(fields).value)
-    created: AbstractBaseUser = create_user(**arguments.value, password=None)
+    arguments = given | _validated(fields)
+    created: AbstractBaseUser = create_user(**arguments, password=None)
     if created.has_usable_password():
         created.set_unusable_password()
         created.save()
@@ -115,117 +99,94 @@ def _validated(fields: Fields) -> Fields:
 
     What the service said and the model refuses is left out. Raises ``LinkingRefused``.
     """
-    user = get_user_model()(**fields.value)
+    user = get_user_model()(**fields)
     user.set_unusable_password()
-    of_profile = fields.value.keys() & {*policy.profile_fields().values()}
-    for name in refused_of_given(user, fields.value) & of_profile:
+    of_profile = fields.keys() & {*policy.profile_fields().values()}
+    for name in refused_of_given(user, fields) & of_profile:
         column: Any = user._meta.get_field(name)
         setattr(user, name, column.get_default())
     refused = _refused_of(user, fields)
     if refused:
         detail = f"the user model refuses: {', '.join(sorted(refused))}"
         raise exceptions.LinkingRefused(detail, code="user_fields_refused")
-    return Hidden({name: getattr(user, name) for name in fields.value})
+    return {name: getattr(user, name) for name in fields}
 
 
-def overwrite_fields(
+def update(
     user: AbstractBaseUser,
     *,
     profile: Profile,
     kyc: KycStatus | None,
     claims: Claims,
 ) -> str:
-    """Write the policy's fields to a user who signs in again. The default is none.
+    """Let the policy change a user who signs in again, in a savepoint.
 
-    If the user model refuses the user then, another account has the e-mail address, or the site's
-    own code raises an error, no field is written, and the log names those that are refused. Returns
-    the former address, if another one has taken its place.
+    If the policy raises an error, or another account has the new e-mail address, nothing is changed
+    and the log says so. Returns the former address, if another one has taken its place. Raises
+    ``ConfigurationError`` if the policy changed what it must not.
     """
     site = policy.load(conf.application().policy)
-    with_address_as_stored = replace(profile, email=address_of(Hidden(profile.email)))
-    if with_address_as_stored.email:
-        # What is none stays as it came and is refused below: as an empty text it would be written.
-        profile = with_address_as_stored
-    fields = Hidden(
-        policy.writable(
-            site.changed_user_fields(user, profile=profile, kyc=kyc, claims=claims),
-            "changed_user_fields",
-        )
-    )
-    _require_columns(user, fields)
-    names = [name for name in fields.value if getattr(user, name) != fields.value[name]]
-    if not names:
+    if type(site).update_user is policy.NO_UPDATE:
         return ""
-
-    changed = Hidden({name: fields.value[name] for name in names})
-    former = Hidden(database.email_of(user))
-    is_written = _overwrite(site, user, changed)
-    if not is_written:
-        user.refresh_from_db(fields=names)
-        return ""
-    if former.value == database.email_of(user):
-        return ""
-    return former.value
-
-
-def _require_columns(user: AbstractBaseUser, fields: Fields) -> None:
-    """Raises ``ConfigurationError`` for a name that cannot be saved, such as a misspelt one."""
-    columns = user._meta.concrete_fields
-    stored = {name for column in columns for name in (column.name, column.attname)}
-    unknown = sorted(fields.value.keys() - stored)
-    if unknown:
-        named = ", ".join(unknown)
-        raise exceptions.ConfigurationError(
-            f"The policy's changed_user_fields names what the user model does not store: {named}."
-        )
-
-
-def _overwrite(
-    site: policy.IdentityPolicy,
-    user: AbstractBaseUser,
-    changed: Fields,
-) -> bool:
-    """Write these fields. Returns False if they are refused; the log says why."""
-    for name in changed.value:
-        setattr(user, name, changed.value[name])
+    before = database.account(user.pk)
     try:
-        refused = _refused_of_changed(site, user, changed)
-        if not refused:
-            with database.atomic():
-                user.save(update_fields=changed.value)
-    except NOT_OF_THE_SITE:
+        # What is no address is refused below: an empty text would be stored.
+        email = address_of(profile.email) or profile.email
+        profile = replace(profile, email=email)
+        with database.atomic():
+            update_user: Callable[..., object] = site.update_user
+            answer = update_user(user, profile=profile, kyc=kyc, claims=claims)
+            _require_permitted(user, before, answer)
+            _require_usable_address(site, user, before)
+    except (*database.BROKEN, exceptions.ConfigurationError):
         raise
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
-        log_trouble(
-            LogEvent.USER_FIELDS_REFUSED,
-            error,
-            fields=",".join(sorted(changed.value)),
+        level = logging.ERROR
+        if isinstance(error, VALUES_REFUSED):
+            level = logging.WARNING
+        log_trouble(LogEvent.USER_UPDATE_FAILED, error, level=level)
+        user.pk = before.pk
+        database.read_again(user)
+    former = database.email_of(before)
+    if former == database.email_of(user):
+        return ""
+    return former
+
+
+def _require_permitted(
+    user: AbstractBaseUser, before: AbstractBaseUser, answer: object
+) -> None:
+    """Read the user again. Raises ``ConfigurationError`` for what no policy may change."""
+    if answer is not None:
+        returned = type(answer).__name__
+        raise exceptions.ConfigurationError(
+            f"The policy's update_user returned {returned}, not None."
         )
-        return False
-    if not refused:
-        return True
-    log(
-        LogEvent.USER_FIELDS_REFUSED,
-        level=logging.WARNING,
-        fields=",".join(sorted(refused)),
+    if user.pk == before.pk:
+        database.read_again(user)
+    names = policy.never_written()
+    changed = sorted(
+        name
+        for name in names
+        if getattr(user, name, None) != getattr(before, name, None)
     )
-    return False
+    if changed:
+        raise exceptions.ConfigurationError(
+            f"An IdentityPolicy may not write {', '.join(changed)}."
+        )
 
 
-def _refused_of_changed(
-    site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Fields
-) -> set[str]:
-    """The names of the changed fields for which the user cannot be saved."""
-    email = user.get_email_field_name()
-    if changed.value.get(email):
-        address = Hidden(address_of(Hidden(changed.value[email])))
-        if not address.value:
-            return {email}
-        try:
-            _require_free(site, address, besides=user)
-        except exceptions.EmailTaken:
-            return {email}
-    return _refused_of(user, changed)
+def _require_usable_address(
+    site: policy.IdentityPolicy, user: AbstractBaseUser, before: AbstractBaseUser
+) -> None:
+    """Raises ``ValidationError`` or ``EmailTaken`` for a new address that cannot be the user's."""
+    stored = database.email_of(user)
+    if stored in ("", database.email_of(before)):
+        return
+    address = address_of(stored)
+    if not address:
+        raise ValidationError("no e-mail address")
+    _require_free(site, address, besides=user)
 
 
 def with_address(user: AbstractBaseUser, address: str) -> AbstractBaseUser:
@@ -237,15 +198,15 @@ def with_address(user: AbstractBaseUser, address: str) -> AbstractBaseUser:
 
 def _require_free(
     site: policy.IdentityPolicy,
-    address: Hidden[str],
+    address: str,
     *,
     besides: AbstractBaseUser | None = None,
 ) -> None:
     """Raises ``EmailTaken`` if an account ``besides`` this one has the address."""
-    if not address.value:
+    if not address:
         return
-    for spelling in spellings_of(address.value):
-        owner: object = site.account_with_email(spelling.value)
+    for spelling in spellings_of(address):
+        owner: object = site.account_with_email(spelling)
         if not isinstance(owner, AbstractBaseUser | None):
             returned = type(owner).__name__
             raise exceptions.ConfigurationError(
@@ -265,14 +226,12 @@ def _refused_of(user: AbstractBaseUser, given: Fields) -> set[str]:
 
     What the policy has not ``given`` is the model's own to fill, which only ``save`` completes.
     """
-    own = database.field_names(user) - given.value.keys()
-    refused = refused_of_given(user, given.value) or refused_by(user.clean)
+    own = database.field_names(user) - given.keys()
+    refused = refused_of_given(user, given) or refused_by(user.clean)
     if refused:
         return refused
     # Django's ``clean`` makes an empty text of an address that is not there.
     _empty_as_null(user)
-    if not user._state.adding:
-        own = set()
     rules = (user.validate_unique, user.validate_constraints)
     return {name for rule in rules for name in refused_by(partial(rule, exclude=own))}
 

@@ -4,8 +4,6 @@ What two accounts could share under two spellings is no address, but for a domai
 Punycode: both are compared.
 """
 
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
 from unicodedata import is_normalized
 
 from django.contrib.auth import get_user_model
@@ -16,17 +14,8 @@ from django_identity.service.members import REPLACEMENT
 
 PUNYCODE = "xn--"
 
-T = TypeVar("T")
 
-
-@dataclass(frozen=True, slots=True)
-class Hidden(Generic[T]):
-    """Something of a person in a variable, whose ``repr`` does not show it."""
-
-    value: T = field(repr=False)
-
-
-def address_of(given: Hidden[str]) -> str:
+def address_of(given: str) -> str:
     """The e-mail address that is given, as ``create_user`` stores it, or an empty text for none.
 
     Django's validator alone lets pass what looks like another address or is one: a control
@@ -34,7 +23,7 @@ def address_of(given: Hidden[str]) -> str:
     upper case makes ASCII (U+017F), a quoted local part, a wide letter of a domain.
     """
     normalize = getattr(get_user_model()._default_manager, "normalize_email", str)
-    address = str(normalize(given.value.strip()))
+    address = str(normalize(given.strip()))
     try:
         validate_email(address)
     except ValidationError:
@@ -49,7 +38,7 @@ def address_of(given: Hidden[str]) -> str:
     return address
 
 
-def spellings_of(address: str) -> set[Hidden[str]]:
+def spellings_of(address: str) -> set[str]:
     """The same mailbox, with its domain as given, in Punycode and in Unicode (RFC 5891)."""
     local, _, domain = address.rpartition("@")
     labels = domain.lower().split(".")
@@ -60,7 +49,7 @@ def spellings_of(address: str) -> set[Hidden[str]]:
     }
     # A spelling that no database takes is in none.
     stored = [each for each in domains if each.isprintable()]
-    return {Hidden(f"{local}@{each}") for each in stored}
+    return {f"{local}@{each}" for each in stored}
 
 
 def _in_ascii(label: str) -> str:

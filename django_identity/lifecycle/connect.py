@@ -25,6 +25,7 @@ from django.utils.crypto import salted_hmac
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, policy
+from django_identity.boundary import boundary
 from django_identity.lifecycle import disconnecting, linking
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.logs import LogEvent, log
@@ -44,6 +45,7 @@ def identity_of(user: AbstractBaseUser) -> LinkedIdentity | None:
     return LinkedIdentity.objects.of_user(user.pk)
 
 
+@boundary
 def undo(user: AbstractBaseUser) -> bool:
     """Remove the link that a code made. Returns False if there is none, or a sign-in confirmed it.
 
@@ -68,6 +70,7 @@ def is_spent(error: exceptions.IdentityError) -> bool:
     return error.code not in ("connect_code_malformed", "too_many_tries")
 
 
+@boundary
 @sensitive_variables()
 def redeem(pasted: str, *, user: AbstractBaseUser) -> LinkedIdentity:
     """Redeem the code in ``pasted`` and link its identity to ``user``, who is signed in.
@@ -93,6 +96,9 @@ def redeem(pasted: str, *, user: AbstractBaseUser) -> LinkedIdentity:
         identity = _link(answer, redemption)
     except exceptions.IdentityError as error:
         _give_up(redemption, error)
+        raise
+    except Exception:
+        _keep(redemption, outcome=exceptions.UnexpectedError.code)
         raise
 
     _keep(redemption, outcome=COMPLETED)

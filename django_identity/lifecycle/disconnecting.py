@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AbstractBaseUser
 
 from django_identity import conf, database, exceptions, policy
+from django_identity.boundary import boundary
 from django_identity.lifecycle import notices, withdrawal
 from django_identity.models import LinkedIdentity
 
@@ -36,6 +37,7 @@ def parting(user: AbstractBaseUser) -> Parting | None:
     )
 
 
+@boundary
 def leave(user: AbstractBaseUser) -> bool:
     """Disconnect the identity of ``user``. Returns False if nothing was linked.
 
@@ -45,6 +47,7 @@ def leave(user: AbstractBaseUser) -> bool:
     return identity is not None and disconnect(identity)
 
 
+@boundary
 def disconnect(identity: LinkedIdentity) -> bool:
     """Disconnect at the person's or an operator's wish. Returns False if the link is gone.
 

@@ -21,6 +21,7 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, policy
+from django_identity.boundary import boundary
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import attempts, audit, dossier, withdrawal
 from django_identity.lifecycle.attempts import Stop
@@ -116,6 +117,7 @@ def may_erase_themselves(user: AbstractBaseUser) -> bool:
     return _policy().people_may_erase
 
 
+@boundary
 def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
     """Erase the account of ``user`` with its identity, for the person or an operator.
 
@@ -147,6 +149,7 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
         raise StorageUnavailable(database.name_of(error)) from None
 
 
+@boundary
 @sensitive_variables()
 def erase_subject(subject: str, *, with_audit: bool = False) -> ErasureReceipt:
     """Erase the subject, as the service's deletion event does.

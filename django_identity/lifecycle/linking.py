@@ -234,9 +234,9 @@ def _grant(
             raise refusal
     former_address = ""
     is_return = refusal is None and not identity.is_new
-    # A code alone may be another person's, so its data is not written to the account.
-    if is_return and not identity.connect_only:
-        former_address = accounts.overwrite_fields(
+    # A code may be another person's, so its data is not the account's.
+    if is_return and request.arrival is not Arrival.CODE:
+        former_address = accounts.update(
             user,
             profile=request.profile,
             kyc=proven.kyc,

@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions
+from django_identity.boundary import boundary
 from django_identity.conf.rules import Scopes
 from django_identity.lifecycle import linking, scopes, sealing
 from django_identity.lifecycle.identification import learn
@@ -100,6 +101,7 @@ def plan_for(user: AbstractBaseUser | None, *, more: str = "") -> Plan:
     return Plan(purpose, asked)
 
 
+@boundary
 def begin(
     *,
     user: AbstractBaseUser | None,
@@ -139,6 +141,7 @@ def begin(
     )
 
 
+@boundary
 @sensitive_variables()
 def complete(
     callback: Callback,

@@ -16,6 +16,7 @@ from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 from django_identity import database
+from django_identity.boundary import boundary
 from django_identity.lifecycle import kyc, sessions, shortfalls
 from django_identity.lifecycle.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.values import ClaimValue
@@ -212,6 +213,7 @@ class _Memory:
         return type(None), ()
 
 
+@boundary
 def standing_of(user: object) -> Standing:
     """The standing of ``user``.
 
@@ -229,6 +231,7 @@ def standing_of(user: object) -> Standing:
     return memory.standing
 
 
+@boundary
 def standings_of(users: Iterable[object]) -> dict[Any, Standing]:
     """Key -> standing, of all ``users`` who can have one, in two queries.
 

@@ -19,6 +19,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
+from django_identity.boundary import boundary
 from django_identity.lifecycle import runs, scopes, sealing, withdrawal
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.kyc import NO_LEVEL, announce_change
@@ -223,6 +224,7 @@ def _require_no_pause(grant: TokenGrant) -> None:
     raise refused
 
 
+@boundary
 def access_token_for(
     identity: LinkedIdentity, *, rejected: Secret | None = None
 ) -> Secret:

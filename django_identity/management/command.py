@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error
 
+from django_identity.boundary import told
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import due, upkeep
 
@@ -46,6 +47,13 @@ class IdentityCommand(BaseCommand):
             raise CommandError(
                 f"The database cannot be used ({name}). identity_doctor says why."
             ) from None
+        except CommandError:
+            raise
+        except Exception as error:
+            stands_for_it = told(error)
+            if stands_for_it is error:
+                raise
+            raise CommandError(str(stands_for_it)) from None
 
     def conclude(self, tally: Counter[upkeep.Refetched], *, was_stopped: bool) -> None:
         """Write how re-fetches ended. Fail if a person has to look, so that cron's mail says so."""

@@ -15,7 +15,7 @@ from django.http import HttpResponseBase
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from django_identity import conf
+from django_identity import boundary, conf
 from django_identity.lifecycle import key_sets
 from django_identity.models import LinkedIdentity
 from django_identity.testing import browser
@@ -29,6 +29,8 @@ from django_identity.testing.sandbox import (
     running_sandbox,
 )
 from django_identity.views.pages import address_of
+
+boundary.tests.see_errors = True
 
 SANDBOX = "identity_sandbox"
 SITES = ("http://testserver", "https://testserver")

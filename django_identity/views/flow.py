@@ -10,15 +10,12 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AbstractBaseUser
-from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.http import (
-    Http404,
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
     UnreadablePostError,
 )
-from django.http.multipartparser import MultiPartParserError
 from django.middleware.csrf import CsrfViewMiddleware
 from django.shortcuts import redirect, resolve_url
 from django.urls import reverse
@@ -27,10 +24,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from django_identity import conf, database, policy
+from django_identity import conf, database
 from django_identity.backends import drop_ended_session, end_unlinked_session
-from django_identity.exceptions import FlowError, IdentityError, Recovery, new_reference
-from django_identity.logs import LogEvent, log, log_failure, log_trouble
+from django_identity.boundary import boundary
+from django_identity.exceptions import FlowError, IdentityError, Recovery
+from django_identity.logs import LogEvent, log, log_failure
 from django_identity.views.pages import NEVER_CACHED, address_of, error_page, path_of
 
 LONGEST_NEXT = 2000
@@ -40,14 +38,6 @@ FOREIGN_ADDRESS = re.compile(
     r"(?:(?P<origin>null|https?://[\w.:\[\]-]{1,255})(?=[/?# ]))?"
     r".*(?= does not match)",
     re.ASCII,
-)
-# Django answers them with a page of their own.
-ANSWERED = (
-    Http404,
-    PermissionDenied,
-    SuspiciousOperation,
-    BadRequest,
-    MultiPartParserError,
 )
 
 View = Callable[..., HttpResponseBase]
@@ -76,12 +66,12 @@ def in_flow(view: View) -> View:
 def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Decorator:
     """Decorate a page of the flow. Its forms need a CSRF token.
 
-    An ``IdentityError`` becomes its page, and is logged as ``failed``. Any other error, such as one
-    of the site's policy, is Django's to answer.
+    An ``IdentityError`` becomes its page, and is logged as ``failed``. So does any other error,
+    such as one of the site's policy: see ``boundary``.
     """
 
     def decorate(view: View) -> View:
-        protected: View = require_http_methods(methods)(_with_token(view))
+        protected: View = boundary(require_http_methods(methods)(_with_token(view)))
 
         @wraps(view)
         def wrapped(request: HttpRequest) -> HttpResponseBase:
@@ -90,11 +80,9 @@ def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Deco
                 return protected(request)
             except IdentityError as error:
                 return failure(request, failed, error)
-            except Exception as error:
-                note_trouble(failed, error)
-                raise
 
-        return in_flow(wrapped)
+        # A template of the site may fail on the page of an error, too.
+        return in_flow(boundary(wrapped))
 
     return decorate
 
@@ -239,19 +227,6 @@ def local_sign_in_url(*, coming_back_to: str) -> str | None:
     if not own:
         return None
     return with_next(resolve_url(own), coming_back_to)
-
-
-def note_trouble(event: LogEvent, error: Exception) -> None:
-    """Log that ``error`` was raised in a page, if Django answers it with a 500.
-
-    ``reference`` stands in this line and in Django's traceback. ``method``: of the policy.
-    """
-    if isinstance(error, ANSWERED):
-        return
-    reference = new_reference()
-    error.add_note(f"django_identity: reference {reference}")
-    method = policy.method_that_raised(error)
-    log_trouble(event, error, method=method, reference=reference)
 
 
 def with_next(address: str, next_url: str) -> str:

@@ -8,7 +8,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from django_identity import database
-from django_identity.exceptions import EventRefused, StorageUnavailable
+from django_identity.exceptions import EventRefused, IdentityError
 from django_identity.lifecycle import events
 from django_identity.logs import LogEvent, log_failure
 from django_identity.service.webhooks import LARGEST_BODY
@@ -25,7 +25,7 @@ def webhook(request: HttpRequest) -> HttpResponseBase:
     try:
         signature = request.headers.get("x-webhook-signature", "")
         events.receive(_bounded_body(request), signature=signature)
-    except (EventRefused, StorageUnavailable) as error:
+    except IdentityError as error:
         log_failure(LogEvent.EVENT_REFUSED, error)
         if error.http_status == 503:
             headers["Retry-After"] = "30"

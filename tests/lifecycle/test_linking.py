@@ -68,11 +68,8 @@ class Asked(IdentityPolicy):
         self.questions.append(("may_link", dict(claims)))
         return True
 
-    def changed_user_fields(
-        self, user: Any, *, claims: Any, **_given: Any
-    ) -> dict[str, Any]:
-        self.questions.append(("changed_user_fields", dict(claims)))
-        return {}
+    def update_user(self, user: Any, *, claims: Any, **_given: Any) -> None:
+        self.questions.append(("update_user", dict(claims)))
 
 
 @pytest.fixture

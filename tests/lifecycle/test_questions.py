@@ -49,10 +49,9 @@ class AdultsAlone(IdentityPolicy):
     def may_sign_in(self, user: Any, *, claims: Any) -> bool:
         return "age_over_18" in claims
 
-    def changed_user_fields(
-        self, user: Any, *, profile: Any, **_about: Any
-    ) -> dict[str, Any]:
-        return {"first_name": profile.first_name}
+    def update_user(self, user: Any, *, profile: Any, **_about: Any) -> None:
+        user.first_name = profile.first_name
+        user.save()
 
 
 class OfBefore(IdentityPolicy):
@@ -112,7 +111,7 @@ def test_each_question_is_asked_with_the_claims(asking: FakeService) -> None:
     sign_in(browser_of(user))
     assert Asked.names() == [
         *("may_sign_up", "may_sign_in"),
-        *("may_sign_in", "changed_user_fields"),
+        *("may_sign_in", "update_user"),
         "may_link",
     ]
     assert shown() == [proven] * 5
@@ -145,10 +144,9 @@ class Writes(IdentityPolicy):
     def may_sign_in(self, user: Any, *, claims: Any) -> bool:
         return self._write(claims)
 
-    def changed_user_fields(
-        self, user: Any, *, claims: Any, **_about: Any
-    ) -> dict[str, Any]:
-        return {"first_name": str(self._write(claims))}
+    def update_user(self, user: Any, *, claims: Any, **_about: Any) -> None:
+        user.first_name = str(self._write(claims))
+        user.save()
 
 
 def test_what_one_question_writes_no_other_sees(
@@ -200,7 +198,7 @@ def test_what_opens_no_gate_is_not_shown(asking: FakeService, case: str) -> None
     for _ in range(2):
         sign_in(Client())
     assert set(Asked.names()) == {
-        "may_sign_up", "may_sign_in", "changed_user_fields",
+        "may_sign_up", "may_sign_in", "update_user",
     }  # fmt: skip
     assert shown() == [{}] * 4
     assert claims_of(User.objects.get()) == {}
@@ -276,11 +274,8 @@ class Levels(IdentityPolicy):
         self.shown.append(kyc)
         return True
 
-    def changed_user_fields(
-        self, user: Any, *, kyc: Any, **_about: Any
-    ) -> dict[str, Any]:
+    def update_user(self, user: Any, *, kyc: Any, **_about: Any) -> None:
         self.shown.append(kyc)
-        return {}
 
 
 def test_a_level_that_nobody_stated_is_none(
@@ -303,8 +298,7 @@ def test_a_code_shows_no_claims(asking: FakeService) -> None:
     sign_in(browser)
     hand_in(browser, "CNX-AB12-CD35")
     assert Asked.questions == [
-        ("may_link", {}), ("may_link", ADULT), ("changed_user_fields", ADULT),
-        ("changed_user_fields", ADULT),
+        ("may_link", {}), ("may_link", ADULT), ("update_user", ADULT),
     ]  # fmt: skip
 
 

@@ -148,11 +148,19 @@ SESSIONS = Room(
 POLICY = Room(
     "policy",
     tests=(
+        "tests/test_site_code.py",
         "tests/lifecycle/test_questions.py",
         "tests/views/connect/test_foreign_code.py",
         "tests/views/bad_input/test_people.py",
     ),
     sabotages=(
+        Sabotage(
+            "errors-take-people-along",
+            "boundary.py",
+            "            del args, kwargs\n",
+            "",
+            "No variable of ours leaves with an error of the site's code.",
+        ),
         Sabotage(
             "level-that-nobody-stated",
             "lifecycle/questions.py",

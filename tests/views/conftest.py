@@ -16,6 +16,7 @@ from tests.views.bad_input import refusals
 from tests.views.connect.pages import browser_of
 
 Says = Callable[[str, Callable[[Profile], Any]], None]
+Updates = Callable[[Callable[[Profile], dict[str, Any]]], None]
 
 
 @pytest.fixture
@@ -48,3 +49,20 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Says:
         monkeypatch.setattr(IdentityPolicy, method, method_of)
 
     return answer_with
+
+
+@pytest.fixture
+def updates(monkeypatch: pytest.MonkeyPatch) -> Updates:
+    """``updates(fields)``: what the site's policy stores of a profile when a person returns."""
+
+    def update_with(fields: Callable[[Profile], dict[str, Any]]) -> None:
+        def update_user(
+            _policy: IdentityPolicy, user: User, *, profile: Profile, **_proven: Any
+        ) -> None:
+            for name, value in fields(profile).items():
+                setattr(user, name, value)
+            user.save()
+
+        monkeypatch.setattr(IdentityPolicy, "update_user", update_user)
+
+    return update_with

@@ -18,7 +18,7 @@ from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in
-from tests.views.conftest import Says
+from tests.views.conftest import Updates
 from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -120,20 +120,17 @@ def test_the_mail_is_in_the_persons_language(
 FORMER, NEW = "other@example.org", "ada@example.org"
 
 
-@pytest.mark.parametrize("way", ["link", "renew", "sign in", "by code"])
+@pytest.mark.parametrize("way", ["link", "renew", "sign in"])
 def test_a_new_address_is_told_to_the_former_one_too(
-    service: FakeService, browser: Client, user: User, says: Says, way: str
+    service: FakeService, browser: Client, user: User, updates: Updates, way: str
 ) -> None:
     """Whoever has taken over an account must not be the only one to hear of it."""
-    says("changed_user_fields", lambda profile: {"email": profile.email})
+    updates(lambda profile: {"email": profile.email})
     if way == "link":
         make_identity_by_code(user)
     else:
         make_identity(user)
-    if way == "by code":
-        hand_in(browser)
-    else:
-        sign_in(Client() if way == "sign in" else browser)
+    sign_in(Client() if way == "sign in" else browser)
     user.refresh_from_db()
     assert user.email == NEW
     told = {mail.to[0]: mail for mail in mail.outbox}
@@ -151,10 +148,10 @@ def test_a_new_address_is_told_to_the_former_one_too(
 
 
 def test_an_address_that_stays_is_not_told(
-    service: FakeService, browser: Client, user: User, says: Says
+    service: FakeService, browser: Client, user: User, updates: Updates
 ) -> None:
     """Nor one that is refused, nor the first one of an account."""
-    says("changed_user_fields", lambda profile: {"email": profile.email})
+    updates(lambda profile: {"email": profile.email})
     make_identity(user)
     service.profile = {"email": FORMER}
     sign_in(Client())

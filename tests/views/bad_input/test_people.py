@@ -110,23 +110,34 @@ def test_a_site_may_refuse_newcomers(
 
 
 @pytest.mark.parametrize(
-    "field", ["is_staff", "is_superuser", "is_active", "password", "pk", "id"]
-)
+    ("field", "value"),
+    [("is_staff", True), ("is_superuser", True), ("is_active", False), ("password", "1"),
+     ("id", 1000)],
+)  # fmt: skip
+@pytest.mark.parametrize("way", ["by the user", "by a query"])
 def test_a_policy_may_not_overwrite_protected_fields(
     client: Client,
     service: FakeService,
     refused: Any,
     field: str,
+    value: object,
+    way: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Not even when a person signs in again: nothing is changed."""
     user = make_user()
     make_identity(user)
     before = User.objects.values().get()
-    monkeypatch.setattr(
-        "django_identity.policy.IdentityPolicy.changed_user_fields",
-        lambda self, user, **_about: {"first_name": "x", field: 1},
-    )
+
+    def update_user(_policy: IdentityPolicy, user: User, **_about: Any) -> None:
+        if way == "by a query":
+            User.objects.update(first_name="x", **{field: value})
+        else:
+            user.username = "another"
+            setattr(user, field, value)
+            user.save()
+
+    monkeypatch.setattr(IdentityPolicy, "update_user", update_user)
     refused(sign_in(client), "configuration")
     assert User.objects.values().get() == before
 

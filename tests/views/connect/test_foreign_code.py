@@ -15,7 +15,7 @@ from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in, signed_in_as
-from tests.views.conftest import Says
+from tests.views.conftest import Updates
 from tests.views.connect.pages import browser_of, hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,19 +36,18 @@ def test_staff_are_not_linked_by_a_code(
 
 
 def test_a_code_writes_no_field_of_the_account(
-    service: FakeService, browser: Client, says: Says
+    service: FakeService, browser: Client, updates: Updates
 ) -> None:
     """What the site takes over at a sign-in is not taken from somebody else's code."""
-    says("changed_user_fields", lambda profile: {"first_name": profile.first_name})
+    updates(lambda profile: {"first_name": profile.first_name})
     hand_in(browser)
     hand_in(browser, "CNX-AB12-CD35")
     assert User.objects.get().first_name == ""
     sign_in(browser)
     assert User.objects.get().first_name == "Ada"
-    # From then on it is known that they are one person.
     User.objects.update(first_name="")
     hand_in(browser, "CNX-AB12-CD36")
-    assert User.objects.get().first_name == "Ada"
+    assert User.objects.get().first_name == ""
 
 
 def test_the_page_after_the_code_says_whose_it_was(

@@ -60,6 +60,7 @@ def test_every_no_says_what_to_do_next(
     assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
 
 
+@pytest.mark.usefixtures("as_in_production")
 def test_a_policy_that_raises_is_no_failed_sign_in(
     service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -74,9 +75,9 @@ def test_a_policy_that_raises_is_no_failed_sign_in(
     )
     browser.raise_request_exception = False
     assert hand_in(browser).status_code == 500
-    [line] = [each for each in caplog.records if each.name == "django_identity"]
-    assert (line.event, line.levelname) == ("identity.connect.failed", "ERROR")
-    assert line.method == "may_accept_connect_answer"
+    text, line = [each for each in caplog.records if each.name == "django_identity"]
+    assert (line.event, line.code) == ("identity.connect.failed", "unexpected_error")
+    assert "in may_accept_connect_answer" in text.where
 
 
 KYC_WITHOUT_STATUS = {"profile": {}, "kyc": {"kyc_level": "level_2"}}
@@ -189,6 +190,6 @@ def test_after_a_crash_a_code_is_never_sent_again(
     with monkeypatch.context() as patch:
         patch.setattr(LinkedIdentity, "save", lambda *_: 1 / 0)
         assert hand_in(browser).status_code == 500
-    refused(hand_in(browser), "connect_code_in_use", 409)
+    refused(hand_in(browser), "connect_code_used", 409)
     assert service.calls("request") == 1
     assert ConnectRedemption.objects.get().request_id == "req_1"

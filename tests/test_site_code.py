@@ -1,0 +1,379 @@
+"""The site's own code raises, at each point where it runs: no error of it takes a person along."""
+
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User, UserManager
+from django.core.exceptions import PermissionDenied
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, ProgrammingError, connection
+from django.db.models.signals import post_save
+from django.http import HttpResponse
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from django_identity import signals, tasks
+from django_identity.exceptions import FlowError, LinkingRefused, UnexpectedError
+from django_identity.gates import Gate, claims_of, claims_of_all, closed_to
+from django_identity.handlers import forget, on_event
+from django_identity.lifecycle import connect, disconnecting, erasure
+from django_identity.models import (
+    ConnectRedemption,
+    ErasureReceipt,
+    LinkedIdentity,
+    WebhookEvent,
+)
+from django_identity.policy import IdentityPolicy
+from tests.deliveries import SECRET, deliver
+from tests.factories import make_claim, make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import begin, come_back, sign_in
+from tests.views.connect.pages import PASTED, browser_of, hand_in
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("as_in_production"),
+]
+
+PERSON = ("ada@example.org", "Obi", "subject-1", "AB12", "a-code-for-tests")
+
+
+class Full(Exception):
+    """Of a response, as allauth raises one."""
+
+    response = HttpResponse("no more members", status=418)
+
+
+def fail(*_given: Any, **_about: Any) -> Any:
+    try:
+        raise KeyError("ada@example.org Obi subject-1")
+    except KeyError as cause:
+        raise LookupError("ada@example.org Obi subject-1") from cause
+
+
+def of_policy(name: str) -> Any:
+    def patched(monkeypatch: pytest.MonkeyPatch) -> None:
+        is_method = callable(getattr(IdentityPolicy, name))
+        monkeypatch.setattr(IdentityPolicy, name, fail if is_method else property(fail))
+
+    return patched
+
+
+def of_manager(name: str) -> Any:
+    return lambda monkeypatch: monkeypatch.setattr(UserManager, name, fail)
+
+
+def of_user(name: str) -> Any:
+    return lambda monkeypatch: monkeypatch.setattr(User, name, fail)
+
+
+def signs_up(_user: User) -> Any:
+    return sign_in(Client())
+
+
+def signs_up_by_json(_user: User) -> Any:
+    browser = Client()
+    body = {"code": "a-code", "state": begin(browser)}
+    address = reverse("identity_api:callback")
+    return browser.post(address, body, content_type="application/json")
+
+
+def links(user: User) -> Any:
+    return sign_in(browser_of(user))
+
+
+def hands_in(user: User) -> Any:
+    return hand_in(browser_of(user))
+
+
+def returns(user: User) -> Any:
+    make_identity(user)
+    return sign_in(Client())
+
+
+def posts(name: str) -> Callable[[User], Any]:
+    def post(user: User) -> Any:
+        make_claim(make_identity(user))
+        return browser_of(user).post(reverse(f"identity:{name}"))
+
+    return post
+
+
+def looks(user: User) -> Any:
+    make_claim(make_identity(user))
+    return browser_of(user).get(reverse("identity:account"))
+
+
+#: Point -> how the site's code raises there, and what a person does.
+POINTS: dict[str, tuple[Any, Callable[[User], Any]]] = {
+    "may_sign_up": (of_policy("may_sign_up"), signs_up),
+    "may_sign_up, by JSON": (of_policy("may_sign_up"), signs_up_by_json),
+    "new_user_fields": (of_policy("new_user_fields"), signs_up),
+    "account_with_email": (of_policy("account_with_email"), signs_up),
+    "may_sign_in of a new person": (of_policy("may_sign_in"), signs_up),
+    "may_sign_in of who returns": (of_policy("may_sign_in"), returns),
+    "may_link": (of_policy("may_link"), links),
+    "may_link by a code": (of_policy("may_link"), hands_in),
+    "may_accept_connect_answer": (of_policy("may_accept_connect_answer"), hands_in),
+    "has_other_way_in": (of_policy("has_other_way_in"), posts("disconnect")),
+    "audit_erasures": (of_policy("audit_erasures"), posts("erase")),
+    "claim_value": (of_policy("claim_value"), looks),
+    "normalize_email": (of_manager("normalize_email"), signs_up),
+    "create_user": (of_manager("create_user"), signs_up),
+    "clean": (of_user("clean"), signs_up),
+    "save": (of_user("save"), signs_up),
+}
+
+
+def report_of(error: BaseException) -> str:
+    """What a tracker prints of our frames and of all causes."""
+    shown = [repr(error), repr(error.__cause__), repr(error.__context__)]
+    for frame, _line in traceback.walk_tb(error.__traceback__):
+        if "/django_identity/" in frame.f_code.co_filename:
+            shown += [repr(value) for value in frame.f_locals.values()]
+    return "\n".join(shown)
+
+
+def names_nobody(text: str) -> bool:
+    return not [word for word in PERSON if word in text]
+
+
+def texts(caplog: pytest.LogCaptureFixture) -> list[Any]:
+    return [
+        each
+        for each in caplog.records
+        if getattr(each, "event", "") == "identity.unexpected"
+    ]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_person_sees_one_page_with_a_reference(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, point: str,
+) -> None:  # fmt: skip
+    """The log has one line and one text with it, of no person, and nothing half is stored."""
+    break_it, act = POINTS[point]
+    user = make_user("other", email="other@example.org")
+    break_it(monkeypatch)
+    response = act(user)
+    assert response.status_code == 500
+    [text] = texts(caplog)
+    assert text.reference in response.content.decode()
+    [line] = [
+        each
+        for each in caplog.records
+        if getattr(each, "code", "") == "unexpected_error"
+    ]
+    assert line.reference == text.reference
+    assert text.error == "LookupError"
+    assert "KeyError\n" in text.where
+    assert f"{__file__}, line" in text.where
+    assert "in fail" in text.where
+    assert names_nobody(caplog.text)
+    assert User.objects.count() == 1
+    assert not LinkedIdentity.objects.exclude(user=user).exists()
+    if act in (links, hands_in):
+        assert not LinkedIdentity.objects.exists()
+
+
+def test_a_table_of_the_sites(
+    service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The message of a database may have a row's values."""
+
+    def lacks_a_column(run: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("INSERT") and "auth_user" in sql:
+            raise ProgrammingError("no column for ada@example.org")
+        return run(sql, *rest)
+
+    with connection.execute_wrapper(lacks_a_column):
+        assert sign_in(Client()).status_code == 500
+    assert len(texts(caplog)) == 1
+    assert names_nobody(caplog.text)
+
+
+@contextmanager
+def receiving(signal: Any, **how: Any) -> Iterator[None]:
+    signal.connect(fail, **how)
+    try:
+        yield
+    finally:
+        signal.disconnect(fail, **how)
+
+
+@pytest.mark.parametrize("sender", [User, LinkedIdentity])
+def test_a_receiver_of_djangos_signals(
+    service: FakeService, caplog: pytest.LogCaptureFixture, sender: type
+) -> None:
+    with receiving(post_save, sender=sender):
+        assert sign_in(Client()).status_code == 500
+    assert len(texts(caplog)) == 1
+    assert names_nobody(caplog.text)
+    assert not User.objects.exists()
+
+
+def test_a_receiver_of_ours_holds_nobody_up(
+    service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    with receiving(signals.identity_linked):
+        assert sign_in(Client()).status_code == 302
+    assert len(texts(caplog)) == 1
+    assert names_nobody(caplog.text)
+
+
+def test_a_code_is_ended(service: FakeService, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next try is told so at once, and not for ten minutes that it is in use."""
+    of_policy("may_link")(monkeypatch)
+    browser = browser_of(make_user("other"))
+    assert hand_in(browser).status_code == 500
+    assert ConnectRedemption.objects.get().outcome == "unexpected_error"
+    assert "connect_code_used" in hand_in(browser).content.decode()
+
+
+def test_a_handler(
+    service: FakeService, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
+    make_identity(make_user())
+    on_event("claim.issued", name="fails")(fail)
+    try:
+        deliver("claim.issued")
+        tasks.run_handlers(WebhookEvent.objects.get().pk)
+    finally:
+        forget("fails")
+    [line] = [each for each in caplog.records if hasattr(each, "where")]
+    assert (line.event, line.handler) == ("identity.event.handler_failed", "fails")
+    assert "in fail" in line.where
+    assert names_nobody(caplog.text)
+
+
+@pytest.mark.parametrize("method", ["keeps_account", "erase_user"])
+def test_an_erasure_stays_pending(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, method: str,
+) -> None:  # fmt: skip
+    of_policy(method)(monkeypatch)
+    assert posts("erase")(make_user(email="ada@example.org")).status_code == 200
+    assert ErasureReceipt.objects.get().erased_at is None
+    [line] = [each for each in caplog.records if hasattr(each, "where")]
+    assert line.event == "identity.erasure.failed"
+    assert "in fail" in line.where
+    assert names_nobody(caplog.text)
+
+
+CALLS: dict[str, tuple[str, Callable[[User], object]]] = {
+    "claims_of": ("claim_value", claims_of),
+    "claims_of_all": ("claim_value", lambda user: claims_of_all([user])),
+    "closed_to": ("claim_value", lambda user: closed_to(Gate("age_over_18"), user)),
+    "leave": ("has_other_way_in", disconnecting.leave),
+    "erase_account": ("audit_erasures", erasure.erase_account),
+    "redeem": ("may_accept_connect_answer", lambda user: connect.redeem(PASTED, user=user)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_outside_any_view(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, call: str,
+) -> None:  # fmt: skip
+    """One error of ours, in whose report is no person."""
+    method, work = CALLS[call]
+    user = make_user("subject-1-ada@example.org", email="ada@example.org")
+    make_claim(make_identity(user))
+    of_policy(method)(monkeypatch)
+    with pytest.raises(UnexpectedError) as caught:
+        work(user)
+    assert names_nobody(report_of(caught.value))
+    assert names_nobody(caplog.text)
+    [text] = texts(caplog)
+    assert text.reference in str(caught.value)
+
+
+def test_a_gate_above_the_sites_own_view(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    user = make_user("subject-1-ada@example.org", email="ada@example.org")
+    make_claim(make_identity(user))
+    of_policy("claim_value")(monkeypatch)
+    with pytest.raises(UnexpectedError) as caught:
+        browser_of(user).get("/gated/")
+    assert names_nobody(report_of(caught.value))
+    assert len(texts(caplog)) == 1
+
+
+def test_a_command(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    make_identity(make_user(email="ada@example.org"))
+    of_policy("audit_erasures")(monkeypatch)
+    with pytest.raises(CommandError, match="LookupError, reference") as caught:
+        call_command("identity_erase", "subject-1", yes=True)
+    assert caught.value.returncode == 1
+    assert len(texts(caplog)) == 1
+    assert names_nobody(caplog.text + str(caught.value))
+
+
+@pytest.mark.parametrize(("error", "status"), [(PermissionDenied, 403), (Full, 418)])
+def test_what_is_an_answer_passes(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, error: type[Exception], status: int,
+) -> None:  # fmt: skip
+    """Django's, or a response that a package raises for its own middleware."""
+
+    def answer(*_given: Any, **_about: Any) -> bool:
+        raise error
+
+    monkeypatch.setattr(IdentityPolicy, "may_sign_up", answer)
+    browser = Client()
+    state = begin(browser)
+    if status == 403:
+        assert come_back(browser, state).status_code == status
+    else:
+        with pytest.raises(Full):
+            come_back(browser, state)
+    assert texts(caplog) == []
+
+
+def test_in_debug_it_is_seen(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_policy("may_sign_up")(monkeypatch)
+    with override_settings(DEBUG=True), pytest.raises(LookupError):
+        sign_in(Client())
+
+
+def test_a_refusal_leaves_without_its_frames(service: FakeService) -> None:
+    """An error of ours from a public call has no frame either, and none of its causes."""
+
+    def refuse(**_about: Any) -> None:
+        raise IntegrityError("ada@example.org")
+
+    user = make_user(email="ada@example.org")
+    with pytest.raises(FlowError) as caught:
+        connect.redeem("not a code AB12", user=user)
+    assert names_nobody(report_of(caught.value))
+    post_save.connect(refuse, sender=LinkedIdentity)
+    try:
+        with pytest.raises(LinkingRefused) as refused:
+            connect.redeem(PASTED, user=user)
+    finally:
+        post_save.disconnect(refuse, sender=LinkedIdentity)
+    assert names_nobody(report_of(refused.value))
+
+
+def test_a_page_that_cannot_be_shown(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """Nor can the page of its error: Django answers, and its report has nobody."""
+    of_policy("site_name")(monkeypatch)
+    make_claim(make_identity(make_user("ada@example.org")))
+    with pytest.raises(UnexpectedError) as caught:
+        browser_of(User.objects.get()).get(reverse("identity:account"))
+    assert names_nobody(report_of(caught.value))
+    assert names_nobody(caplog.text.partition("Traceback")[0])
