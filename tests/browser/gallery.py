@@ -75,11 +75,11 @@ def coming_back(**query: str) -> Way:
     return way
 
 
-def handing_in(code: str, *, path: str = "/identity/connect/") -> Way:
+def handing_in(code: str) -> Way:
     """Hand in a code that will be refused."""
 
     def way(page: Page) -> None:
-        page.goto(path)
+        page.goto("/identity/connect/")
         page.fill("[name=connect_code]", code)
         page.keyboard.press("Enter")
         page.get_by_role("alert").wait_for()

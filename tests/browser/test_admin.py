@@ -148,7 +148,7 @@ def test_the_overview_leads_to_what_needs_attention(operator: Page) -> None:
     operator.goto("/admin/")
     operator.get_by_role("link", name="Overview", exact=True).click()
     operator.get_by_text("not healthy").wait_for()
-    operator.get_by_role("link", name="failing", exact=True).first.click()
+    operator.get_by_role("link", name="refetches", exact=True).first.click()
     operator.get_by_role("link", name=CLOSED_OUT).wait_for()
 
 

@@ -27,7 +27,6 @@ class Said:
     answers: dict[str, Any] = field(default_factory=dict)
     person: str = "unlinked"
     subject: str = "nobody-here-yet"
-    path: str = "/identity/connect/"
 
     def __str__(self) -> str:
         return self.code
@@ -49,7 +48,6 @@ AFTER_A_CODE = (
     Said("subject_taken", "tell the people", subject=ADAS_SUBJECT),
     Said("user_holds_another", "Look at your account", person="abroad"),
     Said("link_not_allowed", "Connect your identity service", person="operator"),
-    Said("service_unavailable", "your code was not sent", path="/identity/connect/away/"),
 )  # fmt: skip
 AFTER_A_SIGN_IN = (
     Said("service_unavailable", "Try again", {"token": html("503 No")}, person=""),
@@ -85,11 +83,7 @@ def test_an_answer_that_is_no(
     """Each has a page with the way on and the reference; after a code with its field too."""
     service, site = answering
     service.answers, service.subject = said.answers, said.subject
-    way = (
-        handing_in(a_code(), path=said.path)
-        if to == "connect"
-        else coming_back(code="c")
-    )
+    way = handing_in(a_code()) if to == "connect" else coming_back(code="c")
     exhibit = Exhibit(f"{to}-{said}", way, said.person, EXTREMES)
     page = look_at(visit, site, exhibit, "answers")
     assert said.way_on in page.locator("main").inner_text()

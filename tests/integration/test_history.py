@@ -34,7 +34,7 @@ def test_the_history_is_one_of_two_hundred_people() -> None:
     assert sum(1 for each in charts.days() if each.linked) > charts.DAYS / 2
     assert charts.people()[-1][2] > 5, "revoked"
     signs = {finding.check for finding in of_rows()}
-    assert signs >= {"failing", "erasures", "events"}
+    assert signs >= {"refetches", "erasures", "events"}
     for identity in LinkedIdentity.objects.all()[::9]:
         entries = timeline.timeline_of(identity)
         assert len(entries) >= 2
