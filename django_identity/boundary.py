@@ -39,7 +39,7 @@ PASSED = (
 
 
 class _Tests:
-    """``see_errors``: raise each error as it is, as with ``DEBUG``. The pytest plugin sets it."""
+    """``see_errors``: raise each error as it is, as with ``DEBUG``. The plugin and drill set it."""
 
     see_errors = False
 

@@ -23,7 +23,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import override_settings, utils
 from django.utils import timezone
 
-from django_identity import background, conf
+from django_identity import background, boundary, conf
 from django_identity.testing.sandbox import RunningSandbox, running_sandbox
 from django_identity.views.pages import address_of
 
@@ -63,6 +63,8 @@ def own_world() -> Iterator[RunningSandbox]:
     utils.setup_test_environment(debug=False)
     # The site's own handlers may send what is logged to somebody.
     logging.disable()
+    # A finding names the place in the site's code.
+    boundary.tests.see_errors = True
     background.run_here()
     with TemporaryDirectory(prefix="identity-drill-") as folder:
         media = os.path.join(folder, "media")
