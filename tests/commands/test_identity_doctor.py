@@ -353,7 +353,8 @@ def test_the_number_of_queries_is_bounded(site: Site) -> None:
     few = queries()
     for n in range(1, 20):
         go_wrong(n)
-    assert queries() == few <= 40
+    # MariaDB is asked for the character set of tables, too.
+    assert queries() == few <= 40 + (connection.vendor == "mysql")
 
 
 #: Of these tables an index serves every question: they grow with a site's people.

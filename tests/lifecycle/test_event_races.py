@@ -1,19 +1,15 @@
 """Events at the same moment about one person: each is applied by its first delivery."""
 
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 
 import pytest
-from django.contrib.auth.models import User
-from django.db import OperationalError, connection, transaction
+from django.db import connection
 from django.utils import timezone
 
 from django_identity.lifecycle import disconnecting, erasure
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, WebhookEvent
 from tests.concurrency import at_once
-from tests.databases import on_servers
 from tests.deliveries import event_body, post
 from tests.factories import make_claim, make_grant, make_identity, make_user
 
@@ -104,32 +100,3 @@ def test_an_event_and_its_repeats_at_once() -> None:
     assert (
         WebhookEvent.objects.filter(received_at__lte=timezone.now()).count() == PEOPLE
     )
-
-
-def sites_own_transaction(identities: list[LinkedIdentity]) -> int:
-    """It writes much, and locks the identities the other way round than the package does."""
-    oldest, *_, newest = identities
-    # The database may choose it to end the deadlock.
-    with suppress(OperationalError), transaction.atomic():
-        many = [User(username=f"imported-{oldest.pk}-{each}") for each in range(50)]
-        User.objects.bulk_create(many)
-        LinkedIdentity.objects.select_for_update().get(pk=newest.pk)
-        time.sleep(SOON)
-        LinkedIdentity.objects.select_for_update().get(pk=oldest.pk)
-    return 200
-
-
-@on_servers
-def test_a_deadlock_with_the_site_costs_no_delivery() -> None:
-    """The revocation is applied in the same request: the service need not send it again."""
-    for number in range(3):
-        identities = person(number)
-
-        def later(revoked: LinkedIdentity = identities[0]) -> int:
-            time.sleep(SOON / 3)
-            return delivered("consent.revoked", revoked)()
-
-        calls = [partial(sites_own_transaction, identities), later]
-        assert at_once(calls) == [200, 200]
-        identities[0].refresh_from_db()
-        assert identities[0].consent == Consent.REVOKED

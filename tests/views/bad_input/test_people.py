@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User, UserManager
+from django.db import connection
 from django.db.models import QuerySet
 from django.db.models.signals import pre_save
 from django.test import Client, override_settings
@@ -125,6 +126,8 @@ def test_a_policy_may_not_overwrite_protected_fields(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Not even when a person signs in again: nothing is changed."""
+    if (way, field, connection.vendor) == ("by a query", "id", "mysql"):
+        pytest.skip("the database itself refuses to change a key that is pointed at")
     user = make_user()
     make_identity(user)
     before = User.objects.values().get()
