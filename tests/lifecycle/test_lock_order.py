@@ -56,7 +56,7 @@ def test_an_erasure_beside_disconnections() -> None:
     """The first one wins; the others find nothing, or are refused, or asked to try again."""
 
     def erase(user: User) -> None:
-        # MariaDB may choose it to end a deadlock, three times.
+        # MariaDB may choose it to end a deadlock. Whoever asked tries again.
         with suppress(StorageUnavailable):
             erasure.erase_account(user)
 
