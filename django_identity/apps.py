@@ -16,7 +16,7 @@ class IdentityConfig(AppConfig):
     def ready(self) -> None:
         # Not at the top: they import models, which Django loads after this file.
         from django_identity import backends, background, checks  # noqa: PLC0415
-        from django_identity.lifecycle import withdrawal  # noqa: PLC0415
+        from django_identity.lifecycle.ground import withdrawal  # noqa: PLC0415
 
         background.remember_app()
         user_logged_in.connect(

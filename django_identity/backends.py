@@ -1,6 +1,6 @@
 """The authentication backend for sessions of the identity sign-in, which end with the consent.
 
-``lifecycle/sessions.py`` says which identity a session depends on, and what ends a session.
+``lifecycle/ground/sessions.py`` says which identity a session depends on, and what ends a session.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,8 @@ from django.utils.crypto import constant_time_compare
 
 from django_identity import database
 from django_identity.exceptions import ConfigurationError
-from django_identity.lifecycle import sessions, shortfalls, standing, withdrawal
+from django_identity.lifecycle.ground import sessions, withdrawal
+from django_identity.lifecycle.standing import shortfalls, standing
 from django_identity.models import Consent, LinkedIdentity, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"

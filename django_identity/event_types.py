@@ -2,7 +2,7 @@
 
 A further type is a row of ``KINDS``. If people shall read another name for it than its own, that is
 in ``texts.labels``. If no other type has its effect, that is a member of ``Effect`` too, and a
-function in ``lifecycle.effects.EFFECTS``.
+function in ``lifecycle.said.effects.EFFECTS``.
 """
 
 from collections.abc import Mapping

@@ -14,8 +14,8 @@ from celery.signals import worker_shutting_down
 
 from django_identity.background import TaskName
 from django_identity.boundary import boundary
-from django_identity.lifecycle import follow_up
-from django_identity.lifecycle import upkeep as lifecycle_upkeep
+from django_identity.lifecycle.minute import follow_up
+from django_identity.lifecycle.minute import upkeep as lifecycle_upkeep
 
 # Stops a worker that hangs; normal work ends well before. An equal soft limit never strikes. With
 # none the site's soft limit would apply: its exception could strike between the answer to a refresh

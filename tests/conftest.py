@@ -17,7 +17,7 @@ from django.db import connections
 from django.test import override_settings
 
 from django_identity import boundary
-from django_identity.lifecycle import key_sets
+from django_identity.lifecycle.said import key_sets
 from tests.fake_service import FakeService, serving
 from tests.kept_rows import keep_rows
 from tests.service.environment import forget_clients

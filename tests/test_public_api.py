@@ -43,12 +43,12 @@ NAMES = {
     "django_identity.service": "ServiceClient",
     "django_identity.conf": "Application application",
     "django_identity.backends": "IdentityBackend",
-    "django_identity.lifecycle.sign_in": "begin complete",
-    "django_identity.lifecycle.connect": "redeem",
-    "django_identity.lifecycle.erasure": "erase_account",
-    "django_identity.lifecycle.events": "receive",
-    "django_identity.lifecycle.standing": "standing_of",
-    "django_identity.lifecycle.tokens": "access_token_for",
+    "django_identity.lifecycle.arriving.sign_in": "begin complete",
+    "django_identity.lifecycle.arriving.connect": "redeem",
+    "django_identity.lifecycle.leaving.erasure": "erase_account",
+    "django_identity.lifecycle.said.events": "receive",
+    "django_identity.lifecycle.standing.standing": "standing_of",
+    "django_identity.lifecycle.said.tokens": "access_token_for",
     "django_identity.schedule": "beat_schedule",
     "django_identity.models": (
         "AuthorizationRequest ErasureReceipt LinkedIdentity StoredClaim TokenGrant UpkeepRun "

@@ -6,7 +6,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db import IntegrityError, transaction
 from django.db.models import UniqueConstraint
 
-from django_identity.lifecycle.dossier import PLACES
+from django_identity.lifecycle.leaving.dossier import PLACES
 from django_identity.models import LinkedIdentity
 from tests.factories import make_identity, make_user
 

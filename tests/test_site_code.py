@@ -19,7 +19,8 @@ from django_identity import signals, tasks
 from django_identity.exceptions import FlowError, LinkingRefused, UnexpectedError
 from django_identity.gates import Gate, claims_of, claims_of_all, closed_to
 from django_identity.handlers import forget, on_event
-from django_identity.lifecycle import connect, disconnecting, erasure
+from django_identity.lifecycle.arriving import connect
+from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.models import (
     ConnectRedemption,
     ErasureReceipt,

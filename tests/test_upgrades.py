@@ -12,7 +12,8 @@ from django.db.models.expressions import RawSQL
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from django_identity.lifecycle import erasure, upkeep
+from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.minute import upkeep
 from django_identity.models import ConnectRedemption, ErasureReceipt, LinkedIdentity
 from tests.deliveries import SECRET, event_body, post
 from tests.fake_service import FakeService

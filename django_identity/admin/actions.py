@@ -14,8 +14,9 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity.admin.listing import RecordAdmin
 from django_identity.error_table import hint_of
-from django_identity.lifecycle import due, erasure
+from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.operators import interventions
+from django_identity.lifecycle.said import due
 from django_identity.models import LinkedIdentity
 
 MOST_REFETCHED = 1_000

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity.admin import filters
 from django_identity.admin.listing import RecordAdmin
-from django_identity.lifecycle import follow_up
+from django_identity.lifecycle.minute import follow_up
 from django_identity.models import WebhookEvent
 
 MOST_REPLAYED = 100

@@ -19,9 +19,9 @@ from django_identity.admin.actions import IdentityActions
 from django_identity.gates.closed import Closed
 from django_identity.gates.gate import Gate, missing_to
 from django_identity.instruments import gate_map
-from django_identity.lifecycle import withdrawal
+from django_identity.lifecycle.ground import withdrawal
 from django_identity.lifecycle.operators import timeline
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import ErasureReceipt, LinkedIdentity, TokenGrant
 from django_identity.texts import operators as wording
 from django_identity.texts.labels import in_words

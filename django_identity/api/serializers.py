@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
-from django_identity.lifecycle.standing import standing_with
+from django_identity.lifecycle.standing.standing import standing_with
 from django_identity.models import LinkedIdentity
 from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views.flow import may_lead_to

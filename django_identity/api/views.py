@@ -21,8 +21,9 @@ from django_identity.api.parsers import BoundedJSONParser
 from django_identity.api.problems import exception_handler
 from django_identity.boundary import told
 from django_identity.exceptions import FlowError, IdentityError
-from django_identity.lifecycle import connect, disconnecting, sign_in
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.arriving import connect, sign_in
+from django_identity.lifecycle.leaving import disconnecting
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.logs import LogEvent, log_failure
 from django_identity.views import flow
 from django_identity.views.flow import in_flow

@@ -12,7 +12,7 @@ from django.db.models import Field
 from django_identity import policy, uniqueness
 from django_identity.conf import Application
 from django_identity.conf.rules import Problem, Problems
-from django_identity.lifecycle import accounts
+from django_identity.lifecycle.arriving import accounts
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
 

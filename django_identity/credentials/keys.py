@@ -1,6 +1,6 @@
 """The service's published keys, parsed once and strictly into loaded verification keys.
 
-Which set is believed, and for how long, is in ``lifecycle/key_sets.py``.
+Which set is believed, and for how long, is in ``lifecycle/said/key_sets.py``.
 """
 
 from collections import Counter

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django_identity.documents import reading
 from django_identity.exceptions import DocumentsNotAllowed
 from django_identity.gates.closed import keep_private
-from django_identity.lifecycle.standing import may_have_standing
+from django_identity.lifecycle.standing.standing import may_have_standing
 from django_identity.models import LinkedIdentity
 from django_identity.service.answers import Document
 from django_identity.views.flow import signed_in_user

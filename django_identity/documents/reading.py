@@ -12,7 +12,7 @@ from django_identity import conf, policy
 from django_identity.boundary import boundary
 from django_identity.documents.keys import open_document
 from django_identity.exceptions import DocumentsNotAllowed, IdentityError
-from django_identity.lifecycle.tokens import Reader
+from django_identity.lifecycle.said.tokens import Reader
 from django_identity.logs import LogEvent, log, log_failure
 from django_identity.models import LinkedIdentity
 from django_identity.service.answers import Document

@@ -14,7 +14,7 @@ from django.views import View as ClassView
 from django_identity.boundary import boundary
 from django_identity.gates.closed import Closed, OnClosed, closed_response, keep_private
 from django_identity.gates.gate import Gate, closed_to
-from django_identity.lifecycle.standing import share_memory
+from django_identity.lifecycle.standing.standing import share_memory
 
 #: How the attributes begin by which a view names its gates.
 ATTRIBUTE = "_identity_gate_"

@@ -1,4 +1,4 @@
-"""A gate, and whether it is open to a person. ``lifecycle/standing.py`` has the rules."""
+"""A gate, and whether it is open to a person. ``lifecycle/standing/standing.py`` has the rules."""
 
 import inspect
 from collections.abc import Callable, Iterable, MutableMapping
@@ -9,8 +9,13 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_identity.boundary import boundary
 from django_identity.gates.closed import Closed, OnClosed, require_answer
-from django_identity.lifecycle import scopes, step_up
-from django_identity.lifecycle.standing import Standing, standing_of, standings_of
+from django_identity.lifecycle.said import scopes
+from django_identity.lifecycle.standing import step_up
+from django_identity.lifecycle.standing.standing import (
+    Standing,
+    standing_of,
+    standings_of,
+)
 from django_identity.requirements import (
     NotARequirement,
     RecentSignIn,

@@ -6,7 +6,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity.conf import Application
 from django_identity.credentials import KeySet
-from django_identity.lifecycle.key_sets import verify_credential
+from django_identity.lifecycle.said.key_sets import verify_credential
 
 
 @sensitive_variables()

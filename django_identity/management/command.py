@@ -12,7 +12,8 @@ from django.db import Error
 
 from django_identity.boundary import told
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle import due, upkeep
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.said import due
 
 INTERRUPTED = 130
 STOPPED = (

@@ -99,7 +99,7 @@ class Record(models.Model):
 
 
 class AttemptedRecord(Record):
-    """A row that is attempted until it succeeds: ``lifecycle.attempts`` says when it is due."""
+    """A row that is attempted until it succeeds, as ``lifecycle.ground.attempts`` says."""
 
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(

@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from django_identity.lifecycle.values import ClaimValue
+from django_identity.lifecycle.ground.values import ClaimValue
 from django_identity.models import StoredClaim
 from django_identity.requirements import is_level
 from django_identity.texts import labels

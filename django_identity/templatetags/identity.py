@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 
 from django_identity.gates import Gate, claims_of_all, closed_to
 from django_identity.gates.gate import Claims, Session
-from django_identity.lifecycle.standing import may_have_standing
+from django_identity.lifecycle.standing.standing import may_have_standing
 from django_identity.logs import LogEvent, log
 from django_identity.requirements import NotARequirement
 from django_identity.texts import advice, labels

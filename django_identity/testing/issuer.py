@@ -16,8 +16,8 @@ from jwt.utils import base64url_encode
 
 from django_identity import conf, database
 from django_identity.credentials import KeySet
-from django_identity.lifecycle import claims as proven
-from django_identity.lifecycle import key_sets
+from django_identity.lifecycle.said import claims as proven
+from django_identity.lifecycle.said import key_sets
 from django_identity.models import LinkedIdentity
 from django_identity.service.answers import ClaimsAnswer
 from django_identity.testing.build import ADULT, LIFETIME, build_identity

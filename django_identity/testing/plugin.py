@@ -16,7 +16,7 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from django_identity import boundary, conf
-from django_identity.lifecycle import key_sets
+from django_identity.lifecycle.said import key_sets
 from django_identity.models import LinkedIdentity
 from django_identity.testing import browser
 from django_identity.testing.build import build_identity

@@ -32,7 +32,7 @@ from django_identity.texts import labels
 from django_identity.texts.labels import Text
 
 if TYPE_CHECKING:
-    from django_identity.lifecycle.shortfalls import Shortfall
+    from django_identity.lifecycle.standing.shortfalls import Shortfall
 
 
 class Advice(NamedTuple):

@@ -12,14 +12,10 @@ from django.utils.translation import gettext as _
 
 from django_identity import conf, database, policy
 from django_identity.exceptions import NoOtherWayIn
-from django_identity.lifecycle import (
-    disconnecting,
-    dossier,
-    erasure,
-    sessions,
-    standing,
-)
+from django_identity.lifecycle.ground import sessions
+from django_identity.lifecycle.leaving import disconnecting, dossier, erasure
 from django_identity.lifecycle.operators import timeline
+from django_identity.lifecycle.standing import standing
 from django_identity.logs import LogEvent
 from django_identity.texts import advice
 from django_identity.views import flow

@@ -11,7 +11,7 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 
 from django_identity import conf
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle import connect as codes
+from django_identity.lifecycle.arriving import connect as codes
 from django_identity.logs import LogEvent, log_failure
 from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views import flow

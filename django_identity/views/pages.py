@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from django_identity import conf, policy
 from django_identity.backends import why_session_ended
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle.shortfalls import Reason
-from django_identity.lifecycle.standing import standing_with
+from django_identity.lifecycle.standing.shortfalls import Reason
+from django_identity.lifecycle.standing.standing import standing_with
 from django_identity.models import LinkedIdentity
 from django_identity.service.webhooks import VERIFIED
 from django_identity.texts import advice

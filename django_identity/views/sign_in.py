@@ -20,7 +20,8 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
 from django_identity.backends import begin_session
-from django_identity.lifecycle import sign_in, standing, step_up
+from django_identity.lifecycle.arriving import sign_in
+from django_identity.lifecycle.standing import standing, step_up
 from django_identity.logs import LogEvent, log
 from django_identity.models import Purpose
 from django_identity.requirements import (

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from django_identity import database
 from django_identity.exceptions import EventRefused, IdentityError
-from django_identity.lifecycle import events
+from django_identity.lifecycle.said import events
 from django_identity.logs import LogEvent, log_failure
 from django_identity.service.webhooks import LARGEST_BODY
 from django_identity.views.pages import NEVER_CACHED

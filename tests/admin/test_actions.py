@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.admin import actions, events, receipts
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import (
     Consent,
     ErasureReceipt,

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from django_identity.error_table import ERRORS, hint_of
 from django_identity.gates import claim_required
-from django_identity.lifecycle.upkeep import refetch_these
+from django_identity.lifecycle.minute.upkeep import refetch_these
 from django_identity.models import ErasureReceipt, LinkedIdentity, TokenGrant
 from django_identity.policy import IdentityPolicy
 from tests import fake_service

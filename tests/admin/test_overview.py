@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from django_identity.admin import overview
 from django_identity.instruments.signs import charts, of_rows
-from django_identity.lifecycle import runs
+from django_identity.lifecycle.ground import runs
 from django_identity.models import Consent, ErasureReceipt, EventOutcome, LinkedIdentity
 from tests.factories import LONG_AGO, make_event, make_identity, make_user
 

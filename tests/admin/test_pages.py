@@ -10,7 +10,7 @@ from django.urls import path, reverse
 from django.utils import timezone
 
 from django_identity.gates import claim_required, recent_sign_in_required
-from django_identity.lifecycle.shortfalls import Reason
+from django_identity.lifecycle.standing.shortfalls import Reason
 from django_identity.models import (
     ErasureReceipt,
     LinkedIdentity,

@@ -3,7 +3,7 @@
 from django.test import override_settings
 from django.utils import timezone
 
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle.leaving import erasure
 from django_identity.models import ErasureReceipt
 from tests.benchmarks.harness import Figures, fresh_database, seconds_of
 from tests.factories import make_claim, make_event, make_grant, make_identity, make_user

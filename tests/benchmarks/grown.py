@@ -28,7 +28,9 @@ from django_identity import conf
 from django_identity.admin import overview
 from django_identity.gates import claims_of
 from django_identity.instruments.signs import diagnose, figures
-from django_identity.lifecycle import due, erasure, tokens, upkeep
+from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.said import due, tokens
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant, WebhookEvent
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer

@@ -26,7 +26,8 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_identity.lifecycle import due, upkeep
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.said import due
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.testing.clock import moved_clock
 from tests.benchmarks.harness import Figures, fill, fresh_database, statements_of

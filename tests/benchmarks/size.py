@@ -22,7 +22,8 @@ from django.db.models import Model
 from django.test import override_settings
 from django.utils import timezone
 
-from django_identity.lifecycle import due, upkeep
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.said import due
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant, WebhookEvent
 from tests.benchmarks import erasure, refetch
 from tests.benchmarks.harness import Figures, fill, fresh_database, statements_of

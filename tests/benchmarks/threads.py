@@ -13,7 +13,7 @@ from pathlib import Path
 from django.test import override_settings
 
 from django_identity import background
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle.minute import upkeep
 from django_identity.models import LinkedIdentity
 from tests import concurrency
 from tests.benchmarks.harness import Figures, fresh_database

@@ -13,7 +13,7 @@ import pytest
 from django.contrib.sessions.backends.db import SessionStore
 from playwright.sync_api import Page
 
-from django_identity.lifecycle.step_up import KEY
+from django_identity.lifecycle.standing.step_up import KEY
 from example_project.demo.members import MEMBERS
 from example_project.demo.walk import BVN
 from tests.browser.demo import Demo, account, give_password, make_code

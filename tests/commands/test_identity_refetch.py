@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from django_identity.lifecycle import runs
+from django_identity.lifecycle.ground import runs
 from django_identity.models import Consent, LinkedIdentity, LinkedVia
 from django_identity.testing.clock import Clock
 from tests.commands import broken_setups as broken

@@ -54,7 +54,7 @@ def running_site(
 def main(port: str, people: str) -> None:
     django.setup()
     # Its models can be imported only now.
-    from django_identity.lifecycle import connect  # noqa: PLC0415
+    from django_identity.lifecycle.arriving import connect  # noqa: PLC0415
     from tests.example_project.operators import settle_operators  # noqa: PLC0415
     from tests.example_project.people import settle  # noqa: PLC0415
 

@@ -16,7 +16,7 @@ from django_identity.api.permissions import HasScope
 from django_identity.exceptions import ReauthorizationNeeded
 from django_identity.gates import Gate, closed_to, scope_required
 from django_identity.lifecycle.operators import interventions
-from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.policy import IdentityPolicy
 from django_identity.testing.clock import Clock

@@ -7,7 +7,8 @@ import pytest
 from django.test import Client
 
 from django_identity.gates import Gate, closed_to
-from django_identity.lifecycle import sessions, step_up
+from django_identity.lifecycle.ground import sessions
+from django_identity.lifecycle.standing import step_up
 from django_identity.models import LinkedIdentity
 from django_identity.testing.clock import Clock
 from tests.factories import make_identity, make_user

@@ -14,7 +14,7 @@ from django.db.models import Model
 from django.test import Client
 
 from django_identity.event_types import kind_of
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle.leaving import erasure
 from django_identity.models import (
     ErasureReceipt,
     EventOutcome,

@@ -18,7 +18,8 @@ from django.test import Client
 from django.utils import timezone
 
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle import erasure, refetch
+from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.minute import refetch
 from django_identity.models import (
     Consent,
     ErasureReceipt,

@@ -23,8 +23,8 @@ from django.test import RequestFactory
 from django.utils import timezone
 
 from django_identity.backends import BACKEND_PATH
-from django_identity.lifecycle import upkeep
-from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.databases import on_postgresql
 from tests.factories import make_claim, make_identity, make_user, unsealed

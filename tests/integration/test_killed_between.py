@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
-from django_identity.lifecycle import events
+from django_identity.lifecycle.said import events
 from django_identity.models import (
     Consent,
     LinkedIdentity,

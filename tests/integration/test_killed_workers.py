@@ -11,7 +11,8 @@ import pytest
 from django.db.models import F, Q
 from django.utils import timezone
 
-from django_identity.lifecycle import due, upkeep
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.said import due
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.integration.backlog import make_backlog
 from tests.integration.counting_service import CountingService, Seen

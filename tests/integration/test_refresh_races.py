@@ -9,8 +9,9 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_identity.exceptions import ReauthorizationNeeded
-from django_identity.lifecycle import tokens, withdrawal
-from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.ground import withdrawal
+from django_identity.lifecycle.said import tokens
+from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import LinkedIdentity, RevokedBy, TokenGrant
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer

@@ -16,7 +16,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle.leaving import erasure
 from django_identity.models import ErasureReceipt, WebhookEvent
 from tests import concurrency
 from tests.deliveries import event_body

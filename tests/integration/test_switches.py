@@ -19,8 +19,8 @@ from django.utils import timezone
 from django_identity import conf
 from django_identity.exceptions import ServiceRefusal
 from django_identity.gates import claims_of
-from django_identity.lifecycle.standing import standing_of
-from django_identity.lifecycle.upkeep import Refetched
+from django_identity.lifecycle.minute.upkeep import Refetched
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.sandbox.switches import ALL
 from django_identity.service import ServiceClient

@@ -9,7 +9,8 @@ import pytest
 from django.utils import timezone
 
 from django_identity import background, conf
-from django_identity.lifecycle import due, upkeep
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.said import due
 from django_identity.models import ErasureReceipt, LinkedIdentity
 from tests.deliveries import SECRET, event_body, post
 from tests.integration.backlog import make_backlog

@@ -11,14 +11,10 @@ from unittest import mock
 import httpx
 from django.contrib.auth.models import User
 
-from django_identity.lifecycle import (
-    connect,
-    events,
-    sessions,
-    sign_in,
-    tokens,
-    upkeep,
-)
+from django_identity.lifecycle.arriving import connect, sign_in
+from django_identity.lifecycle.ground import sessions
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.said import events, tokens
 from django_identity.models import LinkedIdentity
 from django_identity.testing.events import deliver_event
 from tests.interleavings.explorer import pause

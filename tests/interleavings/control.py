@@ -20,8 +20,9 @@ from greenlet import getcurrent
 
 from django_identity import conf
 from django_identity.conf import Application
-from django_identity.lifecycle import events, linking
-from django_identity.lifecycle.arrivals import LinkRequest
+from django_identity.lifecycle.arriving import linking
+from django_identity.lifecycle.arriving.arrivals import LinkRequest
+from django_identity.lifecycle.said import events
 from django_identity.models import LinkedIdentity, SubjectLock, WebhookEvent, digest
 from django_identity.models.querysets import LinkedIdentityQuerySet
 from django_identity.secrets import Secret
@@ -128,10 +129,12 @@ def controlled(explorer: Explorer) -> Iterator[None]:
         "random.shuffle": lambda rows: None,
         "random.uniform": lambda low, high: high,
         "django_identity.service.client.exchange": exchange,
-        "django_identity.lifecycle.key_sets.current": lambda application: ISSUER.keys,
-        "django_identity.lifecycle.events.apply": apply,
-        "django_identity.lifecycle.events.heard_since": heard_since,
-        "django_identity.lifecycle.linking._link": link,
+        "django_identity.lifecycle.said.key_sets.current": lambda application: (
+            ISSUER.keys
+        ),
+        "django_identity.lifecycle.said.events.apply": apply,
+        "django_identity.lifecycle.said.events.heard_since": heard_since,
+        "django_identity.lifecycle.arriving.linking._link": link,
         "django_identity.models.SubjectLock.hold": hold,
         "django_identity.models.querysets.LinkedIdentityQuerySet.locked": locked,
         # Encryption draws bytes and reads a clock of its own.

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from django_identity import gates
 from django_identity.backends import IdentityBackend
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle.minute import upkeep
 from django_identity.models import (
     Consent,
     ErasureReceipt,

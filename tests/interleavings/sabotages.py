@@ -2,7 +2,8 @@
 
 from unittest import mock
 
-from django_identity.lifecycle import events, sessions, tokens
+from django_identity.lifecycle.ground import sessions
+from django_identity.lifecycle.said import events, tokens
 from django_identity.models import SubjectLock, TokenGrant
 from tests.interleavings import invariants
 from tests.interleavings.scenarios import Scenario

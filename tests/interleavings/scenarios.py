@@ -9,7 +9,8 @@ from typing import NamedTuple
 from django.contrib.auth.models import User
 
 from django_identity import handlers
-from django_identity.lifecycle import disconnecting, erasure, sessions
+from django_identity.lifecycle.ground import sessions
+from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from tests.interleavings import actors, invariants

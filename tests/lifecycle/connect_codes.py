@@ -2,7 +2,7 @@
 
 from django.contrib.auth.models import User
 
-from django_identity.lifecycle import connect
+from django_identity.lifecycle.arriving import connect
 from django_identity.models import LinkedIdentity
 from tests import fake_service
 

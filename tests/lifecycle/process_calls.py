@@ -6,8 +6,8 @@ from typing import Any
 
 from django.db import connection
 
-from django_identity.lifecycle import due
-from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.said import due
+from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import LinkedIdentity
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from socket import socket
 from typing import Any
 
-from django_identity.lifecycle import key_sets
+from django_identity.lifecycle.said import key_sets
 from django_identity.service.answers import ClaimsAnswer
 from tests.credentials.issuer import (
     DISCLOSURES,

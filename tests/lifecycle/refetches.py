@@ -5,7 +5,11 @@ from typing import Any
 
 from django.utils import timezone
 
-from django_identity.lifecycle.upkeep import Refetched, refetch_due, refetch_these
+from django_identity.lifecycle.minute.upkeep import (
+    Refetched,
+    refetch_due,
+    refetch_these,
+)
 from django_identity.models import LinkedIdentity
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import FakeService

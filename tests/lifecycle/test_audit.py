@@ -19,7 +19,7 @@ from django.db import models
 from django.test.utils import isolate_apps
 from django.utils import timezone
 
-from django_identity.lifecycle import audit, erasure
+from django_identity.lifecycle.leaving import audit, erasure
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.testing import assert_erased
@@ -300,7 +300,7 @@ databases = {name: {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
              for name in ("default", "books", "copy")}
 settings.DATABASES = databases; settings.DATABASE_ROUTERS = [Router()]; django.setup()
 from django.db import connections
-from django_identity.lifecycle import searchable
+from django_identity.lifecycle.leaving import searchable
 from tests.leaky.models import Letter
 for name in databases:
     with connections[name].schema_editor() as editor: editor.create_model(Letter)

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from django_identity.lifecycle import due, upkeep
-from django_identity.lifecycle.upkeep import Refetched
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.minute.upkeep import Refetched
+from django_identity.lifecycle.said import due
 from django_identity.models import LinkedIdentity
 from django_identity.testing.clock import Clock
 from tests.fake_service import FakeService, html

@@ -12,10 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import signals
-from django_identity.lifecycle import due
-from django_identity.lifecycle.shortfalls import Reason
-from django_identity.lifecycle.standing import standing_of
-from django_identity.lifecycle.upkeep import Refetched
+from django_identity.lifecycle.minute.upkeep import Refetched
+from django_identity.lifecycle.said import due
+from django_identity.lifecycle.standing.shortfalls import Reason
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.models.choices import NEVER
 from django_identity.requirements import RequiredClaim

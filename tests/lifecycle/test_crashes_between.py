@@ -5,7 +5,8 @@ from django.utils import timezone
 
 from django_identity import handlers
 from django_identity.handlers import on_event
-from django_identity.lifecycle import events, follow_up
+from django_identity.lifecycle.minute import follow_up
+from django_identity.lifecycle.said import events
 from django_identity.models import WebhookEvent
 from django_identity.service.webhooks import Event
 from tests.deliveries import event_body, post

@@ -18,7 +18,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import attempts, erasure, upkeep
+from django_identity.lifecycle.ground import attempts
+from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
     ConnectRedemption,

@@ -14,7 +14,8 @@ from django.views.debug import ExceptionReporter
 
 from django_identity import conf
 from django_identity.exceptions import IdentityError, UnexpectedError
-from django_identity.lifecycle import events, refetch, tokens
+from django_identity.lifecycle.minute import refetch
+from django_identity.lifecycle.said import events, tokens
 from django_identity.models import LinkedIdentity
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient

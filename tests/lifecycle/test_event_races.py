@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from django_identity.lifecycle import disconnecting, erasure
+from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, WebhookEvent
 from tests.concurrency import at_once
 from tests.deliveries import event_body, post

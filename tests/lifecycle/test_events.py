@@ -13,14 +13,11 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from django_identity.event_types import KINDS, Kind
-from django_identity.lifecycle import (
-    disconnecting,
-    dossier,
-    events,
-    kyc,
-    upkeep,
-)
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.ground import kyc
+from django_identity.lifecycle.leaving import disconnecting, dossier
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.said import events
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import (
     Consent,
     ErasureReceipt,

@@ -22,13 +22,9 @@ from django.urls import reverse
 
 from django_identity import signals
 from django_identity.backends import BACKEND_PATH
-from django_identity.lifecycle import (
-    connect,
-    disconnecting,
-    dossier,
-    erasure,
-    withdrawal,
-)
+from django_identity.lifecycle.arriving import connect
+from django_identity.lifecycle.ground import withdrawal
+from django_identity.lifecycle.leaving import disconnecting, dossier, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
     ErasureReceipt,

@@ -15,13 +15,9 @@ from django.utils import timezone
 
 from django_identity import handlers
 from django_identity.handlers import on_event
-from django_identity.lifecycle import (
-    attempts,
-    disconnecting,
-    erasure,
-    follow_up,
-    upkeep,
-)
+from django_identity.lifecycle.ground import attempts
+from django_identity.lifecycle.leaving import disconnecting, erasure
+from django_identity.lifecycle.minute import follow_up, upkeep
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.service.webhooks import Event
 from tests.deliveries import deliver, event_body, post

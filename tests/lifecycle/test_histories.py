@@ -14,8 +14,9 @@ from unittest import mock
 import pytest
 from django.utils import timezone
 
-from django_identity.lifecycle import events, upkeep
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.said import events
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, WebhookEvent
 from django_identity.testing.clock import Clock
 from tests.deliveries import SECRET, event_body, post

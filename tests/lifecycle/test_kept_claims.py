@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.gates import claim_required, claims_of
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle.minute import upkeep
 from django_identity.models import LinkedIdentity, StoredClaim
 from tests import urls as root_urls
 from tests.factories import again

@@ -17,7 +17,7 @@ from django_identity.exceptions import (
     KeysUnavailable,
     SubjectMismatch,
 )
-from django_identity.lifecycle import key_sets
+from django_identity.lifecycle.said import key_sets
 from tests.fake_service import (
     FakeService,
     answer,

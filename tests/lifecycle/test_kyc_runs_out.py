@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.exceptions import ReauthorizationNeeded
-from django_identity.lifecycle.shortfalls import Reason, Shortfall
-from django_identity.lifecycle.standing import standing_of
-from django_identity.lifecycle.tokens import access_token_for
-from django_identity.lifecycle.upkeep import Refetched
+from django_identity.lifecycle.minute.upkeep import Refetched
+from django_identity.lifecycle.said.tokens import access_token_for
+from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_grant, make_identity, make_identity_by_code, make_user

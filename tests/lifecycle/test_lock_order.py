@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from django_identity.exceptions import StorageUnavailable
-from django_identity.lifecycle import disconnecting, erasure
+from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from tests.concurrency import at_once

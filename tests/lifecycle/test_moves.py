@@ -12,8 +12,8 @@ from django.test import Client
 
 from django_identity import database
 from django_identity.backends import BACKEND_PATH
-from django_identity.lifecycle import erasure
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from tests.deliveries import SECRET, deliver
 from tests.factories import again, make_grant, make_identity, make_user

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from django_identity.gates import claims_of
 from django_identity.handlers import forget, on_event
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from tests.deliveries import post
 from tests.factories import make_claim, make_identity, make_user

@@ -11,7 +11,9 @@ from django.db import connection
 from django.test import Client
 
 from django_identity import gates
-from django_identity.lifecycle import effects, questions, upkeep
+from django_identity.lifecycle.arriving import questions
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.said import effects
 from django_identity.models import (
     Consent,
     LinkedIdentity,

@@ -11,9 +11,10 @@ from django.test import Client
 from django.urls import reverse
 
 from django_identity import signals
-from django_identity.lifecycle import connect, disconnecting, erasure, sign_in
-from django_identity.lifecycle.dossier import dossier_of
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.arriving import connect, sign_in
+from django_identity.lifecycle.leaving import disconnecting, erasure
+from django_identity.lifecycle.leaving.dossier import dossier_of
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, Purpose, StoredClaim, TokenGrant
 from tests.deliveries import SECRET, deliver
 from tests.factories import again, make_claim, make_grant, make_identity, make_user

@@ -14,7 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.exceptions import LinkingRefused
-from django_identity.lifecycle import connect, erasure, withdrawal
+from django_identity.lifecycle.arriving import connect
+from django_identity.lifecycle.ground import withdrawal
+from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
 from django_identity.policy import IdentityPolicy

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from django_identity.exceptions import NoOtherWayIn
-from django_identity.lifecycle import disconnecting, erasure
+from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import ErasureReceipt, LinkedIdentity
 from django_identity.policy import IdentityPolicy

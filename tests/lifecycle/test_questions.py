@@ -15,7 +15,8 @@ from django.utils import timezone
 from django_identity import signals
 from django_identity.exceptions import ConfigurationError
 from django_identity.gates import claims_of
-from django_identity.lifecycle import disconnecting, erasure, key_sets
+from django_identity.lifecycle.leaving import disconnecting, erasure
+from django_identity.lifecycle.said import key_sets
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver

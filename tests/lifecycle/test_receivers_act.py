@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from django_identity import signals
 from django_identity.gates import Gate, closed_to
-from django_identity.lifecycle import disconnecting, erasure
+from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from tests.databases import dangling, pointed_at

@@ -9,8 +9,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from django_identity.lifecycle import disconnecting
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.leaving import disconnecting
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, StoredClaim
 from django_identity.requirements import RequiredClaim
 from tests.deliveries import SECRET, deliver

@@ -15,9 +15,9 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_identity import conf, vault
-from django_identity.lifecycle import tokens
 from django_identity.lifecycle.operators import rotation
 from django_identity.lifecycle.operators.rotation import Rotated
+from django_identity.lifecycle.said import tokens
 from django_identity.models import (
     AuthorizationRequest,
     LinkedIdentity,

@@ -19,7 +19,8 @@ from django.urls import path, reverse
 from django_identity.backends import BACKEND_PATH, IdentityBackend
 from django_identity.exceptions import ConfigurationError
 from django_identity.gates import claims_of
-from django_identity.lifecycle import disconnecting, sessions
+from django_identity.lifecycle.ground import sessions
+from django_identity.lifecycle.leaving import disconnecting
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.testing.clock import Clock

@@ -12,9 +12,10 @@ from django.utils import timezone
 
 from django_identity import signals
 from django_identity.exceptions import ReauthorizationNeeded
-from django_identity.lifecycle import disconnecting, follow_up
+from django_identity.lifecycle.leaving import disconnecting
+from django_identity.lifecycle.minute import follow_up
 from django_identity.lifecycle.operators import interventions
-from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import Consent, LinkedIdentity
 from tests.deliveries import deliver
 from tests.factories import make_claim, make_identity, make_user

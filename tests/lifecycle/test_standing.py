@@ -12,9 +12,10 @@ from django.db import models
 from django.utils import timezone
 
 from django_identity.gates import claims_of
-from django_identity.lifecycle import disconnecting, upkeep
+from django_identity.lifecycle.leaving import disconnecting
+from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.operators import interventions
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.requirements import RequiredClaim

@@ -16,7 +16,8 @@ from django.utils import timezone
 from django_identity import tasks
 from django_identity.background import TaskName, nudge_on_commit
 from django_identity.handlers import forget, on_event
-from django_identity.lifecycle import attempts, upkeep
+from django_identity.lifecycle.ground import attempts
+from django_identity.lifecycle.minute import upkeep
 from django_identity.models import LinkedIdentity, WebhookEvent
 from django_identity.schedule import beat_schedule
 from tests.deliveries import deliver

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from django_identity.lifecycle.effects import outcome_of
 from django_identity.lifecycle.operators.timeline import Kind, timeline_of
+from django_identity.lifecycle.said.effects import outcome_of
 from django_identity.models import Consent, LinkedIdentity
 from tests.factories import make_event, make_identity, make_identity_by_code, make_user
 

@@ -32,9 +32,11 @@ from django_identity.exceptions import (
     ServiceRefusal,
     ServiceUnavailable,
 )
-from django_identity.lifecycle import runs, tokens, upkeep
-from django_identity.lifecycle.tokens import access_token_for
-from django_identity.lifecycle.upkeep import Refetched
+from django_identity.lifecycle.ground import runs
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.minute.upkeep import Refetched
+from django_identity.lifecycle.said import tokens
+from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer

@@ -8,7 +8,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.utils import timezone
 
 from django_identity.exceptions import FlowError, InvalidConnectCode
-from django_identity.lifecycle import connect
+from django_identity.lifecycle.arriving import connect
 from django_identity.models import ConnectRedemption, Consent
 from tests.concurrency import at_once
 from tests.factories import make_user

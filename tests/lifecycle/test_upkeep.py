@@ -18,8 +18,10 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.handlers import forget, on_event
-from django_identity.lifecycle import due, runs, upkeep
-from django_identity.lifecycle.upkeep import Refetched
+from django_identity.lifecycle.ground import runs
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.minute.upkeep import Refetched
+from django_identity.lifecycle.said import due
 from django_identity.models import (
     AuthorizationRequest,
     Consent,

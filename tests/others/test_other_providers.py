@@ -34,9 +34,9 @@ from sd_jwt.issuer import SDJWTIssuer
 from django_identity import conf
 from django_identity.exceptions import InvalidGrant
 from django_identity.gates import claims_of
-from django_identity.lifecycle.standing import standing_of
-from django_identity.lifecycle.tokens import access_token_for
-from django_identity.lifecycle.upkeep import Refetched
+from django_identity.lifecycle.minute.upkeep import Refetched
+from django_identity.lifecycle.said.tokens import access_token_for
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient

@@ -13,21 +13,21 @@ SIGN_IN = Room(
     sabotages=(
         Sabotage(
             "any-browser-completes",
-            "lifecycle/sign_in.py",
+            "lifecycle/arriving/sign_in.py",
             'digest(browser_key or "")',
             "found.browser_digest",
             "Only the browser that began a sign-in completes it.",
         ),
         Sabotage(
             "callback-counts-twice",
-            "lifecycle/sign_in.py",
+            "lifecycle/arriving/sign_in.py",
             "if not row.filter(consumed_at=None).update(",
             "if not row.update(",
             "Of two callbacks with one state only one exchanges its code.",
         ),
         Sabotage(
             "anybody-completes-a-link",
-            "lifecycle/sign_in.py",
+            "lifecycle/arriving/sign_in.py",
             "if user.pk != request.user_id:",
             "if request.user_id is None:",
             "A link belongs to the user who began it.",
@@ -41,28 +41,28 @@ SIGN_IN = Room(
         ),
         Sabotage(
             "withdrawal-turned-round",
-            "lifecycle/linking.py",
+            "lifecycle/arriving/linking.py",
             "identity.revoked_at > request.began_at",
             "identity.revoked_at < request.began_at",
             "The end of the consent refuses the sign-ins that began before it, and no later one.",
         ),
         Sabotage(
             "sign-in-by-a-code-alone",
-            "lifecycle/decisions.py",
+            "lifecycle/arriving/decisions.py",
             'Subject.CONNECT: Refuse("linked_by_code"),',
             "Subject.CONNECT: SIGNS_IN,",
             "A link by code gives no power to sign in.",
         ),
         Sabotage(
             "address-of-another-account",
-            "lifecycle/accounts.py",
+            "lifecycle/arriving/accounts.py",
             "    raise exceptions.EmailTaken\n",
             "    return\n",
             "An e-mail address that another account has is refused.",
         ),
         Sabotage(
             "sign-in-empties-nothing",
-            "lifecycle/arrivals.py",
+            "lifecycle/arriving/arrivals.py",
             "**withdrawal.NOTHING_BROUGHT,",
             "**{},",
             "A sign-in empties what it does not bring.",
@@ -81,21 +81,21 @@ CODES = Room(
     sabotages=(
         Sabotage(
             "code-revives-a-link",
-            "lifecycle/decisions.py",
+            "lifecycle/arriving/decisions.py",
             'Subject.REVOKED: Refuse("linked_before"),',
             "Subject.REVOKED: LINKS_BY_CODE,",
             "A code links only what was never linked here.",
         ),
         Sabotage(
             "code-of-another-user",
-            "lifecycle/connect.py",
+            "lifecycle/arriving/connect.py",
             "is_theirs = first.user_id == user.pk",
             "is_theirs = first.user_id is not None",
             "A code that somebody has entered tells another user nothing.",
         ),
         Sabotage(
             "spent-code-is-forgotten",
-            "lifecycle/connect.py",
+            "lifecycle/arriving/connect.py",
             "if not is_spent(error):",
             "if is_spent(error):",
             "A code that may have arrived is never sent again.",
@@ -109,7 +109,7 @@ SESSIONS = Room(
     sabotages=(
         Sabotage(
             "epoch-stays",
-            "lifecycle/sessions.py",
+            "lifecycle/ground/sessions.py",
             "identity.session_epoch += 1",
             "identity.session_epoch += 0",
             "The end of a consent ends every session that rests on it.",
@@ -130,7 +130,7 @@ SESSIONS = Room(
         ),
         Sabotage(
             "identity-stays-on-the-user",
-            "lifecycle/sessions.py",
+            "lifecycle/ground/sessions.py",
             "relation.delete_cached_value(user)",
             "pass",
             "A user in a cache does not go on saying that the consent is granted.",
@@ -163,7 +163,7 @@ POLICY = Room(
         ),
         Sabotage(
             "level-that-nobody-stated",
-            "lifecycle/questions.py",
+            "lifecycle/arriving/questions.py",
             "if identity.kyc_said_at is not None or identity.kyc_status:",
             "if identity is not None:",
             "The policy sees no level, and not an empty one, where none was stated.",

@@ -14,14 +14,14 @@ GATES = Room(
     sabotages=(
         Sabotage(
             "revoked-claim-opens",
-            "lifecycle/values.py",
+            "lifecycle/ground/values.py",
             "if ends_at is None or self.row.revoked:",
             "if ends_at is None:",
             "A revoked claim opens no gate.",
         ),
         Sabotage(
             "any-country-opens",
-            "lifecycle/values.py",
+            "lifecycle/ground/values.py",
             "return self.text in requirement.values",
             "return self.affirms or self.text in requirement.values",
             "A gate with a value opens by that value alone.",
@@ -35,14 +35,14 @@ GATES = Room(
         ),
         Sabotage(
             "return-from-the-future",
-            "lifecycle/step_up.py",
+            "lifecycle/standing/step_up.py",
             "0 <= now - at <= minutes * 60",
             "now - at <= minutes * 60",
             "A return from the future is none.",
         ),
         Sabotage(
             "standing-is-out-of-date",
-            "lifecycle/standing.py",
+            "lifecycle/standing/standing.py",
             "if self.user_id != user.pk or self.newest_change is not Changes.newest:",
             "if self.user_id != user.pk:",
             "What this process changes is seen at its next question.",
@@ -173,7 +173,7 @@ SIGNS = Room(
         ),
         Sabotage(
             "unread-sign-ins-are-silent",
-            "lifecycle/identification.py",
+            "lifecycle/arriving/identification.py",
             "log_failure(LogEvent.SIGN_IN_UNREAD, error)",
             "LogEvent.SIGN_IN_UNREAD",
             "A sign-in of which something could not be read is a line of the log.",

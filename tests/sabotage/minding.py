@@ -40,7 +40,7 @@ EVENTS = Room(
         ),
         Sabotage(
             "another-claim-is-revoked",
-            "lifecycle/effects.py",
+            "lifecycle/said/effects.py",
             "rows = rows.filter(claim_type=named.claim_type)",
             "rows = rows.exclude(claim_type=named.claim_type)",
             "claim.revoked revokes the claim that it names.",
@@ -54,28 +54,28 @@ TOKENS = Room(
     sabotages=(
         Sabotage(
             "late-answer-is-stored",
-            "lifecycle/tokens.py",
+            "lifecycle/said/tokens.py",
             "filter(pk=grant.pk, generation=grant.generation)",
             "filter(pk=grant.pk)",
             "A refresh stores nothing over newer tokens.",
         ),
         Sabotage(
             "two-take-the-lease",
-            "lifecycle/tokens.py",
+            "lifecycle/said/tokens.py",
             "lease_until=grant.lease_until, retry_at=grant.retry_at",
             "retry_at=grant.retry_at",
             "Of two workers one takes the lease.",
         ),
         Sabotage(
             "rejected-token-again",
-            "lifecycle/tokens.py",
+            "lifecycle/said/tokens.py",
             "if token == self.rejected:",
             "if token is self.rejected:",
             "A token that the service refused is not used again.",
         ),
         Sabotage(
             "refresh-in-a-transaction",
-            "lifecycle/tokens.py",
+            "lifecycle/said/tokens.py",
             "database.require_no_transaction(NOT_IN_A_TRANSACTION)",
             "database.connection()",
             "No refresh is sent inside a transaction, whose rollback would lose the tokens.",
@@ -89,14 +89,14 @@ REFETCH = Room(
     sabotages=(
         Sabotage(
             "taken-rows-stay-due",
-            "lifecycle/due.py",
+            "lifecycle/said/due.py",
             "update(refetch_due_at=now + TAKEN_FOR)",
             "update(refetch_due_at=now)",
             "A row that a worker has taken is not due for another one.",
         ),
         Sabotage(
             "calls-without-a-pause",
-            "lifecycle/due.py",
+            "lifecycle/said/due.py",
             "return max(min(dates), now + SOONEST)",
             "return min(dates)",
             "An answer that ends at once causes no calls without a pause.",
@@ -136,21 +136,21 @@ LEAVING = Room(
         ),
         Sabotage(
             "tokens-outlive-the-consent",
-            "lifecycle/withdrawal.py",
+            "lifecycle/ground/withdrawal.py",
             "TokenGrant.objects.filter(identity_id=identity.pk).delete()",
             "TokenGrant.objects.filter(identity_id=identity.pk)",
             "The end of the consent deletes the tokens.",
         ),
         Sabotage(
             "copy-empties-events-here",
-            "lifecycle/withdrawal.py",
+            "lifecycle/ground/withdrawal.py",
             "if using != database.alias():",
             "if not using:",
             "The deletion of a copy in another database empties nothing here.",
         ),
         Sabotage(
             "events-outlive-the-link",
-            "lifecycle/withdrawal.py",
+            "lifecycle/ground/withdrawal.py",
             "    retention.empty(events)\n",
             "    events.all()\n",
             "An identity that goes takes the content of its events with it.",
@@ -164,7 +164,7 @@ LEAVING = Room(
         ),
         Sabotage(
             "completed-sign-in-stays",
-            "lifecycle/dossier.py",
+            "lifecycle/leaving/dossier.py",
             "_is_started_by(person) | Q(completed_by_id__in=[person.user_id])",
             "_is_started_by(person)",
             "An erasure takes the sign-ins that led into the account.",

@@ -48,7 +48,7 @@ PROOF = Room(
         ),
         Sabotage(
             "flood-of-key-fetches",
-            "lifecycle/key_sets.py",
+            "lifecycle/said/key_sets.py",
             "began - origin.tries[0] < COOLDOWN",
             "began - origin.tries[0] > COOLDOWN",
             "Unknown kids cause at most two fetches of the key set in 30 seconds.",
@@ -65,28 +65,28 @@ CLAIMS = Room(
     sabotages=(
         Sabotage(
             "older-credential-counts",
-            "lifecycle/claims.py",
+            "lifecycle/said/claims.py",
             "return verified.issued_at >= newest_at",
             "return verified.issued_at is not None",
             "A credential that is older than the stored one replaces nothing.",
         ),
         Sabotage(
             "last-entry-decides",
-            "lifecycle/claims.py",
+            "lifecycle/said/claims.py",
             "first.revoked_at = revoked_at",
             "row.revoked_at = revoked_at",
             "A claim that is listed twice is revoked if either entry is.",
         ),
         Sabotage(
             "claim-outlives-credential",
-            "lifecycle/claims.py",
+            "lifecycle/said/claims.py",
             "row.valid_until = _earliest(row.expires_at, clocks.end_of(proof))",
             "row.valid_until = row.expires_at or clocks.end_of(proof)",
             "A claim is valid until the end of its credential at the latest.",
         ),
         Sabotage(
             "revoked-claim-returns",
-            "lifecycle/claims.py",
+            "lifecycle/said/claims.py",
             "if clocks.is_younger(issued_at, before.revoked_at):",
             "if issued_at is not None:",
             "A revoked claim counts again only by a credential issued after its revocation.",

@@ -15,7 +15,7 @@ from django_identity import conf
 from django_identity.credentials import verify
 from django_identity.exceptions import CredentialRejected
 from django_identity.gates import claims_of
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from django_identity.secrets import Secret
 from django_identity.testing.clock import Clock, moved_clock

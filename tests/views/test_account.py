@@ -11,7 +11,7 @@ from django.test import Client, override_settings
 from django.urls import clear_script_prefix, reverse, set_script_prefix
 from django.utils import timezone
 
-from django_identity.lifecycle.dossier import PLACES
+from django_identity.lifecycle.leaving.dossier import PLACES
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
     AuthorizationRequest,

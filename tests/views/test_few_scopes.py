@@ -11,10 +11,10 @@ from django.utils import timezone
 from django_identity import database, signals
 from django_identity.exceptions import ReauthorizationNeeded
 from django_identity.gates import claims_of
-from django_identity.lifecycle import upkeep
-from django_identity.lifecycle.standing import standing_of
-from django_identity.lifecycle.tokens import access_token_for
-from django_identity.lifecycle.upkeep import Refetched
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.minute.upkeep import Refetched
+from django_identity.lifecycle.said.tokens import access_token_for
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
 from tests.factories import again
 from tests.fake_service import FakeService

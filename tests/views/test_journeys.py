@@ -13,7 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.backends import BACKEND_PATH
-from django_identity.lifecycle import erasure, upkeep
+from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from django_identity.policy import IdentityPolicy

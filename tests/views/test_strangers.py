@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from django_identity.lifecycle import events
-from django_identity.lifecycle.erasure import retry_pending
+from django_identity.lifecycle.leaving.erasure import retry_pending
 from django_identity.lifecycle.operators import interventions
+from django_identity.lifecycle.said import events
 from django_identity.models import (
     ConnectRedemption,
     ErasureReceipt,

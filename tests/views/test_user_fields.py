@@ -25,7 +25,7 @@ from django.db.models.signals import post_save
 from django.db.transaction import set_rollback
 from django.test import Client
 
-from django_identity.lifecycle import dossier, erasure
+from django_identity.lifecycle.leaving import dossier, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy

@@ -30,7 +30,8 @@ from django_identity.instruments.drill.person import (
     StepFailed,
 )
 from django_identity.instruments.drill.report import NOBODY_CAN_TELL, RIGHT, WRONG
-from django_identity.lifecycle import audit, upkeep
+from django_identity.lifecycle.leaving import audit
+from django_identity.lifecycle.minute import upkeep
 from django_identity.models import (
     ErasureReceipt,
     StoredClaim,

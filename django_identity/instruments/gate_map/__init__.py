@@ -9,7 +9,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django_identity import conf
 from django_identity.gates.gate import Gate
 from django_identity.instruments.gate_map.reading import Reading, read
-from django_identity.lifecycle import scopes
+from django_identity.lifecycle.said import scopes
 from django_identity.requirements import RequiredScope
 
 # What stands before a view that could not be read.

@@ -13,7 +13,7 @@ from django_identity.instruments.signs.finding import (
     warning,
 )
 from django_identity.instruments.signs.table import SIGNS, age_of, ago
-from django_identity.lifecycle import runs, sealing
+from django_identity.lifecycle.ground import runs, sealing
 from django_identity.models import LinkedIdentity, TokenGrant, WebhookEvent
 
 OPENED = 20

@@ -20,7 +20,7 @@ from django_identity.instruments.signs.finding import (
     problem,
     warning,
 )
-from django_identity.lifecycle.clocks import CLOCK_SKEW
+from django_identity.lifecycle.ground.clocks import CLOCK_SKEW
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 

@@ -17,7 +17,7 @@ from django_identity.error_table import ERRORS, hint_of
 from django_identity.event_types import KINDS
 from django_identity.exceptions import ReauthorizationNeeded
 from django_identity.instruments.signs.finding import Diagnosis, Finding, Level
-from django_identity.lifecycle import runs
+from django_identity.lifecycle.ground import runs
 from django_identity.models import (
     AuthorizationRequest,
     Environment,

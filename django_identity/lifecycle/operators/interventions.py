@@ -9,14 +9,10 @@ from django.utils import timezone
 from django_identity import database
 from django_identity.boundary import boundary
 from django_identity.exceptions import LinkingRefused
-from django_identity.lifecycle import (
-    disconnecting,
-    erasure,
-    notices,
-    upkeep,
-    withdrawal,
-)
-from django_identity.lifecycle.upkeep import Refetched
+from django_identity.lifecycle.ground import notices, withdrawal
+from django_identity.lifecycle.leaving import disconnecting, erasure
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.models import (
     Consent,
     ErasureReceipt,

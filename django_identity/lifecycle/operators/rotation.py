@@ -9,7 +9,8 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database
 from django_identity.exceptions import SealedValueUnreadable
-from django_identity.lifecycle import sealing, tokens
+from django_identity.lifecycle.ground import sealing
+from django_identity.lifecycle.said import tokens
 from django_identity.models import TokenGrant
 
 ROWS_AT_ONCE = 200

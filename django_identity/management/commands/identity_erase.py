@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from django_identity import conf
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.management.command import IdentityCommand
 from django_identity.models import Environment, ErasureReceipt, LinkedIdentity

@@ -9,7 +9,9 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from tqdm import tqdm
 
-from django_identity.lifecycle import due, runs, upkeep
+from django_identity.lifecycle.ground import runs
+from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.said import due
 from django_identity.management.command import IdentityCommand, asked_to_stop
 
 A_DAY = timedelta(days=1)

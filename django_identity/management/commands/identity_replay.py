@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_identity.lifecycle import follow_up
+from django_identity.lifecycle.minute import follow_up
 from django_identity.management.command import IdentityCommand
 from django_identity.service.moments import parse_moment
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle.minute import upkeep
 from django_identity.management.command import IdentityCommand, asked_to_stop
 
 

@@ -14,7 +14,7 @@ from django.test import Client
 
 from django_identity.gates import claims_of
 from django_identity.instruments.signs import of_rows
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import AuthorizationRequest, LinkedIdentity
 from tests import fake_service
 from tests.fake_service import FakeService, http, refusal, serving

@@ -9,7 +9,7 @@ from django.test import Client
 
 from django_identity.backends import BACKEND_PATH, IdentityBackend, bound
 from django_identity.exceptions import ConfigurationError
-from django_identity.lifecycle import connect as codes
+from django_identity.lifecycle.arriving import connect as codes
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_identity_by_code, make_user

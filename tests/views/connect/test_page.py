@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import ConnectRedemption, LinkedIdentity, TokenGrant
 from tests.factories import make_identity
 from tests.fake_service import FakeService, refusal

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.views.debug import ExceptionReporter
 
 from django_identity.exceptions import UnexpectedError
-from django_identity.lifecycle import connect
+from django_identity.lifecycle.arriving import connect
 from django_identity.models import LinkedIdentity
 from django_identity.service import ServiceClient
 from tests.fake_service import FakeService

@@ -12,7 +12,7 @@ from django.test import Client, override_settings
 
 from django_identity import conf
 from django_identity.conf import Application
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson

@@ -13,7 +13,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
 
 from django_identity import conf, database, exceptions, policy, uniqueness
-from django_identity.lifecycle.addresses import address_of, spellings_of
+from django_identity.lifecycle.arriving.addresses import address_of, spellings_of
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus, Profile

@@ -17,15 +17,11 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import background, conf, database, exceptions
-from django_identity.lifecycle import (
-    due,
-    erasure,
-    follow_up,
-    refetch,
-    retention,
-    runs,
-)
-from django_identity.lifecycle.attempts import Stop
+from django_identity.lifecycle.ground import retention, runs
+from django_identity.lifecycle.ground.attempts import Stop
+from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.minute import follow_up, refetch
+from django_identity.lifecycle.said import due
 from django_identity.logs import (
     LogEvent,
     log_failure,

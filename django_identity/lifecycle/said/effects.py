@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from django_identity import conf, signals
 from django_identity.event_types import KINDS, Effect, kind_of
-from django_identity.lifecycle import clocks, due, kyc, retention, withdrawal
+from django_identity.lifecycle.ground import clocks, kyc, retention, withdrawal
+from django_identity.lifecycle.said import due
 from django_identity.models import (
     Consent,
     EventOutcome,

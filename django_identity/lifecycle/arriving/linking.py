@@ -18,18 +18,12 @@ from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError
 
 from django_identity import conf, database, exceptions, signals
-from django_identity.lifecycle import (
-    accounts,
-    arrivals,
-    events,
-    kyc,
-    notices,
-    questions,
-    withdrawal,
-)
-from django_identity.lifecycle.arrivals import Arrival, LinkRequest
-from django_identity.lifecycle.decisions import Allow, Question, decide
-from django_identity.lifecycle.questions import Proven
+from django_identity.lifecycle.arriving import accounts, arrivals, questions
+from django_identity.lifecycle.arriving.arrivals import Arrival, LinkRequest
+from django_identity.lifecycle.arriving.decisions import Allow, Question, decide
+from django_identity.lifecycle.arriving.questions import Proven
+from django_identity.lifecycle.ground import kyc, notices, withdrawal
+from django_identity.lifecycle.said import events
 from django_identity.models import (
     Consent,
     LinkedIdentity,

@@ -23,8 +23,9 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import conf, database, policy
 from django_identity.boundary import boundary
 from django_identity.exceptions import StorageUnavailable
-from django_identity.lifecycle import attempts, audit, dossier, withdrawal
-from django_identity.lifecycle.attempts import Stop
+from django_identity.lifecycle.ground import attempts, withdrawal
+from django_identity.lifecycle.ground.attempts import Stop
+from django_identity.lifecycle.leaving import audit, dossier
 from django_identity.logs import LogEvent, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,

@@ -10,7 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from django_identity import conf, database, exceptions, policy
 from django_identity.boundary import boundary
-from django_identity.lifecycle import notices, withdrawal
+from django_identity.lifecycle.ground import notices, withdrawal
 from django_identity.models import LinkedIdentity
 
 

@@ -16,8 +16,10 @@ from django.utils import timezone
 from django_identity import database
 from django_identity.event_types import KINDS, Effect, kind_of
 from django_identity.handlers import Handler, handlers_of
-from django_identity.lifecycle import attempts, erasure, events
-from django_identity.lifecycle.attempts import Stop
+from django_identity.lifecycle.ground import attempts
+from django_identity.lifecycle.ground.attempts import Stop
+from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.said import events
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import EventOutcome, WebhookEvent
 from django_identity.models.choices import ERROR_LENGTH

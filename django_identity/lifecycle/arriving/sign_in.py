@@ -21,8 +21,10 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import conf, database, exceptions
 from django_identity.boundary import boundary
 from django_identity.conf.rules import Scopes
-from django_identity.lifecycle import linking, scopes, sealing
-from django_identity.lifecycle.identification import learn
+from django_identity.lifecycle.arriving import linking
+from django_identity.lifecycle.arriving.identification import learn
+from django_identity.lifecycle.ground import sealing
+from django_identity.lifecycle.said import scopes
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, digest
 from django_identity.models.flows import COMPLETED
 from django_identity.service.authorization import authorization_url, code_verifier

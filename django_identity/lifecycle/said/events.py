@@ -23,7 +23,8 @@ from django_identity import background, conf, database, exceptions, signals
 from django_identity.boundary import boundary
 from django_identity.event_types import KINDS, Effect, kind_of, types_of
 from django_identity.handlers import handlers_of
-from django_identity.lifecycle import attempts, clocks, effects, kyc, retention
+from django_identity.lifecycle.ground import attempts, clocks, kyc, retention
+from django_identity.lifecycle.said import effects
 from django_identity.logs import LogEvent, log
 from django_identity.models import EventOutcome, LinkedIdentity, WebhookEvent
 from django_identity.models.choices import WhyIgnored

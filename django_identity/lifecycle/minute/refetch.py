@@ -11,9 +11,10 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database, exceptions
-from django_identity.lifecycle import claims, due, key_sets, kyc
-from django_identity.lifecycle.claims import VerifiedAnswer
-from django_identity.lifecycle.tokens import Reader
+from django_identity.lifecycle.ground import kyc
+from django_identity.lifecycle.said import claims, due, key_sets
+from django_identity.lifecycle.said.claims import VerifiedAnswer
+from django_identity.lifecycle.said.tokens import Reader
 from django_identity.models import LinkedIdentity
 from django_identity.models.choices import Columns
 

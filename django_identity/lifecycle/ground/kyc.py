@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from django_identity import conf, signals
 from django_identity.conf.rules import KYC_SCOPE
-from django_identity.lifecycle import clocks
+from django_identity.lifecycle.ground import clocks
 from django_identity.models import LinkedIdentity
 from django_identity.models.choices import Columns
 from django_identity.service.answers import KycStatus

@@ -9,7 +9,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from django_identity import conf
-from django_identity.lifecycle import claims, kyc
+from django_identity.conf.rules import CLAIMS_SCOPE
+from django_identity.lifecycle.ground import kyc
 from django_identity.models import LinkedIdentity, RevokedBy, StoredClaim
 from django_identity.service.webhooks import REJECTED, VERIFIED
 
@@ -73,7 +74,7 @@ def end_of(rows: Iterable[StoredClaim]) -> Shortfall | None:
 
 def why_not_listed(identity: LinkedIdentity, *, lists_any: bool) -> Reason:
     """Why the site knows nothing of a claim. ``lists_any``: it knows of others."""
-    if _may_be_allowed(claims.SCOPE, identity):
+    if _may_be_allowed(CLAIMS_SCOPE, identity):
         return Reason.SCOPE_NOT_GIVEN
     was_read = lists_any or not identity.last_error
     if not was_read and identity.kyc_status != REJECTED:

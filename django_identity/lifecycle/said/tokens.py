@@ -20,9 +20,10 @@ from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
 from django_identity.boundary import boundary
-from django_identity.lifecycle import runs, scopes, sealing, withdrawal
-from django_identity.lifecycle.key_sets import subject_of
-from django_identity.lifecycle.kyc import NO_LEVEL, announce_change
+from django_identity.lifecycle.ground import runs, sealing, withdrawal
+from django_identity.lifecycle.ground.kyc import NO_LEVEL, announce_change
+from django_identity.lifecycle.said import scopes
+from django_identity.lifecycle.said.key_sets import subject_of
 from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.models.choices import Columns

@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from django_identity import database, signals
-from django_identity.lifecycle import kyc, retention, sessions
+from django_identity.lifecycle.ground import kyc, retention, sessions
 from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,

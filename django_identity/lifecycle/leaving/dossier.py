@@ -10,8 +10,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 
 from django_identity import database
-from django_identity.lifecycle import retention
-from django_identity.lifecycle.values import ClaimValue
+from django_identity.lifecycle.ground import retention
+from django_identity.lifecycle.ground.values import ClaimValue
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,

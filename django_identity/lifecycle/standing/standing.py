@@ -17,9 +17,10 @@ from django.utils import timezone
 
 from django_identity import database
 from django_identity.boundary import boundary
-from django_identity.lifecycle import kyc, sessions, shortfalls
-from django_identity.lifecycle.shortfalls import Reason, Shortfall
-from django_identity.lifecycle.values import ClaimValue
+from django_identity.lifecycle.ground import kyc, sessions
+from django_identity.lifecycle.ground.values import ClaimValue
+from django_identity.lifecycle.standing import shortfalls
+from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.models.querysets import Changes
 from django_identity.requirements import (

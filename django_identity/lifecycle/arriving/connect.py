@@ -26,8 +26,9 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, policy
 from django_identity.boundary import boundary
-from django_identity.lifecycle import disconnecting, linking
-from django_identity.lifecycle.arrivals import Arrival, LinkRequest
+from django_identity.lifecycle.arriving import linking
+from django_identity.lifecycle.arriving.arrivals import Arrival, LinkRequest
+from django_identity.lifecycle.leaving import disconnecting
 from django_identity.logs import LogEvent, log
 from django_identity.models import ConnectRedemption, Consent, LinkedIdentity
 from django_identity.models.flows import COMPLETED

@@ -10,16 +10,12 @@ from types import MappingProxyType
 from typing import Any
 
 from django_identity import conf, exceptions, policy
-from django_identity.lifecycle import (
-    accounts,
-    claims,
-    effects,
-    events,
-    kyc,
-    standing,
-)
-from django_identity.lifecycle.arrivals import LinkRequest
-from django_identity.lifecycle.decisions import Question
+from django_identity.lifecycle.arriving import accounts
+from django_identity.lifecycle.arriving.arrivals import LinkRequest
+from django_identity.lifecycle.arriving.decisions import Question
+from django_identity.lifecycle.ground import kyc
+from django_identity.lifecycle.said import claims, effects, events
+from django_identity.lifecycle.standing import standing
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus

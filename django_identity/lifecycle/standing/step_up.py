@@ -6,9 +6,9 @@ from typing import Any
 from django.contrib.sessions.backends.base import SessionBase
 from django.utils import timezone
 
-from django_identity.lifecycle.sessions import mark_of
-from django_identity.lifecycle.shortfalls import Reason, Shortfall
-from django_identity.lifecycle.standing import Standing
+from django_identity.lifecycle.ground.sessions import mark_of
+from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
+from django_identity.lifecycle.standing.standing import Standing
 from django_identity.models import LinkedIdentity
 
 #: Of the session: whose sign-in it was, and when. It ends with the identity and its epoch.

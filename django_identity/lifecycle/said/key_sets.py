@@ -24,7 +24,7 @@ from django_identity.credentials import (
     identity_tokens,
     verify,
 )
-from django_identity.lifecycle.clocks import CLOCK_SKEW
+from django_identity.lifecycle.ground.clocks import CLOCK_SKEW
 from django_identity.service import ServiceClient
 from django_identity.service.answers import ClaimsAnswer, TokenAnswer
 from django_identity.service.members import is_subject

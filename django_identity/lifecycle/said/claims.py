@@ -22,8 +22,8 @@ from django_identity import conf, database, signals
 from django_identity.conf.rules import CLAIMS_SCOPE
 from django_identity.credentials import VerifiedCredential
 from django_identity.event_types import Effect, kind_of, types_of
-from django_identity.lifecycle import clocks, values
-from django_identity.lifecycle.withdrawal import NO_VALUE
+from django_identity.lifecycle.ground import clocks, values
+from django_identity.lifecycle.ground.withdrawal import NO_VALUE
 from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.service.answers import ClaimsAnswer, ListedClaim

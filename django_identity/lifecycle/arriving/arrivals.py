@@ -10,16 +10,9 @@ from django.utils import timezone
 
 from django_identity.conf.rules import Scopes
 from django_identity.exceptions import MalformedAnswer
-from django_identity.lifecycle import (
-    claims,
-    due,
-    kyc,
-    notices,
-    scopes,
-    tokens,
-    withdrawal,
-)
-from django_identity.lifecycle.claims import VerifiedAnswer
+from django_identity.lifecycle.ground import kyc, notices, withdrawal
+from django_identity.lifecycle.said import claims, due, scopes, tokens
+from django_identity.lifecycle.said.claims import VerifiedAnswer
 from django_identity.logs import LogEvent, log_failure
 from django_identity.models import (
     Consent,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django_identity import exceptions
-from django_identity.lifecycle import withdrawal
-from django_identity.lifecycle.arrivals import Arrival, LinkRequest
+from django_identity.lifecycle.arriving.arrivals import Arrival, LinkRequest
+from django_identity.lifecycle.ground import withdrawal
 from django_identity.models import Consent, LinkedIdentity, LinkedVia
 
 

@@ -33,8 +33,8 @@ from django.utils.text import slugify
 from tqdm import tqdm
 
 from django_identity import database
-from django_identity.lifecycle import searchable
-from django_identity.lifecycle.searchable import Column, Table
+from django_identity.lifecycle.leaving import searchable
+from django_identity.lifecycle.leaving.searchable import Column, Table
 from django_identity.models import LinkedIdentity
 
 #: A longer value is not read, and the findings say so.

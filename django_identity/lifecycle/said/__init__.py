@@ -1,0 +1,10 @@
+"""What the service says: by its events, and by its answers.
+
+Here it is decided what an event takes away, what an answer changes, and who may ask for a new
+token. Whether a gate is open is decided in ``standing``. ``arriving``, ``minute`` and the view of
+the webhook call it.
+
+- ``events``: one delivery; ``effects``: what it does, and what a late one does
+- ``claims``: what a credential changes; ``scopes``: how a gate with a scope opens
+- ``due``: when an identity is due; ``tokens``: who may refresh; ``key_sets``: which keys count
+"""
