@@ -1,4 +1,4 @@
-"""Documents of the trusted tier: asked for, opened in memory, handed over, and not kept.
+"""Documents of the trusted tier: asked for, opened in memory, handed over, and forgotten.
 
 It needs the extra ``django-identity[trusted]``.
 """
@@ -26,7 +26,8 @@ CONTENT = "documents:read"
 def read(
     identity: LinkedIdentity, *, scope: str, asked_by: AbstractBaseUser, view: str
 ) -> tuple[Document, ...]:
-    """The person's documents: with ``documents:read`` opened, with ``documents:metadata`` without.
+    """The person's documents: opened (``documents:read``), or their metadata
+    (``documents:metadata``).
 
     ``view``: the name of the page that shows them. Raises ``DocumentsNotAllowed``,
     ``DocumentUnreadable`` if one of them cannot be opened, ``ReauthorizationNeeded``,

@@ -203,8 +203,7 @@ class ServiceClient:
         return answers.NewTestUser.parse(body)
 
     def _basic_credentials(self) -> str:
-        """Basic credentials in UTF-8 (RFC 7617 §2.1). A colon in the client id is an error (E004).
-        """
+        """Basic credentials in UTF-8 (RFC 7617 §2.1). A client id with a colon is refused (E004)."""
         pair = (
             f"{self._application.client_id}:{self._application.client_secret.reveal()}"
         )
