@@ -77,12 +77,12 @@ def _verify(sentence: Text, button: Text) -> Row:
 
 
 def _bad_answer(sentence: Text, hint: Text = "") -> Row:
-    """The service's answer cannot be used. Another try may have a better one."""
+    """The service's answer is unusable. Another try may have a better one."""
     return Row(502, Recovery.RETRY, sentence, hint, _SILENT)
 
 
 def _not_now(hint: Text, sentence: Text = _UNREACHABLE) -> Row:
-    """The service cannot be asked at the moment."""
+    """The service is out of reach at the moment."""
     return Row(503, Recovery.RETRY, sentence, hint, _SILENT)
 
 

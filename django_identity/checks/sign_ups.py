@@ -28,7 +28,7 @@ BARE_PROFILE = Profile(id="somebody")
 
 
 def problems_of(site: IdentityPolicy, application: Application) -> Problems:
-    """What a new user must have, and the policy's own default does not give."""
+    """What a new user must have beyond the policy's default."""
     profile = FULL_PROFILE if "profile:read" in application.scopes else BARE_PROFILE
     values = site.new_user_fields(profile=profile, kyc=None)
     model = get_user_model()

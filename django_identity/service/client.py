@@ -203,7 +203,7 @@ class ServiceClient:
         return answers.NewTestUser.parse(body)
 
     def _basic_credentials(self) -> str:
-        """Basic credentials in UTF-8 (RFC 7617 §2.1). A client id with a colon is refused (E004)."""
+        """Basic credentials in UTF-8 (RFC 7617 §2.1); E004 refuses a client id with a colon."""
         pair = (
             f"{self._application.client_id}:{self._application.client_secret.reveal()}"
         )

@@ -27,7 +27,7 @@ def layers_of(view: Any) -> Iterator[Any]:
 
 
 def _inside(layer: Any) -> Any:
-    """The function that ``layer`` wraps, or None if it does not say."""
+    """The function that ``layer`` wraps, as far as it says so."""
     if isinstance(layer, partial):
         return layer.func
     if isinstance(layer, MethodType):

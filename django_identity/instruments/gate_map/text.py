@@ -17,7 +17,7 @@ OPEN = "open"
 def lines(
     found: Iterable[Address], *, only_open: bool = False, folds: bool = True
 ) -> Iterator[str]:
-    """The table, the site's own pages first, and what no map sees.
+    """The table, the site's own pages first, and what is unseen.
 
     ``folds``: the open pages of the admin and of this package are one line each.
     """

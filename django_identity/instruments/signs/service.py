@@ -53,7 +53,7 @@ SYNCHRONISE = (
 
 
 def of_service(site: Application) -> Diagnosis:
-    """Fetch the key set, compare the clocks, and ask with a token and a person of nobody.
+    """Fetch the key set, compare the clocks, and ask with a made-up token and person.
 
     The refusal tells whether addresses, client id and secret are right.
     """
@@ -98,7 +98,7 @@ def _clocks(their_now: int | None) -> Diagnosis:
 def _ask(
     site: Application, setting: str, ask: Callable[[ServiceClient], object]
 ) -> Diagnosis:
-    """The check's name is ``client`` for a refusal, ``address`` for no usable answer."""
+    """The check's name is ``client`` for a refusal, ``address`` for an unusable answer."""
     try:
         with suppress(exceptions.SubjectMismatch):
             ask(ServiceClient(site))
@@ -115,7 +115,7 @@ def _ask(
 
 
 def _failed(check: str, error: exceptions.ServiceError, *, setting: str) -> Finding:
-    """Why a call to the address of ``setting`` failed. Only a 429 needs nobody."""
+    """Why a call to the address of ``setting`` failed. Only a 429 passes by itself."""
     status = getattr(error, "status", 0)
     if isinstance(error, exceptions.RateLimited) or status == TOO_MANY_REQUESTS:
         message = f"{setting} asks for fewer calls (HTTP 429)"

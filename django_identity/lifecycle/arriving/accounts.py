@@ -40,8 +40,8 @@ def require_free_address(profile: Profile) -> None:
 def sign_up(profile: Profile, kyc: KycStatus | None) -> AbstractBaseUser:
     """Create a user with the fields of the policy, by the site's ``create_user``.
 
-    It has no password. Two sign-ups with one e-mail address at the same moment are stopped by the
-    user model, if its address is unique. Raises ``EmailTaken`` or ``LinkingRefused``. Must run
+    Its password is unusable. Two sign-ups with one e-mail address at the same moment are stopped by
+    the user model, if its address is unique. Raises ``EmailTaken`` or ``LinkingRefused``. Must run
     inside a transaction.
     """
     site = policy.load(conf.application().policy)
@@ -55,7 +55,7 @@ def sign_up(profile: Profile, kyc: KycStatus | None) -> AbstractBaseUser:
 
 
 def _created(fields: Fields) -> AbstractBaseUser:
-    """A user of the site's own ``create_user``, without a password."""
+    """A user of the site's own ``create_user``, with an unusable password."""
     create_user = manager().create_user
     of_profile = policy.profile_fields().values()
     given = dict.fromkeys(demanded_by(create_user) & {*of_profile}, "")

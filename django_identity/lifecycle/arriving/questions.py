@@ -1,4 +1,4 @@
-"""What the site's policy is asked about a person who arrives, and what it is shown.
+"""What the site's policy is asked about an arriving person, and what it is shown.
 
 It sees what opens gates, as ``claims_of`` has it, and never the credential: a claim may have been
 revoked since, or ``KEEP_CLAIMS`` may drop it.
@@ -40,7 +40,7 @@ class Proven:
 
 
 def proven_by_arrival(request: LinkRequest, heard: list[WebhookEvent]) -> Proven:
-    """What will be proven: what came, less what the subject's events take away of it."""
+    """What will be proven: what came, less the losses by the subject's events."""
     unsaved = LinkedIdentity(consent=Consent.GRANTED, scopes=list(request.scopes))
     if request.kyc is not None:
         level = kyc.level_columns(request.kyc, said_at=request.said_at)
@@ -83,7 +83,7 @@ def require_yes(
 def refusal_of(
     request: LinkRequest, question: Question, user: Any, proven: Proven
 ) -> exceptions.LinkingRefused | None:
-    """Ask one question: the refusal if the policy says no. ``user``: None before a sign-up."""
+    """Ask one question. Returns the refusal, if any. ``user``: None before a sign-up."""
     site = policy.load(conf.application().policy)
     profile = accounts.usable(request.profile)
     answer: object
