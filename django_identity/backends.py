@@ -1,6 +1,6 @@
 """The authentication backend for sessions of the identity sign-in, which end with the consent.
 
-``lifecycle/ground/sessions.py`` says which identity a session depends on, and what ends a session.
+``lifecycle/ground/sessions.py`` has the ends of a session, and the identity behind it.
 """
 
 from collections.abc import Iterator
@@ -115,7 +115,7 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
 
 
 def drop_ended_session(request: HttpRequest) -> None:
-    """Delete what an identity session holds that has ended, but for what says why it ended.
+    """Delete the content of an ended identity session, except the reason of its end.
 
     Django deletes a session with a wrong hash. It keeps the session of a missing user, and the
     browser's next user would read the person's data.

@@ -82,7 +82,7 @@ def on_commit(function: Callable[[], object]) -> None:
 
 @contextmanager
 def checked_references() -> Iterator[None]:
-    """Raise now what PostgreSQL and SQLite say at the commit: a row points at one that is gone.
+    """Raise now the commit's error of PostgreSQL and SQLite: a row points at a deleted one.
 
     What others have left before the block does not count.
     """
@@ -95,7 +95,7 @@ def checked_references() -> Iterator[None]:
 
 
 def _dangling() -> set[tuple[Any, ...]]:
-    """SQLite's rows that point at one that is gone, also such as its own shell has left.
+    """SQLite's rows with a dangling key, also those of its own shell.
 
     Others let none be written.
     """

@@ -29,8 +29,8 @@ class Recovery(StrEnum):
 class Row:
     """One code: status of the response, recovery, the person's sentence, the operator's hint.
 
-    ``title``: of the page; by default that the person could not be signed in, or that the code
-    was not accepted. ``button``: for what the person has to add at the service.
+    ``title``: of the page; by default a failed sign-in, or a refused code. ``button``: for what the
+    person has to add at the service.
     """
 
     status: int

@@ -101,7 +101,7 @@ def _places(error: BaseException) -> Iterator[str]:
 
 
 def models_in_the_way(error: Exception) -> str | None:
-    """The models whose rows protect what was to be deleted, or None if that is not the error."""
+    """The models with rows that protect the deleted one; None for any other error."""
     rows = getattr(error, "protected_objects", ())
     if not rows:
         rows = getattr(error, "restricted_objects", ())

@@ -1,8 +1,8 @@
 """System checks, each with an id. ``docs/checks.md`` lists them.
 
-``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``registration``: what it needs besides ·
-``sign_ups``: what the user model wants · ``content_policies``: the way to the service · ``site``:
-what it needs of the site · ``gates``: what the site's gates ask for
+``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``registration``: its other needs ·
+``sign_ups``: demands of the user model · ``content_policies``: the way to the service · ``site``:
+needs of the site · ``gates``: their requirements
 """
 
 import traceback

@@ -41,9 +41,9 @@ class Gate:
     A claim is ``"age_over_18"``, which must be true, or ``"country_resident=PT|FR"``, with one of
     these values. ``scope``: what the person must have allowed. ``minutes``: within which the person
     must have come back from the service in this session. ``on_closed`` is ``"redirect"`` (to the
-    login page, which says what is missing), ``"forbid"`` (403), ``"problem"`` (always JSON), or a
-    callable that takes the request and a ``Closed`` and returns a response. Raises
-    ``ImproperlyConfigured`` for an impossible requirement.
+    login page and its explanation), ``"forbid"`` (403), ``"problem"`` (always JSON), or a callable
+    that takes the request and a ``Closed`` and returns a response. Raises ``ImproperlyConfigured``
+    for an impossible requirement.
     """
 
     def __init__(

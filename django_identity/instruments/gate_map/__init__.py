@@ -40,7 +40,7 @@ class Address:
     """An address of the site, the dotted name of its view, and what stands before the view.
 
     ``error``: the class of the error that kept us from reading the view, or an include.
-    ``include``: the name of the include that it is in, if that is one of ``FOLDED``.
+    ``include``: the name of its include, if it is one of ``FOLDED``.
     """
 
     url: str

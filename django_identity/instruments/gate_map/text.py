@@ -41,7 +41,7 @@ def lines(
 
 
 def changed(before: Sequence[str], now: Sequence[str]) -> list[str]:
-    """The lines that went, with ``-``, and those that came, with ``+``. A moved line is both."""
+    """The former lines, with ``-``, and the new ones, with ``+``. A moved line is both."""
     compared = difflib.unified_diff(before, now, n=0, lineterm="")
     return [line for line in compared if not line.startswith("@@")][2:]
 

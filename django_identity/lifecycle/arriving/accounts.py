@@ -81,8 +81,7 @@ def demanded_by(create_user: Callable[..., Any]) -> set[str]:
 def _empty_as_null(user: AbstractBaseUser) -> list[str]:
     """Let unique texts that are empty be NULL, if they may. Returns their names.
 
-    Two people without an address have two empty texts, which are the same, and two NULLs, which
-    are not.
+    Two people without an address would share the empty text, and can both have NULL.
     """
     names = []
     for column in user._meta.concrete_fields:

@@ -29,7 +29,7 @@ REFUSALS: Mapping[Question, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """What the policy is shown: the level, and the claims that open gates, which it cannot change.
+    """A read-only view for the policy: the level, and the claims that open gates.
 
     ``unread``: the code of the error for which it may miss some of them, or an empty text.
     """

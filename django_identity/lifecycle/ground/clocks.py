@@ -1,4 +1,4 @@
-"""By how much two clocks may differ, and what that means for two times.
+"""By how much two clocks may differ, and how two times compare.
 
 The clocks of the service and of this site may differ by five minutes. Within that time the order is
 unknown, so a withdrawal wins, and the service is asked again for the rest. Two times of one clock
@@ -48,7 +48,7 @@ def after_credential(moment: datetime, issued_at: datetime | None) -> datetime:
 
 
 def revoked_from(moment: datetime, *, issued_at: datetime | None) -> datetime | None:
-    """From when an event of that time revokes what a credential proves. None if it is older.
+    """From when an event of that time revokes the claims of a credential. None if it is older.
 
     Both times are the service's, and a credential names whole seconds.
     """

@@ -1,4 +1,4 @@
-"""Sessions of the identity sign-in: on which identity one rests, and what ends it.
+"""Sessions of the identity sign-in: the identity behind each, and its ends.
 
 A session has the identity's ``mark_of``, with its epoch, and Django's own hash of the user.
 ``backends.IdentityBackend`` compares both at every request. So a stolen cookie is worth nothing

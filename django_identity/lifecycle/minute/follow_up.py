@@ -72,7 +72,7 @@ def replay(chosen: QuerySet[WebhookEvent], *, again: bool = False) -> int:
 def choose_events(
     event_ids: list[str], *, failed: bool = False, since: datetime | None = None
 ) -> QuerySet[WebhookEvent]:
-    """The stored events with these ids (or all), that failed, or that were received since then."""
+    """The stored events with these ids (or all), failed or received since then."""
     chosen = WebhookEvent.objects.all()
     if event_ids:
         chosen = chosen.filter(event_id__in=event_ids)
