@@ -18,7 +18,7 @@ from django.template.loader import render_to_string
 from django.utils.functional import Promise
 from django.utils.module_loading import import_string
 
-from django_identity import anonymisation, database
+from django_identity import anonymisation, conf, database
 from django_identity.exceptions import ConfigurationError
 
 if TYPE_CHECKING:
@@ -221,6 +221,11 @@ class IdentityPolicy:
 
 #: By default nothing is changed, which costs no statement.
 NO_UPDATE = IdentityPolicy.update_user
+
+
+def of_site() -> IdentityPolicy:
+    """The policy that the settings name. Raises ``ConfigurationError``."""
+    return load(conf.application().policy)
 
 
 @cache

@@ -35,8 +35,9 @@ def read(
     """
     application = conf.application()
     try:
-        site = policy.load(application.policy)
-        is_allowed = site.may_read_documents(asked_by, identity, scope=scope)
+        is_allowed = policy.of_site().may_read_documents(
+            asked_by, identity, scope=scope
+        )
         if not policy.is_yes(is_allowed, "may_read_documents"):
             raise DocumentsNotAllowed("the policy refuses")
         _require_consent(identity, scope)

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.cache import get_max_age
 
-from django_identity import conf, policy
+from django_identity import policy
 from django_identity.instruments.gate_map import Address
 
 #: Not the site's own code.
@@ -87,7 +87,7 @@ def files_of_media() -> Iterator[Path]:
 def error_of_policy(user: Any) -> str:
     """What the site's own code raises in an erasure. The receipt has only the error's class."""
     try:
-        policy.load(conf.application().policy).erase_user(user)
+        policy.of_site().erase_user(user)
     except Exception as error:  # noqa: BLE001  it is the site's own code
         return described(error)
     return ""

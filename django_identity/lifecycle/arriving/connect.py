@@ -167,9 +167,7 @@ def _linked_before(
 @sensitive_variables()
 def _link(answer: ConnectAnswer, redemption: ConnectRedemption) -> LinkedIdentity:
     """Link the answer's subject to the user of the code. Raises the refusal."""
-    application = conf.application()
-    site = policy.load(application.policy)
-    is_accepted = site.may_accept_connect_answer(answer)
+    is_accepted = policy.of_site().may_accept_connect_answer(answer)
     if not policy.is_yes(is_accepted, "may_accept_connect_answer"):
         raise exceptions.LinkingRefused(code="connect_answer_refused")
     request = LinkRequest(
@@ -179,7 +177,7 @@ def _link(answer: ConnectAnswer, redemption: ConnectRedemption) -> LinkedIdentit
         # The service's clock may be ahead. A time from the future would outlast a revocation.
         said_at=min(answer.issued_at, timezone.now()),
         subject=answer.user_id,
-        scopes=application.connect_scopes,
+        scopes=conf.application().connect_scopes,
         profile=answer.profile,
         kyc=answer.kyc,
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from django_identity import conf, exceptions, policy
+from django_identity import exceptions, policy
 from django_identity.lifecycle.arriving import accounts
 from django_identity.lifecycle.arriving.arrivals import LinkRequest
 from django_identity.lifecycle.arriving.decisions import Question
@@ -84,15 +84,17 @@ def refusal_of(
     request: LinkRequest, question: Question, user: Any, proven: Proven
 ) -> exceptions.LinkingRefused | None:
     """Ask one question. Returns the refusal, if any. ``user``: None before a sign-up."""
-    site = policy.load(conf.application().policy)
+    rules = policy.of_site()
     profile = accounts.usable(request.profile)
     answer: object
     if question is Question.MAY_SIGN_UP:
-        answer = site.may_sign_up(profile=profile, kyc=proven.kyc, claims=proven.claims)
+        answer = rules.may_sign_up(
+            profile=profile, kyc=proven.kyc, claims=proven.claims
+        )
     elif question is Question.MAY_LINK:
-        answer = site.may_link(user, profile, claims=proven.claims)
+        answer = rules.may_link(user, profile, claims=proven.claims)
     else:
-        answer = site.may_sign_in(user, claims=proven.claims)
+        answer = rules.may_sign_in(user, claims=proven.claims)
     if policy.is_yes(answer, question):
         return None
     if proven.unread:

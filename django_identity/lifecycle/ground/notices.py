@@ -34,8 +34,8 @@ def send_on_commit(user: AbstractBaseUser, *, change: str, **facts: Any) -> None
             }
             context["site_address"] = _site_address()
             context["at"] = in_full(timezone.now())
-            site = policy.load(conf.application().policy)
-            if notice := site.notice(user, change=change, **context):
+            notice = policy.of_site().notice(user, change=change, **context)
+            if notice:
                 notice.send()
         except Exception as error:  # noqa: BLE001  the site's own code and any mail backend; the change stands
             log_trouble(LogEvent.LINK_NOTICE_FAILED, error)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from django_identity import conf, policy
+from django_identity import policy
 from django_identity.models import StoredClaim
 from django_identity.models.choices import NEVER
 from django_identity.requirements import CLAIMS, RequiredClaim
@@ -42,9 +42,9 @@ class ClaimValue:
             members = {"verified": True, "value": row.value}
         if _denies(row.claim_type, members):
             return cls(row, text="", affirms=False)
-        site = policy.load(conf.application().policy)
         # A copy: what a policy writes into it changes nothing.
-        text: object = site.claim_value(row.claim_type, deepcopy(row.value))
+        value = deepcopy(row.value)
+        text: object = policy.of_site().claim_value(row.claim_type, value)
         if not isinstance(text, str) or row.claim_type in YES_OR_NO:
             text = ""
         return cls(row, text, affirms=_affirms(row.claim_type, members))
