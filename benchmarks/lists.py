@@ -12,13 +12,13 @@ from django.db import connection, models
 from django.test import Client
 from django.urls import reverse
 
+from benchmarks.harness import Figures, fill, fresh_database, seconds_of
 from django_identity.models import (
     ErasureReceipt,
     LinkedIdentity,
     TokenGrant,
     WebhookEvent,
 )
-from tests.benchmarks.harness import Figures, fill, fresh_database, seconds_of
 
 ROWS = 1_000_000
 ROUNDS = 3
