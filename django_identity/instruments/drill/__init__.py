@@ -9,15 +9,24 @@ from itertools import cycle, product
 from typing import Any
 
 from django.core.management import call_command
+from django.utils import translation
 from tqdm import tqdm
 
 from django_identity.instruments import gate_map
 from django_identity.instruments.drill import findings
-from django_identity.instruments.drill.doors import PARAMETERS, doors_of
-from django_identity.instruments.drill.person import NotTried, Scene, StepFailed
+from django_identity.instruments.drill.doors import doors_of, path_of
+from django_identity.instruments.drill.person import (
+    COUNTRY,
+    NOWHERE,
+    NotTried,
+    Scene,
+    StepFailed,
+)
 from django_identity.instruments.drill.report import Report
 from django_identity.instruments.drill.walk import Visitor
 from django_identity.instruments.drill.world import Refused, own_world
+from django_identity.requirements import NotARequirement
+from django_identity.testing.sandbox import SandboxError
 
 __all__ = ["Refused", "Report", "drill"]
 
@@ -49,9 +58,26 @@ def drill(
 ) -> Report:
     """Let three people try every gated address of this site. Raises ``Refused``.
 
-    ``examples``: paths of addresses with parameters. ``excluded``: addresses that are left out.
+    ``examples``: paths of addresses with parameters, or of a view whose own code asks, with what it
+    asks for: ``"/wine/=age_over_18"``. ``excluded``: addresses that are left out.
     """
     report = Report(untried=dict.fromkeys(excluded, "excluded"))
+    with translation.override(gate_map.language_of_requests()):
+        try:
+            _drill(report, examples, excluded, fixtures)
+        except (Refused, NotARequirement, SandboxError):
+            raise
+        except Exception as error:  # noqa: BLE001  what was seen is worth a report
+            report.find(f"the drill cannot go on: {findings.described(error)}")
+    return report
+
+
+def _drill(
+    report: Report,
+    examples: Collection[str],
+    excluded: Collection[str],
+    fixtures: Collection[str],
+) -> None:
     found: list[gate_map.Address] = []
     tried = set(excluded)
     for address in gate_map.addresses():
@@ -63,30 +89,39 @@ def drill(
     for door in doors:
         asked = ", ".join(map(str, door.requirements))
         report.untried[door.path] = f"nobody here has {asked}"
-    if not doors:
-        report.untried["gates"] = "no address has one that can be tried"
-    for sentence in findings.beside(found):
+    for sentence in findings.in_map(found):
         report.find(sentence)
 
-    with own_world() as sandbox:
+    pages: list[str] = []
+    our_pages: list[str] = []
+    paths = {door.path for door in doors}
+    for address in found:
+        path = path_of(address.url)
+        if address.include == "identity":
+            our_pages.append(path)
+        elif not address.reading.guards and not address.include and path not in paths:
+            report.see_not("whether it needs a gate", address.url)
+            if path:
+                pages.append(path)
+    with own_world() as sandbox, findings.of_receivers(report):
         for name in fixtures:
             call_command("loaddata", name, verbosity=0)
-        is_open = {address.url for address in found if not address.reading.guards}
-        pages = [url for url in is_open if not PARAMETERS.search(url)]
-        _send_people(Scene(sandbox, doors, pages, report))
-    return report
+        _send_people(Scene(sandbox, doors, pages, our_pages, report))
 
 
 def _send_people(scene: Scene) -> None:
     """First all walk: who parts is not erased, and has to stay."""
-    values = [value for claim in scene.claims for value in claim.values]
-    countries = cycle(values or ["NG"])
+    asked = [claim for claim in scene.claims if claim.claim_type == COUNTRY]
+    values = [value for claim in asked for value in claim.values]
+    countries = cycle([*values[:1], NOWHERE, *values[1:]])
     turns = list(product((Visitor.walk, Visitor.part), PEOPLE))
     for way, who in tqdm(turns, desc="people", disable=None):
-        visitor = Visitor(scene, **PEOPLE[who], country=next(countries))
         try:
+            visitor = Visitor(scene, **PEOPLE[who], country=next(countries))
             visitor.take(way(visitor))
         except NotTried as impossible:
             scene.report.untried[who] = str(impossible)
         except (StepFailed, AssertionError) as failure:
             scene.report.find(f"{who} cannot go on: {failure}")
+        except Exception as error:  # noqa: BLE001  the site's own code may raise anything
+            scene.report.find(f"{who} cannot go on: {findings.described(error)}")

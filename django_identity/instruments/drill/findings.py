@@ -2,30 +2,39 @@
 
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY
+from django.dispatch import Signal
 from django.utils.cache import get_max_age
 
 from django_identity import conf, policy
+from django_identity.handlers import handlers_of
+from django_identity.instruments.drill.report import Report
 from django_identity.instruments.gate_map import Address
+from django_identity.models import WebhookEvent
 
-#: Not the site's own code.
-FRAMEWORKS = ("django.", "django_identity.", "rest_framework.")
+#: Methods that change nothing.
+SAFE = {"", "get", "head", "options", "trace"}
 
 
-def beside(found: Sequence[Address]) -> Iterator[str]:
-    """Open addresses whose view has a gate at another address."""
+def in_map(found: Sequence[Address]) -> Iterator[str]:
+    """What is open beside a gate of the same view: another address, or a method."""
     gated = {address.view: address.url for address in found if address.gates}
     for address in found:
-        is_open = not address.reading.guards
-        if is_open and address.view in gated:
-            yield (
-                f"`{address.url}` is open beside `{gated[address.view]}`: "
-                f"the view {address.view}, no gate"
-            )
+        name = address.view
+        methods = set(address.reading.open_methods) - SAFE
+        if address.gates and methods:
+            words = ", ".join(sorted(methods)).upper()
+            yield f"`{address.url}` is open to {words} beside a method with a gate: {name}"
+        # Functions without a name of their own share one.
+        is_named = "<" not in name and name in gated
+        if is_named and not address.reading.guards:
+            yield f"`{address.url}` is open beside `{gated[name]}`: the view {name}, no gate"
 
 
 def cached(path: str, response: Any) -> str:
@@ -34,26 +43,27 @@ def cached(path: str, response: Any) -> str:
     is_private = "private" in directives or "no-store" in directives
     if is_private or response.status_code != 200:
         return ""
-    time = ""
     age = get_max_age(response)
-    if age is not None:
-        time = f" for {age} s"
-    cause = "nothing says that it is private"
-    for name in settings.MIDDLEWARE:
-        if "UpdateCache" in name:
-            cause = name
-    return f"`{path}` stays in a cache{time}: {cause}"
+    time = "" if age is None else f" for {age} s"
+    return f"`{path}` stays in a cache{time}: nothing says that it is private"
 
 
-def replaced_user(response: Any) -> str:
-    """Which middleware may have put somebody else into ``request.user``. Empty if none has."""
-    user = response.wsgi_request.user
-    # Django's own is lazy, and remembers whom the session names.
-    of_session = getattr(response.wsgi_request, "_cached_user", None)
-    if user == of_session or not user.is_authenticated:
-        return ""
-    own = [name for name in settings.MIDDLEWARE if not name.startswith(FRAMEWORKS)]
-    return f"`request.user` is not the session's, perhaps by {', '.join(own)}"
+def why_signed_in(response: Any) -> str:
+    """Who is signed in at a step at which nobody is."""
+    request = response.wsgi_request
+    if has_replaced_user(response):
+        return "`request.user` is not the session's"
+    backend = request.session.get(BACKEND_SESSION_KEY)
+    return f"a session of {backend} in {settings.SESSION_ENGINE}"
+
+
+def has_replaced_user(response: Any) -> bool:
+    """Whether somebody else than the session's was put into ``request.user``."""
+    request = response.wsgi_request
+    # Django's own is lazy: it remembers whom the session names when it is read.
+    is_signed_in = request.user.is_authenticated
+    of_session = getattr(request, "_cached_user", None)
+    return is_signed_in and request.user != of_session
 
 
 def trouble_in(response: Any) -> str:
@@ -71,7 +81,7 @@ def described(error: BaseException) -> str:
     trace = traceback.extract_tb(error.__traceback__)
     place = trace[-1]
     for frame in trace:
-        if "site-packages" not in frame.filename:
+        if "/lib/python" not in frame.filename and frame.filename[0] != "<":
             place = frame
     return f"{type(error).__name__} in {place.filename}, line {place.lineno}: {error}"
 
@@ -91,3 +101,28 @@ def error_of_policy(user: Any) -> str:
     except Exception as error:  # noqa: BLE001  it is the site's own code
         return described(error)
     return ""
+
+
+@contextmanager
+def of_receivers(report: Report) -> Iterator[None]:
+    """Find each receiver that raises an error. ``send_robust`` returns it, and the log is silent."""
+    send_robust = Signal.send_robust
+
+    def watched(self: Signal, *arguments: Any, **named: Any) -> Any:
+        answers = send_robust(self, *arguments, **named)
+        for receiver, answer in answers:
+            if isinstance(answer, Exception):
+                name = getattr(receiver, "__qualname__", type(receiver).__qualname__)
+                report.find(f"the receiver {name} raises {described(answer)}")
+        return answers
+
+    with patch.object(Signal, "send_robust", watched):
+        yield
+
+
+def of_handlers() -> Iterator[str]:
+    """The handlers that raised an error: their events keep them."""
+    for event in WebhookEvent.objects.exclude(error=""):
+        for name in handlers_of(event.event_type):
+            if name not in event.handled_by:
+                yield f"the handler {name} of {event.event_type} raises {event.error}"
