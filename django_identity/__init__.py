@@ -2,12 +2,12 @@
 
 The packages and modules, lowest layer first. A layer imports only from layers before it:
 
-- ``exceptions``: every error that a site can catch; ``conf``: the settings; ``vault``: encryption;
+- ``exceptions``: every error for a site to catch; ``conf``: the settings; ``vault``: encryption;
   ``strict_json``: the JSON reader; ``background``: publishing to Celery
 - ``service/``: HTTP in both directions
 - ``credentials/``: pure functions that verify an SD-JWT
 - ``models/``: the database tables
-- ``texts/``: what people are told, in their language
+- ``texts/``: sentences for people, in their language
 - ``lifecycle/``: all rules and transactions, a file for each word
 - ``views/``, ``gates/``, ``api/``, ``tasks``, ``admin/`` and commands: each calls one function of
   ``lifecycle/`` and turns its result into a response

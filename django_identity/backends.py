@@ -1,6 +1,6 @@
 """The authentication backend for sessions of the identity sign-in, which end with the consent.
 
-``lifecycle/ground/sessions.py`` says which identity a session depends on, and what ends a session.
+``lifecycle/ground/sessions.py`` has the ends of a session, and the identity behind it.
 """
 
 from collections.abc import Iterator
@@ -42,8 +42,8 @@ KEPT_KEYS = frozenset(
 class IdentityBackend(ModelBackend):
     """Loads the user of a session that began with an identity sign-in.
 
-    It does not authenticate. The callback does, and names this backend for the session. Permissions
-    are those of Django's own backend, for a site that has no other one.
+    It only loads users. The callback does, and names this backend for the session. Permissions are
+    those of Django's own backend, for a site with this backend alone.
     """
 
     # Django's own backend would take a password here,
@@ -96,7 +96,7 @@ def rests_on_identity(request: HttpRequest) -> bool:
 def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
     """Why and when this browser's session ended: a revocation's reason, or ``"erased"``.
 
-    The reason is empty if neither a revocation nor an erasure ended the session.
+    The reason is empty unless a revocation or an erasure ended the session.
     """
     if request.user.is_authenticated or not rests_on_identity(request):
         return "", None
@@ -115,10 +115,10 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
 
 
 def drop_ended_session(request: HttpRequest) -> None:
-    """Delete what an identity session holds that has ended, but for what says why it ended.
+    """Delete the content of an ended identity session, except the reason of its end.
 
-    Django deletes a session whose hash does not fit. It keeps one without a user, and whoever uses
-    the browser next would read the data of the person.
+    Django deletes a session with a wrong hash. It keeps the session of a missing user, and the
+    browser's next user would read the person's data.
     """
     # Not ``request.user``: to an API for tokens alone nobody is there, whatever the session says.
     if not rests_on_identity(request) or auth.get_user(request).is_authenticated:
@@ -138,8 +138,8 @@ def end_unlinked_session(request: HttpRequest) -> bool:
 def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> None:
     """Receive ``user_logged_in``: bind a session of this backend that another app began.
 
-    Raises ``ConfigurationError`` if ``user`` has no identity that signs in. A session of another
-    backend gets Django's plain hash, even if the user was bound before.
+    Raises ``ConfigurationError`` unless ``user`` has an identity that signs in. A session of
+    another backend gets Django's plain hash, even if the user was bound before.
     """
     session = getattr(request, "session", None)
     if session is None or not _has_begun(session, user):

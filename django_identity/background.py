@@ -47,7 +47,7 @@ class TaskName(StrEnum):
 def remember_app() -> None:
     """Store the site's Celery app, because Celery knows it only in the thread that imported it.
 
-    A site that uses Celery has imported it by now. Another one need not load it.
+    A site that uses Celery has imported it by now. Other processes may leave it unloaded.
     """
     _apps.clear()
     celery = sys.modules.get("celery.app")
@@ -56,7 +56,7 @@ def remember_app() -> None:
 
 
 def has_broker() -> bool:
-    """Whether the site has configured a broker. Without one cron does all the work."""
+    """Whether the site has configured a broker. In its place cron can do all the work."""
     return any(app.conf.broker_url for app in _apps)
 
 
@@ -76,11 +76,10 @@ def ask_broker() -> None:
 
 
 def publish(task: TaskName, messages: Sequence[tuple[object, ...]]) -> bool:
-    """Publish ``task`` for the arguments of each message, which say nothing about a person.
+    """Publish ``task`` for the arguments of each message: keys and numbers alone.
 
-    Returns False if no broker took them. It blocks for a few seconds at most. A message that no
-    worker took within a minute expires. A site whose tasks are eager has no worker: then the task
-    runs here.
+    Returns False if the broker is away. It blocks for a few seconds at most. A message expires
+    after a minute. If the site's tasks are eager, the task runs here.
     """
     if not messages:
         return True
@@ -125,7 +124,7 @@ def _connection(app: Celery) -> Connection:
 
 
 def run_here() -> None:
-    """Run every task where it is published from now on, and reach no broker of any Celery app."""
+    """Run every task where it is published from now on, in all Celery apps, past their brokers."""
     # A site may have imported its app since: with its URLconf.
     remember_app()
     for name in LOCAL:

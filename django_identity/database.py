@@ -59,8 +59,8 @@ def atomic() -> Atomic:
 def require_no_transaction(message: str) -> None:
     """Raise ``Misused`` with ``message`` inside a transaction.
 
-    The transaction that Django's ``TestCase`` opens around a test does not count. Only Django can
-    tell it from others: a durable block raises in every transaction but that one.
+    The transaction that Django's ``TestCase`` opens around a test is left out. Only Django can tell
+    it from others: a durable block raises in every transaction but that one.
     """
     if connection().get_autocommit():
         return
@@ -82,7 +82,7 @@ def on_commit(function: Callable[[], object]) -> None:
 
 @contextmanager
 def checked_references() -> Iterator[None]:
-    """Raise now what PostgreSQL and SQLite say at the commit: a row points at one that is gone.
+    """Raise now the commit's error of PostgreSQL and SQLite: a row points at a deleted one.
 
     What others have left before the block does not count.
     """
@@ -95,7 +95,7 @@ def checked_references() -> Iterator[None]:
 
 
 def _dangling() -> set[tuple[Any, ...]]:
-    """SQLite's rows that point at one that is gone, also such as its own shell has left.
+    """SQLite's rows with a dangling key, also those of its own shell.
 
     Others let none be written.
     """
@@ -134,7 +134,7 @@ def tried_again(work: Callable[[], T]) -> T:
 def name_of(error: Exception) -> str:
     """The class of a database's error and the database's own code, such as ``40P01``, for logs.
 
-    Never its message, which may have values of a row.
+    Its message is left out: it may have values of a row.
     """
     cause = error.__cause__
     numbered = error.args[0] if error.args else None
@@ -145,7 +145,7 @@ def name_of(error: Exception) -> str:
 
 
 def conflict_columns(*names: str) -> list[str] | None:
-    """The columns whose conflict makes ``bulk_create`` update a row, or None: MySQL takes none."""
+    """The columns whose conflict makes ``bulk_create`` update a row; None on MySQL."""
     takes_them = connection().features.supports_update_conflicts_with_target
     if not takes_them:
         return None
@@ -166,7 +166,7 @@ def all_users() -> models.QuerySet[Any]:
 def is_account(person: object) -> TypeGuard["AbstractBaseUser"]:
     """Whether it is an instance of the site's user model.
 
-    One of a subclass with a key of its own is none, because that key may be another account's.
+    A subclass with a key of its own is refused: that key may be another account's.
     """
     model = get_user_model()
     if not isinstance(person, model):

@@ -29,8 +29,8 @@ class Recovery(StrEnum):
 class Row:
     """One code: status of the response, recovery, the person's sentence, the operator's hint.
 
-    ``title``: of the page; by default that the person could not be signed in, or that the code
-    was not accepted. ``button``: for what the person has to add at the service.
+    ``title``: of the page; by default a failed sign-in, or a refused code. ``button``: for what the
+    person has to add at the service.
     """
 
     status: int
@@ -77,12 +77,12 @@ def _verify(sentence: Text, button: Text) -> Row:
 
 
 def _bad_answer(sentence: Text, hint: Text = "") -> Row:
-    """The service's answer cannot be used. Another try may have a better one."""
+    """The service's answer is unusable. Another try may have a better one."""
     return Row(502, Recovery.RETRY, sentence, hint, _SILENT)
 
 
 def _not_now(hint: Text, sentence: Text = _UNREACHABLE) -> Row:
-    """The service cannot be asked at the moment."""
+    """The service is out of reach at the moment."""
     return Row(503, Recovery.RETRY, sentence, hint, _SILENT)
 
 

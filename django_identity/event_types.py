@@ -37,9 +37,9 @@ class Effect(Enum):
 class Kind:
     """What all events of one type have in common.
 
-    ``about_kyc``: its data is about KYC. Without consent to that it is not kept.
-    ``wakes_worker``: a worker does its remaining work at once. The answer to a revocation waits for
-    no broker, so that work waits for upkeep.
+    ``about_kyc``: its data is about KYC. It is kept under consent to that alone. ``wakes_worker``:
+    a worker does its remaining work at once. The answer to a revocation leaves at once, so that
+    work is upkeep's.
     """
 
     effect: Effect
@@ -82,7 +82,7 @@ def canonical(event_type: str) -> str:
 
 
 def kind_of(event_type: str) -> Kind:
-    """The kind of ``event_type``; ``UNKNOWN`` for a type that the specification does not have."""
+    """The kind of ``event_type``; ``UNKNOWN`` for a type outside the specification."""
     return KINDS.get(event_type, UNKNOWN)
 
 

@@ -32,7 +32,7 @@
     └── SealedValueUnreadable              no key of ENCRYPTION_KEYS decrypts a stored value
 
 ``code`` says which error it is: ``error_table`` has a row for each. Messages contain codes and
-endpoint names, never data of the service or of a person.
+endpoint names alone, so data of persons stays out.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SERVICE_CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 
 def shaped_code(text: object) -> str:
-    """``text`` if it looks like an error code, else an empty text. Other text is never quoted."""
+    """``text`` if it looks like an error code, else an empty text. Only such text is quoted."""
     if isinstance(text, str) and SERVICE_CODE.fullmatch(text):
         return text
     return ""
@@ -70,7 +70,7 @@ class IdentityError(Exception):
     """The base class: ``except IdentityError`` catches every error that this package raises.
 
     - ``code``: which error it is. Each class has one, and a raised error may have an exacter one.
-    - ``detail``: for developers and logs, without secrets and personal data.
+    - ``detail``: for developers and logs, free of secrets and personal data.
     - ``reference``: an id that the page and the log line both show.
     - ``request_id``: the service's own id of a Connect request, if it answered with one.
     - ``next_url``: the page that the person wanted, if known.
@@ -129,7 +129,7 @@ class NoOtherWayIn(LinkingRefused):
 
 
 class ServiceError(IdentityError):
-    """The service did not answer as the spec says. ``endpoint`` is a name, never an address.
+    """The service did not answer as the spec says. ``endpoint`` is a name, such as ``claims``.
 
     ``may_have_arrived``: whether the service may have received the request.
     """
@@ -145,9 +145,9 @@ class ServiceError(IdentityError):
 
 
 class ServiceUnavailable(ServiceError):
-    """``network_error``: the class of the error below, if no answer came at all.
+    """``network_error``: the class of the error below, if the answer is missing.
 
-    ``status``: the HTTP status of an answer that is not the service's.
+    ``status``: the HTTP status of somebody else's answer, such as a proxy's.
     """
 
     network_error: str = ""
@@ -169,7 +169,7 @@ class KeysUnavailable(ServiceUnavailable):
 
 
 class RefreshPending(ServiceUnavailable):
-    """The refresh token was just sent and has no answer yet. Nothing was sent now."""
+    """The refresh token was just sent, and its answer is still to come. Nothing was sent now."""
 
     may_have_arrived = False
     code = "refresh_pending"
@@ -273,7 +273,7 @@ class DocumentsNotAllowed(IdentityError, PermissionDenied):
 
 
 class EventRefused(IdentityError):
-    """A delivery that is not acknowledged. Delivering the same again does not help."""
+    """A delivery that is refused. Delivering the same again fails again."""
 
     code = "event_unreadable"
 
@@ -285,6 +285,6 @@ class UnexpectedError(IdentityError):
 
 
 class StorageUnavailable(IdentityError):
-    """The database failed twice: it did not answer, or reported a deadlock. Try again later."""
+    """The database failed twice: it was away, or reported a deadlock. Try again later."""
 
     code = "storage_unavailable"

@@ -1,9 +1,9 @@
 """``@on_event("kyc.verified")``: the site's own code for every event of a type.
 
 A handler gets the ``WebhookEvent`` in a task, in its own transaction, after the event was stored
-and applied. If a handler raises an error, it is tried twelve times within a day. The error
-rolls back only the handler's own changes, and other handlers do not wait. A handler must be
-idempotent: if the process dies before the commit, the handler runs again.
+and applied. If a handler raises an error, it is tried twelve times within a day. The error rolls
+back only the handler's own changes, and other handlers go on. A handler must be idempotent: if the
+process dies before the commit, the handler runs again.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ def on_event(event_type: str, *, name: str = "") -> Callable[[H], H]:
     """Register a handler for events of ``event_type``, which may be a type outside the spec.
 
     The event records the ``name`` of each handler that succeeded; the default is the function's
-    path. Do not change a name while events are waiting, because the handler would run again. Raises
+    path. Change a name only while all events are done: the handler would run again. Raises
     ``ConfigurationError`` if another handler of the type has the same name, because only one of the
     two would run, and for an async function, because nobody would await it.
     """
@@ -60,7 +60,9 @@ def on_event(event_type: str, *, name: str = "") -> Callable[[H], H]:
 
 
 def _path_of(handler: Handler) -> str:
-    """The module and the name of the function. Raises ``ConfigurationError`` if it has none."""
+    """The module and the name of the function. Raises ``ConfigurationError`` if the name is
+    missing.
+    """
     own_name = getattr(handler, "__qualname__", None)
     if own_name is None:
         raise ConfigurationError(

@@ -1,7 +1,7 @@
 """One structured log line for each outcome.
 
-A line has codes, names, row ids and references, and never a person. Each fact stands in the text of
-the line, and in a field of its own (``extra``) for formatters.
+A line has codes, names, row ids and references alone. Each fact stands in the text of the line, and
+in a field of its own (``extra``) for formatters.
 """
 
 import logging
@@ -54,7 +54,7 @@ def log(
     level: int = logging.INFO,
     **facts: object,
 ) -> None:
-    """Log one line with the ``facts`` that are not None."""
+    """Log one line with those ``facts`` that have a value."""
     facts = {name: fact for name, fact in facts.items() if fact is not None}
     text = "".join(f" {name}={fact}" for name, fact in facts.items())
     fields = {"event": event.value, **facts}
@@ -101,7 +101,7 @@ def _places(error: BaseException) -> Iterator[str]:
 
 
 def models_in_the_way(error: Exception) -> str | None:
-    """The models whose rows protect what was to be deleted, or None if that is not the error."""
+    """The models with rows that protect the deleted one; None for any other error."""
     rows = getattr(error, "protected_objects", ())
     if not rows:
         rows = getattr(error, "restricted_objects", ())

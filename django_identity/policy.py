@@ -1,7 +1,7 @@
 """``IdentityPolicy``: the class that a site subclasses to change decisions of the package.
 
 Name the subclass in ``DJANGO_IDENTITY["default"]["POLICY"]``. The package calls each method at one
-point and follows its result. No method decides whether an identity is proven.
+point and follows its result. Whether an identity is proven is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.template.loader import render_to_string
 from django.utils.functional import Promise
 from django.utils.module_loading import import_string
 
-from django_identity import anonymisation, database
+from django_identity import anonymisation, conf, database
 from django_identity.exceptions import ConfigurationError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ NOUNS: Mapping[str, str] = {"country_resident": "country"}
 
 
 class IdentityPolicy:
-    """The defaults: anyone may sign up, and no existing user is changed."""
+    """The defaults: anyone may sign up, and existing users stay as they are."""
 
     #: The site's name on pages and in e-mails. By default that of ``django.contrib.sites``.
     site_name: str | Promise = ""
@@ -65,7 +65,7 @@ class IdentityPolicy:
     def may_sign_up(
         self, *, profile: Profile, kyc: KycStatus | None, claims: Claims
     ) -> bool:
-        """Whether a person without an account gets one."""
+        """Whether a new person gets an account."""
         return True
 
     def may_link(
@@ -80,7 +80,7 @@ class IdentityPolicy:
         return not (profile.by_code and is_privileged(user))
 
     def may_sign_in(self, user: AbstractBaseUser, *, claims: Claims) -> bool:
-        """Whether an identity may sign ``user`` in. What it brought is stored even if not."""
+        """Whether an identity may sign ``user`` in. What it brought is stored in either case."""
         return True
 
     def has_other_way_in(self, user: AbstractBaseUser) -> bool:
@@ -133,7 +133,7 @@ class IdentityPolicy:
         kyc: KycStatus | None,
         claims: Claims,
     ) -> None:
-        """Change and save ``user``, who signs in again. By default nothing is changed.
+        """Change and save ``user``, who signs in again. By default the account stays as it is.
 
         It runs in a savepoint of the sign-in. If it raises an error, the savepoint is rolled back,
         the log says so, and the person is signed in.
@@ -145,8 +145,8 @@ class IdentityPolicy:
         ``email`` is as the user model stores it. Accounts that the site's default manager hides
         count too. With django-allauth, an account's verified addresses do.
 
-        The person must sign in with that account first and then link. Accounts are never merged
-        silently.
+        The person must sign in with that account first and then link. Accounts are only merged by
+        their owner.
         """
         model = get_user_model()
         field = model.get_email_field_name()
@@ -166,15 +166,15 @@ class IdentityPolicy:
         """Whether to accept the service's answer to a Connect code.
 
         ``answer.received`` is the complete answer. A site that knows how ``answer.signature`` is
-        made can check it here, because the package does not.
+        made can check it here.
         """
         return True
 
     def claim_value(self, claim_type: str, value: Any) -> str | None:
         """The text in a claim's value that a gate with a value compares, or None.
 
-        ``value`` is what the service signed. The method is not called for a value that denies the
-        claim. By default the text is the value itself; in an object ``value``, the claim's own noun
+        ``value`` is what the service signed. The method is called for affirming values alone. By
+        default the text is the value itself; in an object ``value``, the claim's own noun
         (``country`` of ``country_resident``) or the member with the claim's name. None if two of
         them differ.
         """
@@ -202,8 +202,8 @@ class IdentityPolicy:
     def keeps_account(self, user: AbstractBaseUser, *, made_for_identity: bool) -> bool:
         """Whether an erasure of the identity keeps the site's account unchanged.
 
-        ``made_for_identity``: the account came with the identity. By default an older account and
-        one of staff stay: their owners have another way in, and it is not the service's to take.
+        ``made_for_identity``: the account came with the identity. By default older accounts and
+        those of staff stay: their owners have another way in, beyond the service's reach.
         """
         return not made_for_identity or is_privileged(user)
 
@@ -223,9 +223,14 @@ class IdentityPolicy:
 NO_UPDATE = IdentityPolicy.update_user
 
 
+def of_site() -> IdentityPolicy:
+    """The policy that the settings name. Raises ``ConfigurationError``."""
+    return load(conf.application().policy)
+
+
 @cache
 def load(dotted_path: str) -> IdentityPolicy:
-    """The site's policy, created once. Raises ``ConfigurationError`` if it cannot be loaded."""
+    """The site's policy, created once. Raises ``ConfigurationError`` if loading fails."""
     try:
         chosen = import_string(dotted_path)
     except ImportError as error:
@@ -259,7 +264,7 @@ def writable(fields: object) -> dict[str, Any]:
 
 
 def never_written() -> set[str]:
-    """The fields of the user model that are not the policy's, with both names of the key."""
+    """The fields of the user model outside the policy's reach, with both names of the key."""
     key = get_user_model()._meta.pk
     return {*FIELDS_NEVER_WRITTEN, key.name, key.attname}
 
@@ -271,7 +276,7 @@ def profile_fields() -> dict[str, str]:
 
 
 def is_yes(answer: object, method: str) -> bool:
-    """Whether the policy's ``method`` said yes. Anything empty is a no.
+    """Whether the policy's ``method`` said yes. Anything empty refuses.
 
     Raises ``ConfigurationError`` for what is true and not ``True``: a redirect, a text, or the
     coroutine of an async method, which nobody awaits.
@@ -285,7 +290,7 @@ def is_yes(answer: object, method: str) -> bool:
 
 
 def members_said(claim_type: str, value: Mapping[str, Any]) -> list[Any]:
-    """The members of a claim's object beside ``verified`` that say what the answer is.
+    """The members of a claim's object that hold the answer, beside ``verified``.
 
     ``value``, the claim's own noun, and the name of the claim.
     """

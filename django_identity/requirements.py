@@ -1,7 +1,7 @@
-"""What a gate may ask for: the text that a site writes, and a value that can be compared.
+"""What a gate may ask for: a site's text, and its comparable value.
 
-A claim is ``"age_over_18"``, which must be true, or ``"country_resident=PT|FR"``, of which one
-value must be proven. Beside claims there are a KYC level, a scope and a recent sign-in.
+A claim is ``"age_over_18"`` (proven and true) or ``"country_resident=PT|FR"`` (one of the values
+proven). Beside claims there are a KYC level, a scope and a recent sign-in.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EXAMPLE_MINUTES = "The minutes are a number above 0."
 
 
 class NotARequirement(ImproperlyConfigured):
-    """A gate cannot ask for ``value``.
+    """``value`` is impossible in a gate.
 
     ``rule``: what is wrong, without the value, which a template may have from a person. ``place``:
     where the gate is made, if known.
@@ -51,7 +51,7 @@ def is_level(text: str) -> bool:
 
 
 def split_claim(text: str) -> tuple[str, tuple[str, ...]]:
-    """The claim's name and the values of which one is asked for: none if it must be true."""
+    """The claim's name, and the accepted values: empty if it must be true."""
     claim_type, asks_value, values = text.partition("=")
     if not asks_value:
         return claim_type, ()

@@ -1,13 +1,13 @@
-"""``Secret``: a token, key or password that cannot be printed by mistake."""
+"""``Secret``: a token, key or password, safe from being printed by mistake."""
 
 import hmac
 from typing import NoReturn
 
 
 class Secret:
-    """A text that opens only by ``reveal()``, which stands in the argument of its sink alone.
+    """A text that opens only by ``reveal()``, in the argument of its sink alone.
 
-    It is no text: formatting, joining and pickling it raise ``TypeError``.
+    Formatting, joining and pickling it raise ``TypeError``.
     """
 
     __slots__ = ("_value",)

@@ -18,7 +18,9 @@ JSONObject = Mapping[str, Any]
 
 
 class NotStrictJSON(ValueError):
-    """The bytes are not one strict JSON text. The message says why, without quoting the text."""
+    """The bytes are something other than one strict JSON text. The message says why, in our own
+    words alone.
+    """
 
 
 def read(octets: bytes, *, deepest: int = MAX_DEPTH) -> Any:

@@ -1,7 +1,7 @@
 """Encryption at rest, by Fernet (AES-128-CBC with HMAC-SHA256) under the application's keys.
 
-The first of ``ENCRYPTION_KEYS`` encrypts, and each of them opens. What is sealed begins with its
-context as a line of JSON, so a value that was copied to another row or column does not open.
+The first of ``ENCRYPTION_KEYS`` encrypts, and each of them opens. A sealed text begins with its
+context as a line of JSON, so a value copied to another row or column stays closed.
 """
 
 import base64
@@ -33,7 +33,7 @@ def seal(secret: Secret, *, keys: tuple[Secret, ...], context: Context) -> str:
 def unseal(sealed: str, *, keys: tuple[Secret, ...], context: Context) -> Secret:
     """Decrypt a value of ``seal``.
 
-    Raises ``SealedValueUnreadable`` if no key fits or the value has another context.
+    Raises ``SealedValueUnreadable`` for a missing key or another context.
     """
     opened = _opened(sealed, keys)
     if opened is None:

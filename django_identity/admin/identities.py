@@ -124,7 +124,7 @@ class LinkedIdentityAdmin(IdentityActions):
 
 
 class Before(NamedTuple):
-    """A gate, what the person lacks, the first URLs that it guards, and how many others."""
+    """A gate, the missing proof, the first URLs behind it, and the number of others."""
 
     gate: Gate
     missing: Closed | None

@@ -14,7 +14,7 @@ LARGEST_BODY = 64 * 1024
 class BoundedJSONParser(BaseParser):
     """Reads at most 64 KB, with the same reader as the service's answers and events.
 
-    Django REST framework's own parser has no limits: 200,000 brackets raise ``RecursionError``.
+    Django REST framework's own parser is unlimited: 200,000 brackets raise ``RecursionError``.
     """
 
     media_type = "application/json"

@@ -16,7 +16,7 @@ MEMBERS = ("detail", "code", "missing", "recovery")
 class GatePermission(BasePermission):
     """``message`` and ``code`` say what a closed gate misses; Django REST framework answers them.
 
-    It asks about an object what it asks about the request, so that ``~`` means the same for both.
+    It asks the same about an object and about the request, so ``~`` negates both alike.
     """
 
     gate: ClassVar[Gate]

@@ -1,4 +1,4 @@
-"""One serializer for each endpoint: what it asks for is write-only, what it answers read-only."""
+"""One serializer for each endpoint: members of requests are write-only, of answers read-only."""
 
 from datetime import UTC
 from functools import partial
@@ -22,7 +22,7 @@ class _Texts(serializers.ListField):
 
 
 class StrictMixin:
-    """Refuses members that the endpoint does not have."""
+    """Refuses unknown members."""
 
     def validate(self: Any, attrs: dict[str, Any]) -> dict[str, Any]:
         asked = {name for name, field in self.fields.items() if not field.read_only}
@@ -90,7 +90,7 @@ class ConnectSerializer(StrictMixin, serializers.ModelSerializer[LinkedIdentity]
 
 
 class MeSerializer(serializers.Serializer[dict[str, object]]):
-    """The standing of a person, as every gate sees it, without name, address and subject.
+    """The standing of a person, as every gate sees it. Name, address and subject are left out.
 
     ``docs/api.md`` says what each member means.
     """

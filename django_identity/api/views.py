@@ -57,7 +57,7 @@ class _Endpoint(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Authenticate; then a request that changes something needs the CSRF token.
 
-        A token in ``Authorization`` is enough: no browser adds one by itself.
+        A token in ``Authorization`` is enough: browsers leave that header to scripts.
         """
         super().initial(request, *args, **kwargs)
         scheme = request.headers.get("Authorization", "").partition(" ")[0].lower()

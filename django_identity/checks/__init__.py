@@ -1,8 +1,8 @@
 """System checks, each with an id. ``docs/checks.md`` lists them.
 
-``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``registration``: what it needs besides ·
-``sign_ups``: what the user model wants · ``content_policies``: the way to the service · ``site``:
-what it needs of the site · ``gates``: what the site's gates ask for
+``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``registration``: its other needs ·
+``sign_ups``: demands of the user model · ``content_policies``: the way to the service · ``site``:
+needs of the site · ``gates``: their requirements
 """
 
 import traceback
@@ -42,7 +42,7 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
-    """Check what a deployed site may not have (``check --deploy``)."""
+    """Check what is wrong on a deployed site alone (``check --deploy``)."""
     if not conf.is_usable():
         return []
     return _messages(site.sandbox_problems)
@@ -66,7 +66,7 @@ def register_all() -> None:
 
 
 def _messages(*checks: Check) -> list[CheckMessage]:
-    """What the checks find. An error of the site's code ends one of them, and no other check."""
+    """What the checks find. An error of the site's code ends only its own check."""
     messages: list[CheckMessage] = []
     for check in checks:
         try:

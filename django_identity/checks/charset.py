@@ -28,7 +28,7 @@ def lacking() -> str:
 def _of_mysql() -> list[str]:
     """The character sets of the connection and the columns.
 
-    Before the first migration there are no columns; then that of new tables counts.
+    Before the first migration the character set of new tables counts.
     """
     models = [*apps.get_app_config("django_identity").get_models(), get_user_model()]
     tables = [model._meta.db_table for model in models]

@@ -1,7 +1,7 @@
-"""A Content-Security-Policy that keeps people from the service: the button does nothing then.
+"""A Content-Security-Policy that keeps people from the service: the button is dead then.
 
 The button's form is posted to the site, which redirects to the service. Browsers apply
-``form-action`` to that redirect too (CSP level 3, §6.4.1.1), and show no error.
+``form-action`` to that redirect too (CSP level 3, §6.4.1.1), silently.
 """
 
 from typing import Any

@@ -8,7 +8,7 @@ from django_identity.requirements import RequiredClaim
 
 
 def problems() -> Problems:
-    """What nobody could open: a scope that is never asked for, a dropped claim."""
+    """What stays closed for all: a scope outside the settings, a dropped claim."""
     for url, required in gate_map.unlisted_scopes():
         yield Problem(
             "E075",
@@ -27,7 +27,7 @@ def problems() -> Problems:
 
 
 def _dropped(gate: Gate) -> list[str]:
-    """The claims of the gate that are not stored."""
+    """The claims of the gate outside ``KEEP_CLAIMS``."""
     kept = conf.application().keep_claims
     if kept is None:
         return []

@@ -22,16 +22,16 @@ def problems_of(application: Application) -> Problems:
     yield from _secrets(application)
     yield from _addresses(application)
     try:
-        site = policy.load(application.policy)
+        rules = policy.load(application.policy)
     except ConfigurationError as error:
         yield Problem("E010", str(error), "POLICY is the dotted path of a class.")
         return
 
     # What the package's own methods do not do. A site's own method is for the site to test.
-    if type(site).new_user_fields is IdentityPolicy.new_user_fields:
-        yield from sign_ups.problems_of(site, application)
-    if type(site).erase_user.__module__.startswith("django_identity."):
-        yield from _left(site)
+    if type(rules).new_user_fields is IdentityPolicy.new_user_fields:
+        yield from sign_ups.problems_of(rules, application)
+    if type(rules).erase_user.__module__.startswith("django_identity."):
+        yield from _left(rules)
 
 
 def _secrets(application: Application) -> Problems:
@@ -101,11 +101,11 @@ def _addresses(application: Application) -> Problems:
         )
 
 
-def _left(site: IdentityPolicy) -> Problems:
+def _left(rules: IdentityPolicy) -> Problems:
     """The fields of the user that an erasure leaves."""
     model = get_user_model()
     names: list[str] = []
-    if site.erasure == "anonymise":
+    if rules.erasure == "anonymise":
         names = anonymisation.cannot_blank(model)
     if names:
         yield Problem(

@@ -27,10 +27,10 @@ FULL_PROFILE = Profile(
 BARE_PROFILE = Profile(id="somebody")
 
 
-def problems_of(site: IdentityPolicy, application: Application) -> Problems:
-    """What a new user must have, and the policy's own default does not give."""
+def problems_of(rules: IdentityPolicy, application: Application) -> Problems:
+    """What a new user must have beyond the policy's default."""
     profile = FULL_PROFILE if "profile:read" in application.scopes else BARE_PROFILE
-    values = site.new_user_fields(profile=profile, kyc=None)
+    values = rules.new_user_fields(profile=profile, kyc=None)
     model = get_user_model()
     # ``migrate`` runs the checks too, when there may be no tables.
     querying = {field.name for field in model._meta.fields if _may_query(field)}

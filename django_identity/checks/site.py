@@ -105,7 +105,7 @@ def database_problems() -> Problems:
 
 
 def _cookies() -> Problems:
-    """Without ``Secure`` a browser also sends the cookie over plain http."""
+    """Browsers also send the cookie over plain http unless it is ``Secure``."""
     for setting in ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE"):
         if not getattr(settings, setting):
             hint = f"Set {setting} = True, and serve the site only over https."
@@ -139,7 +139,7 @@ def _pages() -> Problems:
 
 
 def _languages() -> Problems:
-    """The service stores one callback and one webhook address, without a language."""
+    """The service stores one callback and one webhook address for all languages."""
     for page in ("callback", "webhook"):
         addresses = _addresses(page)
         if len(addresses) > 1:

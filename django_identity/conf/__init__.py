@@ -32,7 +32,7 @@ def application() -> Application:
 
 
 def is_usable() -> bool:
-    """Whether the setting has no fatal mistake."""
+    """Whether the setting is free of fatal mistakes."""
     return not any(problem.fatal for problem in problems())
 
 

@@ -36,7 +36,7 @@ REQUIRED: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in the setting. ``fatal``: the application cannot be used."""
+    """One mistake in the setting. ``fatal``: the application is unusable."""
 
     check_id: str
     message: str
@@ -57,7 +57,7 @@ def is_loopback(host: str | None) -> bool:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of ``url`` (RFC 6454), without a default port."""
+    """Scheme, host and port of ``url`` (RFC 6454); a default port is left out."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if ":" in host:
@@ -108,13 +108,13 @@ def _key(parser: Parser, wanted: str, default: Any = REQUIRED, **options: Any) -
 class Application:
     """The site's registration at the service, and what else the settings say about it.
 
-    ``base_url`` ends in ``/api/v1``; ``auth_url`` and ``api_origin`` have no trailing slash.
-    ``timeout``: the seconds one call may take.
-    ``later_scopes``: what only a gate asks for. ``keep_claims``: what is stored, None for all.
-    ``kyc_holds``: how long a KYC level counts after the service last confirmed it;
-    ``service_name``: the service's name for people; ``service_account_url``: their account there.
-    ``event_subject_paths``: where an event may name its person, beside ``user_id`` in its data.
-    ``document_paths``: scope of documents -> the path that serves it, below ``base_url``.
+    ``base_url`` ends in ``/api/v1``; of ``auth_url`` and ``api_origin`` the trailing slash is cut.
+    ``timeout``: the seconds one call may take. ``later_scopes``: what only a gate asks for.
+    ``keep_claims``: what is stored, None for all. ``kyc_holds``: how long a KYC level counts after
+    the service last confirmed it; ``service_name``: the service's name for people;
+    ``service_account_url``: their account there. ``event_subject_paths``: where an event may name
+    its person, beside ``user_id`` in its data. ``document_paths``: scope of documents -> the path
+    that serves it, below ``base_url``.
     """
 
     # The registration
@@ -295,7 +295,7 @@ def _address_problems(application: Application) -> Problems:
 
 
 def _document_problems(application: Application) -> Problems:
-    """A person must not consent to what the site then cannot read."""
+    """A person would consent to what stays unreadable for the site."""
     lists = {"LATER_SCOPES": application.later_scopes, "SCOPES": application.scopes}
     asked_in = {scope: name for name, scopes in lists.items() for scope in scopes}
     for scope in sorted(

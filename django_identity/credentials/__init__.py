@@ -1,8 +1,8 @@
 """Verify a credential (SD-JWT) offline with the service's published keys.
 
-The functions are pure: no HTTP, no database, no settings. ``verify`` takes a ``KeySet`` and returns
-a ``VerifiedCredential``; a rejection has a ``RejectionReason``. ``docs/security.md`` lists every
-check.
+The functions are pure: their arguments are all that they read. ``verify`` takes a ``KeySet`` and
+returns a ``VerifiedCredential``; a rejection has a ``RejectionReason``. ``docs/security.md`` lists
+every check.
 """
 
 from django_identity.credentials.keys import KeySet

@@ -1,4 +1,4 @@
-"""Check the disclosures and read their claims, which nobody can change."""
+"""Check the disclosures and read their claims as read-only data."""
 
 from binascii import b2a_base64
 from collections.abc import Mapping

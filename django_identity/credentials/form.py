@@ -55,8 +55,8 @@ def take_apart(credential: str) -> tuple[bytes, list[bytes], list[bytes]]:
 def read_kid(segment: bytes) -> str:
     """Check the header and return its ``kid``. Unknown members are ignored.
 
-    The header only chooses one of the service's published keys (RFC 8725 §3.1). It does not choose
-    the algorithm, and a header that brings or points to a key is refused.
+    The header only chooses one of the service's published keys (RFC 8725 §3.1). The algorithm is
+    fixed (ES256), and a header that brings or points to a key is refused.
     """
     try:
         header = strict_json.read_object(base64url.decode(segment))

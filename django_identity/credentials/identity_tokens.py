@@ -25,10 +25,10 @@ def subject_of(
 ) -> str | None:
     """The ``sub`` of ``token`` if it is a valid JWT of the service for this application.
 
-    It must be signed with ES256 by a key of ``keys``, be from ``issuer`` and only for ``audience``,
-    and not be expired. An ID token may name its audience in a list of one. An access token may be
-    for the issuer's API, if it was issued to ``audience`` (RFC 9068 §2.2). For other tokens, such
-    as opaque ones, the result is None. ``leeway``: seconds by which the clocks may differ.
+    It must be signed with ES256 by a key of ``keys``, be from ``issuer``, be for ``audience``
+    alone, and still be valid. An ID token may name its audience in a list of one. An access token
+    may be for the issuer's API, if it was issued to ``audience`` (RFC 9068 §2.2). For other tokens,
+    such as opaque ones, the result is None. ``leeway``: seconds by which the clocks may differ.
     """
     if len(token) > MAX_CHARACTERS:
         return None

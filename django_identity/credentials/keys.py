@@ -28,7 +28,7 @@ class KeySet:
     A key is usable only if it is clearly an ES256 verification key: ``kty`` is EC, ``crv`` is
     P-256, ``use``, ``key_ops`` and ``alg`` are absent or agree, there is no private part, the point
     is on the curve and canonical, and no other key for ES256 has the same ``kid``. Other keys are
-    left out. A set without a usable key is valid, but it verifies nothing.
+    left out. A set of unusable keys alone is valid, and verifies nothing.
     """
 
     __slots__ = ("_by_kid",)
@@ -40,8 +40,8 @@ class KeySet:
     def from_jwks(cls, document: object) -> Self:
         """The usable keys of a parsed document: an object with a list ``keys`` of at most 32.
 
-        Raises only ``MalformedAnswer``. Prefer ``from_text`` for the text of a response, because a
-        parsed document no longer shows repeated members.
+        Raises only ``MalformedAnswer``. Prefer ``from_text`` for the text of a response: parsing
+        hides repeated members.
         """
         entries = None
         if isinstance(document, Mapping):
@@ -102,7 +102,7 @@ def _is_for_es256(jwk: Mapping[Any, Any]) -> bool:
 
 
 def _public_key(jwk: Mapping[Any, Any]) -> ec.EllipticCurvePublicKey | None:
-    """The key in ``jwk``, or None if the key is not usable."""
+    """The key in ``jwk``, or None if the key is unusable."""
     # With the private part in public, anybody could sign.
     if "d" in jwk:
         return None

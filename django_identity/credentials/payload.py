@@ -57,10 +57,10 @@ def require_parties(
 
 
 def require_times(payload: JSONObject, *, now: float, leeway: float) -> None:
-    """Check that the payload is not expired, and that ``nbf`` and ``iat`` are not in the future.
+    """Check the times of the payload: ``exp`` is ahead, ``nbf`` and ``iat`` are past.
 
-    ``now`` is in seconds since the epoch. ``leeway``, in seconds, allows for different clocks; an
-    expiry has no leeway (RFC 7519 §4.1.4 to §4.1.6).
+    ``now`` is in seconds since the epoch. ``leeway``, in seconds, allows for different clocks at
+    ``nbf`` and ``iat`` alone (RFC 7519 §4.1.4 to §4.1.6).
     """
     exp: Any = payload.get("exp")
     if not _is_date(exp, latest=_LAST_DATE):

@@ -44,13 +44,13 @@ def verify(
 
     - ``keys``: the service's key set. ``issuer``: the API origin. ``audience``: the application's
       client id. ``environment``: ``"live"`` or ``"test"``.
-    - ``subject``: the required subject. Always pass it if the user is known, because nothing else
-      ties a credential to a user.
+    - ``subject``: the required subject. Always pass it if the user is known: it alone ties a
+      credential to a user.
     - ``now``: an aware datetime, by default the current time. ``leeway``: seconds by which the
-      issuer's clock may be ahead (for ``nbf`` and ``iat``); an expiry has no leeway.
+      issuer's clock may be ahead, for ``nbf`` and ``iat`` alone.
 
     For any text it returns or raises ``CredentialRejected`` with a ``reason``. ``TypeError`` and
-    ``ValueError`` mean a wrong call: not a text, a naive ``now``, a negative leeway.
+    ``ValueError`` mean a wrong call: bytes, a naive ``now``, a negative leeway.
     """
     if not isinstance(credential, str):
         raise TypeError("credential must be a str")

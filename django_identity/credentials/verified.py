@@ -36,7 +36,7 @@ class VerifiedCredential:
 
     @property
     def issued_at(self) -> datetime | None:
-        """``iat`` as an aware datetime, in UTC, or None if the credential has no ``iat``."""
+        """``iat`` as an aware datetime, in UTC; None if it is missing."""
         if self.iat is None:
             return None
         return datetime.fromtimestamp(self.iat, UTC)

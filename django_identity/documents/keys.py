@@ -31,7 +31,7 @@ HEADER_MEMBERS = frozenset({"alg", "enc", "kid", "epk", "typ", "cty", "apu", "ap
 
 
 class Registry(jwe.JWERegistry):
-    """The library's limits, which its constructor does not take."""
+    """The library's limits, set after its constructor."""
 
     max_protected_header_length = LONGEST_HEADER
     max_encrypted_key_length = 2 * 1024
@@ -45,10 +45,9 @@ def open_document(
     """Decrypt ``document``, a compact JWE, and check that its content is of ``content_type``.
 
     ``keys`` are the application's ``document_keys``. The document's header names one of them by its
-    ``kid``, and the key says which algorithm it is for. Without a ``kid`` each key of the header's
-    algorithm is tried, at most four. For any text it returns the content or raises
-    ``DocumentUnreadable``. An encrypted document proves nothing about its sender, because the
-    public key is public.
+    ``kid``, and the key says which algorithm it is for. If ``kid`` is missing, each key of the
+    header's algorithm is tried, at most four. For any text it returns the content or raises
+    ``DocumentUnreadable``. Anybody can encrypt a document for us: the public key is public.
     """
     kind = media_type(content_type)
     content = _opened(document, keys, kind)
@@ -64,7 +63,7 @@ def open_document(
 
 
 def media_type(text: str) -> str:
-    """``text`` in lower case, without ``application/`` and parameters (RFC 7515 §4.1.9)."""
+    """``text`` in lower case, freed of ``application/`` and parameters (RFC 7515 §4.1.9)."""
     return text.partition(";")[0].strip().lower().removeprefix("application/")
 
 
@@ -95,7 +94,7 @@ def _opened(document: str, keys: Sequence[JSONObject], kind: str) -> bytes | Non
 
 
 def _header_of(document: str) -> JSONObject:
-    """The header. Raises ``ValueError`` for what is no compact JWE of a bearable size."""
+    """The header. Raises ``ValueError`` for anything but a compact JWE of a bearable size."""
     header = document.partition(".")[0].encode("ascii")
     if len(document) > MAX_CHARACTERS or document.count(".") != 4:
         raise ValueError
@@ -105,7 +104,7 @@ def _header_of(document: str) -> JSONObject:
 
 
 def _is_allowed(header: JSONObject, kind: str) -> bool:
-    """Whether every member is known, and says nothing but what we open."""
+    """Whether every member is known, with a value that we open."""
     if not header.keys() <= HEADER_MEMBERS:
         return False
     texts = [value for name, value in header.items() if name != "epk"]
@@ -119,7 +118,7 @@ def _is_allowed(header: JSONObject, kind: str) -> bool:
 
 
 def _fits(header: JSONObject, key: JSONObject) -> bool:
-    """Whether the header names ``key`` or none, and its algorithm (RFC 8725 §3.1)."""
+    """Whether the header names ``key``, if any, and its algorithm (RFC 8725 §3.1)."""
     return all(header.get(name, key[name]) == key[name] for name in ("alg", "kid"))
 
 

@@ -21,10 +21,10 @@ def documents_of(
 ) -> tuple[Document, ...]:
     """The documents of ``user``, by default of the signed-in person, opened in memory.
 
-    With ``scope="documents:metadata"`` they have no content. The policy's ``may_read_documents``
-    decides, and the person must have consented to the scope. Each reading is a log line with the
-    name of the request's view. Raises ``DocumentsNotAllowed`` (Django answers 403) and what
-    ``reading.read`` raises.
+    With ``scope="documents:metadata"`` they have their metadata alone. The policy's
+    ``may_read_documents`` decides, and the person must have consented to the scope. Each reading is
+    a log line with the name of the request's view. Raises ``DocumentsNotAllowed`` (Django answers
+    403) and what ``reading.read`` raises.
     """
     asked_by = signed_in_user(request)
     if asked_by is None:
@@ -45,7 +45,7 @@ def documents_of(
 
 
 def document_response(document: Document) -> HttpResponse:
-    """A response that shows ``document`` and that no cache stores."""
+    """A response with ``document``, closed to caches."""
     response = HttpResponse(document.content, content_type=document.content_type)
     response["Cache-Control"] = NEVER_CACHED
     response["X-Content-Type-Options"] = "nosniff"

@@ -1,4 +1,4 @@
-"""Documents of the trusted tier: asked for, opened in memory, handed over, and not kept.
+"""Documents of the trusted tier: asked for, opened in memory, handed over, and forgotten.
 
 It needs the extra ``django-identity[trusted]``.
 """
@@ -26,7 +26,8 @@ CONTENT = "documents:read"
 def read(
     identity: LinkedIdentity, *, scope: str, asked_by: AbstractBaseUser, view: str
 ) -> tuple[Document, ...]:
-    """The person's documents: with ``documents:read`` opened, with ``documents:metadata`` without.
+    """The person's documents: opened (``documents:read``), or their metadata
+    (``documents:metadata``).
 
     ``view``: the name of the page that shows them. Raises ``DocumentsNotAllowed``,
     ``DocumentUnreadable`` if one of them cannot be opened, ``ReauthorizationNeeded``,
@@ -34,8 +35,9 @@ def read(
     """
     application = conf.application()
     try:
-        site = policy.load(application.policy)
-        is_allowed = site.may_read_documents(asked_by, identity, scope=scope)
+        is_allowed = policy.of_site().may_read_documents(
+            asked_by, identity, scope=scope
+        )
         if not policy.is_yes(is_allowed, "may_read_documents"):
             raise DocumentsNotAllowed("the policy refuses")
         _require_consent(identity, scope)

@@ -14,7 +14,7 @@
     @recent_sign_in_required(minutes=10)
     def payout(request): ...
 
-``gate``: a gate, and to whom it is open · ``closed``: what a closed gate answers · ``decorators``
+``gate``: a gate, and to whom it is open · ``closed``: the answers of a closed gate · ``decorators``
 and ``mixins``: gates around views
 """
 

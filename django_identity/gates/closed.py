@@ -49,7 +49,7 @@ PLAIN = "text/plain; charset=utf-8"
 class Closed:
     """Why a gate is closed: the first ``requirement`` that is missing.
 
-    ``shortfall`` is the reason for a signed-in person, and None if nobody is signed in.
+    ``shortfall`` is the reason for a signed-in person, else None.
     """
 
     requirement: Requirement
@@ -69,12 +69,12 @@ class Closed:
 
     @property
     def missing(self) -> str:
-        """The claim without its values, or all of ``asked``."""
+        """The claim's name alone, or all of ``asked``."""
         return self.asked.partition("=")[0]
 
     @property
     def status(self) -> int:
-        """401 if nobody is signed in, else 403."""
+        """403 for a signed-in person, else 401."""
         if self.shortfall is None:
             return 401
         return 403
@@ -141,7 +141,7 @@ def require_answer(on_closed: object) -> None:
 def keep_private(response: Any, *headers: str) -> Any:
     """Mark ``response`` as private, varying by cookie and by ``headers``, and return it.
 
-    A cache decorator above the gate then does not store the response.
+    A cache decorator above the gate then passes the response by.
     """
     if isinstance(response, HttpResponseBase):
         patch_vary_headers(response, ("Cookie", *headers))
@@ -186,9 +186,10 @@ def _answer_without_us(
     closed: Closed,
     next_url: str,
 ) -> HttpResponse:
-    """On a host whose URLconf lacks our addresses: lead to ``LOGIN_URL``, or say what is missing.
+    """On a host whose URLconf lacks our addresses: lead to ``LOGIN_URL``, or name the missing
+    include.
 
-    Signing in there again would prove nothing, so it is for those who are not signed in.
+    A sign-in there proves no claim, so only anonymous visitors are led there.
     """
     if on_closed == "redirect" and closed.code == NOT_SIGNED_IN:
         with suppress(NoReverseMatch):
@@ -215,9 +216,9 @@ def _problem(closed: Closed) -> HttpResponseBase:
 
 
 def _page_to_come_back_to(request: HttpRequest, closed: Closed) -> str:
-    """The page to come back to, or an empty text after a POST, which is never replayed.
+    """The page to come back to; an empty text after a POST.
 
-    A part that HTMX asks for leads back to the page that it is in.
+    A part for HTMX leads back to its page.
     """
     # After a step-up the page of a form is shown again.
     is_step_up = (
@@ -241,7 +242,7 @@ def _explain(
     way_in: str,
     next_url: str,
 ) -> HttpResponse:
-    """The page that says which proof is missing, why, and how to get it (403)."""
+    """The page about the missing proof, the reason, and the next step (403)."""
     context = {
         "closed": closed,
         "advice": advice.advice_on(closed.shortfall, request),

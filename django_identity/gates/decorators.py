@@ -1,4 +1,4 @@
-"""Gates around views that are functions, or that ``as_view`` has made."""
+"""Gates around functions: views, and the results of ``as_view``."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -76,7 +76,7 @@ def recent_sign_in_required(
 
 
 def _decorator(gate: Gate) -> Decorator:
-    """Under ``LoginRequiredMiddleware`` the gate answers, and not the middleware."""
+    """Under ``LoginRequiredMiddleware`` the gate answers in place of the middleware."""
 
     def decorate(view: View, /) -> View:
         is_class = isinstance(view, type) and issubclass(view, ClassView)
@@ -98,7 +98,7 @@ def guarded(
     *,
     is_async: bool,
 ) -> View:
-    """``view`` behind ``gates``. Caches keep nothing of what they answer.
+    """``view`` behind ``gates``. Their answers are closed to caches.
 
     The map of gates reads them from its attributes. Each has a name of its own, because the
     attributes of several decorators are merged.

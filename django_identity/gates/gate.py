@@ -41,9 +41,9 @@ class Gate:
     A claim is ``"age_over_18"``, which must be true, or ``"country_resident=PT|FR"``, with one of
     these values. ``scope``: what the person must have allowed. ``minutes``: within which the person
     must have come back from the service in this session. ``on_closed`` is ``"redirect"`` (to the
-    login page, which says what is missing), ``"forbid"`` (403), ``"problem"`` (always JSON), or a
-    callable that takes the request and a ``Closed`` and returns a response. Raises
-    ``ImproperlyConfigured`` for anything that a gate cannot ask for.
+    login page and its explanation), ``"forbid"`` (403), ``"problem"`` (always JSON), or a callable
+    that takes the request and a ``Closed`` and returns a response. Raises ``ImproperlyConfigured``
+    for an impossible requirement.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ def closed_to(
     """Why ``gate`` is closed to ``user`` at this moment, or None if it is open.
 
     ``session``: the request's, without which a gate with ``minutes`` is closed. Raises
-    ``ImproperlyConfigured`` for a scope that the site never asks for.
+    ``ImproperlyConfigured`` for a scope outside the site's settings.
     """
     for requirement in gate.requirements:
         if isinstance(requirement, RequiredScope):
@@ -100,7 +100,7 @@ def closed_to(
 
 
 def _is_signed_in(user: object) -> bool:
-    """Whether somebody is signed in whose account is not disabled: Django's rule for permissions.
+    """Whether somebody with an active account is signed in: Django's rule for permissions.
 
     Some backends, and packages that hand out tokens, let disabled accounts in.
     """
@@ -152,8 +152,8 @@ async def aclaims_of(user: object) -> Claims:
 def claims_of_all(users: Iterable[object]) -> dict[Any, Claims]:
     """The key of each user -> ``claims_of``, in two queries for all of them.
 
-    A user who cannot have a standing, such as an unsaved one, is left out. Gates, ``claims_of`` and
-    the filters then ask about the same instances without a query.
+    Unsaved users and other models are left out. Gates, ``claims_of`` and the filters then ask about
+    the same instances from memory.
     """
     standings = standings_of(users)
     return {key: standing.proven_claims() for key, standing in standings.items()}
@@ -169,7 +169,7 @@ def describe_requirement(requirement: Requirement) -> str:
 
 
 def _requirements(arguments: dict[str, Any]) -> tuple[Requirement, ...]:
-    """What the one argument that is not empty asks for."""
+    """What the one given argument asks for."""
     asked = {
         name: value for name, value in arguments.items() if value not in ("", 0, ())
     }
@@ -190,7 +190,7 @@ def _requirements(arguments: dict[str, Any]) -> tuple[Requirement, ...]:
 
 
 def _require_listed(required: RequiredScope) -> None:
-    """Nobody could allow another scope: gate and service would send the person in a circle."""
+    """Gate and service would send the person in a circle for any other scope."""
     if required.scope not in scopes.of_site():
         raise ImproperlyConfigured(
             f"A gate asks for the scope {required.scope!r}, and the site"

@@ -23,8 +23,8 @@ ASKS = {
 class GateMixin(View):
     """For class-based views, sync and async. Put it first among the bases.
 
-    What the classes of a view ask for adds up: a subclass takes nothing away. Each mixin
-    has its own ``dispatch``, because a class between two of them may have one too.
+    What the classes of a view ask for adds up, those of its bases included. Each mixin has its own
+    ``dispatch``, because a class between two of them may have one too.
     """
 
     on_closed: OnClosed = "redirect"

@@ -33,7 +33,7 @@ UNANSWERED = "Nobody is there to answer. Give --yes."
 
 
 class IdentityCommand(BaseCommand):
-    """Turns expected errors into one sentence, without a traceback."""
+    """Turns expected errors into one sentence and hides their traceback."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:

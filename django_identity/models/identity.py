@@ -197,7 +197,7 @@ class LinkedIdentity(Record):
 
     @property
     def own_digest(self) -> str:
-        """What ``subject_digest`` has to be, or no event finds the row."""
+        """What ``subject_digest`` has to be: events find the row by it."""
         return digest(self.environment, self.subject)
 
     @property
@@ -209,7 +209,7 @@ class LinkedIdentity(Record):
     def signs_in(self) -> bool:
         """Whether sessions may rest on it: it is granted, and linked by a full sign-in.
 
-        A link by code gives no power to sign in: the code may be another person's.
+        Only a full sign-in gives the power to sign in: a code may be another person's.
         """
         is_granted = self.consent == Consent.GRANTED
         return is_granted and not self.connect_only and self.is_served
@@ -218,7 +218,7 @@ class LinkedIdentity(Record):
     def arrived_at(self) -> datetime:
         """When the newest sign-in began; for a link by code, when the newest answer was issued.
 
-        A code brings no claims, so what a sign-in brought is no younger after it.
+        Claims come by a sign-in alone, so a code leaves their age as it was.
         """
         if self.connect_only and self.connect_issued_at is not None:
             return self.connect_issued_at
@@ -238,7 +238,7 @@ class LinkedIdentity(Record):
 
     @property
     def connect_only(self) -> bool:
-        """Whether only a Connect code verified this identity, so that it has no claims."""
+        """Whether a Connect code alone verified this identity. Then it lacks claims."""
         return self.linked_via == LinkedVia.CONNECT
 
     @property
@@ -254,7 +254,8 @@ class LinkedIdentity(Record):
     def allows(self, *scopes: str) -> bool:
         """Whether the person's consent is granted and covers one of ``scopes``.
 
-        No scopes cover nothing: a service may answer a code with ``"scope": ""`` (RFC 6749 §3.3).
+        Empty scopes cover nothing: a service may answer a code with ``"scope": ""`` (RFC 6749
+        §3.3).
         """
         if self.consent != Consent.GRANTED:
             return False
@@ -266,7 +267,7 @@ class LinkedIdentity(Record):
 
 
 class TokenGrant(Record):
-    """The access and refresh token of a linked identity. No page shows them."""
+    """The access and refresh token of a linked identity. Only the code reads them."""
 
     identity = models.OneToOneField(
         LinkedIdentity, on_delete=models.CASCADE, related_name="grant"

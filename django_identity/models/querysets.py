@@ -38,7 +38,7 @@ def digest(*parts: str) -> str:
 def disabled_account(path: str = "user") -> models.Q:
     """The condition that the account at ``path`` is disabled.
 
-    A user model without a column ``is_active`` has no disabled accounts.
+    In a user model without a column ``is_active`` all accounts are active.
     """
     if "is_active" not in database.field_names(get_user_model()):
         return models.Q(pk__in=())
@@ -74,7 +74,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return found
 
     def locked(self, subject_digest: str) -> LinkedIdentity | None:
-        """The identity of the subject, locked; None if there is none.
+        """The identity of the subject, locked, or None.
 
         There is one order of locks: the subject, the identity, the user, the event. Two requests
         that took them in another one would deadlock.
@@ -86,7 +86,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return next(iter(found), None)
 
     def locked_or_held(self, subject_digest: str) -> LinkedIdentity | None:
-        """The same. If there is none, whoever links the subject meanwhile is waited for.
+        """The same. If it is missing, this waits for whoever links the subject meanwhile.
 
         It is the first statement of its transaction.
         """
@@ -111,7 +111,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return next(iter(self.select_for_update().filter(pk=identity.pk)), None)
 
     def locked_of_user(self, user_id: Any) -> LinkedIdentity | None:
-        """The identity of the user, locked, whether it counts here or not."""
+        """The identity of the user, locked, of either environment."""
         return next(iter(self.select_for_update().filter(user_id=user_id)), None)
 
     def bulk_create(
@@ -149,9 +149,9 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
     def stored(self, event: Event) -> WebhookEvent:
-        """Insert the event. A repeat changes nothing.
+        """Insert the event. A repeat leaves the row as it is.
 
-        One statement for both, and no error in the database, whose log would contain the event.
+        One statement does both: an error would bring the event into the database's log.
         (``ignore_conflicts`` would hide cut texts and lost NULLs on MariaDB.)
         """
         row = self.model.of(event)

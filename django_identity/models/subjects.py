@@ -13,11 +13,11 @@ from django_identity.models.choices import DIGEST_LENGTH
 
 
 class SubjectLock(models.Model):
-    """A subject whom something is about just now. The row means nothing between transactions.
+    """A subject whom something is about just now. The row has a meaning inside a transaction alone.
 
-    An event and a sign-in of somebody who is not linked have no other row in common, so each could
-    miss the other. Whoever holds the row does not delete it: under PostgreSQL's REPEATABLE READ a
-    row that stays makes who waited for it fail, and without it they would go on with what they saw
+    An event and a first sign-in have only this row in common. Each would miss the other if it were
+    left out. Whoever holds the row does not delete it: under PostgreSQL's REPEATABLE READ a row
+    that stays makes who waited for it fail, and without it they would go on with what they saw
     before.
     """
 

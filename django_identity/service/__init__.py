@@ -1,4 +1,6 @@
-"""HTTP in both directions: calls to the service, and webhook deliveries. No database, no rules."""
+"""HTTP in both directions: calls to the service, and webhook deliveries. The database and all rules
+are elsewhere.
+"""
 
 from django_identity.service.client import ServiceClient
 

@@ -1,7 +1,7 @@
 """The service's answers as frozen values, parsed and bounded once.
 
-Each ``parse`` raises ``MalformedAnswer`` for what it cannot use. The specification shows neither
-the members of documents nor those of ``/claims/verify``: these are the sandbox's.
+Each ``parse`` raises ``MalformedAnswer`` for an unusable answer. The members of documents and of
+``/claims/verify`` are missing in the specification: these are the sandbox's.
 """
 
 import math
@@ -83,8 +83,8 @@ class TokenAnswer:
     def parse_refreshed(cls, body: JSONObject) -> Self:
         """Like ``parse``, for the answer to a refresh: a usable pair of tokens is enough.
 
-        The refresh token that was sent is spent by now, so a new pair that was refused for another
-        odd member would be lost. Such a member is left out.
+        The refresh token of the request is spent by now: refusing the new pair for another odd
+        member would lose it. Such a member is left out.
         """
         odd = ["token_type"]
         odd += [name for name in SUBJECT_MEMBERS if not is_subject(body.get(name))]
@@ -100,7 +100,7 @@ def _is_scope(value: object) -> bool:
 
 
 def _lifetime(expires_in: object) -> float:
-    """The lifetime in seconds. A negative one is zero; what is no number is an hour."""
+    """The lifetime in seconds. A negative number counts as zero, and anything else as an hour."""
     seconds = _number(expires_in)
     if seconds is None:
         return USUAL_LIFETIME
@@ -108,7 +108,7 @@ def _lifetime(expires_in: object) -> float:
 
 
 def _number(value: object) -> float | None:
-    """The number that ``value`` is, or that its text spells, else None."""
+    """``value`` as a number, or the number spelled by its text, else None."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -122,10 +122,10 @@ def _number(value: object) -> float | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Profile:
-    """The profile of a person. The site's policy gets it; the package does not store it.
+    """The profile of a person. Only the site's policy gets it.
 
-    ``risk_score``: None if the service sends no number. ``by_code``: only a Connect code says whose
-    profile it is, and the code may be another person's.
+    ``risk_score``: None unless the service sends a number. ``by_code``: only a Connect code says
+    whose profile it is, and the code may be another person's.
     """
 
     id: str
@@ -158,7 +158,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class KycStatus:
-    """``subject``: the subject that the answer names, if any. The spec shows no such member."""
+    """``subject``: the subject that the answer names, if any. The member is missing in the spec."""
 
     kyc_level: str
     status: str
@@ -181,7 +181,7 @@ class KycStatus:
 
 @dataclass(frozen=True, slots=True)
 class ListedClaim:
-    """A claim in the list of the answer, which does not prove it."""
+    """A claim in the list of the answer. Only the credential proves it."""
 
     claim_type: str
     provider: str
@@ -228,7 +228,7 @@ class ClaimsAnswer:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Document:
-    """A document. Its ``repr`` shows nothing, and it cannot be pickled into a cache.
+    """A document. Its ``repr`` is empty, and pickling it raises.
 
     ``content``: in the answer a compact JWE, or empty where only metadata was asked for.
     ``content_type``: the type that the answer names.

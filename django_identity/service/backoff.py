@@ -12,7 +12,7 @@ def pause(failures: int) -> float:
     """Seconds to wait after that many failures in a row.
 
     The pause doubles with each failure, up to ``LONGEST``. It is random between half of that and
-    all of it, so that callers that failed together do not come back together.
+    all of it: callers with a common failure come back one after another.
     """
     doublings = min(max(failures - 1, 0), MOST_DOUBLINGS)
     grown = min(LONGEST, FIRST * 2.0**doublings)

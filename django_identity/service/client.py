@@ -33,7 +33,8 @@ T = TypeVar("T")
 
 
 def without_frames(call: Callable[P, T]) -> Callable[P, T]:
-    """Decorate ``call``: its ``IdentityError`` has no frame of the function, and none below it.
+    """Decorate ``call``: its ``IdentityError`` loses the frames of the function and of all below
+    it.
 
     An error tracker prints the variables of each frame, and some hold a revealed secret or an
     answer about a person. Of any other error Django's own report leaves out the variables.
@@ -52,7 +53,7 @@ def without_frames(call: Callable[P, T]) -> Callable[P, T]:
 
 
 class ServiceClient:
-    """A client for one application, without connection and state.
+    """A stateless client for one application.
 
     A read is sent once more after a broken connection. Every other call is sent once.
     """
@@ -135,7 +136,7 @@ class ServiceClient:
     def redeem_connect_code(
         self, code: str, scopes: Sequence[str], callback_url: str | None = None
     ) -> ConnectAnswer:
-        """Redeem a Connect code for ``scopes``. The request is sent once and never repeated.
+        """Redeem a Connect code for ``scopes``. The request is sent exactly once.
 
         Raises ``InvalidConnectCode``, ``VerificationPolicyNotMet``, ``EnvironmentMismatch`` or
         another ``ServiceRefusal``; ``RateLimited``; ``MalformedAnswer``, with the ``request_id``,
@@ -202,7 +203,7 @@ class ServiceClient:
         return answers.NewTestUser.parse(body)
 
     def _basic_credentials(self) -> str:
-        """Basic credentials in UTF-8 (RFC 7617 §2.1). The client id has no colon (E004)."""
+        """Basic credentials in UTF-8 (RFC 7617 §2.1); E004 refuses a client id with a colon."""
         pair = (
             f"{self._application.client_id}:{self._application.client_secret.reveal()}"
         )
@@ -218,8 +219,8 @@ class ServiceClient:
     ) -> JSONObject:
         """The ``data`` of the success envelope, from ``path`` below the base address.
 
-        The request has ``token``, or the client's credentials if there is none. ``more``: further
-        members of the ``Call``.
+        The request has ``token``, else the client's credentials. ``more``: further members of the
+        ``Call``.
         """
         proof = self._basic_credentials()
         if token is not None:
@@ -259,7 +260,7 @@ class ServiceClient:
         """The ``data`` of a user endpoint, unless it names another subject than the requested one.
 
         ``subject``: None for the access token's user. Raises ``ServiceRefusal`` with the code
-        ``subject_unknown`` if the service does not take such a request.
+        ``subject_unknown`` if the service refuses such a request.
         """
         person = TOKENS_USER
         if subject is not None:

@@ -1,7 +1,7 @@
-"""Connect: find the code in pasted text, and parse the service's answer to it. Nothing is sent.
+"""Connect: find the code in pasted text, and parse the service's answer to it.
 
 A code is ``CNX-XXXX-XXXX`` with upper-case letters and digits. People paste it in lower case, with
-spaces or typographic dashes, without hyphens, or with the sentence around it.
+spaces or typographic dashes, with its hyphens left out, or with the sentence around it.
 """
 
 import re
@@ -35,7 +35,7 @@ INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe
 def code_in(pasted: str) -> str:
     """The code in ``pasted``, in its canonical form.
 
-    Raises ``FlowError`` if the text contains no code, or two different codes.
+    Raises ``FlowError`` unless the text contains exactly one code.
     """
     if len(pasted) > LONGEST_PASTE:
         raise FlowError(
@@ -58,8 +58,8 @@ def code_in(pasted: str) -> str:
 class ConnectAnswer:
     """The service's data for a Connect code, limited to the requested scopes.
 
-    ``received`` is the complete ``data``, for a policy that can check the ``signature`` (the
-    service does not publish how the signature is made). It is not stored.
+    ``received`` is the complete ``data``, for a policy that can check the ``signature`` (how it is
+    made is unpublished). Only the policy gets it.
     """
 
     request_id: str
@@ -107,7 +107,7 @@ class ConnectAnswer:
 def _shared(members: Members, name: str) -> Any:
     """The member ``profile`` or ``kyc``, in the result's member ``data`` or in the result itself.
 
-    The spec's "data.profile" can mean both. If it is null, the person shares nothing of it.
+    The spec's "data.profile" can mean both. Null means that the person keeps it private.
     """
     shared: list[Any] = []
     for place in (members.body.get("data"), members.body):

@@ -48,7 +48,7 @@ def is_subject(value: object) -> TypeGuard[str]:
 def without_controls(text: str) -> str:
     """``text`` with U+FFFD for each control and direction character.
 
-    They are replaced and not removed, so that no other text, such as a known code, comes of it.
+    They are replaced. Removing them could give another text, such as a known code.
     """
     return DIRECTION.sub(REPLACEMENT, CONTROL.sub(REPLACEMENT, text))
 
@@ -98,13 +98,13 @@ class Members:
         return value
 
     def required(self, name: str, *, longest: int = LONGEST_TEXT) -> str:
-        """A text that a terminal or a page can show: not empty or blank, and printable."""
+        """A text for a terminal or a page: filled and printable."""
         text = self.exact(name, longest=longest)
         self.require(text.strip() and text.isprintable(), f"no usable {name}")
         return text
 
     def name(self, name: str) -> str:
-        """A person's name on one line, without control and direction characters."""
+        """A person's name on one line, freed of control and direction characters."""
         text = CONTROL.sub(" ", self.exact(name))
         text = DIRECTION.sub("", text)
         return " ".join(text.split())
@@ -116,7 +116,7 @@ class Members:
         return Secret(value)
 
     def moment(self, name: str) -> datetime | None:
-        """An ISO 8601 time-stamp. Without a zone it is UTC, as in the spec."""
+        """An ISO 8601 time-stamp. UTC is the default zone, as in the spec."""
         text = self.text(name, longest=LONGEST_CODE)
         if not text:
             return None

@@ -38,7 +38,7 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> JSONO
     """The JSON object of a success response. Raises the ``ServiceError`` of any other answer.
 
     Only a well-formed error answer of the service is a refusal. A proxy's page, a framework's 404
-    or an empty body tells nothing about a token or a person, so it counts as an outage.
+    or an empty body says as much as silence, so it counts as an outage.
     """
     if answer.status == 429:
         seconds = seconds_to_wait(answer.headers)
@@ -104,8 +104,8 @@ def _kind_of(
 def _asks_for_verification(members: JSONObject) -> bool:
     """Whether the person must be verified first.
 
-    The service publishes no list of the codes of its verification policy. What such a refusal has
-    beside its code shows it: ``kyc_required``, or the address where the person gets verified.
+    The codes of the service's verification policy are unpublished. What such a refusal has beside
+    its code shows it: ``kyc_required``, or the address where the person gets verified.
     """
     if members.get("kyc_required") is True:
         return True
@@ -124,7 +124,7 @@ def code_of(body: JSONObject) -> str:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float:
-    """The seconds of a ``Retry-After`` header (RFC 9110 §10.2.3), or zero without the header."""
+    """The seconds of a ``Retry-After`` header (RFC 9110 §10.2.3); zero if it is missing."""
     retry_after = headers.get("retry-after", "")
     if retry_after.isascii() and retry_after.isdigit():
         return min(float(retry_after), LONGEST_PAUSE)

@@ -54,7 +54,7 @@ class NamedClaim:
 
     @classmethod
     def parse(cls, content: JSONObject) -> Self:
-        """What cannot be read is not said. A provider without a type names nothing."""
+        """Unreadable members are left out. A provider counts only beside a type."""
         claim_type = _said(content, "claim_type")
         if not claim_type:
             return cls()
@@ -65,8 +65,8 @@ class NamedClaim:
 class Event:
     """The content of one delivery. ``content`` is the event's ``data``.
 
-    ``subject`` is empty if the event names nobody. Then ``members`` has the paths of the members
-    that were there, without their values.
+    ``subject`` may be empty. Then ``members`` has the paths of all members, and leaves out their
+    values.
     """
 
     event_id: str = field(repr=False)
@@ -92,7 +92,7 @@ class Event:
 def is_signed(body: bytes, *, signature: str, secrets: Iterable[Secret]) -> bool:
     """Whether ``signature`` is the HMAC of ``body`` with one of ``secrets``.
 
-    All secrets are tried in any case, so that the time does not disclose which one fits.
+    All secrets are tried in any case: the time is the same whichever fits.
     """
     sent = signature.encode("utf-8", "surrogatepass")
     fits = False
@@ -104,7 +104,7 @@ def is_signed(body: bytes, *, signature: str, secrets: Iterable[Secret]) -> bool
 
 
 def _said(content: JSONObject, name: str) -> str:
-    """A member that may be missing. One that is no printable text counts as missing."""
+    """A member that may be missing. Anything but printable text counts as missing."""
     try:
         return Members(content, ENDPOINT).required(name, longest=LONGEST_NAME)
     except MalformedAnswer:
@@ -114,7 +114,7 @@ def _said(content: JSONObject, name: str) -> str:
 def _members_of(body: bytes) -> JSONObject:
     """The members of an event. Raises ``NotStrictJSON``.
 
-    A withdrawal is read all the same: what its other members are must not keep a gate open.
+    A withdrawal is read whatever its other members are: it closes gates.
     """
     try:
         return _strictly(body)
@@ -151,13 +151,15 @@ def _loosely(body: bytes) -> JSONObject:
 
 
 def _said_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of a name that is repeated nobody can say which value counts."""
+    """Which value of a repeated name counts is undefined."""
     times = Counter(name for name, _value in pairs)
     return {name: value for name, value in pairs if times[name] == 1}
 
 
 def _beginning(digits: str) -> int:
-    """The number, or one that is still too long: Python reads no more than 4,300 digits."""
+    """The number, cut if its digits are more than Python reads (4,300); it is too long all the
+    same.
+    """
     return int(digits[: LONGEST_INTEGER + 2])
 
 
@@ -193,8 +195,8 @@ def _event(members: JSONObject, subject_paths: Iterable[str]) -> Event:
 def _subject(members: JSONObject, paths: Iterable[str], *, is_known_type: bool) -> str:
     """The subject, from the members of ``SUBJECTS`` in the data, which must agree.
 
-    Only if none of them is there it is at the first of ``paths`` that leads to a usable text.
-    Empty: the event names nobody. Raises ``MalformedAnswer``.
+    If all of them are missing, it is at the first of ``paths`` with a usable text. Empty: the event
+    names nobody. Raises ``MalformedAnswer``.
     """
     content = members["data"]
     named = {name: content[name] for name in SUBJECTS if not _is_blank(content, name)}
@@ -212,7 +214,7 @@ def _subject(members: JSONObject, paths: Iterable[str], *, is_known_type: bool) 
 
 
 def _is_blank(content: JSONObject, name: str) -> bool:
-    """Whether the member is absent, null, or white space alone, which is nobody."""
+    """Whether the member is absent, null, or white space alone."""
     value = content.get(name)
     if isinstance(value, str):
         return not value.strip()
@@ -220,7 +222,7 @@ def _is_blank(content: JSONObject, name: str) -> bool:
 
 
 def _value_at(path: str, members: JSONObject) -> object:
-    """What is at the end of ``path``, such as ``data.user.id``. None if nothing is there."""
+    """What is at the end of ``path``, such as ``data.user.id``. None if the path ends early."""
     value: Any = members
     for name in path.split("."):
         if not isinstance(value, Mapping):
@@ -230,7 +232,7 @@ def _value_at(path: str, members: JSONObject) -> object:
 
 
 def _paths_of(members: JSONObject) -> tuple[str, ...]:
-    """The paths of the event's own members, without their values, for the operator."""
+    """The paths of the event's own members alone, for the operator."""
     own = {name: value for name, value in members.items() if name not in ENVELOPE}
     paths = dict.fromkeys(_walk(own))
     return tuple(islice(paths, MOST_NAMED))

@@ -1,4 +1,4 @@
-"""Filters for the admin's pages; no promise to sites."""
+"""Filters for the admin's pages alone: they may change."""
 
 from django import template
 

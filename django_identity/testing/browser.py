@@ -33,7 +33,7 @@ def come_back(client: Client, address: str, *, secure: bool = True) -> HttpRespo
 
 
 def path_here(address: str) -> str:
-    """``address`` as the test client takes it: without host, and without ``FORCE_SCRIPT_NAME``."""
+    """``address`` as the test client takes it: host and ``FORCE_SCRIPT_NAME`` are cut."""
     parts = urlsplit(address)
     path = "/" + parts.path.removeprefix(get_script_prefix()).removeprefix("/")
     if parts.query:

@@ -1,7 +1,7 @@
 """Linked identities with open gates, for tests of a site's views.
 
-The function writes to the database and verifies nothing. If the proof itself matters, sign a person
-in at the sandbox.
+The function only writes to the database. If the proof itself matters, sign a person in at the
+sandbox.
 """
 
 import secrets

@@ -1,4 +1,4 @@
-"""Webhook events: signed and delivered to the site, with or without a sandbox."""
+"""Webhook events: signed and delivered to the site."""
 
 import hashlib
 import hmac
@@ -29,7 +29,7 @@ def deliver_event(
     """Deliver an event about ``person`` to the site's webhook, signed with its secret.
 
     ``person``: a person of the sandbox, a linked identity, or a subject. ``data``: further members
-    of the event's data. Raises ``AssertionError`` if the site does not acknowledge the event.
+    of the event's data. Raises ``AssertionError`` if the site refuses the event.
     """
     registered = conf.application()
     if not registered.webhook_secrets:

@@ -1,4 +1,4 @@
-"""Real credentials without a service: an issuer in this process, whose key the site trusts."""
+"""Real credentials of an issuer in this process, whose key the site trusts."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ class Issuer:
         lifetime: timedelta = LIFETIME,
         **payload: Any,
     ) -> str:
-        """A credential that discloses ``claims`` of ``subject``, and that the site verifies.
+        """A credential with ``claims`` of ``subject``, good for the site's verification.
 
         ``payload``: members with other values, for credentials that the site must refuse.
         """

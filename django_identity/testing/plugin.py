@@ -38,7 +38,7 @@ SITES = ("http://testserver", "https://testserver")
 
 @pytest.fixture
 def identity_of() -> Callable[..., LinkedIdentity]:
-    """``identity_of(user, claims={"age_over_18": True})`` opens gates without a service."""
+    """``identity_of(user, claims={"age_over_18": True})`` opens gates by rows alone."""
     return build_identity
 
 
@@ -136,7 +136,7 @@ def identity_webhooks(
 
 @pytest.fixture
 def identity_issuer() -> Iterator[Issuer]:
-    """Makes real credentials for the site, without a sandbox."""
+    """Makes real credentials for the site, in this process."""
     yield Issuer()
     key_sets.forget()
 

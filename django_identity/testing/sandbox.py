@@ -26,7 +26,7 @@ DOCUMENT_PATHS = {
 
 
 class SandboxError(Exception):
-    """The sandbox did not start, or refused a request."""
+    """The sandbox failed to start, or refused a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class RunningSandbox:
             time.sleep(PAUSE)
 
     def _waiting(self, client_id: str) -> list[tuple[str, list[dict[str, Any]]]]:
-        """Type and attempts of each event that the site has not acknowledged."""
+        """Type and attempts of each event that the site has yet to acknowledge."""
         return [
             (delivery["event_type"], delivery["attempts"])
             for delivery in self.control("GET", "deliveries")

@@ -200,7 +200,7 @@ def words_of(error: IdentityError, request: HttpRequest | None) -> tuple[str, st
     """
     names = names_for(request)
     row = row_of(error)
-    reason = policy.load(conf.application().policy).reasons.get(error.code)
+    reason = policy.of_site().reasons.get(error.code)
     sentence = str(reason or fill(row.sentence, names))
     return fill(row.title, names), sentence
 
@@ -236,7 +236,7 @@ def in_full(moment: datetime) -> str:
 
 def site_name_of(request: HttpRequest | None) -> str:
     """The site's name by its policy or ``django.contrib.sites``, or an empty text."""
-    name = policy.load(conf.application().policy).site_name
+    name = policy.of_site().site_name
     if name:
         return str(name)
     is_known = request is not None or hasattr(settings, "SITE_ID")
@@ -264,11 +264,11 @@ def names_for(request: HttpRequest | None) -> dict[str, Any]:
 
 def page_links() -> list[tuple[str, str]]:
     """The site's links to help, privacy and contact: text and address."""
-    site = policy.load(conf.application().policy)
+    rules = policy.of_site()
     links = (
-        (gettext("Help"), site.help_url),
-        (gettext("Privacy"), site.privacy_url),
-        (gettext("Contact"), site.contact_url),
+        (gettext("Help"), rules.help_url),
+        (gettext("Privacy"), rules.privacy_url),
+        (gettext("Contact"), rules.contact_url),
     )
     return [(text, resolve_url(address)) for text, address in links if address]
 

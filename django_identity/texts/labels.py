@@ -103,7 +103,7 @@ def has_words(requirement: Requirement) -> bool:
 
 
 def in_words(code: str) -> str:
-    """The name of ``code`` in the person's language, or ``code`` itself if it has no name.
+    """The name of ``code`` in the person's language, or ``code`` itself.
 
     ``"country_resident=PT|FR"`` is a claim with the values of which one is asked for.
     """
@@ -156,7 +156,7 @@ def show_value(value: str) -> str:
 
 
 def country_name(code: str) -> str:
-    """The name of the country in the person's language, or ``code`` if it has no name."""
+    """The name of the country in the person's language, or ``code`` itself."""
     language = (get_language() or "en").lower()
     names = _countries()
     for known in (language, language.partition("-")[0], "en"):

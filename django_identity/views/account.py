@@ -10,7 +10,7 @@ from django.shortcuts import redirect, resolve_url
 from django.urls import get_script_prefix
 from django.utils.translation import gettext as _
 
-from django_identity import conf, database, policy
+from django_identity import database, policy
 from django_identity.exceptions import NoOtherWayIn
 from django_identity.lifecycle.ground import sessions
 from django_identity.lifecycle.leaving import disconnecting, dossier, erasure
@@ -103,7 +103,7 @@ def disconnect(request: HttpRequest, user: Person) -> HttpResponseBase:
         "parting": parting,
         "may_erase": erasure.may_erase_themselves(user),
     }
-    address = policy.load(conf.application().policy).set_password_url
+    address = policy.of_site().set_password_url
     if address:
         context["set_password_url"] = resolve_url(address)
     return page(request, "django_identity/disconnect.html", context)

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from django_identity import conf, policy
+from django_identity import policy
 from django_identity.backends import why_session_ended
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.standing.shortfalls import Reason
@@ -82,7 +82,7 @@ def why_asked(asked: str) -> str:
 
     A claim with values may have one of its own, or that of the claim's name.
     """
-    reasons = policy.load(conf.application().policy).reasons
+    reasons = policy.of_site().reasons
     claim_type = asked.partition("=")[0]
     return str(reasons.get(asked) or reasons.get(claim_type, ""))
 

@@ -250,7 +250,8 @@ def test_a_database_that_is_away_is_said(engine: str, why: str) -> None:
         "import django; from django.conf import settings; "
         f"away = {{'ENGINE': '{engine}', 'NAME': '/nowhere/at/all.sqlite3'}}; "
         "settings.DATABASES = {**settings.DATABASES, 'away': away}; django.setup(); "
-        "from django_identity.lifecycle import searchable; print(searchable.tables()[1]['away'])"
+        "from django_identity.lifecycle.leaving import searchable; "
+        "print(searchable.tables()[1]['away'])"
     )
     assert said_by(look) == f"{why}\n"
 

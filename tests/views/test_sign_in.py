@@ -13,7 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.gates import claims_of
-from django_identity.lifecycle.standing.standing import standing_of, step_up
+from django_identity.lifecycle.standing import step_up
+from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import (
     AuthorizationRequest,
     LinkedIdentity,

@@ -4,10 +4,13 @@
 steps of one person · ``findings``: what is wrong, in a sentence · ``report``: what was seen
 """
 
+import os
+import sys
 from collections.abc import Collection
 from itertools import cycle, product
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
 from django.utils import translation
 from tqdm import tqdm
@@ -104,6 +107,8 @@ def _drill(
             if path:
                 pages.append(path)
     with own_world() as sandbox, findings.of_receivers(report):
+        folder = os.path.dirname(settings.MEDIA_ROOT)
+        sys.addaudithook(findings.watch_files(report, folder))
         for name in fixtures:
             call_command("loaddata", name, verbosity=0)
         _send_people(Scene(sandbox, doors, pages, our_pages, report))

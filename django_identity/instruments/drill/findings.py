@@ -1,9 +1,9 @@
 """What is wrong with a site, in a sentence that names the cause or the place."""
 
+import os
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -12,7 +12,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY
 from django.dispatch import Signal
 from django.utils.cache import get_max_age
 
-from django_identity import conf, policy
+from django_identity import policy
 from django_identity.handlers import handlers_of
 from django_identity.instruments.drill.report import Report
 from django_identity.instruments.gate_map import Address
@@ -86,18 +86,10 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__} in {place.filename}, line {place.lineno}: {error}"
 
 
-def files_of_media() -> Iterator[Path]:
-    """All files under MEDIA, by their names there."""
-    media = Path(settings.MEDIA_ROOT)
-    for path in media.rglob("*"):
-        if path.is_file():
-            yield path.relative_to(media)
-
-
 def error_of_policy(user: Any) -> str:
     """What the site's own code raises in an erasure. The receipt has only the error's class."""
     try:
-        policy.load(conf.application().policy).erase_user(user)
+        policy.of_site().erase_user(user)
     except Exception as error:  # noqa: BLE001  it is the site's own code
         return described(error)
     return ""
@@ -105,7 +97,7 @@ def error_of_policy(user: Any) -> str:
 
 @contextmanager
 def of_receivers(report: Report) -> Iterator[None]:
-    """Find each receiver that raises an error. ``send_robust`` returns it, and the log is silent."""
+    """Find each receiver that raises an error: ``send_robust`` returns it, the log is silent."""
     send_robust = Signal.send_robust
 
     def watched(self: Signal, *arguments: Any, **named: Any) -> Any:
@@ -126,3 +118,17 @@ def of_handlers() -> Iterator[str]:
         for name in handlers_of(event.event_type):
             if name not in event.handled_by:
                 yield f"the handler {name} of {event.event_type} raises {event.error}"
+
+
+def watch_files(report: Report, folder: str) -> Callable[[str, Any], None]:
+    """What Python calls for each event. It sees which files are written outside ``folder``."""
+
+    def watch(event: str, arguments: Any) -> None:
+        if event != "open" or not arguments[2] & (os.O_WRONLY | os.O_RDWR):
+            return
+        path = str(arguments[0])
+        is_cached = "__pycache__" in path
+        if os.path.isabs(path) and not is_cached and not path.startswith(folder):
+            report.see_not("a file that was written outside MEDIA", path)
+
+    return watch

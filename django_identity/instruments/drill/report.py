@@ -32,6 +32,10 @@ class Report:
         if sentence not in self.findings:
             self.findings.append(sentence)
 
+    def doubt(self, sentence: str) -> None:
+        if sentence not in self.unsure:
+            self.unsure.append(sentence)
+
     def see_not(self, kind: str, thing: str) -> None:
         things = self.unseen.setdefault(kind, [])
         if thing not in things:

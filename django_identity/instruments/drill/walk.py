@@ -15,7 +15,7 @@ from django_identity import database, signals
 from django_identity.backends import BACKEND_PATH
 from django_identity.event_types import EventType
 from django_identity.gates import closed_to
-from django_identity.instruments.drill import findings
+from django_identity.instruments.drill import findings, remains
 from django_identity.instruments.drill.doors import (
     CLOSED,
     OPEN,
@@ -34,7 +34,6 @@ from django_identity.instruments.drill.person import (
     StepFailed,
 )
 from django_identity.instruments.drill.report import CANNOT_TELL, RIGHT, WRONG
-from django_identity.lifecycle.leaving import audit
 from django_identity.lifecycle.minute import upkeep
 from django_identity.models import (
     ErasureReceipt,
@@ -168,14 +167,7 @@ class Visitor(Person):
             self.report.untried["erased"] = f"the account stays: {receipt.account_kept}"
         else:
             names = (self.account["first_name"], self.account["last_name"])
-            remains = audit.search(known_of(user, self.person, *names))
-            self.report.untried |= remains.unread
-            for place in remains.hits:
-                self.report.find(f"`{place}` still has something of an erased person")
-            for path in findings.files_of_media():
-                self.report.find(
-                    f"the file `{path}` is still there when its person is erased"
-                )
+            remains.search(known_of(user, self.person, *names), self.report)
         if database.all_users().exclude(pk__in=keys).exists():
             self.report.find("an account is made again after an erasure")
 

@@ -27,7 +27,7 @@ FOLDED = {
 
 
 def never_seen() -> tuple[str, ...]:
-    """What no map can see, whatever the site is."""
+    """What every map leaves unseen."""
     return (
         "what a template hides by a tag or a filter",
         "what a view's own code asks: closed_to, claims_of, a gate that it puts around a function",
@@ -44,7 +44,7 @@ class Address:
     """An address of the site, the dotted name of its view, and what stands before the view.
 
     ``error``: the class of the error that kept us from reading the view, or an include.
-    ``include``: the name of the include that it is in, if that is one of ``FOLDED``.
+    ``include``: the name of its include, if it is one of ``FOLDED``.
     """
 
     url: str
@@ -119,7 +119,7 @@ def guarded() -> list[tuple[Gate, list[str]]]:
 
 
 def unused_scopes() -> Iterator[str]:
-    """The scopes of ``LATER_SCOPES`` for which no gate asks."""
+    """The scopes of ``LATER_SCOPES`` that are missing in all gates."""
     required = {asked.scope for _url, asked in _required_scopes()}
     for scope in conf.application().later_scopes:
         if scope not in required:
@@ -127,7 +127,7 @@ def unused_scopes() -> Iterator[str]:
 
 
 def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
-    """Address and scope of each gate for a scope that the site never asks for."""
+    """Address and scope of each gate for a scope outside the site's settings."""
     listed = scopes.of_site()
     for url, required in _required_scopes():
         if required.scope not in listed:

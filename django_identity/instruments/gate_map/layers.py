@@ -1,4 +1,4 @@
-"""What wraps what: the functions of a view, and which of them are the site's own code."""
+"""The functions of a view, from the outermost in, and the site's own code among them."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -27,7 +27,7 @@ def layers_of(view: Any) -> Iterator[Any]:
 
 
 def _inside(layer: Any) -> Any:
-    """The function that ``layer`` wraps, or None if it does not say."""
+    """The function that ``layer`` wraps, as far as it says so."""
     if isinstance(layer, partial):
         return layer.func
     if isinstance(layer, MethodType):
@@ -49,8 +49,8 @@ def _inside(layer: Any) -> Any:
 def own_code_of(layer: Any) -> tuple[str, ...]:
     """The name of the layer if it is the site's own code, and of its decorators that are.
 
-    A framework's wrapper calls what it wraps, but for one whose ``__wrapped__`` was set to
-    something else. ``functools.wraps`` hides neither module nor name of the code itself.
+    A framework's wrapper calls its ``__wrapped__``, unless that was set to something else.
+    ``functools.wraps`` hides neither module nor name of the code itself.
     """
     if not isinstance(layer, FunctionType):
         is_own = "__wrapped__" in attributes_of(layer) and not _is_trusted(type(layer))

@@ -17,7 +17,7 @@ OPEN = "open"
 def lines(
     found: Iterable[Address], *, only_open: bool = False, folds: bool = True
 ) -> Iterator[str]:
-    """The table, the site's own pages first, and what no map sees.
+    """The table, the site's own pages first, and what is unseen.
 
     ``folds``: the open pages of the admin and of this package are one line each.
     """
@@ -41,7 +41,7 @@ def lines(
 
 
 def changed(before: Sequence[str], now: Sequence[str]) -> list[str]:
-    """The lines that went, with ``-``, and those that came, with ``+``. A moved line is both."""
+    """The former lines, with ``-``, and the new ones, with ``+``. A moved line is both."""
     compared = difflib.unified_diff(before, now, n=0, lineterm="")
     return [line for line in compared if not line.startswith("@@")][2:]
 

@@ -1,7 +1,8 @@
-"""What needs somebody. Each finding says what is wrong, and where to look. Nothing is changed.
+"""What needs somebody. Each finding says what is wrong, and where to look. All rows stay as they
+are.
 
-``table``: the rows that need somebody · ``rows``: whatever the database tells · ``service`` and
-``site``: the few questions that are about no row · ``charts``: how many people, and since when
+``table``: the rows that need an operator · ``rows``: all findings of the database · ``service`` and
+``site``: the few others · ``charts``: how many people, and since when
 """
 
 from django.db import Error

@@ -1,4 +1,4 @@
-"""Whatever the database tells: the table of signs, and the questions about rows that are none."""
+"""Whatever the database tells: the table of signs, and the questions beside it."""
 
 from datetime import timedelta
 
@@ -44,7 +44,7 @@ def figures() -> dict[str, float]:
 
 
 def _keys() -> Diagnosis:
-    """Open the newest tokens, which an index knows: a key that is missing is missing for all."""
+    """Open the newest tokens, by an index: a missing key is missing for all."""
     due = LinkedIdentity.objects.served().filter(refetch_due_at__isnull=False)
     newest = due.order_by("-refetch_due_at").values_list("pk", flat=True)[:OPENED]
     # MySQL takes no LIMIT in a subquery.
@@ -94,7 +94,7 @@ def _upkeep() -> Diagnosis:
 
 
 def _silence() -> Diagnosis:
-    """No problem: a small site may have none for weeks."""
+    """Only information: a small site may wait for weeks."""
     newest = WebhookEvent.objects.filter(received_at__gte=ago(SILENT))
     if not newest.exists():
         message = (

@@ -52,22 +52,22 @@ SYNCHRONISE = (
 )
 
 
-def of_service(site: Application) -> Diagnosis:
-    """Fetch the key set, compare the clocks, and ask with a token and a person of nobody.
+def of_service(application: Application) -> Diagnosis:
+    """Fetch the key set, compare the clocks, and ask with a made-up token and person.
 
     The refusal tells whether addresses, client id and secret are right.
     """
-    yield from _key_set(site)
+    yield from _key_set(application)
     token = Secret(NOBODY)
     read = partial(ServiceClient.profile, subject=NOBODY, access_token=token)
-    yield from _ask(site, "AUTH_URL", lambda client: client.refresh(token))
-    yield from _ask(site, "BASE_URL", read)
+    yield from _ask(application, "AUTH_URL", lambda client: client.refresh(token))
+    yield from _ask(application, "BASE_URL", read)
 
 
-def _key_set(site: Application) -> Diagnosis:
-    origin = site.api_origin
+def _key_set(application: Application) -> Diagnosis:
+    origin = application.api_origin
     try:
-        answer = ServiceClient(site).key_set()
+        answer = ServiceClient(application).key_set()
         keys = KeySet.from_text(answer.body)
     except exceptions.ServiceError as error:
         yield _failed("key_set", error, setting="API_ORIGIN")
@@ -96,12 +96,12 @@ def _clocks(their_now: int | None) -> Diagnosis:
 
 
 def _ask(
-    site: Application, setting: str, ask: Callable[[ServiceClient], object]
+    application: Application, setting: str, ask: Callable[[ServiceClient], object]
 ) -> Diagnosis:
-    """The check's name is ``client`` for a refusal, ``address`` for no usable answer."""
+    """The check's name is ``client`` for a refusal, ``address`` for an unusable answer."""
     try:
         with suppress(exceptions.SubjectMismatch):
-            ask(ServiceClient(site))
+            ask(ServiceClient(application))
     except (exceptions.ClientRejected, exceptions.EnvironmentMismatch) as refused:
         message = f"the service rejects the client ({refused.service_code})"
         yield problem("client", message, hint_of(refused.code))
@@ -115,7 +115,7 @@ def _ask(
 
 
 def _failed(check: str, error: exceptions.ServiceError, *, setting: str) -> Finding:
-    """Why a call to the address of ``setting`` failed. Only a 429 needs nobody."""
+    """Why a call to the address of ``setting`` failed. Only a 429 passes by itself."""
     status = getattr(error, "status", 0)
     if isinstance(error, exceptions.RateLimited) or status == TOO_MANY_REQUESTS:
         message = f"{setting} asks for fewer calls (HTTP 429)"

@@ -46,7 +46,7 @@ def _system_checks(check: str, tag: str) -> Diagnosis:
 
 
 def check_broker() -> Finding:
-    """Whether the broker answers, and what it means if there is none."""
+    """Whether the broker answers, and what a missing one means."""
     if background.is_eager():
         message = (
             "CELERY_TASK_ALWAYS_EAGER is on: tasks run inside requests, upkeep by cron"
@@ -96,7 +96,7 @@ def _through_cache() -> object:
 
 
 def check_database() -> Diagnosis:
-    """Migrations, tables and writes. Raises ``Error`` if it does not answer."""
+    """Migrations, tables and writes. Raises ``Error`` if it is away."""
     missing = _missing_migrations()
     if missing:
         message = (
@@ -135,7 +135,7 @@ def check_database() -> Diagnosis:
 
 
 def _waits_without_end() -> bool:
-    """Whether PostgreSQL has no time-out for locks. The server is asked: a pooler drops options."""
+    """Whether PostgreSQL waits for locks for ever. The server is asked: a pooler drops options."""
     if database.connection().vendor != "postgresql":
         return False
     with database.connection().cursor() as cursor:
@@ -150,7 +150,7 @@ def check_texts() -> Diagnosis:
 
 
 def _missing_migrations() -> list[str]:
-    """The migrations of this package that are not applied, in their order."""
+    """The open migrations of this package, in their order."""
     executor = MigrationExecutor(database.connection())
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes(LABEL))
     return [migration.name for migration, _ in plan]

@@ -90,7 +90,7 @@ class Sign:
 
 
 def age_of(at: datetime | None) -> float:
-    """The seconds since then; 0 if it is not in the past, or there is none."""
+    """The seconds since then; 0 if it is missing or ahead."""
     if at is None:
         return 0.0
     return max(0.0, (timezone.now() - at).total_seconds())

@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
 
-from django_identity import conf, database, exceptions, policy, uniqueness
+from django_identity import database, exceptions, policy, uniqueness
 from django_identity.lifecycle.arriving.addresses import address_of, spellings_of
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.policy import Claims
@@ -33,29 +33,27 @@ def usable(profile: Profile) -> Profile:
 
 def require_free_address(profile: Profile) -> None:
     """Raises ``EmailTaken`` if another account has the profile's address."""
-    site = policy.load(conf.application().policy)
-    _require_free(site, usable(profile).email)
+    _require_free(usable(profile).email)
 
 
 def sign_up(profile: Profile, kyc: KycStatus | None) -> AbstractBaseUser:
     """Create a user with the fields of the policy, by the site's ``create_user``.
 
-    It has no password. Two sign-ups with one e-mail address at the same moment are stopped by the
-    user model, if its address is unique. Raises ``EmailTaken`` or ``LinkingRefused``. Must run
+    Its password is unusable. Two sign-ups with one e-mail address at the same moment are stopped by
+    the user model, if its address is unique. Raises ``EmailTaken`` or ``LinkingRefused``. Must run
     inside a transaction.
     """
-    site = policy.load(conf.application().policy)
     profile = usable(profile)
-    fields = policy.writable(site.new_user_fields(profile=profile, kyc=kyc))
-    created = _created(fields)
+    fields = policy.of_site().new_user_fields(profile=profile, kyc=kyc)
+    created = _created(policy.writable(fields))
     # Policy, model and manager may each have made another address of it.
     if database.email_of(created) != profile.email:
-        _require_free(site, database.email_of(created), besides=created)
+        _require_free(database.email_of(created), besides=created)
     return created
 
 
 def _created(fields: Fields) -> AbstractBaseUser:
-    """A user of the site's own ``create_user``, without a password."""
+    """A user of the site's own ``create_user``, with an unusable password."""
     create_user = manager().create_user
     of_profile = policy.profile_fields().values()
     given = dict.fromkeys(demanded_by(create_user) & {*of_profile}, "")
@@ -81,8 +79,7 @@ def demanded_by(create_user: Callable[..., Any]) -> set[str]:
 def _empty_as_null(user: AbstractBaseUser) -> list[str]:
     """Let unique texts that are empty be NULL, if they may. Returns their names.
 
-    Two people without an address have two empty texts, which are the same, and two NULLs, which
-    are not.
+    Two people without an address would share the empty text, and can both have NULL.
     """
     names = []
     for column in user._meta.concrete_fields:
@@ -125,8 +122,8 @@ def update(
     and the log says so. Returns the former address, if another one has taken its place. Raises
     ``ConfigurationError`` if the policy changed what it must not.
     """
-    site = policy.load(conf.application().policy)
-    if type(site).update_user is policy.NO_UPDATE:
+    rules = policy.of_site()
+    if type(rules).update_user is policy.NO_UPDATE:
         return ""
     before = database.account(user.pk)
     try:
@@ -134,10 +131,10 @@ def update(
         email = address_of(profile.email) or profile.email
         profile = replace(profile, email=email)
         with database.atomic():
-            update_user: Callable[..., object] = site.update_user
+            update_user: Callable[..., object] = rules.update_user
             answer = update_user(user, profile=profile, kyc=kyc, claims=claims)
             _require_permitted(user, before, answer)
-            _require_usable_address(site, user, before)
+            _require_usable_address(user, before)
     except (*database.BROKEN, exceptions.ConfigurationError):
         raise
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
@@ -176,9 +173,7 @@ def _require_permitted(
         )
 
 
-def _require_usable_address(
-    site: policy.IdentityPolicy, user: AbstractBaseUser, before: AbstractBaseUser
-) -> None:
+def _require_usable_address(user: AbstractBaseUser, before: AbstractBaseUser) -> None:
     """Raises ``ValidationError`` or ``EmailTaken`` for a new address that cannot be the user's."""
     stored = database.email_of(user)
     if stored in ("", database.email_of(before)):
@@ -186,7 +181,7 @@ def _require_usable_address(
     address = address_of(stored)
     if not address:
         raise ValidationError("no e-mail address")
-    _require_free(site, address, besides=user)
+    _require_free(address, besides=user)
 
 
 def with_address(user: AbstractBaseUser, address: str) -> AbstractBaseUser:
@@ -197,7 +192,6 @@ def with_address(user: AbstractBaseUser, address: str) -> AbstractBaseUser:
 
 
 def _require_free(
-    site: policy.IdentityPolicy,
     address: str,
     *,
     besides: AbstractBaseUser | None = None,
@@ -206,7 +200,7 @@ def _require_free(
     if not address:
         return
     for spelling in spellings_of(address):
-        owner: object = site.account_with_email(spelling)
+        owner: object = policy.of_site().account_with_email(spelling)
         if not isinstance(owner, AbstractBaseUser | None):
             returned = type(owner).__name__
             raise exceptions.ConfigurationError(

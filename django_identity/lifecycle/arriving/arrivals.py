@@ -45,8 +45,8 @@ class LinkRequest:
 
     ``user_id``: the key of the user who is signed in now, or None. ``began_at``: when the sign-in
     or the code began; ``said_at``: when the service stated the level. A sign-in has ``tokens`` and
-    verified ``claims``, a Connect code has not. ``unread``: the code of the error for which claims
-    or level could not be read or proven, or an empty text.
+    verified ``claims``; with a Connect code both are empty. ``unread``: the code of the error at
+    claims or level, or an empty text.
     """
 
     arrival: Arrival
@@ -66,7 +66,7 @@ class Stored(NamedTuple):
     """What came of a sign-in or a code.
 
     ``rows``: the claims that are stored then, or None if they have to be read. ``unread``: the code
-    of the error for which claims or level could not be taken, or an empty text.
+    of the error at claims or level, or an empty text.
     """
 
     rows: list[StoredClaim] | None
@@ -115,7 +115,7 @@ def _take_sign_in(
     answer: TokenAnswer,
     heard: Iterable[WebhookEvent],
 ) -> Stored:
-    """A sign-in replaces everything: what it does not bring is emptied."""
+    """A sign-in replaces everything: all else is emptied."""
     columns = {
         **withdrawal.NOTHING_BROUGHT,
         # In whole seconds, because the service's time-stamps may have no fractions.

@@ -48,7 +48,7 @@ def identity_of(user: AbstractBaseUser) -> LinkedIdentity | None:
 
 @boundary
 def undo(user: AbstractBaseUser) -> bool:
-    """Remove the link that a code made. Returns False if there is none, or a sign-in confirmed it.
+    """Remove the link that a code made. Returns False if it is missing, or a sign-in confirmed it.
 
     Raises like ``disconnecting.disconnect``.
     """
@@ -78,8 +78,8 @@ def redeem(pasted: str, *, user: AbstractBaseUser) -> LinkedIdentity:
 
     The code is sent at most once. A later request with it gets the identity that the code linked,
     or is refused. Must run outside any transaction, because a rollback would forget that the code
-    was sent. After an ``IdentityError`` nothing has changed. Raises ``ValueError`` for anybody but
-    a user.
+    was sent. After an ``IdentityError`` all is as before. Raises ``ValueError`` for anybody but a
+    user.
     """
     database.require_account(user)
     code = code_in(pasted)
@@ -123,7 +123,7 @@ def _entered(code: str, user: AbstractBaseUser) -> ConnectRedemption:
 def _claim(redemption: ConnectRedemption, user: AbstractBaseUser) -> bool:
     """Claim the code for this request. Returns False if it was entered before.
 
-    Raises ``FlowError`` after too many codes. What is not sent may be entered again.
+    Raises ``FlowError`` after too many codes. An unsent code may be entered again.
     """
     ConnectRedemption.objects.filter(expires_at__lt=timezone.now()).delete()
     theirs = ConnectRedemption.objects.filter(user_id=user.pk)
@@ -166,10 +166,8 @@ def _linked_before(
 
 @sensitive_variables()
 def _link(answer: ConnectAnswer, redemption: ConnectRedemption) -> LinkedIdentity:
-    """Link what the service answered to the user who entered the code. Raises the refusal."""
-    application = conf.application()
-    site = policy.load(application.policy)
-    is_accepted = site.may_accept_connect_answer(answer)
+    """Link the answer's subject to the user of the code. Raises the refusal."""
+    is_accepted = policy.of_site().may_accept_connect_answer(answer)
     if not policy.is_yes(is_accepted, "may_accept_connect_answer"):
         raise exceptions.LinkingRefused(code="connect_answer_refused")
     request = LinkRequest(
@@ -179,7 +177,7 @@ def _link(answer: ConnectAnswer, redemption: ConnectRedemption) -> LinkedIdentit
         # The service's clock may be ahead. A time from the future would outlast a revocation.
         said_at=min(answer.issued_at, timezone.now()),
         subject=answer.user_id,
-        scopes=application.connect_scopes,
+        scopes=conf.application().connect_scopes,
         profile=answer.profile,
         kyc=answer.kyc,
     )
@@ -187,7 +185,7 @@ def _link(answer: ConnectAnswer, redemption: ConnectRedemption) -> LinkedIdentit
 
 
 def _give_up(redemption: ConnectRedemption, error: exceptions.IdentityError) -> None:
-    """Keep why the code failed. A code that was not sent may be entered again."""
+    """Keep why the code failed. An unsent code may be entered again."""
     if not is_spent(error):
         row = ConnectRedemption.objects.filter(pk=redemption.pk)
         database.tried_again(row.delete)

@@ -1,8 +1,8 @@
 """Who came back from the service: the code is exchanged once, and the answers are read.
 
 Two kinds of errors part here. Until it is known who came, any error ends the sign-in. After that an
-answer that cannot be read or proven leaves the person signed in, with gates closed, unless it is
-about somebody else.
+unreadable or unproven answer leaves the person signed in, with gates closed, unless it is about
+somebody else.
 """
 
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ def _identify(
 ) -> _Person:
     """Read the profile, and who the person is. A failure ends the sign-in.
 
-    ``subject``: None if the token answer names nobody. Then the first of these answers decides.
+    ``subject``: None unless the token answer names it. Then the first of these answers decides.
     """
     profile = level = listed = None
     if PROFILE_SCOPE in allowed:
@@ -105,7 +105,7 @@ def _identify(
 def _read_rest(
     client: ServiceClient, token: Secret, allowed: Scopes, person: _Person
 ) -> None:
-    """Read the level and the claims, if they are not there yet, and verify the claims.
+    """Read the level and the claims, if they are still missing, and verify the claims.
 
     A failure leaves the person signed in, with gates closed, unless it is about somebody else.
     """

@@ -1,4 +1,4 @@
-"""What the site's policy is asked about a person who arrives, and what it is shown.
+"""What the site's policy is asked about an arriving person, and what it is shown.
 
 It sees what opens gates, as ``claims_of`` has it, and never the credential: a claim may have been
 revoked since, or ``KEEP_CLAIMS`` may drop it.
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from django_identity import conf, exceptions, policy
+from django_identity import exceptions, policy
 from django_identity.lifecycle.arriving import accounts
 from django_identity.lifecycle.arriving.arrivals import LinkRequest
 from django_identity.lifecycle.arriving.decisions import Question
@@ -29,7 +29,7 @@ REFUSALS: Mapping[Question, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """What the policy is shown: the level, and the claims that open gates, which it cannot change.
+    """A read-only view for the policy: the level, and the claims that open gates.
 
     ``unread``: the code of the error for which it may miss some of them, or an empty text.
     """
@@ -40,7 +40,7 @@ class Proven:
 
 
 def proven_by_arrival(request: LinkRequest, heard: list[WebhookEvent]) -> Proven:
-    """What will be proven: what came, less what the subject's events take away of it."""
+    """What will be proven: what came, less the losses by the subject's events."""
     unsaved = LinkedIdentity(consent=Consent.GRANTED, scopes=list(request.scopes))
     if request.kyc is not None:
         level = kyc.level_columns(request.kyc, said_at=request.said_at)
@@ -83,16 +83,18 @@ def require_yes(
 def refusal_of(
     request: LinkRequest, question: Question, user: Any, proven: Proven
 ) -> exceptions.LinkingRefused | None:
-    """Ask one question: the refusal if the policy says no. ``user``: None before a sign-up."""
-    site = policy.load(conf.application().policy)
+    """Ask one question. Returns the refusal, if any. ``user``: None before a sign-up."""
+    rules = policy.of_site()
     profile = accounts.usable(request.profile)
     answer: object
     if question is Question.MAY_SIGN_UP:
-        answer = site.may_sign_up(profile=profile, kyc=proven.kyc, claims=proven.claims)
+        answer = rules.may_sign_up(
+            profile=profile, kyc=proven.kyc, claims=proven.claims
+        )
     elif question is Question.MAY_LINK:
-        answer = site.may_link(user, profile, claims=proven.claims)
+        answer = rules.may_link(user, profile, claims=proven.claims)
     else:
-        answer = site.may_sign_in(user, claims=proven.claims)
+        answer = rules.may_sign_in(user, claims=proven.claims)
     if policy.is_yes(answer, question):
         return None
     if proven.unread:

@@ -1,8 +1,7 @@
 """Sign-in: ``begin`` before the redirect to the service, ``complete`` at the callback.
 
-There are three purposes: ``sign_in``, ``link`` (tied to the user who started it) and ``renew``
-(which must return the same subject). A started sign-in is one row. One browser can complete it,
-once, within an hour.
+There are three purposes: ``sign_in``, ``link`` (tied to its user) and ``renew`` (tied to its
+subject). A started sign-in is one row. One browser can complete it, once, within an hour.
 """
 
 import re
@@ -213,7 +212,7 @@ def _find(state: str, browser_key: str | None) -> AuthorizationRequest:
 def _claim(request: AuthorizationRequest) -> QuerySet[AuthorizationRequest]:
     """Claim the sign-in for this callback, and return its row.
 
-    It cannot be claimed again, even after a failure.
+    It is claimed for good, even after a failure.
     """
     now = timezone.now()
     if request.consumed_at is None and request.expires_at <= now:

@@ -1,10 +1,10 @@
-"""What several rooms need, and what calls none of them.
+"""The needs of several rooms. It stands below all of them.
 
-Here it is decided when a level runs out, what a claim says, when a row is attempted again, and what
-goes with the end of a consent. Every other room calls it.
+The end of a level, the meaning of a claim, the next attempt of a row and the losses at the end of a
+consent are decided here. Every other room calls it.
 
 - ``withdrawal``: the end of a consent; ``sessions``: on which identity a session rests
-- ``kyc``, ``values``: levels, and what a claim says; ``retention``: what is kept of an event
+- ``kyc``, ``values``: levels, and the meaning of a claim; ``retention``: how long events stay
 - ``clocks``: how two clocks may differ; ``attempts``: when a row is due; ``runs``: of upkeep
 - ``sealing``: how tokens are encrypted; ``notices``: e-mails to the account's owner
 """

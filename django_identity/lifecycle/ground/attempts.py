@@ -4,10 +4,9 @@
   (``WebhookEvent.of``); when it is applied, at once if anybody has work with it (``events``); and
   when an operator replays it. An erasure: at once, when it is requested.
 - After a failure: after a pause that grows (``next_attempt``).
-- A row that a worker has taken (``take``): in ten minutes, so that a worker that dies costs an
-  attempt and no row.
+- A row that a worker has taken (``take``): in ten minutes, so a dead worker costs only an attempt.
 
-Without a date (``next_attempt_at``) the row is done, or given up. Re-fetches of identities are
+A row whose date (``next_attempt_at``) is empty is done, or given up. Re-fetches of identities are
 another kind, because most of them succeed and come again: see ``due``.
 """
 
@@ -46,7 +45,7 @@ def attempt_due(rows: QuerySet[Any], run: Callable[[int], bool], *, stop: Stop) 
 
 
 def take(rows: QuerySet[Any], key: int) -> Any | None:
-    """Take one of ``rows`` to attempt it, if it is due. None if it is not, or if it is locked.
+    """Take one of ``rows`` to attempt it, if it is due. Else, and while it is locked, None.
 
     The attempt is counted first, in case it crashes its worker.
     """
@@ -70,7 +69,7 @@ def next_attempt(attempts: int) -> datetime:
 
 
 def is_taken(row: WebhookEvent) -> bool:
-    """Whether a worker has the row now: it is due later though it has not failed."""
+    """Whether a worker has the row now: it is due later and has zero failures."""
     if row.next_attempt_at is None or row.error:
         return False
     return row.attempts > 0 and row.next_attempt_at > timezone.now()

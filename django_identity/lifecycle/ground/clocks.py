@@ -1,8 +1,8 @@
-"""By how much two clocks may differ, and what that means for two times.
+"""By how much two clocks may differ, and how two times compare.
 
-The clocks of the service and of this site may differ by five minutes. Within that time nobody knows
-what came first, so a withdrawal wins, and whatever brings something is asked for again. Two times
-of one clock are compared as they are.
+The clocks of the service and of this site may differ by five minutes. Within that time the order is
+unknown, so a withdrawal wins, and the service is asked again for the rest. Two times of one clock
+are compared as they are.
 """
 
 from datetime import datetime, timedelta
@@ -20,9 +20,9 @@ A_SECOND = timedelta(seconds=1)
 
 
 def is_ahead(moment: datetime) -> bool:
-    """Whether a stored time is from the future: a clock of this site was ahead, and is no more.
+    """Whether a stored time is from the future: a clock of this site was ahead, and is right again.
 
-    It proves nothing: neither that something else is older, nor that it was lately.
+    Such a time is unusable in a comparison, and says little about when it was.
     """
     return moment > timezone.now() + CLOCK_SKEW
 
@@ -48,7 +48,7 @@ def after_credential(moment: datetime, issued_at: datetime | None) -> datetime:
 
 
 def revoked_from(moment: datetime, *, issued_at: datetime | None) -> datetime | None:
-    """From when an event of that time revokes what a credential proves. None if it is older.
+    """From when an event of that time revokes the claims of a credential. None if it is older.
 
     Both times are the service's, and a credential names whole seconds.
     """
@@ -65,8 +65,8 @@ def is_younger(issued_at: datetime | None, revoked_at: datetime) -> bool:
 def time_of_issue(proof: VerifiedCredential) -> datetime | None:
     """When a credential was issued: as it says, else 24 hours before its end.
 
-    The specification shows no ``iat``. Without a time a claim that was revoked once would never
-    count again. None if the end is too far in the future for that lifetime.
+    ``iat`` is missing in the specification. Without a time a claim that was revoked once would
+    never count again. None if the end is too far in the future for that lifetime.
     """
     if proof.issued_at is not None:
         return bounded(proof.issued_at)

@@ -22,9 +22,9 @@ HELD_BY_CODE = timedelta(days=30)
 
 
 def holds_until(identity: LinkedIdentity) -> datetime | None:
-    """Until when the level counts, or None if it does not: ``KYC_HOLDS`` after it was last stated.
+    """Until when the level counts, if it does: ``KYC_HOLDS`` after it was last stated.
 
-    Upkeep cannot re-read a level from a Connect code, so that one counts for 30 days.
+    A level from a Connect code counts for 30 days, since upkeep has a way to re-read all others.
     """
     said_at = identity.kyc_said_at
     if said_at is None or clocks.is_ahead(said_at):
@@ -35,7 +35,7 @@ def holds_until(identity: LinkedIdentity) -> datetime | None:
 
 
 def announce_change(identity: LinkedIdentity, *, before: tuple[str, str]) -> None:
-    """Tell the site, after the commit, if level or status are not those of ``before``."""
+    """Tell the site, after the commit, if level or status differ from ``before``."""
     if identity.kyc_state != before:
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
 

@@ -1,7 +1,7 @@
 """The e-mails that tell the account's owner about a link and its changes.
 
-They are sent after the commit, and a sign-in does not fail if the mail server does. The time-out
-of Django's mail settings says how long it waits.
+They are sent after the commit, so a sign-in succeeds whatever the mail server does. The time-out of
+Django's mail settings says how long it waits.
 """
 
 from typing import Any
@@ -34,8 +34,8 @@ def send_on_commit(user: AbstractBaseUser, *, change: str, **facts: Any) -> None
             }
             context["site_address"] = _site_address()
             context["at"] = in_full(timezone.now())
-            site = policy.load(conf.application().policy)
-            if notice := site.notice(user, change=change, **context):
+            notice = policy.of_site().notice(user, change=change, **context)
+            if notice:
                 notice.send()
         except Exception as error:  # noqa: BLE001  the site's own code and any mail backend; the change stands
             log_trouble(LogEvent.LINK_NOTICE_FAILED, error)
@@ -44,7 +44,9 @@ def send_on_commit(user: AbstractBaseUser, *, change: str, **facts: Any) -> None
 
 
 def _site_address() -> str:
-    """The site's origin as far as the settings tell it, or an empty text. There is no request."""
+    """The site's origin as far as the settings tell it, or an empty text. The request is missing
+    here.
+    """
     redirect_uri = conf.application().redirect_uri
     if redirect_uri:
         return origin_of(redirect_uri)
@@ -81,7 +83,7 @@ def masked(profile: Profile) -> str:
 def _of_name(text: str) -> str:
     """The letters of a name. Whoever planted the link has chosen them, and an e-mail shows them.
 
-    So there is no address of a page, and no telephone number.
+    So addresses of pages and telephone numbers are left out.
     """
     letters = [each if _is_of_name(each) else " " for each in text]
     return " ".join("".join(letters).split())

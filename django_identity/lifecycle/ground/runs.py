@@ -1,6 +1,6 @@
 """What is known of upkeep's runs: when the newest one began, and the pause.
 
-It is one row. Nothing that is urgent waits for it.
+It is one row. Only what can wait waits for it.
 """
 
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ ROW = 1
 
 
 def newest() -> UpkeepRun:
-    """The newest run, or an empty one if there was none."""
+    """The newest run, or an empty row before the first."""
     row = _row().first()
     if row is None:
         return UpkeepRun()

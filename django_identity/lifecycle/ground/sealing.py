@@ -26,8 +26,8 @@ Owner = LinkedIdentity | AuthorizationRequest
 def seal(owner: Owner, secret: Secret, column: str) -> str:
     """The secret, encrypted under the first key.
 
-    Its context names the owner and the column. So whoever can write to the database cannot give one
-    person's token to another one by copying it.
+    Its context names the owner and the column. So a token that is copied to another person's row
+    stays closed.
     """
     keys = conf.application().encryption_keys
     return vault.seal(secret, keys=keys, context=owner.sealing_context(column))
@@ -45,7 +45,9 @@ def unseal(owner: Owner, row: Owner | TokenGrant, column: str) -> Secret:
 def token_columns(
     identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
 ) -> Columns:
-    """The columns that a token answer changes. Without a refresh token the stored one stays."""
+    """The columns that a token answer changes. If the refresh token is missing, the stored one
+    stays.
+    """
     margin = min(LONGEST_MARGIN, answer.expires_in * MARGIN_SHARE)
     changed: dict[str, Any] = {
         "access_token": seal(identity, answer.access_token, "access_token"),

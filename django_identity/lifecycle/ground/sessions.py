@@ -1,4 +1,4 @@
-"""Sessions of the identity sign-in: on which identity one rests, and what ends it.
+"""Sessions of the identity sign-in: the identity behind each, and its ends.
 
 A session has the identity's ``mark_of``, with its epoch, and Django's own hash of the user.
 ``backends.IdentityBackend`` compares both at every request. So a stolen cookie is worth nothing
@@ -35,7 +35,7 @@ def user_with_identity(user_id: Any) -> UserAndIdentity:
 
 
 def users_with_identities(user_ids: Collection[Any]) -> list[UserAndIdentity]:
-    """The same of several users. Those whom the manager hides are not there."""
+    """The same of several users. Users hidden by the manager are missing."""
     users = _users().filter(pk__in=user_ids)
     return [(user, _taken_off(user)) for user in users]
 

@@ -1,4 +1,4 @@
-"""What the value of a stored claim says. A claim can be proven and still say no."""
+"""What the value of a stored claim says. A proven claim may still deny."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
-from django_identity import conf, policy
+from django_identity import policy
 from django_identity.models import StoredClaim
 from django_identity.models.choices import NEVER
 from django_identity.requirements import CLAIMS, RequiredClaim
@@ -35,23 +35,23 @@ class ClaimValue:
     def of(cls, row: StoredClaim) -> Self:
         """The claim as the policy reads its value.
 
-        The policy is not called for a value that denies.
+        The policy is called for affirming values alone.
         """
         members = row.value
         if not isinstance(members, Mapping):
             members = {"verified": True, "value": row.value}
         if _denies(row.claim_type, members):
             return cls(row, text="", affirms=False)
-        site = policy.load(conf.application().policy)
         # A copy: what a policy writes into it changes nothing.
-        text: object = site.claim_value(row.claim_type, deepcopy(row.value))
+        value = deepcopy(row.value)
+        text: object = policy.of_site().claim_value(row.claim_type, value)
         if not isinstance(text, str) or row.claim_type in YES_OR_NO:
             text = ""
         return cls(row, text, affirms=_affirms(row.claim_type, members))
 
     @property
     def shown(self) -> bool | str | None:
-        """The text, or ``True`` if there is none. None if the claim is denied."""
+        """The text, else ``True``. None if the claim is denied."""
         if self.text:
             return self.text
         if self.affirms:
@@ -75,7 +75,7 @@ class ClaimValue:
 
 
 def _affirms(claim_type: str, members: JSONObject) -> bool:
-    """Whether a gate without a value opens. "No" has too many spellings: anything but yes is one.
+    """Whether a gate without a value opens. Denials have many spellings: anything but yes is one.
 
     Only the claim's own noun may be a text, because there it says which.
     """
@@ -124,9 +124,9 @@ def provider_in(value: object) -> object:
 
 
 def is_storable(name: str, value: object) -> bool:
-    """PostgreSQL cannot store NUL, and pages show no control characters.
+    """PostgreSQL refuses NUL, and pages drop control characters.
 
-    A claim that cannot be stored opens no gate.
+    An unstorable claim leaves its gate closed.
     """
     if len(name) > LONGEST_NAME or not name.isprintable():
         return False

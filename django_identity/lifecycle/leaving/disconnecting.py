@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from django_identity import conf, database, exceptions, policy
+from django_identity import database, exceptions, policy
 from django_identity.boundary import boundary
 from django_identity.lifecycle.ground import notices, withdrawal
 from django_identity.models import LinkedIdentity
@@ -74,6 +74,6 @@ def may_disconnect(identity: LinkedIdentity) -> bool:
     """
     if not identity.made_its_account:
         return True
-    site = policy.load(conf.application().policy)
-    answer = site.has_other_way_in(withdrawal.user_of(identity))
+    owner = withdrawal.user_of(identity)
+    answer = policy.of_site().has_other_way_in(owner)
     return policy.is_yes(answer, "has_other_way_in")

@@ -1,8 +1,8 @@
 """The work after an event was acknowledged: requested erasures and the site's handlers.
 
 A row is due until its work is done: see ``attempts``. A run works on the content that it has read.
-If the person is erased meanwhile, the run ends without a word, and the row has its date from
-whoever changed it.
+If the person is erased meanwhile, the run ends silently, and the row keeps the date of the other
+writer.
 """
 
 from collections import deque
@@ -31,8 +31,8 @@ TRIES = 12
 def run_handlers(event_id: int) -> bool:
     """Run the remaining handlers of one event, if it is due. Returns whether all are done.
 
-    Each handler runs in its own transaction, which also records that the handler is done. Trouble
-    with one event, such as a lock time-out, is an attempt that failed, and holds up no other one.
+    Each handler runs in its own transaction, together with the record of its success. Trouble with
+    one event, such as a lock time-out, is a failed attempt of this event alone.
     """
     event: WebhookEvent | None = attempts.take(WebhookEvent.objects.all(), event_id)
     if event is None:
@@ -56,10 +56,10 @@ def retry_pending(*, stop: Stop = lambda: False) -> int:
 
 
 def replay(chosen: QuerySet[WebhookEvent], *, again: bool = False) -> int:
-    """Make the handlers of ``chosen`` due that have not succeeded, or with ``again`` all.
+    """Make the open handlers of ``chosen`` due, or with ``again`` all.
 
-    Returns the number of events. Left out are those whose content is deleted, and those that a
-    worker has now: their handlers would run twice. Upkeep runs the others within a minute.
+    Returns the number of events. Emptied events are left out, and those in a worker's hands: their
+    handlers would run twice. Upkeep runs the others within a minute.
     """
     changes: dict[str, Any] = {}
     if again:
@@ -72,7 +72,7 @@ def replay(chosen: QuerySet[WebhookEvent], *, again: bool = False) -> int:
 def choose_events(
     event_ids: list[str], *, failed: bool = False, since: datetime | None = None
 ) -> QuerySet[WebhookEvent]:
-    """The stored events with these ids (or all), that failed, or that were received since then."""
+    """The stored events with these ids (or all), failed or received since then."""
     chosen = WebhookEvent.objects.all()
     if event_ids:
         chosen = chosen.filter(event_id__in=event_ids)
@@ -111,9 +111,9 @@ def _attempt(event: WebhookEvent) -> bool:
 
 
 def _remaining(event: WebhookEvent) -> Mapping[str, Handler]:
-    """The handlers that have not succeeded, each time from another one on.
+    """The open handlers, each time from another one on.
 
-    So a handler that crashes its worker does not starve those behind it.
+    So the others get their turn behind a handler that crashes its worker.
     """
     remaining = dict(handlers_of(event.event_type))
     for name in event.handled_by:
@@ -167,8 +167,8 @@ def _conclude(event: WebhookEvent, failure: str) -> bool:
 def _as_read(event: WebhookEvent) -> QuerySet[WebhookEvent]:
     """The row, if it has the content that the run works with.
 
-    An erasure or a disconnection empties it, and nothing may run or be tried again after that. An
-    erasure's own event loses its content.
+    An erasure or a disconnection empties it, and ends its handlers and attempts. An erasure's own
+    event loses its content.
     """
     row = WebhookEvent.objects.filter(pk=event.pk)
     if kind_of(event.event_type).effect is Effect.ERASE:

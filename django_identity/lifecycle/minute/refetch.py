@@ -23,16 +23,16 @@ NOT_NOW = (exceptions.RateLimited, exceptions.ClientRejected)
 
 
 class Level(NamedTuple):
-    """The columns of the level, none if it was not due, and why it could not be read."""
+    """The columns of the level (empty if it was not due), and why reading failed."""
 
     columns: Columns
     failure: exceptions.ServiceError | None = None
 
 
 class Fetched(NamedTuple):
-    """``is_stored``: nobody has changed the row meanwhile; else the answers are discarded.
+    """``is_stored``: the row is unchanged since it was read; else the answers are discarded.
 
-    ``failure``: why the level could not be read, if it was due. It does not stop the claims.
+    ``failure``: why reading the due level failed. The claims are read all the same.
     """
 
     is_stored: bool
@@ -44,8 +44,8 @@ def fetch(identity: LinkedIdentity) -> Fetched:
     """Re-fetch level and claims of ``identity``, a row that was just read. Outside any transaction.
 
     It costs at most one refresh and two reads, unless a token is refused before its expiry. Raises
-    the ``IdentityError`` of the first answer that cannot be used; of such an answer only
-    revocations are stored.
+    the ``IdentityError`` of the first unusable answer; of such an answer only revocations are
+    stored.
     """
     reader = Reader(identity)
     level = _read_level(reader)
@@ -99,7 +99,7 @@ def _read_level(reader: Reader) -> Level:
 
 
 def _read_claims(reader: Reader) -> VerifiedAnswer | None:
-    """The answer and its verified credential, or None if the consent does not cover claims.
+    """The answer and its verified credential; None unless the consent covers claims.
 
     An answer that fails a check may only revoke.
     """
@@ -133,7 +133,7 @@ def _read_claims(reader: Reader) -> VerifiedAnswer | None:
 def _store(
     identity: LinkedIdentity, columns: Columns, found: VerifiedAnswer | None
 ) -> bool:
-    """Write all, or nothing if somebody has changed the row since it was read."""
+    """Write all if the row is unchanged since it was read."""
     before = identity.kyc_state
     with database.atomic():
         written = LinkedIdentity.objects.change_unchanged(identity, **columns)

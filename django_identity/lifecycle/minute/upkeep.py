@@ -1,8 +1,7 @@
 """What is done each minute, by workers or by cron: urgent work, old data, and re-fetches.
 
 ``run`` does it here; ``run_with_workers`` hands the re-fetches to workers, and ``refetch_due`` does
-them. The database tells what is due, not the broker, so lost, late or repeated messages are safe:
-see ``due``.
+them. The database tells what is due, so lost, late or repeated messages are safe: see ``due``.
 """
 
 import time
@@ -84,8 +83,8 @@ class Course:
     def ends_after(self, outcome: Refetched) -> bool:
         """Whether ``outcome``, the newest one, ends the run.
 
-        Tokens that no key opens end it at once if none was opened before: then the key is missing
-        for everybody, and each further row would only fail. One corrupt row among others does not.
+        Unreadable tokens end it at once if they come first: then the key is missing for everybody,
+        and each further row would only fail. A run survives one corrupt row among others.
         """
         if outcome is Refetched.NOT_NOW:
             return True
@@ -107,7 +106,7 @@ class Course:
 
 
 def run(*, stop: Stop = lambda: False) -> tuple[int, Counter[Refetched]]:
-    """Do all upkeep that is due, here: for cron, on a site without workers.
+    """Do all due upkeep in this process: for cron, in place of workers.
 
     Returns the number of events whose handlers are done, and the results of re-fetches.
     """
@@ -169,8 +168,8 @@ def refetch_for_a_minute(
 def refetch_due(*, most: int, only: int | None = None) -> Generator[Refetched]:
     """Re-fetch at most ``most`` due identities, and yield each result. A caller may stop early.
 
-    It ends at a 429, a rejected client, the second outage in a row, and at tokens that no key
-    opens (``Course``). It raises the database's own error if that does not answer.
+    It ends at a 429, a rejected client, the second outage in a row, and unreadable tokens
+    (``Course``). It raises the database's own error if the database is away.
     """
     course = Course()
     while most > 0 and not runs.is_paused():
@@ -186,7 +185,9 @@ def refetch_due(*, most: int, only: int | None = None) -> Generator[Refetched]:
 
 
 def refetch_these(ids: Iterable[int]) -> Generator[Refetched]:
-    """Re-fetch these identities, due or not, one after another. Those without a grant are left."""
+    """Re-fetch these identities, whatever their date, one after another. Only those with a grant
+    are read.
+    """
     rows = LinkedIdentity.objects.served()
     rows = rows.filter(consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH)
     for pk in ids:
@@ -204,7 +205,7 @@ def is_held_up() -> bool:
 
 
 def _refetch(identity: LinkedIdentity) -> Refetched:
-    """Re-fetch a row that was just read. Its own trouble does not stop the others."""
+    """Re-fetch a row that was just read. The others run whatever its trouble."""
     try:
         fetched = refetch.fetch(identity)
     except database.BROKEN:
@@ -266,7 +267,7 @@ def purge() -> None:
 
 
 def _delete(rows: QuerySet[Any]) -> None:
-    """Delete them in batches. Rows that the site protects hold up no re-fetch."""
+    """Delete them in batches. Re-fetches go on if the site protects some rows."""
     model = rows.model
     try:
         while keys := list(rows.values_list("pk", flat=True)[:PURGED_AT_ONCE]):

@@ -82,7 +82,7 @@ def disconnect(identities: Iterable[LinkedIdentity]) -> list[LinkedIdentity]:
 
 @boundary
 def try_erasures(pending: Iterable[ErasureReceipt]) -> int:
-    """Try erasures at once, without waiting for their turn. Returns how many are done."""
+    """Try erasures at once, ahead of their turn. Returns how many are done."""
     keys = [receipt.pk for receipt in pending]
     due = ErasureReceipt.objects.filter(pk__in=keys, erased_at=None)
     due.update(next_attempt_at=timezone.now())
@@ -102,7 +102,7 @@ def concerned_by(receipt: ErasureReceipt) -> QuerySet[LinkedIdentity]:
 
 
 def delete_links(rows: QuerySet[LinkedIdentity]) -> Iterator[int]:
-    """Delete these links, and no account. Yields the number of each step."""
+    """Delete these links. The accounts stay. Yields the number of each step."""
     while keys := list(rows.values_list("pk", flat=True)[:LINKS_AT_ONCE]):
         with database.atomic():
             LinkedIdentity.objects.filter(pk__in=keys).delete()

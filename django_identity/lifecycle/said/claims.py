@@ -39,7 +39,7 @@ Key = tuple[str, str]
 
 
 class VerifiedAnswer(NamedTuple):
-    """A claims answer, and its verified credential: None if the answer has none."""
+    """A claims answer, and its verified credential, if any."""
 
     answer: ClaimsAnswer
     proof: VerifiedCredential | None
@@ -54,8 +54,8 @@ class VerifiedAnswer(NamedTuple):
     def columns_for(self, identity: LinkedIdentity) -> dict[str, Any]:
         """The columns of the identity. The newest date of issue refuses an older credential.
 
-        An answer without a credential is younger than the stored one. It says that nothing is valid
-        any more, so that one is refused from then on, too: a cache may still have it.
+        An answer whose credential is missing is younger than the stored credential. It ends all
+        claims, so the stored credential is refused from then on, too: a cache may still have it.
         """
         newest_at = identity.credential_issued_at
         if self.proof is None:
@@ -69,7 +69,7 @@ class VerifiedAnswer(NamedTuple):
 
     @property
     def lasts_until(self) -> datetime:
-        """Until when no other answer is needed, if this one is usable."""
+        """How long this answer suffices, if it is usable."""
         if self.proof is None:
             return timezone.now() + clocks.CREDENTIAL_LIFETIME
         return clocks.end_of(self.proof)
@@ -81,8 +81,8 @@ class VerifiedAnswer(NamedTuple):
 def is_usable(verified: VerifiedAnswer, identity: LinkedIdentity) -> bool:
     """Whether the answer may replace the stored claims.
 
-    An answer without a credential is usable if it lists no valid claim. A credential that is older
-    than the stored one could replay a claim that was revoked since. An unusable answer may only
+    An answer whose credential is missing is usable if all claims that it lists are invalid. An
+    older credential could replay a claim that was revoked since. An unusable answer may only
     revoke: see ``revoke_listed``.
     """
     if verified.proof is None:
@@ -186,7 +186,7 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
 def rows_of(
     identity: LinkedIdentity, verified: VerifiedAnswer
 ) -> dict[Key, StoredClaim]:
-    """One row for each listed claim, and one for each proven claim that is not listed.
+    """One row for each listed claim, and one for each other proven claim.
 
     A claim that is listed twice is revoked if one of the two entries is revoked.
     """
@@ -244,7 +244,7 @@ def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
 def _log_unproven(
     identity: LinkedIdentity, verified: VerifiedAnswer, rows: list[StoredClaim]
 ) -> None:
-    """Name the claims whose disclosed provider is none of those that the answer lists for them."""
+    """Name the claims with a disclosed provider outside the answer's list."""
     listed = {each.claim_type for each in verified.answer.claims if not each.revoked}
     proven = {row.claim_type for row in rows if row.valid_until is not None}
     unproven = listed.intersection(_disclosed(verified.proof, identity)) - proven
@@ -260,7 +260,7 @@ def _log_unproven(
 def _disclosed(
     proof: VerifiedCredential | None, identity: LinkedIdentity
 ) -> JSONObject:
-    """The claims of the credential that can be stored, and that ``KEEP_CLAIMS`` does not drop."""
+    """The storable claims of the credential within ``KEEP_CLAIMS``."""
     if proof is None:
         return {}
     return {
@@ -290,7 +290,7 @@ def _key(claim: StoredClaim | ListedClaim) -> Key:
 
 
 def _content(row: StoredClaim) -> tuple[Key, str, datetime | None, bool]:
-    """What a gate sees. As text, because in Python ``True`` equals ``1``, but not for a gate."""
+    """What a gate sees. As text: in Python ``True`` equals ``1``, and for a gate the two differ."""
     value = json.dumps(row.value, sort_keys=True)
     return _key(row), value, row.revoked_at, row.valid_until is None
 
@@ -323,7 +323,7 @@ def revoke_new(
 ) -> None:
     """Revoke those of the new ``rows`` that an event has revoked since the credential was issued.
 
-    No row remembers it. An event that was emptied names nothing, so it revokes all.
+    No row remembers it. An emptied event revokes all.
     """
     for event in heard:
         if kind_of(event.event_type).effect is not Effect.REVOKE_CLAIM:
@@ -336,7 +336,7 @@ def revoke_new(
 
 
 def _is_remembered(before: StoredClaim, newest_at: datetime | None) -> bool:
-    """Whether a claim that is listed no more stays, without its value, because it was revoked.
+    """Whether an unlisted claim stays as an empty row, because it was revoked.
 
     It stays until every credential from before its revocation is refused as too old. Otherwise such
     a credential, from a cache, would prove the claim again.

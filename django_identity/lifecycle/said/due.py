@@ -2,13 +2,13 @@
 
 When an event or an erasure is due: ``attempts``.
 
-- After answers that could be used: about three quarters of what ends first (``after_answers``).
+- After usable answers: about three quarters of what ends first (``after_answers``).
 - After a failure: a pause that grows with each one (``retry``).
 - At once: after an event that may bring something (``make_due``), after a sign-in of which
   something could not be read, and when an operator asks (``make_all_due``).
-- A row that a worker has taken (``take``): in five minutes, if nothing has set its real date by
-  then. So a run or a worker that ends early delays twenty rows by that time. The order is random,
-  so that a row that kills its workers delays others only by chance.
+- A row that a worker has taken (``take``): in five minutes, unless its real date is set by then. A
+  run or a worker with an early end delays twenty rows by that time. The order is random: a row that
+  kills its workers delays others only by chance.
 
 It is empty, so the re-fetch is never due, of a link by code, without consent
 (``withdrawal.NOTHING_BROUGHT``), and without a grant (``tokens.end_grant``, ``give_up``).
@@ -56,7 +56,7 @@ def count() -> int:
 def take(most: int = ROWS_AT_ONCE, *, only: int | None = None) -> list[LinkedIdentity]:
     """Identities whose re-fetch is due, in random order. They are due again in five minutes.
 
-    ``only``: the key of one, which others that are due do not delay.
+    ``only``: the key of one, to be taken ahead of all others.
     """
     now = timezone.now()  # Not ``Now()``: MariaDB's session may have another time zone.
     found = rows()
@@ -79,7 +79,7 @@ def after_answers(
 ) -> datetime:
     """After about three quarters of what ends first: the claims, the level or the grant.
 
-    ``claims_until``: None if no claims were read.
+    ``claims_until``: None unless claims were read.
     """
     now = timezone.now()
     dates = [_due_at(identity, begins=now, ends=now + REFRESH_TOKEN_LIFETIME)]

@@ -6,7 +6,7 @@ event (``heard_since``). A process that dies between the two transactions leaves
 outcome, but with its content: upkeep applies it within a minute or two, unless the service delivers
 it again before.
 
-``effects`` has what each type does, and what a late event does. The result does not depend on the
+``effects`` has the effect of each type, also of late events. The result does not depend on the
 order and the number of deliveries.
 """
 
@@ -104,7 +104,7 @@ def apply(stored: WebhookEvent) -> Applied:
 
 
 def heard_since(subject_digest: str, began_at: datetime) -> list[WebhookEvent]:
-    """The events that came since a sign-in or a code began, and those that revoke claims, ever.
+    """The events since a sign-in or a code began, and all revocations of claims ever.
 
     The caller holds the subject. One that found nobody counts if it came shortly before: two
     servers of a site have two clocks. Raises ``LinkingRefused`` if the consent ended since.

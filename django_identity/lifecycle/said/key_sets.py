@@ -1,8 +1,8 @@
-"""The key set that is believed now, and what it verifies: credentials, and tokens that are JWTs.
+"""The current key set, and what it verifies: credentials, and tokens in the form of JWTs.
 
-Each process fetches the set; it is at most 5 minutes old. Processes share nothing, so write access
-to the cache does not allow anybody to forge credentials. ``credentials.keys`` says which keys of a
-set can be used.
+Each process fetches the set; it is at most 5 minutes old. Each process reads its own key set, so
+write access to a cache is useless for a forger. ``credentials.keys`` says which keys of a set can
+be used.
 """
 
 import os
@@ -79,7 +79,7 @@ def verify_credential(
     subject: str | None,
     keys: KeySet | None = None,
 ) -> VerifiedCredential:
-    """Verify ``credential`` with the settings of ``application``. Nothing is stored.
+    """Verify ``credential`` with the settings of ``application``. Only this call uses it.
 
     ``keys``: use only these keys. By default the service's current key set is used, and an unknown
     ``kid`` refreshes it once. Raises ``CredentialRejected`` or ``KeysUnavailable``.
@@ -172,7 +172,7 @@ def _newer_than(old: KeySet | None, application: Application) -> KeySet:
     """Fetch the key set, unless another thread has replaced ``old`` while this one waited.
 
     A flood of unknown ``kid``s costs at most two fetches in 30 seconds, also while the service
-    fails. Raises ``KeysUnavailable``, which does not mean that the credential is bad.
+    fails. Raises ``KeysUnavailable``, in which case the credential may still be good.
     """
     origin = _origin_of(application)
     with origin.lock:

@@ -1,12 +1,11 @@
 """How a gate with a scope opens: how a scope gets to an identity, and when it goes again.
 
 The gate is open if the person's consent is granted and covers the scope
-(``LinkedIdentity.allows``). For a scope that the site never asks for, a gate cannot be made
-to open: see ``of_site``.
+(``LinkedIdentity.allows``). A gate opens only for a scope of the site's settings: see ``of_site``.
 
 - A sign-in asks for ``SCOPES``, and for some of ``LATER_SCOPES`` (``asked_for``). What the person
   allows then takes the place of what they allowed before (``allowed_by``).
-- A Connect code adds ``CONNECT_SCOPES``, and nothing of ``LATER_SCOPES`` (``with_code``).
+- A Connect code adds ``CONNECT_SCOPES`` without ``LATER_SCOPES`` (``with_code``).
 - A refresh that brings less than the person has allowed ends the grant (``lost``).
 - The end of the consent takes them all (``withdrawal.NOTHING_BROUGHT``).
 """
@@ -28,8 +27,8 @@ def of_site() -> set[str]:
 def asked_for(*, more: str, allowed: Iterable[str]) -> Scopes:
     """What a sign-in asks for: ``SCOPES``, and some of ``LATER_SCOPES``.
 
-    ``more``: the scope for which a gate has asked; any other text asks for nothing more.
-    ``allowed``: what the person has allowed already, which the sign-in would else take away.
+    ``more``: the scope for which a gate has asked; any other text is ignored. ``allowed``: what the
+    person has allowed already. The sign-in would else take it away.
     """
     application = conf.application()
     wanted = {more, *allowed}

@@ -1,11 +1,11 @@
 """Valid access tokens of a linked identity. No two callers send the same refresh token.
 
-Refresh tokens rotate on use (RFC 6749 §6). A spent one that comes again looks stolen to the
-service, which may then end the whole grant (RFC 9700 §4.14.2). So of all processes one sends it.
-The caller that gets the lease, by one conditional UPDATE, sends the token outside any transaction.
-It stores the answer if ``generation``, which rises with each change of the tokens, is unchanged.
-The others wait for it. Before ``retry_at`` nobody refreshes: the last attempt got no usable answer,
-and the service may have taken the token nevertheless.
+Refresh tokens rotate on use (RFC 6749 §6). A spent token looks stolen at its second use, and the
+service may then end the whole grant (RFC 9700 §4.14.2). So of all processes one sends it. The
+caller that gets the lease, by one conditional UPDATE, sends the token outside any transaction. It
+stores the answer if ``generation``, which rises with each change of the tokens, is unchanged. The
+others wait for it. Before ``retry_at`` nobody refreshes: the last attempt got no usable answer, and
+the service may have taken the token nevertheless.
 """
 
 import logging
@@ -56,7 +56,7 @@ T = TypeVar("T")
 class Reader:
     """Reads from the service with the person's access token, refreshed once if it is refused.
 
-    ``rejected``: a token that the service refused before its expiry, so it is not used again.
+    ``rejected``: a token that the service refused before its expiry. It counts as expired.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Reader:
         time.sleep(POLL)
 
     def _grant(self) -> TokenGrant:
-        """The grant of an account that is neither disabled nor hidden."""
+        """The grant of an active and visible account."""
         usable = TokenGrant.objects.filter(
             ~disabled_account("identity__user"),
             identity_id=self.identity.pk,
@@ -151,7 +151,7 @@ class Reader:
         return token
 
     def _stored_refresh_token(self, grant: TokenGrant) -> Secret:
-        """The stored refresh token. If there is none, mark the grant and raise.
+        """The stored refresh token. If it is missing, mark the grant and raise.
 
         A token that no key opens is the site's fault, not the person's: a key is missing from the
         settings, for all people at once, and may return. So nothing is marked, and nothing is lost.
@@ -231,7 +231,7 @@ def access_token_for(
 ) -> Secret:
     """A valid access token of ``identity``, refreshed if necessary.
 
-    ``rejected``: a token that the service refused before its expiry, so it is not returned again.
+    ``rejected``: a token that the service refused before its expiry. It counts as expired.
     Concurrent callers, in any number of threads and processes, cause only one refresh. Inside a
     transaction a refresh raises ``RuntimeError`` before anything is sent, because a rollback would
     lose the new tokens. Raises ``ReauthorizationNeeded`` if the grant is dead or the account is
@@ -245,7 +245,7 @@ def access_token_for(
 def store(identity: LinkedIdentity, answer: TokenAnswer) -> None:
     """Store the tokens of a sign-in, replacing older ones.
 
-    It increments ``generation``, so that a running refresh of the older tokens stores nothing.
+    It increments ``generation``, so the result of a running refresh of the older tokens is dropped.
     """
     columns = {
         "refresh_token": "",
@@ -276,8 +276,8 @@ def _replace(grant: TokenGrant, changed: Columns) -> bool:
     """Replace the tokens of ``grant``. Returns False if the row has changed meanwhile.
 
     A revocation deletes the row, and a sign-in increments the generation. In both cases the late
-    answer is discarded. An answer whose row is unchanged must not be lost, or the person has to
-    sign in. So if the database fails, storing is retried for ``STORED_WITHIN`` seconds, where
+    answer is discarded. The answer for an unchanged row must be kept, or the person has to sign in.
+    So if the database fails, storing is retried for ``STORED_WITHIN`` seconds, where
     ``database.tried_again`` retries once.
     """
     give_up_at = time.monotonic() + STORED_WITHIN
@@ -300,7 +300,7 @@ def end_grant(
 ) -> bool:
     """Mark the grant as dead, delete its tokens and send the signals. False if it has changed.
 
-    The level that the grant brought no longer counts, and nothing is due: only a sign-in helps.
+    The level that the grant brought counts as run out, and only a sign-in makes the row due again.
     ``lost``: scopes that the person has taken back. They go, and so do the claims.
     """
     with database.atomic():

@@ -1,8 +1,8 @@
-"""What a signed-in person may pass, and why not.
+"""What a signed-in person may pass, and why a gate is closed.
 
 Here it is decided whether a gate is open, which reason counts, and how a recent sign-in is proven.
-Nothing is written here, and no service is asked. Gates, permissions, tags, pages and the admin
-call ``standing``.
+The room only reads, and only the database. Gates, permissions, tags, pages and the admin call
+``standing``.
 
 - ``standing``: which gates are open; ``shortfalls``: why the others are closed; ``step_up``
 """

@@ -62,7 +62,7 @@ def revocation_reason(revoked_by: str) -> Reason:
 
 
 def end_of(rows: Iterable[StoredClaim]) -> Shortfall | None:
-    """Why none of ``rows`` proves anything now. None if none of them ever did."""
+    """Why all of ``rows`` fail to prove the claim now. None if they always failed."""
     rows = list(rows)
     ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
     if ends:
@@ -73,7 +73,7 @@ def end_of(rows: Iterable[StoredClaim]) -> Shortfall | None:
 
 
 def why_not_listed(identity: LinkedIdentity, *, lists_any: bool) -> Reason:
-    """Why the site knows nothing of a claim. ``lists_any``: it knows of others."""
+    """Why a claim is missing. ``lists_any``: it knows of others."""
     if _may_be_allowed(CLAIMS_SCOPE, identity):
         return Reason.SCOPE_NOT_GIVEN
     was_read = lists_any or not identity.last_error
@@ -92,7 +92,7 @@ def why_unproven(identity: LinkedIdentity) -> Reason:
 
 
 def why_not_verified(identity: LinkedIdentity) -> Reason:
-    """Why the person has no KYC level."""
+    """Why the KYC level is missing."""
     if identity.kyc_status == REJECTED:
         return Reason.REJECTED
     if identity.kyc_status:
@@ -106,6 +106,6 @@ def why_not_verified(identity: LinkedIdentity) -> Reason:
 
 
 def _may_be_allowed(scope: str, identity: LinkedIdentity) -> bool:
-    """Whether the site asks for ``scope``, and the person has not allowed it."""
+    """Whether the site asks for ``scope``, and the person has yet to allow it."""
     scopes = conf.application().scopes
     return scope in scopes and scope not in identity.scopes

@@ -62,7 +62,7 @@ class Standing:
 
     @property
     def kyc_status_now(self) -> str:
-        """The stored status; ``run_out`` for a verified person whose level no longer counts."""
+        """The stored status; ``run_out`` for a verified person whose level has run out."""
         status = self.identity.kyc_status
         if status == VERIFIED and not self._level_counts():
             return Reason.RUN_OUT
@@ -71,8 +71,8 @@ class Standing:
     def shortfall(self, requirement: Requirement) -> Shortfall | None:
         """Why the gate with ``requirement`` is closed, or None if it is open.
 
-        Whether the person came back lately depends on the session, which ``step_up`` reads. Without
-        a session such a gate is closed.
+        Whether the person came back lately depends on the session, which ``step_up`` reads. A
+        missing session closes such a gate.
         """
         if self.barrier is not None:
             return self.barrier
@@ -154,7 +154,7 @@ class Standing:
         return Shortfall(why)
 
     def _end_of_all(self) -> Shortfall | None:
-        """Why no proof is left, of somebody who had some."""
+        """Why the last proof is gone."""
         now = timezone.now()
         if any(claim.is_proven(now) for claim in self.claims):
             return None
@@ -169,8 +169,8 @@ class Standing:
     def proven_claims(self) -> dict[str, bool | str]:
         """Claim name -> ``True``, or a text that a gate may require, such as a country.
 
-        It contains only claims that open a gate now, and no claims that the service denied. If two
-        providers prove a claim, the later expiry wins, then the last name.
+        It contains exactly the claims for which a gate opens now. If two providers prove a claim,
+        the later expiry wins, then the last name.
         """
         if not self.is_linked:
             return {}
@@ -192,10 +192,10 @@ def _nobody() -> Standing:
 
 @dataclass(slots=True, repr=False)
 class _Memory:
-    """What was read about a user, for five seconds. It is not pickled with the user instance.
+    """What was read about a user, for five seconds. Pickling the user instance leaves it out.
 
-    This process forgets it as soon as it changes an identity itself: the receivers of a sign-in's
-    signals, and the page that it leads to, have to see what it has just stored.
+    This process forgets it as soon as it changes an identity itself: receivers of a sign-in's
+    signals and the next page see the new rows.
     """
 
     user_id: Any
@@ -268,8 +268,8 @@ def remember(user: AbstractBaseUser, identity: LinkedIdentity | None) -> _Memory
 def share_memory(user: object, same_user: object) -> None:
     """Let another instance of the same person remember what ``user`` remembers.
 
-    Django loads one instance for ``request.user`` and one for ``request.auser()``. A template of an
-    async view may not read from the database.
+    Django loads one instance for ``request.user`` and one for ``request.auser()``. Templates of
+    async views must be kept from the database.
     """
     setattr(same_user, MEMORY, getattr(user, MEMORY))
 

@@ -20,8 +20,8 @@ def note(
 ) -> None:
     """Note that the person of ``identity`` came back from the service now.
 
-    The session gets a new key, so that nobody who knew the former one is confirmed too. A sign-in
-    has given it one already.
+    The session gets a new key: whoever knew the former one stays unconfirmed. A sign-in has given
+    it one already.
     """
     if session.session_key == former_key:
         session.cycle_key()
@@ -34,8 +34,8 @@ def shortfall(
 ) -> Shortfall | None:
     """Why the person has to come back again, or None if they did within ``minutes``.
 
-    A time from the future is none: a clock was wrong, or somebody made the cookie. Another app may
-    have written anything under the name.
+    A time from the future counts as missing: a clock was wrong, or the cookie is forged. Another
+    app may have written anything under the name.
     """
     if standing.barrier is not None:
         return standing.barrier

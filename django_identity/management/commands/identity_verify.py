@@ -59,7 +59,7 @@ class Command(IdentityCommand):
 
 
 def _read(name: str) -> bytes:
-    """Read the file up to a limit that no credential and no key set reaches."""
+    """Read the file up to a limit far above any credential and key set."""
     enough = 2 * MAX_CHARACTERS
     try:
         if name == STANDARD_INPUT:
