@@ -128,7 +128,11 @@ def watch_files(report: Report, folder: str) -> Callable[[str, Any], None]:
             return
         path = str(arguments[0])
         is_cached = "__pycache__" in path
-        if os.path.isabs(path) and not is_cached and not path.startswith(folder):
+        if (
+            os.path.isabs(path)
+            and not is_cached
+            and not path.startswith((folder, "/dev/"))
+        ):
             report.see_not("a file that was written outside MEDIA", path)
 
     return watch
