@@ -165,21 +165,14 @@ def test_what_was_found_is_told_where_the_evidence_cannot_be_written(
     assert ran.error.endswith("drill.json cannot be written: No such file or directory")
 
 
-@pytest.mark.parametrize(
-    ("said", "found"),
-    [
-        ("private", ""),
-        ("no-store", ""),
-        (
-            "max-age=60",
-            "`/bar/` stays in a cache for 60 s: nothing says that it is private",
-        ),
-        ("", "`/bar/` stays in a cache: nothing says that it is private"),
-    ],
-)
-def test_what_a_cache_may_store(said: str, found: str) -> None:
+@pytest.mark.parametrize("said", ["private", "no-store", "max-age=60", ""])
+def test_what_a_cache_may_store(said: str) -> None:
     response = HttpResponse(headers={"Cache-Control": said} if said else {})
-    assert findings.cached("/bar/", response) == found
+    found = findings.cached("/bar/", response)
+    if said in ("private", "no-store"):
+        assert found == ""
+    else:
+        assert found == f"`/bar/` may stay in a cache: its Cache-Control is “{said}”"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Collection
 from itertools import cycle, product
-from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -19,7 +18,6 @@ from django_identity.instruments import gate_map
 from django_identity.instruments.drill import findings
 from django_identity.instruments.drill.doors import doors_of, path_of
 from django_identity.instruments.drill.person import (
-    COUNTRY,
     NOWHERE,
     NotTried,
     Scene,
@@ -34,22 +32,10 @@ from django_identity.testing.sandbox import SandboxError
 __all__ = ["Refused", "Report", "drill"]
 
 # Nobody else's names, by which everything is found that is left of them.
-PEOPLE: dict[str, dict[str, Any]] = {
-    "a person": {
-        "first_name": "Wilhelmina",
-        "last_name": "Quarshie",
-        "shows_email": True,
-    },
-    "a person without an e-mail address": {
-        "first_name": "Olúwadémiládé",
-        "last_name": "Agbájé",
-        "shows_email": False,
-    },
-    "a person with a name in Arabic": {
-        "first_name": "زهراء",
-        "last_name": "الفيروزآبادي",
-        "shows_email": True,
-    },
+PEOPLE = {
+    "a person": ("Wilhelmina", "Quarshie"),
+    "a person without an e-mail address": ("Olúwadémiládé", "Agbájé"),
+    "a person with a name in Arabic": ("زهراء", "الفيروزآبادي"),
 }
 
 
@@ -81,48 +67,49 @@ def _drill(
     excluded: Collection[str],
     fixtures: Collection[str],
 ) -> None:
-    found: list[gate_map.Address] = []
-    tried = set(excluded)
+    found: dict[str, gate_map.Address] = {}
     for address in gate_map.addresses():
         # Of several views at one address Django calls the first.
-        if address.url not in tried:
-            tried.add(address.url)
-            found.append(address)
-    doors = list(doors_of(found, report, examples=examples))
+        if address.url not in excluded:
+            found.setdefault(address.url, address)
+    doors = list(doors_of(found.values(), report, examples=examples))
     for door in doors:
         asked = ", ".join(map(str, door.requirements))
         report.untried[door.path] = f"nobody here has {asked}"
-    for sentence in findings.in_map(found):
+    for sentence in findings.in_map(found.values()):
         report.find(sentence)
 
-    pages: list[str] = []
     our_pages: list[str] = []
-    paths = {door.path for door in doors}
-    for address in found:
-        path = path_of(address.url)
+    open_pages: list[str] = []
+    for url, address in found.items():
         if address.include == "identity":
-            our_pages.append(path)
-        elif not address.reading.guards and not address.include and path not in paths:
-            report.see_not("whether it needs a gate", address.url)
-            if path:
-                pages.append(path)
+            our_pages.append(url)
+        elif not (address.include or address.reading.guards or url in report.untried):
+            report.see_not("whether it needs a gate", url)
+            open_pages += filter(None, [path_of(url)])
     with own_world() as sandbox, findings.of_receivers(report):
         folder = os.path.dirname(settings.MEDIA_ROOT)
         sys.addaudithook(findings.watch_files(report, folder))
         for name in fixtures:
             call_command("loaddata", name, verbosity=0)
-        _send_people(Scene(sandbox, doors, pages, our_pages, report))
+        _send_people(Scene(sandbox, doors, open_pages, our_pages, report))
+    report.settle()
 
 
 def _send_people(scene: Scene) -> None:
     """First all walk: who parts is not erased, and has to stay."""
-    asked = [claim for claim in scene.claims if claim.claim_type == COUNTRY]
-    values = [value for claim in asked for value in claim.values]
-    countries = cycle([*values[:1], NOWHERE, *values[1:]])
-    turns = list(product((Visitor.walk, Visitor.part), PEOPLE))
-    for way, who in tqdm(turns, desc="people", disable=None):
+    values = [value for door in scene.doors for value in door.countries]
+    countries = cycle([*values[:1], NOWHERE, *values[1:]] if values else ["NG"])
+    turns = list(product((Visitor.walk, Visitor.part), PEOPLE.items()))
+    for way, (who, names) in tqdm(turns, desc="people", disable=None):
         try:
-            visitor = Visitor(scene, **PEOPLE[who], country=next(countries))
+            visitor = Visitor(
+                scene,
+                first_name=names[0],
+                last_name=names[1],
+                shows_email="without" not in who,
+                country=next(countries),
+            )
             visitor.take(way(visitor))
         except NotTried as impossible:
             scene.report.untried[who] = str(impossible)

@@ -1,7 +1,7 @@
 """Doors: the gated addresses of the site, each with a path and a method at which it is tried."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,9 +17,10 @@ from django_identity.gates.closed import ANSWERS
 from django_identity.instruments.drill.report import Report
 from django_identity.instruments.gate_map import Address
 from django_identity.instruments.gate_map.reading import Guard
-from django_identity.requirements import Requirement, is_level
+from django_identity.requirements import RequiredClaim, Requirement, is_level
 from django_identity.views.pages import address_of
 
+COUNTRY = "country_resident"
 OPEN = "open"
 CLOSED = "closed"
 # Also those of a regular expression, for which nobody can tell an address.
@@ -55,6 +56,16 @@ class Door:
         return [required for gate in self.gates for required in gate.requirements]
 
     @property
+    def countries(self) -> list[str]:
+        """Those of which it asks for one."""
+        return [
+            value
+            for required in self.requirements
+            if isinstance(required, RequiredClaim) and required.claim_type == COUNTRY
+            for value in required.values
+        ]
+
+    @property
     def has_own_page(self) -> bool:
         """Whether a closed gate may show what looks like the page."""
         return any(guard.closed not in ANSWERS for guard in self.guards)
@@ -81,7 +92,7 @@ def path_of(url: str) -> str:
 
 
 def doors_of(
-    found: Sequence[Address], report: Report, *, examples: Collection[str]
+    found: Iterable[Address], report: Report, *, examples: Collection[str]
 ) -> Iterator[Door]:
     """The doors that can be tried. ``report`` gets the others. Raises ``NotARequirement``."""
     routes: dict[str, str] = {}

@@ -2,7 +2,7 @@
 
 import os
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 from unittest.mock import patch
@@ -10,7 +10,6 @@ from unittest.mock import patch
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY
 from django.dispatch import Signal
-from django.utils.cache import get_max_age
 
 from django_identity import policy
 from django_identity.handlers import handlers_of
@@ -22,48 +21,36 @@ from django_identity.models import WebhookEvent
 SAFE = {"", "get", "head", "options", "trace"}
 
 
-def in_map(found: Sequence[Address]) -> Iterator[str]:
+def in_map(found: Iterable[Address]) -> Iterator[str]:
     """What is open beside a gate of the same view: another address, or a method."""
     gated = {address.view: address.url for address in found if address.gates}
     for address in found:
-        name = address.view
         methods = set(address.reading.open_methods) - SAFE
         if address.gates and methods:
             words = ", ".join(sorted(methods)).upper()
-            yield f"`{address.url}` is open to {words} beside a method with a gate: {name}"
+            yield f"`{address.url}` is open to {words} beside a method with a gate"
+        beside = gated.get(address.view)
         # Functions without a name of their own share one.
-        is_named = "<" not in name and name in gated
-        if is_named and not address.reading.guards:
-            yield f"`{address.url}` is open beside `{gated[name]}`: the view {name}, no gate"
+        if beside and not address.reading.guards and "<" not in address.view:
+            yield f"`{address.url}` is open beside `{beside}`: {address.view}, no gate"
 
 
 def cached(path: str, response: Any) -> str:
-    """Where a response stays that no cache may store, or an empty text."""
-    directives = response.headers.get("Cache-Control", "")
-    is_private = "private" in directives or "no-store" in directives
-    if is_private or response.status_code != 200:
+    """Whether a response may stay in a cache that everybody has, or an empty text."""
+    said = response.headers.get("Cache-Control", "")
+    if "private" in said or "no-store" in said or response.status_code != 200:
         return ""
-    age = get_max_age(response)
-    time = "" if age is None else f" for {age} s"
-    return f"`{path}` stays in a cache{time}: nothing says that it is private"
+    return f"`{path}` may stay in a cache: its Cache-Control is “{said}”"
 
 
 def why_signed_in(response: Any) -> str:
     """Who is signed in at a step at which nobody is."""
     request = response.wsgi_request
-    if has_replaced_user(response):
+    # Django's own is lazy: it remembers whom the session names when it is read, as it was.
+    if request.user != getattr(request, "_cached_user", None):
         return "`request.user` is not the session's"
     backend = request.session.get(BACKEND_SESSION_KEY)
     return f"a session of {backend} in {settings.SESSION_ENGINE}"
-
-
-def has_replaced_user(response: Any) -> bool:
-    """Whether somebody else than the session's was put into ``request.user``."""
-    request = response.wsgi_request
-    # Django's own is lazy: it remembers whom the session names when it is read.
-    is_signed_in = request.user.is_authenticated
-    of_session = getattr(request, "_cached_user", None)
-    return is_signed_in and request.user != of_session
 
 
 def trouble_in(response: Any) -> str:

@@ -20,7 +20,6 @@ from django_identity.testing.sandbox import RunningSandbox
 
 NO_ACCOUNT = "user_fields_refused"
 NO_OF_POLICY = {*REFUSALS.values(), "approval_pending"}
-COUNTRY = "country_resident"
 #: Of no country: ISO 3166 leaves the code to its users.
 NOWHERE = "XX"
 # Test numbers of the service.

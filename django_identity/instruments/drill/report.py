@@ -12,14 +12,15 @@ LEGEND = (
     "ok: everybody was answered as they have to be. wrong: see what was found.",
     "-: nobody can tell; the line below says why.",
 )
+OWN_PAGE = "closed, it shows a page of the site's own"
 
 
 @dataclass(slots=True)
 class Report:
     """``findings``: each sentence once. ``untried``: an address, a person or a place -> why.
 
-    ``unsure``: places where somebody has to look. ``unseen``: a kind of things -> those that the
-    drill met and cannot judge.
+    ``unsure``: where somebody has to look. ``unseen``: a kind of things -> those that the drill met
+    and cannot judge.
     """
 
     visits: list[dict[str, Any]] = field(default_factory=list)
@@ -29,44 +30,39 @@ class Report:
     unseen: dict[str, list[str]] = field(default_factory=dict)
 
     def find(self, sentence: str) -> None:
-        if sentence not in self.findings:
-            self.findings.append(sentence)
+        _add(self.findings, sentence)
 
     def doubt(self, sentence: str) -> None:
-        if sentence not in self.unsure:
-            self.unsure.append(sentence)
+        _add(self.unsure, sentence)
 
     def see_not(self, kind: str, thing: str) -> None:
-        things = self.unseen.setdefault(kind, [])
-        if thing not in things:
-            things.append(thing)
+        _add(self.unseen.setdefault(kind, []), thing)
 
-    @property
-    def has_tried(self) -> bool:
-        """Whether any address was open to somebody."""
-        return any(visit["address"] not in self.untried for visit in self.visits)
+    def settle(self) -> None:
+        """That an address is closed says nothing if it was open to nobody."""
+        for visit in self.visits:
+            if visit["outcome"] == RIGHT and visit["address"] in self.untried:
+                visit["outcome"] = CANNOT_TELL
 
     def table(self) -> Iterator[str]:
         """The steps, and for each address a line for itself and one with a word for each step."""
-        steps = dict.fromkeys(
-            (visit["step"] for visit in self.visits), (CANNOT_TELL, "")
-        )
-        rows: dict[str, dict[str, tuple[str, str]]] = {}
+        steps = dict.fromkeys((visit["step"] for visit in self.visits), CANNOT_TELL)
+        rows: dict[str, dict[str, str]] = {}
         for visit in self.visits:
-            address = visit["address"]
-            seen = visit["outcome"], visit["why"]
-            if address in self.untried and visit["outcome"] == RIGHT:
-                # That it is closed says nothing: it was open to nobody.
-                seen = CANNOT_TELL, self.untried[address]
-            row = rows.setdefault(address, dict(steps))
-            row[visit["step"]] = max(row[visit["step"]], seen)
+            step = visit["step"]
+            row = rows.setdefault(visit["address"], dict(steps))
+            row[step] = max(row[step], visit["outcome"])
 
         yield "  ".join(steps)
         for address, row in rows.items():
             yield address
-            words = [row[step][0].ljust(len(step)) for step in steps]
+            words = [word.ljust(len(step)) for step, word in row.items()]
             yield "  ".join(words).rstrip()
-            reasons = {why: None for mark, why in row.values() if mark == CANNOT_TELL}
-            if reasons:
-                yield f"-: {'; '.join(reasons)}"
+            if CANNOT_TELL in row.values():
+                yield f"-: {self.untried.get(address, OWN_PAGE)}"
         yield from LEGEND
+
+
+def _add(sentences: list[str], sentence: str) -> None:
+    if sentence not in sentences:
+        sentences.append(sentence)

@@ -25,7 +25,6 @@ from django_identity.instruments.drill.doors import (
     text_of,
 )
 from django_identity.instruments.drill.person import (
-    COUNTRY,
     NOWHERE,
     REJECTED,
     NotTried,
@@ -212,9 +211,13 @@ class Visitor(Person):
     def visit(self, door: Door, step: Step) -> None:
         must_open = self.has_what_opens(door, step)
         response = door.open(self.browser)
-        outcome, why = self.judge(door, step, response, must_open=must_open)
-        if outcome == WRONG:
-            self.report.find(why)
+        wrong = self.wrong_with(door, step, response, must_open=must_open)
+        outcome = RIGHT
+        if wrong is None:
+            outcome = CANNOT_TELL
+        elif wrong:
+            outcome = WRONG
+            self.report.find(wrong)
         self.report.visits.append(
             {
                 "address": door.path,
@@ -222,7 +225,6 @@ class Visitor(Person):
                 "person": self.account["first_name"],
                 "status": response.status_code,
                 "outcome": outcome,
-                "why": why,
             }
         )
         if must_open and response.status_code == 200:
@@ -232,36 +234,32 @@ class Visitor(Person):
         response.close()
 
     def remember(self, door: Door, response: Any) -> None:
-        """What a browser keeps of the open page, and what is behind the gate."""
+        """What is behind the gate, and what a browser keeps of it."""
         if response.streaming:
-            self.report.see_not("what goes on after the gate: a stream", door.path)
+            self.report.see_not("what a stream sends after the gate", door.path)
         text = text_of(response)
         if len(text) > LONG:
             self.shown[text] = door.path
-        self.kept[door.path] = response.headers
+        for said, asks in VALIDATORS.items():
+            if said in response.headers:
+                self.kept[door.path] = {asks: response.headers[said]}
 
     def ask_again(self, door: Door) -> None:
         """Ask as the browser does that has kept the page."""
-        kept = self.kept[door.path]
-        asks = {asks: kept[said] for said, asks in VALIDATORS.items() if said in kept}
-        if not asks:
-            return
-        response = door.open(self.browser, **asks)
+        response = door.open(self.browser, **self.kept[door.path])
         if response.status_code == 304:
-            self.report.find(
-                f"`{door.path}` answers 304 before the gate: a browser shows what it has kept"
-            )
+            self.report.find(f"`{door.path}` answers 304 before the gate")
 
-    def judge(
+    def wrong_with(
         self, door: Door, step: Step, response: Any, *, must_open: bool
-    ) -> tuple[str, str]:
-        """A mark for the answer, and why if it is not right."""
+    ) -> str | None:
+        """What is wrong: an empty text for nothing, None if nobody can tell."""
         path = door.path
         if response.status_code >= 500:
-            return WRONG, f"`{path}` fails: {findings.trouble_in(response)}"
+            return f"`{path}` fails: {findings.trouble_in(response)}"
         if step.name in SIGNED_OUT and response.wsgi_request.user.is_authenticated:
             cause = findings.why_signed_in(response)
-            return WRONG, f"somebody is signed in, step “{step.name}”: {cause}"
+            return f"somebody is signed in, step “{step.name}”: {cause}"
 
         if must_open:
             self.report.untried.pop(path, None)
@@ -269,45 +267,37 @@ class Visitor(Person):
         if outcome not in (OPEN, CLOSED):
             why = f"it answers {outcome} at the step “{step.name}”"
             self.report.untried[path] = why
-            return CANNOT_TELL, why
-        if must_open != (outcome == OPEN):
-            return self.judge_otherwise(door, step, outcome, response)
-        if step.lost == NOTHING and not must_open:
-            return CANNOT_TELL, "nobody here has what it asks for"
-        if step.name == "unproven" and not must_open:
-            leads_to = response.headers.get("Location", "")
-            answer = unquote(leads_to + response.content.decode())
-            if not any(str(asked) in answer for asked in door.requirements):
-                return WRONG, f"`{path}` does not say what is missing"
-        why = findings.cached(path, response)
-        return (WRONG, why) if why else (RIGHT, "")
-
-    def judge_otherwise(
-        self, door: Door, step: Step, outcome: str, response: Any
-    ) -> tuple[str, str]:
-        """It is open or closed as it must not be. A cause is named if it was seen."""
+            return None
+        if must_open == (outcome == OPEN):
+            if must_open:
+                return findings.cached(path, response)
+            if step.lost == NOTHING:
+                return None
+            return self.wrong_with_words(door, step, response)
         if outcome == OPEN and door.has_own_page:
-            return CANNOT_TELL, "closed, it shows a page of the site's own"
-        why = f"`{door.path}` is {outcome}"
-        if findings.has_replaced_user(response):
-            why += ": `request.user` is not the session's"
-        elif door.own_code:
-            why += f": {door.own_code} answers before the gate"
-        elif outcome == OPEN and step.lost == NOTHING:
-            why += f" to somebody from {self.account['country']}"
-        return WRONG, why
+            return None
+        if door.own_code:
+            return f"`{path}` is {outcome}: {door.own_code} answers before the gate"
+        if step.lost == NOTHING and not must_open:
+            return f"`{path}` is open to somebody from {self.account['country']}"
+        return f"`{path}` is {outcome}"
+
+    def wrong_with_words(self, door: Door, step: Step, response: Any) -> str:
+        """Whoever has proven nothing is told what is missing."""
+        leads_to = response.headers.get("Location", "")
+        answer = unquote(leads_to + response.content.decode())
+        if step.name != "unproven":
+            return ""
+        if any(str(asked) in answer for asked in door.requirements):
+            return ""
+        return f"`{door.path}` does not say what is missing"
 
     def has_what_opens(self, door: Door, step: Step) -> bool:
         """The person may never have had it: another country, a scope."""
         if any(isinstance(required, step.lost) for required in door.requirements):
             return False
-        if self.account["country"] == NOWHERE and any(
-            isinstance(required, RequiredClaim)
-            and required.claim_type == COUNTRY
-            and required.values
-            for required in door.requirements
-        ):
-            # Whatever the site's policy makes of it.
+        # Whatever the site's policy makes of the claim.
+        if self.account["country"] == NOWHERE and door.countries:
             return False
         user = self.user
         session = self.browser.session

@@ -14,10 +14,13 @@ from django.utils import timezone
 
 from django_identity.instruments import gate_map
 from django_identity.instruments.drill import Refused, Report, drill
+from django_identity.instruments.drill.report import RIGHT
 from django_identity.management.command import INTERRUPTED, IdentityCommand
 from django_identity.requirements import NotARequirement
 from django_identity.testing.sandbox import SandboxError
 
+#: Of each kind of things that the drill cannot judge; the evidence has all.
+SHOWN = 10
 NEVER_SEEN = (
     "what the site's policy decides at another time",
     "what {% cache %} keeps of a page without a gate",
@@ -69,9 +72,11 @@ class Command(IdentityCommand):
         if options["json"]:
             _write_evidence(options["json"], report, label=options["label"])
         summary = f"{len(report.findings)} found, {len(report.untried)} not tried."
-        if not report.has_tried:
+        if report.findings:
+            raise CommandError(summary)
+        if not any(visit["outcome"] == RIGHT for visit in report.visits):
             raise CommandError(f"No gate was tried. {summary}")
-        if report.findings or (options["fail_on_untried"] and report.untried):
+        if options["fail_on_untried"] and report.untried:
             raise CommandError(summary)
         self.stdout.write(summary)
 
@@ -89,10 +94,10 @@ class Command(IdentityCommand):
 
 def _not_seen(report: Report) -> list[str]:
     """What the drill met and cannot judge, with its number; and what nobody sees."""
-    met = [
-        f"{kind} ({len(things)}): {', '.join(things)}"
-        for kind, things in report.unseen.items()
-    ]
+    met: list[str] = []
+    for kind, things in report.unseen.items():
+        more = ", …" if len(things) > SHOWN else ""
+        met.append(f"{kind} ({len(things)}): {', '.join(things[:SHOWN])}{more}")
     return [*met, *NEVER_SEEN, *gate_map.never_seen()]
 
 

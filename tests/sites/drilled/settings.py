@@ -1,6 +1,7 @@
 """The small shop. ``$SITE_BREAKS``: the promises that it breaks, with commas between them."""
 
 import os
+from pathlib import Path
 
 from tests.sites.plain.settings import *  # noqa: F403  it is the plain site but for what follows
 from tests.sites.plain.settings import (
@@ -9,6 +10,7 @@ from tests.sites.plain.settings import (
     FOLDER,
     INSTALLED_APPS,
     MIDDLEWARE,
+    TEMPLATES,
     database,
 )
 
@@ -55,7 +57,15 @@ if "replica" in SITE_BREAKS:
     DATABASES["replica"] = {**DATABASES["default"], "TEST": {"MIRROR": "default"}}
     DATABASES["again"] = dict(DATABASES["default"])
     DATABASE_ROUTERS = ["tests.sites.drilled.router.ReplicaRouter"]
-ENGINES = {"database": "unmade", "pooled": "pooled", "kept": "kept"}
+if "rendered" in SITE_BREAKS:
+    TEMPLATES[0]["DIRS"] = [Path(__file__).parent / "broken"]
+ENGINES = {
+    "database": "unmade",
+    "pooled": "pooled",
+    "kept": "kept",
+    "lingering": "lingering",
+    "forbidden": "forbidden",
+}
 for name in SITE_BREAKS & ENGINES.keys():
     DATABASES["default"]["ENGINE"] = f"tests.sites.drilled.{ENGINES[name]}"
 if "live" in SITE_BREAKS:
