@@ -64,7 +64,7 @@ SHOPS = (
             "name": rf"found: `auth.User.first_name` still {KEEPS}",
             # Errors that a log has, and the drill's is silent
             "handler": r"found: the handler .*apps.divide of kyc.verified raises ZeroDivision",
-            "raising": r"found: the receiver divide raises .*apps.py, line \d+: nothing to share",
+            "raising": r"found: a receiver raises ZeroDivisionError in .*apps.py, line \d+: not",
         },
     ),
     (
@@ -240,6 +240,14 @@ def test_where_it_cannot_run_it_says_why(breaks: str, tmp_path: Path) -> None:
     assert REFUSED[breaks] in said.stderr
     assert "Traceback" not in said.stderr
     assert database.read_bytes() == b"of the site"
+
+
+def test_a_namesake_is_not_erased() -> None:
+    """A hit in another account's own name is unsure, and nothing is found."""
+    said = drilled("namesake")
+    assert said.returncode == 0, said.stdout + said.stderr
+    words = "`auth.User.first_name` has a word of the person that others have, too"
+    assert words in found_in(said, "unsure")
 
 
 def test_what_was_seen_is_told_whatever_fails() -> None:

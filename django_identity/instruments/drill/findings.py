@@ -30,8 +30,9 @@ def in_map(found: Iterable[Address]) -> Iterator[str]:
             words = ", ".join(sorted(methods)).upper()
             yield f"`{address.url}` is open to {words} beside a method with a gate"
         beside = gated.get(address.view)
-        # Functions without a name of their own share one.
-        if beside and not address.reading.guards and "<" not in address.view:
+        # One class is several pages, and functions without a name of their own share one.
+        is_page = not address.reading.methods and "<" not in address.view
+        if beside and is_page and not address.reading.guards:
             yield f"`{address.url}` is open beside `{beside}`: {address.view}, no gate"
 
 
@@ -46,7 +47,7 @@ def cached(path: str, response: Any) -> str:
 def why_signed_in(response: Any) -> str:
     """Who is signed in at a step at which nobody is."""
     request = response.wsgi_request
-    # Django's own is lazy: it remembers whom the session names when it is read, as it was.
+    # Django's own is lazy. It has been read, and remembers whom the session names.
     if request.user != getattr(request, "_cached_user", None):
         return "`request.user` is not the session's"
     backend = request.session.get(BACKEND_SESSION_KEY)
@@ -89,10 +90,9 @@ def of_receivers(report: Report) -> Iterator[None]:
 
     def watched(self: Signal, *arguments: Any, **named: Any) -> Any:
         answers = send_robust(self, *arguments, **named)
-        for receiver, answer in answers:
+        for _receiver, answer in answers:
             if isinstance(answer, Exception):
-                name = getattr(receiver, "__qualname__", type(receiver).__qualname__)
-                report.find(f"the receiver {name} raises {described(answer)}")
+                report.find(f"a receiver raises {described(answer)}")
         return answers
 
     with patch.object(Signal, "send_robust", watched):

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from django_identity import database
@@ -54,10 +53,14 @@ class Scene:
     report: Report
 
     @property
-    def claims(self) -> list[RequiredClaim]:
-        """What the doors ask for, but for levels, scopes and sign-ins."""
-        asked = chain.from_iterable(door.requirements for door in self.doors)
-        return [required for required in asked if isinstance(required, RequiredClaim)]
+    def claim_types(self) -> set[str]:
+        """The claims that the doors ask for."""
+        return {
+            required.claim_type
+            for door in self.doors
+            for required in door.requirements
+            if isinstance(required, RequiredClaim)
+        }
 
 
 class Person:

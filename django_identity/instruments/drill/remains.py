@@ -3,26 +3,34 @@
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from django.apps import apps
 from django.conf import settings
 from django.core.cache.backends.locmem import LocMemCache
 from django.db import connections
 
+from django_identity import database
 from django_identity.instruments.drill.report import Report
 from django_identity.lifecycle.leaving import audit
 
 
-def search(known: audit.Known, report: Report) -> None:
-    """Find what is left of a person, in these places and in those of an audit."""
+def search(user: Any, known: audit.Known, report: Report) -> None:
+    """Find what is left of ``user``, in these places and in those of an audit."""
     remains = audit.search(known)
     report.untried |= remains.unread
-    for place in remains.hits:
-        report.find(f"`{place}` still has something of an erased person")
-    for place in remains.unsure:
-        report.doubt(f"`{place}` has a word of the person that others have, too")
-
     sought = {text.casefold() for text in known.texts | known.words}
+    # What the account has now. Other accounts are other people's.
+    stored = database.all_users().filter(pk=user.pk).values().first() or {}
+    own = str(stored.values()).casefold()
+    is_kept = any(form in own for form in sought)
+    for place in (*remains.hits, *remains.unsure):
+        is_namesake = place.startswith(f"{user._meta.label}.") and not is_kept
+        if is_namesake or place in remains.unsure:
+            report.doubt(f"`{place}` has a word of the person that others have, too")
+        else:
+            report.find(f"`{place}` still has something of an erased person")
+
     for place, content in chain(_tables(), _caches(), _files()):
         text = f"{place} {content}".casefold()
         if any(form in text for form in sought):

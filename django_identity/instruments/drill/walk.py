@@ -83,7 +83,7 @@ class Visitor(Person):
         yield Step("proven", NOTHING)
         links = self.links()
 
-        for claim_type in {claim.claim_type for claim in self.scene.claims}:
+        for claim_type in self.scene.claim_types:
             # The service may not know it.
             with suppress(SandboxError):
                 self.scene.sandbox.revoke_claim(self.person, claim_type)
@@ -166,7 +166,8 @@ class Visitor(Person):
             self.report.untried["erased"] = f"the account stays: {receipt.account_kept}"
         else:
             names = (self.account["first_name"], self.account["last_name"])
-            remains.search(known_of(user, self.person, *names), self.report)
+            known = known_of(user, self.person, *names)
+            remains.search(user, known, self.report)
         if database.all_users().exclude(pk__in=keys).exists():
             self.report.find("an account is made again after an erasure")
 
@@ -231,7 +232,6 @@ class Visitor(Person):
             self.remember(door, response)
         elif door.path in self.kept:
             self.ask_again(door)
-        response.close()
 
     def remember(self, door: Door, response: Any) -> None:
         """What is behind the gate, and what a browser keeps of it."""

@@ -29,6 +29,13 @@ def sell(*, user: Any, created: bool, **_: object) -> None:
     Letter.objects.get_or_create(email=user.email or f"nobody-{user.pk}@shop.example")
 
 
+def meet_namesake(*, user: Any, **_: object) -> None:
+    """Somebody else has the same name."""
+    get_user_model().objects.get_or_create(
+        username=f"namesake-{user.pk}", first_name=user.first_name
+    )
+
+
 def write_book(*, user: Any, **_: object) -> None:
     from tests.sites.drilled.models import History  # noqa: PLC0415
 
@@ -90,6 +97,8 @@ class DrilledConfig(AppConfig):
         if "recreated" in breaks:
             post_save.connect(remember, user)
             signals.data_erased.connect(recreate)
+        if "namesake" in breaks:
+            signals.identity_linked.connect(meet_namesake)
         if "payload" in breaks:
             on_event("kyc.verified")(store)
         if "handler" in breaks:
