@@ -47,7 +47,6 @@ COLUMNS: dict[type[models.Model], dict[str, str]] = {
     LinkedIdentity: {
         "created_at": "now() - (1000000 - n) * interval '40 seconds'",
         "user_id": "n",
-        "application": "'default'",
         "environment": rare("'test'", "'live'"),
         "subject": "md5(n::text)::uuid::text",
         "subject_digest": DIGEST,
@@ -70,7 +69,6 @@ COLUMNS: dict[type[models.Model], dict[str, str]] = {
         "needs_reauthorization": rare("false", "true"),
     },
     WebhookEvent: {
-        "application": "'default'",
         "event_id": "'event-' || n",
         "event_digest": DIGEST,
         "event_type": rare("'claim.issued'", "'kyc.rejected'", "''", "'wallet.opened'"),
@@ -80,7 +78,6 @@ COLUMNS: dict[type[models.Model], dict[str, str]] = {
         "outcome": "CASE WHEN n % 25000 = 0 THEN 'failed' ELSE 'applied' END",
     },
     ErasureReceipt: {
-        "application": "'default'",
         "requested_at": "now() - (1000000 - n) * interval '40 seconds'",
         "erased_at": rare("now()", "NULL"),
         "counts": "'{}'::jsonb",
