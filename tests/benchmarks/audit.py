@@ -5,7 +5,7 @@ import time
 
 from django.db import connection, models
 
-from django_identity.lifecycle.leaving import audit
+from django_identity.instruments import audit
 from tests.benchmarks.harness import Figures, fresh_database
 from tests.factories import make_identity, make_user
 
