@@ -1,12 +1,14 @@
 """Sphinx builds the pages of this folder: ``sphinx-build -n -W docs build/docs``.
 
-What the pages say of the code stands in them: ``tests/written_docs.py`` writes it.
+The reference and the table of errors are read from the code: ``_ext/written.py``.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from importlib.metadata import version as version_of
+from pathlib import Path
 
 from sphinx.application import Sphinx
 
@@ -16,11 +18,13 @@ project_copyright = f"2026, {author}"
 release = version_of("django-identity")
 version = ".".join(release.split(".")[:2])
 
-extensions = ["myst_parser"]
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+extensions = ["myst_parser", "written"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "tasklist"]
 exclude_patterns = [
     "_build",
+    "_ext",
     "interface.md",
     "comparison.md",
     "contributing.md",

@@ -4,7 +4,7 @@ from allauth.account.models import EmailAddress
 from allauth.socialaccount.providers.base import ProviderAccount
 from allauth.socialaccount.providers.oauth2.provider import OAuth2Provider
 
-from tests.benchmarks.peers.allauth_provider.views import IdentityAdapter
+from benchmarks.peers.allauth_provider.views import IdentityAdapter
 
 
 class IdentityProvider(OAuth2Provider):

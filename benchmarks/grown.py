@@ -24,6 +24,8 @@ from django.core.cache import cache
 from django.db import connection
 from django.test import Client, override_settings
 
+from benchmarks.harness import Figures, fill, fresh_database
+from benchmarks.lists import COLUMNS
 from django_identity import conf
 from django_identity.admin import overview
 from django_identity.gates import claims_of
@@ -34,8 +36,6 @@ from django_identity.lifecycle.said import due, tokens
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant, WebhookEvent
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
-from tests.benchmarks.harness import Figures, fill, fresh_database
-from tests.benchmarks.lists import COLUMNS
 from tests.deliveries import SECRET, event_body, post
 from tests.fake_service import FakeService, serving
 from tests.sign_in import sign_in

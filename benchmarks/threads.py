@@ -12,11 +12,11 @@ from pathlib import Path
 
 from django.test import override_settings
 
+from benchmarks.harness import Figures, fresh_database
 from django_identity import background
 from django_identity.lifecycle.minute import upkeep
 from django_identity.models import LinkedIdentity
 from tests import concurrency
-from tests.benchmarks.harness import Figures, fresh_database
 from tests.integration.backlog import make_backlog
 from tests.integration.counting_service import CountingService, setting
 from tests.integration.workers import Workers

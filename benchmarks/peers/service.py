@@ -16,7 +16,7 @@ from jwcrypto.jwk import JWK
 from sd_jwt.common import SDObj
 from sd_jwt.issuer import SDJWTIssuer
 
-from tests.benchmarks.peers.sites import CLIENT_ID, CLIENT_SECRET, SUBJECT
+from benchmarks.peers.sites import CLIENT_ID, CLIENT_SECRET, SUBJECT
 
 PROFILE = {
     "id": SUBJECT,

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import include, path, reverse
 
-from tests.benchmarks.peers.sites import CLIENT_ID, CLIENT_SECRET, PEER, SERVICE
+from benchmarks.peers.sites import CLIENT_ID, CLIENT_SECRET, PEER, SERVICE
 
 
 def who(request: HttpRequest) -> HttpResponse:

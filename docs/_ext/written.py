@@ -1,25 +1,26 @@
-"""Writes the parts of ``docs/`` that are read from the code: ``python -m tests.written_docs``.
+"""Writes what the pages take from the code, when Sphinx reads them.
 
-A part stands between ``<!-- written: KIND … -->`` and ``<!-- end -->``, and ``tests/test_docs.py``
-compares. Signatures are read from the source, so that every Python writes the same.
+The line ``<!-- written: KIND … -->`` of a page becomes the text of its function in ``KINDS``.
+Signatures are read from the source, so that every Python writes the same.
 """
+
+from __future__ import annotations
 
 import ast
 import inspect
-import os
 import re
 import textwrap
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import django
+from django.conf import settings
 
-FOLDER = Path(__file__).parents[1] / "docs"
-PART = re.compile(
-    r"^<!-- written: (.+?) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL
-)
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+PART = re.compile(r"^<!-- written: (.+?) -->$", re.MULTILINE)
 # In a docstring: code in two backticks, and a block of code below two colons.
 INLINE = re.compile(r"``(.+?)``")
 INDENTED = re.compile(r"::\n\n((?:    .*\n+)+)")
@@ -35,9 +36,7 @@ def written(page: str) -> str:
 
     def anew(found: re.Match[str]) -> str:
         kind, *arguments = found[1].split()
-        return (
-            f"<!-- written: {found[1]} -->\n\n{KINDS[kind](*arguments)}\n\n<!-- end -->"
-        )
+        return KINDS[kind](*arguments)
 
     return PART.sub(anew, page)
 
@@ -207,13 +206,19 @@ def _block(found: re.Match[str]) -> str:
     return f":\n\n```python\n{textwrap.dedent(found[1]).strip()}\n```\n\n"
 
 
-def main() -> None:
-    for page in sorted(FOLDER.glob("*.md")):
-        text = page.read_text("utf-8")
-        page.write_text(written(text), "utf-8")
+def setup(app: Sphinx) -> None:
+    """The extension of Sphinx. The models need a site of their own."""
+    if not settings.configured:
+        apps = ("auth", "contenttypes", "sessions")
+        settings.configure(
+            INSTALLED_APPS=[
+                *(f"django.contrib.{app}" for app in apps),
+                "django_identity",
+            ]
+        )
+        django.setup()
+    app.connect("source-read", _write)
 
 
-if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
-    django.setup()
-    main()
+def _write(_app: Sphinx, _page: str, source: list[str]) -> None:
+    source[0] = written(source[0])

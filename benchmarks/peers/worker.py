@@ -20,7 +20,7 @@ from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from tests.benchmarks.peers.sites import PEER, SITE, SUBJECT, WEBHOOK_SECRET
+from benchmarks.peers.sites import PEER, SITE, SUBJECT, WEBHOOK_SECRET
 
 WARM_UP = 10
 BOUNDARIES = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")

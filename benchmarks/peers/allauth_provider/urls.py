@@ -1,5 +1,5 @@
 from allauth.socialaccount.providers.oauth2.urls import default_urlpatterns
 
-from tests.benchmarks.peers.allauth_provider.provider import IdentityProvider
+from benchmarks.peers.allauth_provider.provider import IdentityProvider
 
 urlpatterns = default_urlpatterns(IdentityProvider)

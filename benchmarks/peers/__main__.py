@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[2]
+ROOT = HERE.parents[1]
 KEPT = Path.home() / ".cache" / "django-identity-peers" / "venv"
 ROUNDS = 30
 AT_ONCE = 8  # pieces of work before the next contender's turn
@@ -72,7 +72,7 @@ def environment(folder: Path) -> str:
         str(source),
     )
     run(python, "-m", "pip", "install", "-q", str(source))
-    shutil.copytree(HERE, folder / "tests" / "benchmarks" / "peers", ignore=ignored)
+    shutil.copytree(HERE, folder / "benchmarks" / "peers", ignore=ignored)
     return python
 
 
@@ -122,9 +122,9 @@ def started(
         if not name.startswith("PYTHON")
     }
     with subprocess.Popen(
-        [python, "-m", f"tests.benchmarks.peers.{module}", *arguments],
+        [python, "-m", f"benchmarks.peers.{module}", *arguments],
         cwd=folder,
-        env={**kept, "DJANGO_SETTINGS_MODULE": "tests.benchmarks.peers.sites", **given},
+        env={**kept, "DJANGO_SETTINGS_MODULE": "benchmarks.peers.sites", **given},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

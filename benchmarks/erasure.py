@@ -3,9 +3,9 @@
 from django.test import override_settings
 from django.utils import timezone
 
+from benchmarks.harness import Figures, fresh_database, seconds_of
 from django_identity.lifecycle.leaving import erasure
 from django_identity.models import ErasureReceipt
-from tests.benchmarks.harness import Figures, fresh_database, seconds_of
 from tests.factories import make_claim, make_event, make_grant, make_identity, make_user
 from tests.fake_service import serving
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from jwcrypto.jwk import JWK
 from sd_jwt.verifier import SDJWTVerifier
 
-from tests.benchmarks.harness import Figures, seconds_of
+from benchmarks.harness import Figures, seconds_of
 from tests.credentials.issuer import KEY, check, credential, jwk, unb64
 
 CREDENTIALS = 128

@@ -16,9 +16,9 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
 from django.urls import path
 
+from benchmarks.harness import Figures, fresh_database, seconds_of, statements_of
 from django_identity.backends import BACKEND_PATH, IdentityBackend
 from django_identity.gates import claim_required
-from tests.benchmarks.harness import Figures, fresh_database, seconds_of, statements_of
 from tests.factories import make_claim, make_identity, make_user
 
 DJANGOS = "django.contrib.auth.backends.ModelBackend"

@@ -26,11 +26,11 @@ from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from benchmarks.harness import Figures, fill, fresh_database, statements_of
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.said import due
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.testing.clock import moved_clock
-from tests.benchmarks.harness import Figures, fill, fresh_database, statements_of
 from tests.factories import make_grant, make_identity, make_user
 from tests.integration.counting_service import CountingService, setting
 

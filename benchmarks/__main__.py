@@ -1,4 +1,4 @@
-"""``python -m tests.benchmarks NAME``: run one benchmark, a module here with ``run()``."""
+"""``python -m benchmarks NAME``: run one benchmark, a module here with ``run()``."""
 
 import importlib
 import os
@@ -24,7 +24,5 @@ if sys.argv[1:2] == [] or sys.argv[1] not in NAMES:
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 django.setup()
 setup_test_environment()
-for name, figure in (
-    importlib.import_module(f"tests.benchmarks.{sys.argv[1]}").run().items()
-):
+for name, figure in importlib.import_module(f"benchmarks.{sys.argv[1]}").run().items():
     print(f"{name:<44}{figure:12.3f}")  # noqa: T201  its job

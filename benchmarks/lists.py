@@ -12,13 +12,13 @@ from django.db import connection, models
 from django.test import Client
 from django.urls import reverse
 
+from benchmarks.harness import Figures, fill, fresh_database, seconds_of
 from django_identity.models import (
     ErasureReceipt,
     LinkedIdentity,
     TokenGrant,
     WebhookEvent,
 )
-from tests.benchmarks.harness import Figures, fill, fresh_database, seconds_of
 
 ROWS = 1_000_000
 ROUNDS = 3
@@ -47,7 +47,6 @@ COLUMNS: dict[type[models.Model], dict[str, str]] = {
     LinkedIdentity: {
         "created_at": "now() - (1000000 - n) * interval '40 seconds'",
         "user_id": "n",
-        "application": "'default'",
         "environment": rare("'test'", "'live'"),
         "subject": "md5(n::text)::uuid::text",
         "subject_digest": DIGEST,
@@ -70,7 +69,6 @@ COLUMNS: dict[type[models.Model], dict[str, str]] = {
         "needs_reauthorization": rare("false", "true"),
     },
     WebhookEvent: {
-        "application": "'default'",
         "event_id": "'event-' || n",
         "event_digest": DIGEST,
         "event_type": rare("'claim.issued'", "'kyc.rejected'", "''", "'wallet.opened'"),
@@ -80,7 +78,6 @@ COLUMNS: dict[type[models.Model], dict[str, str]] = {
         "outcome": "CASE WHEN n % 25000 = 0 THEN 'failed' ELSE 'applied' END",
     },
     ErasureReceipt: {
-        "application": "'default'",
         "requested_at": "now() - (1000000 - n) * interval '40 seconds'",
         "erased_at": rare("now()", "NULL"),
         "counts": "'{}'::jsonb",

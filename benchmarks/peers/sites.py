@@ -55,7 +55,7 @@ def allauth(**more: Any) -> Site:
     return Site(
         start="/accounts/identity/login/",
         apps=("allauth", "allauth.account", "allauth.socialaccount",
-              "tests.benchmarks.peers.allauth_provider"),
+              "benchmarks.peers.allauth_provider"),
         middleware=("allauth.account.middleware.AccountMiddleware",),
         backends=("allauth.account.auth_backends.AuthenticationBackend",),
         settings={"SOCIALACCOUNT_PROVIDERS": {"identity": PROVIDER}, **more},
@@ -72,7 +72,7 @@ SITES = {
         start="/login/identity/",
         apps=("social_django",),
         middleware=("social_django.middleware.SocialAuthExceptionMiddleware",),
-        backends=("tests.benchmarks.peers.social_backend.IdentityOAuth2",),
+        backends=("benchmarks.peers.social_backend.IdentityOAuth2",),
         settings={
             "SOCIAL_AUTH_IDENTITY_ORIGIN": SERVICE,
             "SOCIAL_AUTH_IDENTITY_KEY": CLIENT_ID,
@@ -117,7 +117,7 @@ ALLOWED_HOSTS = ["shop.example"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
 USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-ROOT_URLCONF = "tests.benchmarks.peers.urls"
+ROOT_URLCONF = "benchmarks.peers.urls"
 LOGIN_REDIRECT_URL = "/who/"
 EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
 LOGGING_CONFIG = None

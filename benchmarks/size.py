@@ -22,12 +22,12 @@ from django.db.models import Model
 from django.test import override_settings
 from django.utils import timezone
 
+from benchmarks import erasure, refetch
+from benchmarks.harness import Figures, fill, fresh_database, statements_of
+from benchmarks.lists import COLUMNS
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.said import due
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant, WebhookEvent
-from tests.benchmarks import erasure, refetch
-from tests.benchmarks.harness import Figures, fill, fresh_database, statements_of
-from tests.benchmarks.lists import COLUMNS
 from tests.deliveries import SECRET, event_body, post
 from tests.factories import make_grant, make_identity, make_user
 from tests.integration.counting_service import setting
