@@ -42,8 +42,8 @@ KEPT_KEYS = frozenset(
 class IdentityBackend(ModelBackend):
     """Loads the user of a session that began with an identity sign-in.
 
-    It only loads users. The callback does, and names this backend for the session. Permissions are
-    those of Django's own backend, for a site with this backend alone.
+    It only loads users. The callback authenticates, and names this backend for the session.
+    Permissions are those of Django's own backend, for a site with this backend alone.
     """
 
     # Django's own backend would take a password here,

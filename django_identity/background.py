@@ -56,7 +56,7 @@ def remember_app() -> None:
 
 
 def has_broker() -> bool:
-    """Whether the site has configured a broker. In its place cron can do all the work."""
+    """Whether the site has configured a broker. Without one cron does all the work."""
     return any(app.conf.broker_url for app in _apps)
 
 
@@ -78,7 +78,7 @@ def ask_broker() -> None:
 def publish(task: TaskName, messages: Sequence[tuple[object, ...]]) -> bool:
     """Publish ``task`` for the arguments of each message: keys and numbers alone.
 
-    Returns False if the broker is away. It blocks for a few seconds at most. A message expires
+    Returns False unless a broker took them. It blocks for a few seconds at most. A message expires
     after a minute. If the site's tasks are eager, the task runs here.
     """
     if not messages:

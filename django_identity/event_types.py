@@ -38,8 +38,8 @@ class Kind:
     """What all events of one type have in common.
 
     ``about_kyc``: its data is about KYC. It is kept under consent to that alone. ``wakes_worker``:
-    a worker does its remaining work at once. The answer to a revocation leaves at once, so that
-    work is upkeep's.
+    a worker does its remaining work at once. The answer to a revocation waits for no broker, so
+    that work is upkeep's.
     """
 
     effect: Effect

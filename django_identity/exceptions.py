@@ -129,7 +129,7 @@ class NoOtherWayIn(LinkingRefused):
 
 
 class ServiceError(IdentityError):
-    """The service did not answer as the spec says. ``endpoint`` is a name, such as ``claims``.
+    """The service did not answer as the spec says. ``endpoint`` is a name, never an address.
 
     ``may_have_arrived``: whether the service may have received the request.
     """

@@ -60,9 +60,7 @@ def on_event(event_type: str, *, name: str = "") -> Callable[[H], H]:
 
 
 def _path_of(handler: Handler) -> str:
-    """The module and the name of the function. Raises ``ConfigurationError`` if the name is
-    missing.
-    """
+    """The module and the name of the function. Raises ``ConfigurationError`` if it has none."""
     own_name = getattr(handler, "__qualname__", None)
     if own_name is None:
         raise ConfigurationError(

@@ -145,8 +145,8 @@ class IdentityPolicy:
         ``email`` is as the user model stores it. Accounts that the site's default manager hides
         count too. With django-allauth, an account's verified addresses do.
 
-        The person must sign in with that account first and then link. Accounts are only merged by
-        their owner.
+        The person must sign in with that account first and then link. Accounts are never merged
+        silently.
         """
         model = get_user_model()
         field = model.get_email_field_name()

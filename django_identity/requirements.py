@@ -1,7 +1,7 @@
 """What a gate may ask for: a site's text, and its comparable value.
 
-A claim is ``"age_over_18"`` (proven and true) or ``"country_resident=PT|FR"`` (one of the values
-proven). Beside claims there are a KYC level, a scope and a recent sign-in.
+A claim is ``"age_over_18"``, which must be true, or ``"country_resident=PT|FR"``, of which one
+value must be proven. Beside claims there are a KYC level, a scope and a recent sign-in.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EXAMPLE_MINUTES = "The minutes are a number above 0."
 
 
 class NotARequirement(ImproperlyConfigured):
-    """``value`` is impossible in a gate.
+    """A gate cannot ask for ``value``.
 
     ``rule``: what is wrong, without the value, which a template may have from a person. ``place``:
     where the gate is made, if known.

@@ -18,9 +18,7 @@ JSONObject = Mapping[str, Any]
 
 
 class NotStrictJSON(ValueError):
-    """The bytes are something other than one strict JSON text. The message says why, in our own
-    words alone.
-    """
+    """The bytes are not one strict JSON text. The message says why, without quoting the text."""
 
 
 def read(octets: bytes, *, deepest: int = MAX_DEPTH) -> Any:

@@ -17,7 +17,7 @@ One character more than whole groups spells no octet. Two more end in 4 zero bit
 
 
 def is_valid(text: bytes) -> bool:
-    """Whether a filled ``text`` can be decoded: of the alphabet, and canonical."""
+    """Whether ``text``, which is not empty, can be decoded: of the alphabet, and canonical."""
     if text.translate(None, ALPHABET):
         return False
     return text[-1] in LAST_OCTETS[len(text) & 3]

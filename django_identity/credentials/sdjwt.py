@@ -50,7 +50,7 @@ def verify(
       issuer's clock may be ahead, for ``nbf`` and ``iat`` alone.
 
     For any text it returns or raises ``CredentialRejected`` with a ``reason``. ``TypeError`` and
-    ``ValueError`` mean a wrong call: bytes, a naive ``now``, a negative leeway.
+    ``ValueError`` mean a wrong call: anything but a text, a naive ``now``, a negative leeway.
     """
     if not isinstance(credential, str):
         raise TypeError("credential must be a str")

@@ -26,8 +26,7 @@ CONTENT = "documents:read"
 def read(
     identity: LinkedIdentity, *, scope: str, asked_by: AbstractBaseUser, view: str
 ) -> tuple[Document, ...]:
-    """The person's documents: opened (``documents:read``), or their metadata
-    (``documents:metadata``).
+    """The person's documents: with ``documents:read`` opened, with ``documents:metadata`` without.
 
     ``view``: the name of the page that shows them. Raises ``DocumentsNotAllowed``,
     ``DocumentUnreadable`` if one of them cannot be opened, ``ReauthorizationNeeded``,

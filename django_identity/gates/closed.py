@@ -186,8 +186,7 @@ def _answer_without_us(
     closed: Closed,
     next_url: str,
 ) -> HttpResponse:
-    """On a host whose URLconf lacks our addresses: lead to ``LOGIN_URL``, or name the missing
-    include.
+    """On a host whose URLconf lacks our addresses: lead to ``LOGIN_URL``, or say what is missing.
 
     A sign-in there proves no claim, so only anonymous visitors are led there.
     """
@@ -216,7 +215,7 @@ def _problem(closed: Closed) -> HttpResponseBase:
 
 
 def _page_to_come_back_to(request: HttpRequest, closed: Closed) -> str:
-    """The page to come back to; an empty text after a POST.
+    """The page to come back to; an empty text after a POST, which is never replayed.
 
     A part for HTMX leads back to its page.
     """

@@ -5,5 +5,5 @@
 - ``said``: events and answers of the service
 - ``leaving``: how a person leaves
 - ``standing``: the gates that a person may pass
-- ``ground``: the needs of several rooms
+- ``ground``: what several of them need
 """

@@ -38,7 +38,7 @@ class RevokedBy(models.TextChoices):
 
 
 class LinkedVia(models.TextChoices):
-    """How the identity was linked. A ``CONNECT`` identity only verifies its account.
+    """How the identity was linked. A ``CONNECT`` identity verifies its account and never signs in.
 
     A full sign-in from within the account's session turns it into ``OAUTH``.
     """

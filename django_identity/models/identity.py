@@ -209,7 +209,7 @@ class LinkedIdentity(Record):
     def signs_in(self) -> bool:
         """Whether sessions may rest on it: it is granted, and linked by a full sign-in.
 
-        Only a full sign-in gives the power to sign in: a code may be another person's.
+        A link by code gives no power to sign in: the code may be another person's.
         """
         is_granted = self.consent == Consent.GRANTED
         return is_granted and not self.connect_only and self.is_served
@@ -267,7 +267,7 @@ class LinkedIdentity(Record):
 
 
 class TokenGrant(Record):
-    """The access and refresh token of a linked identity. Only the code reads them."""
+    """The access and refresh token of a linked identity. No page shows them."""
 
     identity = models.OneToOneField(
         LinkedIdentity, on_delete=models.CASCADE, related_name="grant"

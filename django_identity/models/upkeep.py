@@ -35,7 +35,7 @@ class UpkeepRun(Record):
 
 
 class Overview(UpkeepRun):
-    """The entry of the overview in the admin's index. Its table is missing on purpose."""
+    """The entry of the overview in the admin's index. It has no table."""
 
     class Meta:
         proxy = True

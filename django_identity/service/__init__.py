@@ -1,6 +1,4 @@
-"""HTTP in both directions: calls to the service, and webhook deliveries. The database and all rules
-are elsewhere.
-"""
+"""HTTP in both directions: calls to the service, and webhook deliveries. No database, no rules."""
 
 from django_identity.service.client import ServiceClient
 

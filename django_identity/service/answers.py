@@ -122,7 +122,7 @@ def _number(value: object) -> float | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Profile:
-    """The profile of a person. Only the site's policy gets it.
+    """The profile of a person. The site's policy gets it; the package does not store it.
 
     ``risk_score``: None unless the service sends a number. ``by_code``: only a Connect code says
     whose profile it is, and the code may be another person's.

@@ -33,8 +33,7 @@ T = TypeVar("T")
 
 
 def without_frames(call: Callable[P, T]) -> Callable[P, T]:
-    """Decorate ``call``: its ``IdentityError`` loses the frames of the function and of all below
-    it.
+    """Decorate ``call``: its ``IdentityError`` has no frame of the function, and none below it.
 
     An error tracker prints the variables of each frame, and some hold a revealed secret or an
     answer about a person. Of any other error Django's own report leaves out the variables.

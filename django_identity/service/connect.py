@@ -35,7 +35,7 @@ INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe
 def code_in(pasted: str) -> str:
     """The code in ``pasted``, in its canonical form.
 
-    Raises ``FlowError`` unless the text contains exactly one code.
+    Raises ``FlowError`` if the text contains no code, or two different codes.
     """
     if len(pasted) > LONGEST_PASTE:
         raise FlowError(

@@ -1,8 +1,8 @@
 """One HTTP request, with limits for time and size. Only this module imports httpx.
 
 A proxy and a private certificate authority come from the environment (``HTTPS_PROXY``,
-``SSL_CERT_FILE``). Redirects and cookies are ignored. httpx's own log lines, which contain
-addresses, are dropped.
+``SSL_CERT_FILE``). No redirect is followed and no cookie is kept. httpx's own log lines, which
+contain addresses, are dropped.
 """
 
 import logging
@@ -198,9 +198,7 @@ def _of_system(error: BaseException | None) -> OSError | None:
 
 
 def environment_problem() -> str:
-    """Why building a client fails: the name of an error alone, as its text may have a proxy's
-    password.
-    """
+    """Why no client can be built: the name of an error, without a path or a proxy's password."""
     try:
         _client(os.getpid(), keeps=True)
     except (OSError, ValueError, ImportError, httpx.InvalidURL) as error:

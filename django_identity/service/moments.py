@@ -13,11 +13,11 @@ HOUR_24 = re.compile(r"([T ])24(?=(?::?00){0,2}(?:[.,]0+)?(?:Z|[+-]|$))")
 
 
 class NotAMoment(ValueError):
-    """The text is something other than a date with a time of day in a form of ISO 8601."""
+    """Not a date with a time of day in a form of ISO 8601."""
 
 
 def parse_moment(text: str, *, takes_days: bool = False) -> datetime:
-    """Parse ``text`` into an aware datetime in UTC. UTC is the default zone.
+    """Parse ``text`` into an aware datetime in UTC. Without a zone it is UTC.
 
     A second 60 is the first one of the next minute, as in POSIX, and an hour 24 the first one of
     the next day. ``takes_days``: a date alone is its first moment. Raises ``NotAMoment``.
@@ -39,8 +39,8 @@ def parse_moment(text: str, *, takes_days: bool = False) -> datetime:
 def bounded(moment: datetime) -> datetime:
     """Return ``moment`` in UTC, limited to the range from ``BEGINNING`` to ``NO_END``.
 
-    Every aware or naive time is accepted. Some services write the last second of the calendar for
-    "never", which many time zones cannot represent. A naive ``moment`` is UTC.
+    It never raises. Some services write the last second of the calendar for "never", which many
+    time zones cannot represent. A naive ``moment`` is UTC.
     """
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

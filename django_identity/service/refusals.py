@@ -38,7 +38,7 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> JSONO
     """The JSON object of a success response. Raises the ``ServiceError`` of any other answer.
 
     Only a well-formed error answer of the service is a refusal. A proxy's page, a framework's 404
-    or an empty body says as much as silence, so it counts as an outage.
+    or an empty body tells nothing about a token or a person, so it counts as an outage.
     """
     if answer.status == 429:
         seconds = seconds_to_wait(answer.headers)

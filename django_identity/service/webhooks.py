@@ -65,8 +65,8 @@ class NamedClaim:
 class Event:
     """The content of one delivery. ``content`` is the event's ``data``.
 
-    ``subject`` may be empty. Then ``members`` has the paths of all members, and leaves out their
-    values.
+    ``subject`` is empty if the event names nobody. Then ``members`` has the paths of all members,
+    and leaves out their values.
     """
 
     event_id: str = field(repr=False)
@@ -157,9 +157,7 @@ def _said_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _beginning(digits: str) -> int:
-    """The number, cut if its digits are more than Python reads (4,300); it is too long all the
-    same.
-    """
+    """The number, or one that is still too long: Python reads no more than 4,300 digits."""
     return int(digits[: LONGEST_INTEGER + 2])
 
 

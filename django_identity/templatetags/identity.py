@@ -93,7 +93,7 @@ def has_claim(user: object, asked: str) -> bool:
 
 @register.filter
 def has_kyc_level(user: object, level: str) -> bool:
-    """``user|has_kyc_level:"level_2"``. It is silent, like ``has_claim``."""
+    """``user|has_kyc_level:"level_2"``. It never raises, like ``has_claim``."""
     return _closed_if_it_fails(lambda: _is_open(user, Gate(kyc_level=level)), False)
 
 

@@ -1,6 +1,6 @@
 """How a person comes: by the button and the callback, or with a Connect code.
 
-The subject, the policy's consent and the account are decided here, and linked in one transaction.
+The subject, the policy's answer and the account are decided here, and linked in one transaction.
 What the service says later is decided in ``said``, and how a person leaves in ``leaving``. Views
 and the API call ``sign_in`` and ``connect``.
 

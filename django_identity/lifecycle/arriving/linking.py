@@ -3,7 +3,7 @@
 ``decisions`` says who a subject may belong to. The transaction locks the identity of the subject,
 or holds the subject, and so does an event: whichever is second sees the first (``events``). A
 refusal or an error rolls all of it back, the account of a sign-up included. Two refusals keep the
-new content: of a returning person by ``may_sign_in``, and of an account in wait for approval.
+new content: of a returning person by ``may_sign_in``, and of an account that waits for approval.
 
 The site's policy is asked once a try: ``may_sign_up`` and ``may_link`` before anything is written,
 with what came less what events took away since; ``may_sign_in`` at the end, with what is stored.
@@ -43,8 +43,8 @@ REFUSED = (IntegrityError, DataError, ValidationError, exceptions.EmailTaken)
 class Linked:
     """The result. ``session_identity``: the identity on which the new session rests, or None.
 
-    ``refusal``: the reason for keeping a returning person, or a waiting account, out of a session
-    after the new content is stored.
+    ``refusal``: why somebody who returned, or whose account waits for approval, gets no session,
+    though what they brought is stored.
     """
 
     identity: LinkedIdentity

@@ -1,4 +1,4 @@
-"""The needs of several rooms. It stands below all of them.
+"""What several rooms need, and what calls none of them.
 
 The end of a level, the meaning of a claim, the next attempt of a row and the losses at the end of a
 consent are decided here. Every other room calls it.

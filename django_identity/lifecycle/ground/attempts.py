@@ -45,7 +45,7 @@ def attempt_due(rows: QuerySet[Any], run: Callable[[int], bool], *, stop: Stop) 
 
 
 def take(rows: QuerySet[Any], key: int) -> Any | None:
-    """Take one of ``rows`` to attempt it, if it is due. Else, and while it is locked, None.
+    """Take one of ``rows`` to attempt it, if it is due. None if it is not, or if it is locked.
 
     The attempt is counted first, in case it crashes its worker.
     """

@@ -22,7 +22,7 @@ A_SECOND = timedelta(seconds=1)
 def is_ahead(moment: datetime) -> bool:
     """Whether a stored time is from the future: a clock of this site was ahead, and is right again.
 
-    Such a time is unusable in a comparison, and says little about when it was.
+    It proves nothing: neither that something else is older, nor that it was lately.
     """
     return moment > timezone.now() + CLOCK_SKEW
 

@@ -24,7 +24,7 @@ HELD_BY_CODE = timedelta(days=30)
 def holds_until(identity: LinkedIdentity) -> datetime | None:
     """Until when the level counts, if it does: ``KYC_HOLDS`` after it was last stated.
 
-    A level from a Connect code counts for 30 days, since upkeep has a way to re-read all others.
+    Upkeep cannot re-read a level from a Connect code, so such a level counts for 30 days.
     """
     said_at = identity.kyc_said_at
     if said_at is None or clocks.is_ahead(said_at):

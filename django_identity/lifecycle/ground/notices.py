@@ -44,9 +44,7 @@ def send_on_commit(user: AbstractBaseUser, *, change: str, **facts: Any) -> None
 
 
 def _site_address() -> str:
-    """The site's origin as far as the settings tell it, or an empty text. The request is missing
-    here.
-    """
+    """The site's origin as far as the settings tell it, or an empty text. There is no request."""
     redirect_uri = conf.application().redirect_uri
     if redirect_uri:
         return origin_of(redirect_uri)

@@ -1,6 +1,6 @@
 """What is known of upkeep's runs: when the newest one began, and the pause.
 
-It is one row. Only what can wait waits for it.
+It is one row. Nothing urgent waits for it.
 """
 
 from datetime import datetime, timedelta

@@ -45,9 +45,7 @@ def unseal(owner: Owner, row: Owner | TokenGrant, column: str) -> Secret:
 def token_columns(
     identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
 ) -> Columns:
-    """The columns that a token answer changes. If the refresh token is missing, the stored one
-    stays.
-    """
+    """The columns that a token answer changes. Without a refresh token the stored one stays."""
     margin = min(LONGEST_MARGIN, answer.expires_in * MARGIN_SHARE)
     changed: dict[str, Any] = {
         "access_token": seal(identity, answer.access_token, "access_token"),

@@ -133,7 +133,7 @@ def _read_claims(reader: Reader) -> VerifiedAnswer | None:
 def _store(
     identity: LinkedIdentity, columns: Columns, found: VerifiedAnswer | None
 ) -> bool:
-    """Write all if the row is unchanged since it was read."""
+    """Write all, or nothing if somebody has changed the row since it was read."""
     before = identity.kyc_state
     with database.atomic():
         written = LinkedIdentity.objects.change_unchanged(identity, **columns)

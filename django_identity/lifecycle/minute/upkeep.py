@@ -185,9 +185,7 @@ def refetch_due(*, most: int, only: int | None = None) -> Generator[Refetched]:
 
 
 def refetch_these(ids: Iterable[int]) -> Generator[Refetched]:
-    """Re-fetch these identities, whatever their date, one after another. Only those with a grant
-    are read.
-    """
+    """Re-fetch these identities, due or not, one after another. Those without a grant are left."""
     rows = LinkedIdentity.objects.served()
     rows = rows.filter(consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH)
     for pk in ids:
@@ -205,7 +203,7 @@ def is_held_up() -> bool:
 
 
 def _refetch(identity: LinkedIdentity) -> Refetched:
-    """Re-fetch a row that was just read. The others run whatever its trouble."""
+    """Re-fetch a row that was just read. Its own trouble does not stop the others."""
     try:
         fetched = refetch.fetch(identity)
     except database.BROKEN:

@@ -79,7 +79,7 @@ def verify_credential(
     subject: str | None,
     keys: KeySet | None = None,
 ) -> VerifiedCredential:
-    """Verify ``credential`` with the settings of ``application``. Only this call uses it.
+    """Verify ``credential`` with the settings of ``application``. Nothing is stored.
 
     ``keys``: use only these keys. By default the service's current key set is used, and an unknown
     ``kid`` refreshes it once. Raises ``CredentialRejected`` or ``KeysUnavailable``.

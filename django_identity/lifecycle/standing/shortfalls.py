@@ -62,7 +62,7 @@ def revocation_reason(revoked_by: str) -> Reason:
 
 
 def end_of(rows: Iterable[StoredClaim]) -> Shortfall | None:
-    """Why all of ``rows`` fail to prove the claim now. None if they always failed."""
+    """Why none of ``rows`` proves anything now. None if none of them ever did."""
     rows = list(rows)
     ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
     if ends:
@@ -73,7 +73,7 @@ def end_of(rows: Iterable[StoredClaim]) -> Shortfall | None:
 
 
 def why_not_listed(identity: LinkedIdentity, *, lists_any: bool) -> Reason:
-    """Why a claim is missing. ``lists_any``: it knows of others."""
+    """Why the site knows nothing of a claim. ``lists_any``: it knows of others."""
     if _may_be_allowed(CLAIMS_SCOPE, identity):
         return Reason.SCOPE_NOT_GIVEN
     was_read = lists_any or not identity.last_error
