@@ -45,9 +45,7 @@ class ErasureReceiptAdmin(RecordAdmin):
     actions = ("try_now",)
 
     def facts_of(self, row: ErasureReceipt, request: HttpRequest) -> dict[str, Any]:
-        """A pending erasure names its person to operators who may see identities."""
-        if not request.user.has_perm("django_identity.view_linkedidentity"):
-            return {}
+        """Whom a pending erasure is about."""
         return {"concerned": interventions.concerned_by(row)}
 
     def has_erase_permission(self, request: HttpRequest) -> bool:
