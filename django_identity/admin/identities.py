@@ -77,14 +77,17 @@ class LinkedIdentityAdmin(IdentityActions):
         grants = TokenGrant.objects.defer("access_token", "refresh_token")
         grant = grants.filter(identity=row).first()
         gates = list(_gates_before(row.user))
+        asked = [missing for gate, missing, _urls in gates if not gate.asks_of_session]
         line = timeline.timeline_of(row)
         return {
             "gates": gates,
-            "open_gates": [missing for _gate, missing, _urls in gates].count(None),
+            "open_gates": asked.count(None),
+            "asked_gates": len(asked),
             "claims": [entry.claim for entry in line if entry.claim],
             "grant": grant,
             # Without a live grant only the person's sign-in helps.
             "can_refetch": grant is not None and not grant.needs_reauthorization,
+            "refetch_due": self.refetch_due(row),
             "timeline": line,
             "disabled": ERRORS["user_inactive"].sentence,
             "email": email,

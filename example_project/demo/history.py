@@ -68,8 +68,8 @@ class History:
         self._place = {"environment": self._application.environment}
 
     def write(self) -> None:
-        """Write rows of every kind, in one statement for each kind."""
-        linked_at = [self._ago(DAYS) for _ in range(PEOPLE)]
+        """Write rows of every kind, in one statement for each kind and in order of time."""
+        linked_at = sorted(self._ago(DAYS) for _ in range(PEOPLE))
         users = User.objects.bulk_create(
             self._user(number, joined_at) for number, joined_at in enumerate(linked_at)
         )
@@ -89,9 +89,9 @@ class History:
         AuthorizationRequest.objects.bulk_create(
             request for identity in identities for request in self._sign_ins(identity)
         )
-        WebhookEvent.objects.bulk_create(
-            event for identity in identities for event in self._events(identity)
-        )
+        events = [event for each in identities for event in self._events(each)]
+        events.sort(key=lambda event: event.received_at)
+        WebhookEvent.objects.bulk_create(events)
         ErasureReceipt.objects.bulk_create(self._receipts())
 
     def _user(self, number: int, joined_at: datetime) -> User:
@@ -276,8 +276,7 @@ class History:
 
     def _receipts(self) -> Iterator[ErasureReceipt]:
         """Those that were done, and one that waits for the site's own part."""
-        for _ in range(ERASED):
-            at = self._ago(DAYS)
+        for at in sorted(self._ago(DAYS) for _ in range(ERASED)):
             yield ErasureReceipt(
                 requested_at=at,
                 erased_at=at + timedelta(seconds=2),
