@@ -104,6 +104,7 @@ def test_a_row_of_the_other_environment_is_marked(
     assert "TEST DATA" in press(operator, "revoke", identity).content.decode()
 
 
+@pytest.mark.urls(__name__)
 def test_a_strip_says_where_it_ends(operator: Client, identity: LinkedIdentity) -> None:
     """From the consent to the gates, each with its state and since when."""
     grant, claim = identity.grant, identity.claims.get()
@@ -125,7 +126,7 @@ def test_a_strip_says_where_it_ends(operator: Client, identity: LinkedIdentity) 
     for words in (
         f"Consent granted since {since['consent']} Permission held since {since['grant']}",
         f"Credential valid for 5 hours issued {since['credential']}",
-        "Claims age_over_18 valid for 23 hours Gates 2 of 4 open",
+        "Claims age_over_18 valid for 23 hours Gates 3 of 5 open",
     ):  # fmt: skip
         assert words in strip(), words
     long_ago = timezone.now() - timedelta(hours=3)
@@ -133,16 +134,17 @@ def test_a_strip_says_where_it_ends(operator: Client, identity: LinkedIdentity) 
     claim.revoked_at = long_ago
     claim.save()
     assert "Permission lost The person has to sign in again" in strip()
-    assert "age_over_18 revoked 3 hours ago Gates 1 of 4 open" in strip()
+    assert "age_over_18 revoked 3 hours ago Gates 2 of 5 open" in strip()
     identity.claims.all().delete()
     TokenGrant.objects.all().delete()
     change_each(consent="revoked", revoked_at=long_ago, credential_expires_at=None)
     assert "Consent revoked revoked on" in strip()
     assert "Permission none" in strip()
     assert "Credential none" in strip()
-    assert "Claims none Gates 0 of 4 open" in strip()
+    assert "Claims none Gates 0 of 5 open" in strip()
 
 
+@pytest.mark.urls(__name__)
 def test_a_revoked_claim_is_called_revoked(
     operator: Client, identity: LinkedIdentity
 ) -> None:
@@ -156,6 +158,7 @@ def test_a_revoked_claim_is_called_revoked(
     assert "not proven" not in shown
 
 
+@pytest.mark.urls(__name__)
 def test_a_closed_gate_has_the_step_that_the_person_reads(
     operator: Client, identity: LinkedIdentity
 ) -> None:
