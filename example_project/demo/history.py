@@ -133,7 +133,8 @@ class History:
         if is_revoked:
             return identity
         identity.kyc_level = "level_2" if is_verified else "level_1"
-        identity.kyc_status = "verified" if is_verified else "unverified"
+        unproven = "rejected" if number % 18 == 4 else "unverified"
+        identity.kyc_status = "verified" if is_verified else unproven
         identity.kyc_provider = KYC_VENDOR if is_verified else ""
         identity.kyc_verified_at = linked_at if is_verified else None
         identity.kyc_said_at = fetched_at
