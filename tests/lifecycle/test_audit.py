@@ -19,7 +19,8 @@ from django.db import models
 from django.test.utils import isolate_apps
 from django.utils import timezone
 
-from django_identity.lifecycle.leaving import audit, erasure
+from django_identity.instruments import audit
+from django_identity.lifecycle.leaving import erasure
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.testing import assert_erased
@@ -250,7 +251,7 @@ def test_a_database_that_is_away_is_said(engine: str, why: str) -> None:
         "import django; from django.conf import settings; "
         f"away = {{'ENGINE': '{engine}', 'NAME': '/nowhere/at/all.sqlite3'}}; "
         "settings.DATABASES = {**settings.DATABASES, 'away': away}; django.setup(); "
-        "from django_identity.lifecycle.leaving import searchable; "
+        "from django_identity.instruments import searchable; "
         "print(searchable.tables()[1]['away'])"
     )
     assert said_by(look) == f"{why}\n"
@@ -301,7 +302,7 @@ databases = {name: {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
              for name in ("default", "books", "copy")}
 settings.DATABASES = databases; settings.DATABASE_ROUTERS = [Router()]; django.setup()
 from django.db import connections
-from django_identity.lifecycle.leaving import searchable
+from django_identity.instruments import searchable
 from tests.leaky.models import Letter
 for name in databases:
     with connections[name].schema_editor() as editor: editor.create_model(Letter)

@@ -32,10 +32,10 @@ from django.db.models.lookups import LessThanOrEqual
 from django.utils.text import slugify
 from tqdm import tqdm
 
-from django_identity import database
-from django_identity.lifecycle.leaving import searchable
-from django_identity.lifecycle.leaving.searchable import Column, Table
-from django_identity.models import LinkedIdentity
+from django_identity import conf, database
+from django_identity.instruments import searchable
+from django_identity.instruments.searchable import Column, Table
+from django_identity.models import LinkedIdentity, digest
 
 #: A longer value is not read, and the findings say so.
 MOST_CHARACTERS = 250_000
@@ -125,12 +125,14 @@ def _text_in(user: AbstractBaseUser, name: str) -> str:
     return str(getattr(user, name, "") or "")
 
 
-def known_of_identities(identities: Iterable[LinkedIdentity]) -> Known:
-    """The subjects, and the digests that stand for them."""
-    texts: set[str] = set()
-    for identity in identities:
-        texts |= {identity.subject, identity.subject_digest}
-    return Known(frozenset(texts))
+def known_of_subject(subject: str) -> Known:
+    """The subject, its digest, and its account as it is now, before the erasure."""
+    subject_digest = digest(conf.application().environment, subject)
+    known = Known(frozenset({subject, subject_digest}))
+    linked = LinkedIdentity.objects.filter(subject_digest=subject_digest).first()
+    if linked is None:
+        return known
+    return known | known_of_account(database.account(linked.user_id))
 
 
 def search(known: Known) -> Findings:
