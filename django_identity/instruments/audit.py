@@ -1,52 +1,62 @@
 """What an erasure left: search every table of the site for what was known of the person.
 
-What is looked for stays in memory. It is never stored, logged or shown: findings are the names of
-models and fields, with numbers.
+What is looked for stays in memory: it is never stored, logged or shown. Findings are the names of
+models and fields, with numbers. ``NOT_SEEN`` says what no search sees.
 """
 
 from __future__ import annotations
 
-import base64
-import html
 import json
 import re
-import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 from unicodedata import east_asian_width, normalize
-from urllib.parse import quote, quote_plus, unquote_plus
 from uuid import UUID
 
-from django.conf import settings
+from django.apps import apps
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.base_session import AbstractBaseSession
-from django.core import signing
-from django.core.cache import caches
-from django.core.cache.backends.db import DatabaseCache
 from django.db import connections, models, router
-from django.db.models import Case, Count, F, Q, When
-from django.db.models.functions import Cast, Length
-from django.db.models.lookups import LessThanOrEqual
+from django.db.models import Q, QuerySet
 from django.utils.text import slugify
 from tqdm import tqdm
 
 from django_identity import conf, database
-from django_identity.instruments import searchable
-from django_identity.instruments.searchable import Column, Table
-from django_identity.models import LinkedIdentity, digest
+from django_identity.models import LinkedIdentity, SubjectLock, WebhookEvent, digest
 
-#: A longer value is not read, and the findings say so.
-MOST_CHARACTERS = 250_000
+NOT_SEEN = (
+    "tables without a model, and columns without a field",
+    "sessions that no key of the site opens, and those in cookies, caches and files",
+    "caches, also those in a table",
+    "files",
+)
 ROWS_AT_ONCE = 200
 SHORT = 4
 NAMES = ("first_name", "last_name")
 # Of user models that have a name in one column.
 WHOLE_NAMES = ("name", "full_name", "display_name")
 ADDRESSES = (models.EmailField, models.URLField, models.FileField)
-# A character as JSON escapes it. In a JSON text inside JSON there are more backslashes.
-JSON_ESCAPE = re.compile(r"\\+u([0-9a-fA-F]{4})")
+# Nobody's name, address or subject is in these.
+WITHOUT_TEXT = (
+    models.BooleanField,
+    models.DateField,
+    models.DecimalField,
+    models.DurationField,
+    models.FloatField,
+    models.IntegerField,
+    models.TimeField,
+)
+# The hash of a password: by chance, each short name stands in some.
+RANDOM_TEXT = {"password"}
+# An emptied event keeps its digest until it is purged, so that a repeat is known; a lock for a day.
+KEPT_BY_US = {(WebhookEvent, "subject_digest"), (SubjectLock, "digest")}
+# A character as JSON escapes it; in JSON inside JSON there are more backslashes. Each run is
+# tried once, from its begin: the time is linear.
+JSON_ESCAPE = re.compile(r"(?<!\\)\\+u([0-9a-fA-F]{4})")
+
+Column: TypeAlias = "models.Field[Any, Any]"
+Table: TypeAlias = "QuerySet[Any]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,50 +74,42 @@ class Known:
 class Findings:
     """``app.Model.field`` -> number of values in which something was found.
 
-    ``hits``: somebody has to look. ``unsure``: only something short or common was found.
-    ``unread``: a table, column or database -> why it was not read. There may be anything in it.
+    ``hits``: somebody has to look. ``unsure``: only something short was found, or what another
+    account has in its name. ``unread``: a table, column or database -> why it was not read.
+    ``not_seen``: what no search sees.
     """
 
     hits: dict[str, int] = field(default_factory=dict)
     unsure: dict[str, int] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
+    not_seen: tuple[str, ...] = NOT_SEEN
 
-    def look(self, place: str, texts: Iterable[str | None], sought: Known) -> None:
-        """Count in how many of ``texts`` something is. None: that text is too long."""
-        too_long = 0
+    def look(self, place: str, texts: Iterable[str], sought: Known) -> None:
+        """Count in how many of ``texts`` something is."""
         try:
             for text in texts:
-                if text is None:
-                    too_long += 1
-                else:
-                    self._count(place, _unescaped(text), sought)
+                self._count(place, _unescaped(text), sought)
         except Exception as error:  # noqa: BLE001  a table may be missing, a column raise anything
             self.unread[place] = type(error).__name__
-            return
-        if too_long:
-            self.unread[place] = f"{too_long} too long"
 
     def _count(self, place: str, text: str, sought: Known) -> None:
-        if _has_any(sought.texts, text):
+        if any(form in text for form in sought.texts):
             counts = self.hits
-        elif _has_any(sought.words, text):
+        elif any(form in text for form in sought.words):
             counts = self.unsure
         else:
             return
         counts[place] = counts.get(place, 0) + 1
 
 
-def _has_any(forms: Iterable[str], text: str) -> bool:
-    return any(form in text for form in forms)
+# What is looked for: asked before the erasure, because nobody knows it afterwards
 
 
 def known_of_account(user: AbstractBaseUser) -> Known:
     """The account's name with its parts, its addresses, and the names of its files."""
     columns = database.field_names(user)
-    parts = [_text_in(user, name) for name in NAMES]
-    names = [" ".join(parts).strip()]
-    for name in columns.intersection(WHOLE_NAMES):
-        names.append(_text_in(user, name))
+    names = [" ".join(_text_in(user, name) for name in NAMES).strip()]
+    names += [_text_in(user, name) for name in columns.intersection(WHOLE_NAMES)]
 
     texts = {*names, str(user.get_username())}
     email = user.get_email_field_name()
@@ -126,7 +128,7 @@ def _text_in(user: AbstractBaseUser, name: str) -> str:
 
 
 def known_of_subject(subject: str) -> Known:
-    """The subject, its digest, and its account as it is now, before the erasure."""
+    """The subject, its digest, and its account."""
     subject_digest = digest(conf.application().environment, subject)
     known = Known(frozenset({subject, subject_digest}))
     linked = LinkedIdentity.objects.filter(subject_digest=subject_digest).first()
@@ -135,30 +137,82 @@ def known_of_subject(subject: str) -> Known:
     return known | known_of_account(database.account(linked.user_id))
 
 
+# The search
+
+
 def search(known: Known) -> Findings:
     """Search every table of the site for ``known``, with a progress bar on a terminal."""
-    found, unread = searchable.tables()
-    findings = Findings(unread=unread)
+    findings = Findings()
+    found = list(tables(findings.unread))
     sought = _sought(known)
-
-    columns = [
-        (table, column)
-        for table in found
-        for column in searchable.columns_of(table.model)
-    ]
+    columns = [(table, each) for table in found for each in _columns(table.model)]
     for table, column in tqdm(columns, disable=None, leave=False):
         findings.look(str(column), _texts_of(table, column), sought)
-    for name in settings.CACHES:
-        findings.look(f"CACHES.{name}", _cached_texts(name), sought)
     return findings
 
 
+def tables(unread: dict[str, str]) -> Iterator[Table]:
+    """All rows of each installed model, in each database that has them."""
+    installed = apps.get_models(include_auto_created=True)
+    wanted = {model for model in installed if not model._meta.proxy}
+    for alias in connections:
+        try:
+            introspection = connections[alias].introspection
+            names = set(introspection.table_names(include_views=True))
+        except Exception as error:  # noqa: BLE001  it may be away, or its driver missing
+            unread[alias] = type(error).__name__
+            continue
+        for model in installed:
+            is_here = model._meta.db_table in names and _is_kept_in(alias, model)
+            if is_here and not model._meta.proxy:
+                wanted.discard(model)
+                # Not by a manager of the site, which may hide some rows.
+                yield QuerySet(model, using=alias)
+    unread.update((model._meta.label, "no table") for model in wanted)
+
+
+def _is_kept_in(alias: str, model: type[models.Model]) -> bool:
+    """Whether the site has rows of the model there, and no copy such as a read replica.
+
+    A router may let nobody migrate a database of somebody else's, and write to it all the same.
+    """
+    may_migrate = router.allow_migrate_model(alias, model)
+    return may_migrate or router.db_for_write(model) == alias
+
+
+def _columns(model: type[models.Model]) -> Iterator[Column]:
+    """The columns in which there may be text. Those of a parent are in the parent's table."""
+    for column in model._meta.local_concrete_fields:
+        # What a foreign key holds is a value of the column that it points at.
+        kind = getattr(column, "target_field", column)
+        if isinstance(kind, WITHOUT_TEXT) or column.name in RANDOM_TEXT:
+            continue
+        if (model, column.name) not in KEPT_BY_US:
+            yield column
+
+
+def _texts_of(table: Table, column: Column) -> Iterator[str]:
+    """Each value of a column as text, as the field reads it: what the site encrypts is found."""
+    values = table.values_list(column.attname, flat=True)
+    is_session = issubclass(table.model, AbstractBaseSession)
+    for value in values.iterator(chunk_size=ROWS_AT_ONCE):
+        content = value
+        if is_session and column.name == "session_data":
+            content = table.model(session_data=value).get_decoded() or value
+        if isinstance(content, (bytes, memoryview)):
+            content = bytes(content).decode(errors="ignore")
+        if not isinstance(content, str):
+            content = json.dumps(content, ensure_ascii=False, default=str)
+        yield content
+
+
+# The forms in which it may be written
+
+
 def _sought(known: Known) -> Known:
-    """The forms in which it may be written. ``words``: short, or half of the accounts have it."""
+    """The forms of what is known. ``words``: short, or in the name of another account."""
     texts = known.texts | known.words
-    short = set(filter(is_short, texts))
-    others = known.words - known.texts - short
-    unsure = short | set(filter(_is_shared, others))
+    unsure = {text for text in texts if is_short(text) or _is_shared(text)}
     return Known(_forms(texts - unsure), _forms(unsure))
 
 
@@ -168,126 +222,38 @@ def is_short(text: str) -> bool:
     return len(text) + wide < SHORT
 
 
+def _is_shared(text: str) -> bool:
+    """Whether an account has it in its name now, when the person's is erased."""
+    users = database.all_users()
+    named = Q(pk__in=[])
+    for name in database.field_names(users.model).intersection((*NAMES, *WHOLE_NAMES)):
+        named |= Q(**{f"{name}__icontains": text})
+    return users.filter(named).exists()
+
+
 def _forms(texts: Iterable[str]) -> frozenset[str]:
-    """The ways to write each text, folded."""
+    """In small letters: plain, and a UUID without hyphens, as some databases store it.
+
+    A letter with an accent is one character or two.
+    """
     forms: set[str] = set()
     for text in texts:
-        forms |= {slugify(text), text.replace(" ", "_"), _without_hyphens(text)}
-        # A letter with an accent is one character or two, which makes other escapes.
-        for spelled in (normalize("NFC", text), normalize("NFD", text)):
-            in_json = json.dumps(spelled)[1:-1]
-            forms |= {spelled, in_json, quote(spelled), quote_plus(spelled)}
-    return frozenset(map(_folded, forms)) - {""}
+        forms |= {normalize("NFC", text), normalize("NFD", text), _hex_of(text)}
+    return frozenset(form.casefold() for form in forms if form)
 
 
-def _without_hyphens(text: str) -> str:
-    """A UUID as some databases store it. An empty text for any other text."""
+def _hex_of(text: str) -> str:
     try:
         return UUID(text).hex
     except ValueError:
         return ""
 
 
-def _folded(text: str) -> str:
-    """In small letters, with each accent in its letter."""
-    return normalize("NFC", text.casefold())
-
-
 def _unescaped(text: str) -> str:
-    """The text, folded; one with escapes is there twice, with them and without.
-
-    An escape hides whether its letter is a capital, and it may be escaped once more.
-    """
-    plain = text
-    if "\\u" in plain:
-        plain = JSON_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), plain)
+    """The text in small letters; one with JSON's escapes is there twice, with and without them."""
+    if "\\u" in text:
+        plain = JSON_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), text)
         # A rare character is two such escapes.
         plain = plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if "&" in plain:
-        plain = html.unescape(plain)
-    if "%" in plain:
-        plain = unquote_plus(plain)
-    if plain != text:
         text = f"{text}\n{plain}"
-    return _folded(text)
-
-
-def _is_shared(word: str) -> bool:
-    """Whether half of the other accounts have it in their names."""
-    users = database.all_users()
-    named = Q()
-    for name in database.field_names(users.model).intersection((*NAMES, *WHOLE_NAMES)):
-        named |= Q(**{f"{name}__icontains": word})
-    if not named:
-        return False
-    counts = users.aggregate(all=Count("pk"), named=Count("pk", filter=named))
-    return bool(0 < counts["all"] <= 2 * counts["named"])
-
-
-def _texts_of(table: Table, column: Column) -> Iterator[str | None]:
-    """The text of each value in a column, or None for one that is too long."""
-    name = column.attname
-    length = Length(Cast(name, models.TextField()))
-    if isinstance(column, models.BinaryField):
-        length = Length(name)
-    # As the field reads it, so that what the site encrypts is found too.
-    value = Case(When(LessThanOrEqual(length, MOST_CHARACTERS), then=F(name)))
-    rows = table.order_by("pk").values_list("pk", length, value)
-
-    for _key, size, content in _by_key(rows):
-        if content not in (None, ""):
-            yield _as_text(table.model, content)
-        elif size is not None and size > MOST_CHARACTERS:
-            yield None
-
-
-def _by_key(rows: Table) -> Iterator[Any]:
-    """``rows``, which begin with their keys, some at once."""
-    piece = list(rows[:ROWS_AT_ONCE])
-    while piece:
-        last_key = piece[-1][0]
-        if not rows.model._meta.managed:
-            # Nothing keeps the key of a view from repeating behind this piece.
-            piece = [row for row in piece if row[0] != last_key]
-            piece += rows.filter(pk=last_key)
-        yield from piece
-        piece = list(rows.filter(pk__gt=last_key)[:ROWS_AT_ONCE])
-
-
-def _cached_texts(name: str) -> Iterator[str]:
-    """What is in the table of a database cache: keys, and values in base64."""
-    cache = caches[name]
-    if not isinstance(cache, DatabaseCache):
-        return
-    model = cache.cache_model_class
-    connection = connections[router.db_for_read(model)]
-    table = connection.ops.quote_name(model._meta.db_table)
-    # Django has no model for it. The name is LOCATION of the site's own setting, and quoted.
-    statement = f"SELECT cache_key, value FROM {table}"  # noqa: S608
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        for key, value in cursor:
-            yield f"{key} {base64.b64decode(value).decode(errors='ignore')}"
-
-
-def _as_text(model: type[models.Model], value: Any) -> str:
-    if issubclass(model, AbstractBaseSession):
-        decoded = model(session_data=value).get_decoded()
-        value = decoded or _with_content(value)
-    if isinstance(value, (bytes, memoryview)):
-        return bytes(value).decode(errors="ignore")
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _with_content(session: str) -> str:
-    """A session that no key of the site opens now, and its content: it is signed, not encrypted."""
-    content = b""
-    signed = session.partition(":")[0]
-    # As ``django.core.signing`` writes it: compressed behind a full stop.
-    with suppress(ValueError, zlib.error):
-        content = signing.b64_decode(signed.removeprefix(".").encode())
-        if signed.startswith("."):
-            content = zlib.decompress(content)
-    return f"{session} {content.decode(errors='ignore')}"
+    return text.casefold()

@@ -102,6 +102,9 @@ class Command(IdentityCommand):
             )
         self._write(receipt)
         if with_audit:
+            if receipt.account_kept:
+                # The owner's name is still theirs.
+                known = audit.known_of_subject(subject)
             found = audit.search(known)
             self.stdout.write(json.dumps({"audit": asdict(found)}, indent=1))
             _require_clean(found)
