@@ -30,6 +30,7 @@ from django_identity.lifecycle.leaving import dossier
 from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,
+    AuthorizationRequest,
     Consent,
     ErasureReceipt,
     LinkedIdentity,
@@ -101,44 +102,57 @@ def may_erase_themselves(user: AbstractBaseUser) -> bool:
 def erase(
     identity: LinkedIdentity | None,
     *,
-    user: AbstractBaseUser | None,
+    user_id: Any,
     at: datetime,
     by: RevokedBy,
     of_account: bool = False,
 ) -> ErasureReceipt:
-    """Erase the identity in the caller's transaction, which has locked it and then the ``user``.
+    """Erase the identity in the caller's transaction, which has locked it and then the user.
 
     If the site's own code refuses, the row is emptied and revoked in the same transaction, and the
-    receipt is pending for it. It is pending for the account, too (``of_account``: the account is
-    asked for). A code gives no say about the account: after a link by code alone, it stays.
+    receipt is pending for it. It is pending for the account, too: ``user_id``, or None if it is
+    gone. ``of_account``: the account is asked for. Else a link by code alone gives no say about it.
     """
     receipt = ErasureReceipt(requested_at=at)
     if identity is not None and identity.connect_only and not of_account:
         receipt.account_kept = AccountKept.OLDER
-    elif user is not None:
-        receipt = _pending_of(user, at)
+    elif user_id is not None:
+        receipt = _pending_of(user_id, at)
     if identity is not None:
         receipt.account_made |= identity.made_its_account
         _erase_identity(receipt, identity, at=at, by=by)
 
     if receipt.account is None and not receipt.subject_digest:
         receipt.erased_at = timezone.now()
-        receipt.account_was_gone = user is None
-        user_id = None if identity is None else identity.user_id
+        receipt.account_was_gone = user_id is None
         withdrawal.announce_erased(receipt, user_id=user_id)
     else:
         receipt.next_attempt_at = timezone.now()
-    receipt.save()
+    store(receipt)
     database.on_commit(partial(_log_erased, receipt, identity))
     return receipt
 
 
-def _pending_of(user: AbstractBaseUser, at: datetime) -> ErasureReceipt:
-    """The pending receipt of the account, locked. A second request joins the first."""
-    receipt, _is_new = ErasureReceipt.objects.select_for_update().get_or_create(
-        account=database.key_text(user.pk), defaults={"requested_at": at}
-    )
-    return receipt
+def store(receipt: ErasureReceipt) -> None:
+    """Insert or update it by statements, which send no signal: see ``withdrawal.empty``."""
+    receipts = ErasureReceipt.objects.all()
+    if receipt.pk is not None:
+        columns = [field.attname for field in receipt._meta.concrete_fields[1:]]
+        changed = {name: getattr(receipt, name) for name in columns}
+        receipts.filter(pk=receipt.pk).update(**changed)
+        return
+    receipts.bulk_create([receipt])
+    if receipt.pk is None:
+        # MySQL tells no key.
+        asked = receipts.filter(requested_at=receipt.requested_at)
+        receipt.pk = asked.latest("pk").pk
+
+
+def _pending_of(user_id: Any, at: datetime) -> ErasureReceipt:
+    """The pending receipt of the account, which is locked. A second request joins the first."""
+    account = database.key_text(user_id)
+    pending = ErasureReceipt.objects.select_for_update().filter(account=account)
+    return pending.first() or ErasureReceipt(account=account, requested_at=at)
 
 
 def _erase_identity(
@@ -152,6 +166,8 @@ def _erase_identity(
         receipt.subject_digest = identity.subject_digest
         events = retention.with_content(identity.subject_digest)
         counts = {dossier.EVENTS: retention.empty(events)}
+        requests = AuthorizationRequest.objects.filter(completed_by=identity.user_id)
+        requests._raw_delete(database.alias())  # noqa: SLF001  see ``withdrawal.empty``
         # Nobody is told twice that sessions ended.
         if identity.consent == Consent.GRANTED:
             withdrawal.empty(identity, at=at, by=by)
@@ -185,10 +201,11 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
 def _erase_of_account(user_id: Any) -> ErasureReceipt:
     with database.atomic():
         identity = LinkedIdentity.objects.locked_of_user(user_id)
-        user = database.locked_account(user_id)
+        if database.locked_account(user_id) is None:
+            user_id = None
         return erase(
             identity,
-            user=user,
+            user_id=user_id,
             at=timezone.now(),
             by=RevokedBy.PERSON,
             of_account=True,
@@ -212,10 +229,10 @@ def _erase_of_subject(subject_digest: str) -> ErasureReceipt:
         identity = LinkedIdentity.objects.locked(subject_digest)
         now = timezone.now()
         if identity is not None:
-            user = database.locked_account(identity.user_id)
-            return erase(identity, user=user, at=now, by=RevokedBy.SITE)
+            database.locked_account(identity.user_id)
+            return erase(identity, user_id=identity.user_id, at=now, by=RevokedBy.SITE)
         receipt = withdrawal.erase_unlinked(subject_digest, requested_at=now)
-        receipt.save()
+        store(receipt)
         withdrawal.announce_erased(receipt)
         return receipt
 
@@ -301,7 +318,7 @@ def _erase_what_waits(receipt_id: int) -> None:
         receipt.account_kept = kept
         receipt.account_was_gone = user is None and not kept
         receipt.erased_at = timezone.now()
-        receipt.save()
+        store(receipt)
         withdrawal.announce_erased(receipt, user_id=user_id)
     log(LogEvent.ERASED, row=receipt_id)
 

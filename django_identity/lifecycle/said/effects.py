@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 from django.utils import timezone
 
-from django_identity import conf, database, signals
+from django_identity import conf, signals
 from django_identity.event_types import KINDS, Effect, kind_of
 from django_identity.lifecycle.ground import clocks, kyc, retention, withdrawal
 from django_identity.lifecycle.leaving import erasure
@@ -60,7 +60,7 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
     )
     if not any(receipt.counts.values()):
         return EventOutcome.IGNORED
-    receipt.save()
+    erasure.store(receipt)
     withdrawal.announce_erased(receipt)
     return EventOutcome.APPLIED
 
@@ -137,8 +137,8 @@ def data_deletion_requested(
     if is_too_old and event.counts_from < identity.created_at:
         return EventOutcome.SUPERSEDED
     was_granted = identity.consent == Consent.GRANTED
-    user = database.locked_account(identity.user_id)
-    erasure.erase(identity, user=user, at=event.counts_from, by=RevokedBy.PERSON)
+    at = event.counts_from
+    erasure.erase(identity, user_id=identity.user_id, at=at, by=RevokedBy.PERSON)
     # The row in memory, too: the caller saves its content.
     event.set_columns(retention.EMPTIED)
     identity.refetch_due_at = None
