@@ -101,12 +101,14 @@ def _dangling(deleted: Iterable[type[models.Model]]) -> set[tuple[Any, ...]]:
     """
     if connection().vendor != "sqlite":
         return set()
-    relations = [
-        relation for model in deleted for relation in model._meta.related_objects
-    ]
+    ours = [model._meta.db_table for model in deleted]
+    places = ", ".join("%s" for _ in ours)
+    keys = "sqlite_master m JOIN pragma_foreign_key_list(m.name) f"
+    pointing = f'SELECT DISTINCT m.name FROM {keys} ON f."table" IN ({places})'  # noqa: S608
     found: set[tuple[Any, ...]] = set()
     with connection().cursor() as cursor:
-        for table in {relation.related_model._meta.db_table for relation in relations}:
+        cursor.execute(pointing, ours)
+        for (table,) in cursor.fetchall():
             name = connection().ops.quote_name(table)
             cursor.execute(f"PRAGMA foreign_key_check({name})")
             found.update(cursor.fetchall())

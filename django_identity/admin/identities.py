@@ -60,7 +60,8 @@ class LinkedIdentityAdmin(IdentityActions):
         """With what a row needs to know of the operator, because a column has no request."""
         identities = super().get_queryset(request).select_related("user")
         may_see = Value(self.may_see_people(request))
-        return identities.annotate(may_see=may_see)
+        shown: QuerySet[LinkedIdentity] = identities.annotate(may_see=may_see)
+        return shown
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
         """Whoever may not see users finds none: even a match would tell something about one."""

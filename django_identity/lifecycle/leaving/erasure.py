@@ -320,7 +320,6 @@ def _erase_what_waits(receipt_id: int) -> None:
         receipt.erased_at = timezone.now()
         store(receipt)
         withdrawal.announce_erased(receipt, user_id=user_id)
-    log(LogEvent.ERASED, row=receipt_id)
 
 
 # What the site's policy decides about the account

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from django_identity import conf
 from django_identity.instruments import audit
-from django_identity.instruments.audit import Findings
+from django_identity.instruments.audit import Findings, Known
 from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.management.command import IdentityCommand
@@ -89,8 +89,10 @@ class Command(IdentityCommand):
         self.stdout.write(f"Deleted {count} link(s) of {environment}.")
 
     def _erase(self, subject: str, *, with_audit: bool) -> None:
-        # Afterwards nobody knows any more what to search for.
-        known = audit.known_of_subject(subject)
+        known = Known()
+        if with_audit:
+            # Afterwards nobody knows any more what to search for.
+            known = audit.known_of_subject(subject)
         receipt = erasure.erase_subject(subject)
         if receipt.erased_at is None:
             why = " yet"
