@@ -143,9 +143,14 @@ def store(receipt: ErasureReceipt) -> None:
         return
     receipts.bulk_create([receipt])
     if receipt.pk is None:
-        # MySQL tells no key.
-        asked = receipts.filter(requested_at=receipt.requested_at)
-        receipt.pk = asked.latest("pk").pk
+        # MySQL tells no key. Whoever waits is there once; others differ by their times.
+        written = receipts.filter(
+            account=receipt.account,
+            subject_digest=receipt.subject_digest,
+            requested_at=receipt.requested_at,
+            erased_at=receipt.erased_at,
+        )
+        receipt.pk = written.latest("pk").pk
 
 
 def _pending_of(user_id: Any, at: datetime) -> ErasureReceipt:
@@ -226,7 +231,7 @@ def erase_subject(subject: str) -> ErasureReceipt:
 
 def _erase_of_subject(subject_digest: str) -> ErasureReceipt:
     with database.atomic():
-        identity = LinkedIdentity.objects.locked(subject_digest)
+        identity = LinkedIdentity.objects.locked_or_held(subject_digest)
         now = timezone.now()
         if identity is not None:
             database.locked_account(identity.user_id)
