@@ -203,16 +203,6 @@ def test_nobody_links_to_an_account_that_waits(
     assert rows_of_ours().get("LinkedIdentity") is None
 
 
-def test_the_account_page_says_that_the_deletion_waits(
-    failing: Callable[[], None],
-) -> None:
-    user = make_user()
-    asked_by_the_service(make_identity(user))
-    page = browser_of(user).get(reverse("identity:account")).content.decode()
-    assert "This account is being deleted" in page
-    assert reverse("identity:login") not in page
-
-
 # The site's own code refuses
 
 
@@ -229,6 +219,27 @@ SIGNALS = ("pre_save", "post_save", "pre_delete", "post_delete")
 
 def refuse(**_signal: object) -> None:
     raise RuntimeError("ada@example.org")
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_the_account_page_says_that_the_deletion_waits(
+    failing: Callable[[], None], is_held: bool
+) -> None:
+    """Also if the site's own code holds the emptied row."""
+    user = make_user()
+    if is_held:
+        signals.pre_delete.connect(refuse, sender=LinkedIdentity)
+    try:
+        asked_by_the_service(make_identity(user))
+    finally:
+        signals.pre_delete.disconnect(refuse, sender=LinkedIdentity)
+    assert LinkedIdentity.objects.exists() == is_held
+
+    page = browser_of(user).get(reverse("identity:account")).content.decode()
+
+    assert "This account is being deleted" in page
+    assert reverse("identity:login") not in page
+    assert reverse("identity:connect") not in page
 
 
 @pytest.mark.parametrize("event_type", ["data.deletion_requested", "consent.revoked"])
