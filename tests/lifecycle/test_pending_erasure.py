@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.contrib.auth.models import User
@@ -332,16 +332,23 @@ def test_what_the_site_holds_is_found_wherever_it_is_moved(
 class AskingAgain(IdentityPolicy):
     """Its part asks for the same erasure."""
 
+    asked: ClassVar[list[bool]] = []
+
     def erase_user(self, user: Any) -> None:
-        erasure.erase_account(user)
+        self.asked.append(erasure.erase_account(user).erased_at is None)
         super().erase_user(user)
 
 
 def test_a_policy_may_ask_for_the_same_erasure(settings: Any) -> None:
+    """It joins the one that is being tried, and does not call itself."""
     with_policy(settings, AskingAgain)
+    AskingAgain.asked.clear()
     asked_by_the_service(make_identity(make_user()))
+
     receipt = done()
+
     assert receipt.counts["user"] == 1
+    assert AskingAgain.asked == [True]
 
 
 def test_a_second_request_joins_the_first(failing: Callable[[], None]) -> None:

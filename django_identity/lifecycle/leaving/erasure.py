@@ -126,7 +126,8 @@ def erase(
         receipt.erased_at = timezone.now()
         receipt.account_was_gone = user_id is None
         withdrawal.announce_erased(receipt, user_id=user_id)
-    else:
+    elif not attempts.is_taken(receipt):
+        # Else a policy that asks for the erasure that it is part of would call itself without end.
         receipt.next_attempt_at = timezone.now()
     store(receipt)
     database.on_commit(partial(_log_erased, receipt, identity))
