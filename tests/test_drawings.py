@@ -124,7 +124,7 @@ class Play:
     def shows(self, means: str) -> None:
         """What the site has now."""
         said = (
-            f"links: {LinkedIdentity.objects.filter(consent='granted').count()}"
+            f"identities: {LinkedIdentity.objects.count()}"
             f" · tokens: {TokenGrant.objects.count()}"
             f" · proofs: {StoredClaim.objects.exclude(value=None).count()}"
             f" · accounts: {User.objects.filter(is_active=True).count()}"
