@@ -151,13 +151,18 @@ class IdentityActions(RecordAdmin):
         else:
             title = ABOUT_SEVERAL[action] % {"count": count}
             button = f"{button} ({count})"
-        context = self.context(
-            request, title, action=action, chosen=chosen, button=button
-        )
-        context["filters"] = request.POST.get(FILTERS)
-        context["back"] = request.get_full_path()
+        back = request.get_full_path()
         if FILTERS in request.POST:
-            context["back"] = self.page_of(request, chosen[0])
+            back = self.page_of(request, chosen[0])
+        context = self.context(
+            request,
+            title,
+            action=action,
+            chosen=chosen,
+            button=button,
+            back=back,
+            filters=request.POST.get(FILTERS),
+        )
         if action == "erase":
             context["forecast"] = erasure.forecast(chosen[0].user)
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)

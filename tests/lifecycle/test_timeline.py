@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from django_identity.lifecycle.operators import timeline
 from django_identity.lifecycle.operators.timeline import Kind, timeline_of
 from django_identity.lifecycle.said.effects import outcome_of
 from django_identity.models import Consent, LinkedIdentity
 from tests.factories import (
+    LONG_AGO,
     make_claim,
     make_event,
     make_identity,
@@ -58,23 +60,28 @@ def test_a_later_code_is_a_moment_of_its_own() -> None:
     ]  # fmt: skip
 
 
-def test_a_timeline_has_the_newest_hundred_entries_of_one_person(
-    django_assert_num_queries: Any,
+def test_a_timeline_has_the_newest_events_of_one_person(
+    django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The newest hundred of any number, in two queries, and nothing of other people."""
+    """All that is stored and the newest hundred events, in two queries; nothing of others."""
     identity, other = (
         make_identity(make_user()),
         make_identity(make_user("b"), subject="another"),
     )
     make_event(other, "kyc.rejected")
+    make_claim(identity, issued_at=LONG_AGO)
+    assert timeline.MOST == 100
+    monkeypatch.setattr(timeline, "MOST", 5)
     for _ in range(7):
         make_event(identity, "claim.issued")
     with django_assert_num_queries(2):
-        seen = timeline_of(identity, longest=5)
-    assert len(seen) == 5
-    seen = timeline_of(identity)
-    types = {each.event.event_type for each in seen if each.event is not None}
-    assert types == {"claim.issued"}
+        seen = timeline_of(identity)
+    events = [each.event.event_type for each in seen if each.event is not None]
+    assert events == ["claim.issued"] * 5
+    assert [each.kind for each in seen if each.event is None] == [
+        Kind.LINKED,
+        Kind.CLAIM,
+    ]
 
 
 @pytest.mark.parametrize(

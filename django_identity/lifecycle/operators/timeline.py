@@ -9,7 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
 
-LONGEST = 100
+#: Of claims, and of events.
+MOST = 100
 MOST_FOR_PERSON = 20
 
 
@@ -45,27 +46,20 @@ class Happening(NamedTuple):
     claim: StoredClaim | None = None
 
 
-def timeline_of(
-    identity: LinkedIdentity, *, longest: int = LONGEST
-) -> tuple[Happening, ...]:
-    """The newest ``longest`` entries, in two queries.
+def timeline_of(identity: LinkedIdentity) -> list[Happening]:
+    """All that is stored, and the newest events, in two queries.
 
     Only the latest sign-in, code and re-fetch are stored.
     """
-    happened = (
-        *_own(identity),
-        *_claims(identity, longest),
-        *_events(identity, longest),
-    )
-    return tuple(sorted(happened, key=lambda entry: entry.at, reverse=True)[:longest])
+    happened = (*_own(identity), *_claims(identity), *_events(identity))
+    return sorted(happened, key=lambda entry: entry.at, reverse=True)
 
 
 def activity_of(identity: LinkedIdentity) -> list[tuple[datetime, str]]:
     """For the person: when something happened, and its code, newest first."""
-    happened = (*_own(identity), *_events(identity, MOST_FOR_PERSON))
     activity = [
         (entry.at, entry.event.event_type if entry.event else entry.kind)
-        for entry in happened
+        for entry in (*_own(identity), *_events(identity))
         # A failed re-fetch is the operators' to mend.
         if entry.kind is not Kind.REFETCH_FAILED
     ]
@@ -81,17 +75,16 @@ def _own(identity: LinkedIdentity) -> Iterator[Happening]:
             yield Happening(at, kind)
 
 
-def _claims(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
-    claims = identity.claims.order_by("claim_type", "provider")
-    for claim in claims[:longest]:
+def _claims(identity: LinkedIdentity) -> Iterator[Happening]:
+    for claim in identity.claims.order_by("claim_type", "provider")[:MOST]:
         at = claim.revoked_at or claim.issued_at or claim.created_at
         yield Happening(at, Kind.CLAIM, claim=claim)
 
 
-def _events(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
+def _events(identity: LinkedIdentity) -> Iterator[Happening]:
     # An emptied event is of an earlier link of the subject, which may be another account's.
     events = WebhookEvent.objects.filter(
         subject_digest=identity.subject_digest
     ).exclude(subject="")
-    for event in events.defer("payload").order_by("-occurred_at")[:longest]:
+    for event in events.defer("payload").order_by("-occurred_at")[:MOST]:
         yield Happening(event.occurred_at, Kind.EVENT, event=event)
