@@ -85,7 +85,10 @@ class History:
         StoredClaim.objects.bulk_create(
             claim for identity in by_sign_in for claim in self._claims(identity)
         )
-        TokenGrant.objects.bulk_create(map(self._grant, by_sign_in))
+        grants = TokenGrant.objects.bulk_create(map(self._grant, by_sign_in))
+        for grant in grants:
+            grant.created_at = grant.identity.created_at
+        TokenGrant.objects.bulk_update(grants, ["created_at"])
         AuthorizationRequest.objects.bulk_create(
             request for identity in identities for request in self._sign_ins(identity)
         )
