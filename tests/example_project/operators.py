@@ -102,7 +102,7 @@ def _receipts(pending: User) -> None:
     now = timezone.now()
     ErasureReceipt.objects.create(
         requested_at=now - timedelta(hours=5), attempts=3,
-        next_attempt_at=now + timedelta(hours=1), error="BillingSystemDown", user=pending,
+        next_attempt_at=now + timedelta(hours=1), error="BillingSystemDown", account=str(pending.pk),
     )  # fmt: skip
     ErasureReceipt.objects.create(
         requested_at=now - timedelta(days=9),
