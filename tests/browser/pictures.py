@@ -141,45 +141,33 @@ class Place:
 
 
 @contextmanager
-def places() -> Iterator[dict[str, Place]]:
-    """The example project, the bare pages, the operators' site, and the demo with its sandbox."""
+def at(name: str) -> Iterator[Place]:
+    """The example project, the bare pages, the operators' site, or the demo with its sandbox."""
     # They read Django's settings, which ``main`` has set up.
     from example_project.circle.management.commands.demo import started  # noqa: PLC0415
     from tests.example_project.site import BARE, EXAMPLE, running_site  # noqa: PLC0415
     from tests.fake_service import serving  # noqa: PLC0415
 
-    given = {
-        "IDENTITY_SERVICE_NAME": SERVICE,
-        "IDENTITY_LATER_SCOPES": "documents:read",
-    }
-    found: dict[str, Place] = {}
-    with ExitStack() as stack:
+    with TemporaryDirectory() as temporary, ExitStack() as stack:
+        folder = Path(temporary)
+        if name == "demo":
+            port, database = free_port(), folder / "demo.sqlite3"
+            wanted = (OPERATORS, HISTORY)
+            stack.enter_context(
+                started(port, SANDBOX_PORT, database, folder, wanted=wanted)
+            )
+            yield Place(f"http://{HOST}:{port}", {})
+            return
         service = stack.enter_context(serving())
-        for name, settings in (
-            ("example", EXAMPLE),
-            ("bare", BARE),
-            ("operated", EXAMPLE),
-        ):
-            folder = Path(stack.enter_context(TemporaryDirectory()))
-            running = running_site(
-                folder, service.settings(), settings=settings, **given
-            )
-            site = stack.enter_context(running)
-            found[name] = Place(site.address, site.sessions)
-
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        port = free_port()
-        stack.enter_context(
-            started(
-                port,
-                SANDBOX_PORT,
-                folder / "demo.sqlite3",
-                folder,
-                wanted=(OPERATORS, HISTORY),
-            )
+        running = running_site(
+            folder,
+            service.settings(),
+            settings=BARE if name == "bare" else EXAMPLE,
+            IDENTITY_SERVICE_NAME=SERVICE,
+            IDENTITY_LATER_SCOPES="documents:read",
         )
-        found["demo"] = Place(f"http://{HOST}:{port}", {})
-        yield found
+        site = stack.enter_context(running)
+        yield Place(site.address, site.sessions)
 
 
 def draw(picture: Picture, browser: Browser, place: Place) -> None:
@@ -214,13 +202,15 @@ def main() -> None:
     django.setup()
     from tests.browser.conftest import CHROMIUM  # noqa: PLC0415
 
-    wanted = set(sys.argv[1:])
-    with sync_playwright() as playwright, places() as found:
+    names = sys.argv[1:] or [picture.name for picture in PICTURES]
+    wanted = [picture for picture in PICTURES if picture.name in names]
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(**CHROMIUM)
-        for picture in PICTURES:
-            if wanted and picture.name not in wanted:
-                continue
-            draw(picture, browser, found[picture.site])
+        for site in dict.fromkeys(picture.site for picture in wanted):
+            with at(site) as place:
+                for picture in wanted:
+                    if picture.site == site:
+                        draw(picture, browser, place)
         browser.close()
 
 

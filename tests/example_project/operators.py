@@ -102,7 +102,8 @@ def _receipts(pending: User) -> None:
     now = timezone.now()
     ErasureReceipt.objects.create(
         requested_at=now - timedelta(hours=5), attempts=3,
-        next_attempt_at=now + timedelta(hours=1), error="BillingSystemDown", account=str(pending.pk),
+        next_attempt_at=now + timedelta(hours=1), error="BillingSystemDown",
+        account=str(pending.pk),
     )  # fmt: skip
     ErasureReceipt.objects.create(
         requested_at=now - timedelta(days=9),
