@@ -72,6 +72,8 @@ def let_ada_in(page: Page) -> None:
 
 
 def sign_in_to_the_admin(page: Page) -> None:
+    # What the overview shows first stays for a minute: by now the worker has begun its upkeep.
+    page.wait_for_timeout(20_000)
     page.fill("#id_username", SUPERUSER.name)
     page.fill("#id_password", SUPERUSER.password)
     page.locator("[type=submit]").click()
@@ -124,7 +126,6 @@ PICTURES = (
         name="sandbox-console", site="demo", path="/identity/login/", width=1280,
         prepare=let_something_happen,
     ),
-    # The last one: by then the worker has run.
     Picture(
         name="admin-overview", site="demo", path=f"/admin/login/?next={ADMIN}/overview/",
         width=1280, prepare=sign_in_to_the_admin,
