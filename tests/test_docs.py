@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import textwrap
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,9 @@ DOCS = "\n".join(text for page, text in PAGES.items() if page.parent.name == "do
 CHECK_ID = re.compile(r"\b[EW]\d{3}\b")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 TEST = re.compile(r"([\w/]+\.py)::(\w+)")
+OURS = re.compile(
+    r"^ *from (django_identity[\w.]*) import (?:\(\n([^)]*)\)|(.+))$", re.MULTILINE
+)
 BLOCK = re.compile(
     r"^ *```(python|json|django|html|sh)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL
 )
@@ -114,6 +118,15 @@ def test_every_block_of_code_compiles(page: Path) -> None:
             subprocess.run(["bash", "-n"], input=code.encode(), check=True)
         else:
             engines["django"].from_string(code)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_import_of_a_block_leads_to_a_name(page: Path) -> None:
+    blocks = [text for kind, text in BLOCK.findall(PAGES[page]) if kind == "python"]
+    for module, below, beside in OURS.findall("\n".join(blocks)):
+        for name in re.findall(r"\w+", below or beside):
+            imported = import_module(module)
+            assert hasattr(imported, name) or import_module(f"{module}.{name}")
 
 
 def test_each_statement_of_the_interface_names_a_test_of_each_half() -> None:
