@@ -32,7 +32,9 @@ html_copy_source = False
 html_theme_options = {"source_edit_link": ""}
 
 #: Files beside the pages. The site offers them as downloads.
-FILES = re.compile(r"\]\((?=\.\./(?:example_project/README|CHANGELOG|CONTRIBUTING)\.md)")
+FILES = re.compile(
+    r"\]\((?=\.\./(?:example_project/README|CHANGELOG|CONTRIBUTING)\.md)"
+)
 
 
 def setup(app: Sphinx) -> None:
