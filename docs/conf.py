@@ -32,9 +32,7 @@ html_copy_source = False
 html_theme_options = {"source_edit_link": ""}
 
 #: Files beside the pages. The site offers them as downloads.
-FILES = re.compile(
-    r"\]\((?=\.\./(?:example_project/README|CHANGELOG|CONTRIBUTING)\.md)"
-)
+FILES = re.compile(r"\]\((?=\.\./example_project/README\.md)")
 
 
 def setup(app: Sphinx) -> None:
