@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import inspect
 import json
 import re
 import runpy
@@ -146,3 +147,29 @@ def names_in(file: str) -> set[str]:
     path = Path(__file__).parent / file
     tree = ast.parse(path.read_text("utf-8")) if path.exists() else ast.Module([], [])
     return {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
+
+
+POLICIES = [
+    (page, text)
+    for page, whole in PAGES.items()
+    for kind, text in BLOCK.findall(whole)
+    if kind == "python" and "(IdentityPolicy)" in text
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "text"), POLICIES, ids=[page.name for page, _text in POLICIES]
+)
+def test_every_policy_overrides_what_the_package_calls(page: Path, text: str) -> None:
+    """With the same arguments: no check finds a misspelt method."""
+    tree = ast.parse(textwrap.dedent(text))
+    [policy] = [each for each in tree.body if isinstance(each, ast.ClassDef)]
+    module = ast.Module([policy], [])
+    names = {"IdentityPolicy": IdentityPolicy, "_": str}
+    exec(compile(module, page.name, "exec"), names)
+    for name, override in vars(names["Policy"]).items():
+        if not name.startswith("__"):
+            original = getattr(IdentityPolicy, name)
+            if callable(original):
+                expected = inspect.signature(original).parameters
+                assert [*inspect.signature(override).parameters] == [*expected], name
