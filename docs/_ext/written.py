@@ -97,6 +97,15 @@ def switches() -> str:
     return "\n".join(rows)
 
 
+def signs() -> str:
+    """The table of rows that need somebody, as the doctor says them."""
+    rows = ["| sign | rows | problem | remedy |", "|---|---|---|---|"]
+    for sign in import_module("django_identity.instruments.signs.table").SIGNS:
+        problem = "yes" if sign.level.name == "PROBLEM" else "no"
+        rows.append(f"| `{sign.name}` | {sign.message} | {problem} | {sign.remedy} |")
+    return "\n".join(rows)
+
+
 def tree() -> str:
     """The tree of errors, as ``exceptions`` draws it."""
     drawn = str(import_module("django_identity.exceptions").__doc__)
@@ -107,7 +116,16 @@ def tree() -> str:
 
 KINDS = {
     each.__name__: each
-    for each in (reference, words, signals, errors, log_events, switches, tree)
+    for each in (
+        reference,
+        words,
+        signals,
+        errors,
+        log_events,
+        signs,
+        switches,
+        tree,
+    )
 }
 
 
