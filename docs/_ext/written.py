@@ -26,6 +26,8 @@ INLINE = re.compile(r"``(.+?)``")
 INDENTED = re.compile(r"::\n\n((?:    .*\n+)+)")
 # A comment that describes the name below it.
 DESCRIBED = re.compile(r"((?:^ *#: .*\n)+)^ *(\w+).* = .*$", re.MULTILINE)
+# In plain text Sphinx would make one dash of two.
+COMMAND = re.compile(r"(\bidentity_\w+(?: --[\w-]+)?)")
 PLACES = {"service": "the service", "site": "the site", "name": "…"}
 WIDTH = 88
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -102,7 +104,8 @@ def signs() -> str:
     rows = ["| sign | rows | problem | remedy |", "|---|---|---|---|"]
     for sign in import_module("django_identity.instruments.signs.table").SIGNS:
         problem = "yes" if sign.level.name == "PROBLEM" else "no"
-        rows.append(f"| `{sign.name}` | {sign.message} | {problem} | {sign.remedy} |")
+        remedy = COMMAND.sub(r"`\1`", sign.remedy)
+        rows.append(f"| `{sign.name}` | {sign.message} | {problem} | {remedy} |")
     return "\n".join(rows)
 
 
