@@ -23,12 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 extensions = ["myst_parser", "written"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "tasklist"]
-exclude_patterns = [
-    "_build",
-    "_ext",
-    "interface.md",
-    "contributing.md",
-]  # files, not pages
+exclude_patterns = ["_build", "_ext"]
 
 html_theme = "furo"
 html_static_path = ["_static"]

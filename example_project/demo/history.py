@@ -95,7 +95,9 @@ class History:
         events = [event for each in identities for event in self._events(each)]
         events.sort(key=lambda event: event.received_at)
         WebhookEvent.objects.bulk_create(events)
-        ErasureReceipt.objects.bulk_create(self._receipts())
+        waiting = self._user(PEOPLE, self._ago(DAYS))
+        waiting.save()
+        ErasureReceipt.objects.bulk_create(self._receipts(waiting))
 
     def _user(self, number: int, joined_at: datetime) -> User:
         first, last = FIRST[number % len(FIRST)], LAST[number * 7 % len(LAST)]
@@ -278,8 +280,8 @@ class History:
             attempts=attempts,
         )
 
-    def _receipts(self) -> Iterator[ErasureReceipt]:
-        """Those that were done, and one that waits for the site's own part."""
+    def _receipts(self, waiting: User) -> Iterator[ErasureReceipt]:
+        """Those that were done, and one whose account waits for the site's own part."""
         for at in sorted(self._ago(DAYS) for _ in range(ERASED)):
             yield ErasureReceipt(
                 requested_at=at,
@@ -288,6 +290,8 @@ class History:
                 attempts=1,
             )
         yield ErasureReceipt(
+            account=str(waiting.pk),
+            account_made=True,
             requested_at=self._now - timedelta(hours=5),
             attempts=4,
             next_attempt_at=self._now + DAY,

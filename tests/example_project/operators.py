@@ -87,9 +87,7 @@ def _closed_out() -> None:
 def _to_erase() -> User:
     """Somebody to erase, and somebody whose erasure the site's own code holds up."""
     make_claim(make_identity(_user("jide"), subject="type-me-to-erase", scopes=SCOPES))
-    pending = _user("kelechi")
-    make_identity(pending, subject="waits-for-the-billing", scopes=SCOPES)
-    return pending
+    return _user("kelechi")
 
 
 def _by_code() -> None:
