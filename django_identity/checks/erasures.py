@@ -33,17 +33,14 @@ def problems_of(rules: IdentityPolicy) -> Problems:
             "If they say something about the person, let them be empty (null=True), or empty them "
             "in erase_user() of the policy.",
         )
-    refusing = sorted(
-        {
-            f"{each.__name__}.{rule}"
-            for each in anonymisation.models_of_account(model)
-            for rule in _refusing(each)
-        }
-    )
+    refusing: set[str] = set()
+    for each in anonymisation.models_of_account(model):
+        refusing.update(_refusing(each))
     if refusing:
+        names = ", ".join(sorted(refusing))
         yield Problem(
             "W032",
-            f"A blank account is refused by {', '.join(refusing)}: an erasure would stay pending.",
+            f"A blank account is refused by {names}: an erasure would stay pending.",
             "Let the rule pass an account whose fields are empty, or write erase_user() in the "
             "policy.",
         )
@@ -58,15 +55,12 @@ def _refusing(model: type[AbstractBaseUser]) -> Iterator[str]:
     }
     account = model(**dict.fromkeys(unknown))
     blank = anonymisation.blank(account, leave=unknown)
-    known = blank | {
-        field.name
-        for field in fields
-        if field.generated or isinstance(field, models.BooleanField)
-    }
-    others = database.field_names(model) - known
+    flags = {field.name for field in fields if isinstance(field, models.BooleanField)}
+    computed = {field.name for field in fields if field.generated}
+    others = database.field_names(model) - blank - flags - computed
     for owner, constraints in account.get_constraints():
         for constraint in constraints:
-            # Others ask the table.
+            # The others ask the table.
             if not isinstance(constraint, models.CheckConstraint):
                 continue
             if blank & uniqueness.names_in(owner, constraint.condition):
@@ -77,9 +71,9 @@ def _refusing(model: type[AbstractBaseUser]) -> Iterator[str]:
     try:
         account.clean()
     except ValidationError:
-        yield "clean()"
-    except Exception:  # noqa: BLE001, S110  it may need what a blank account lacks
-        pass
+        yield account.clean.__qualname__
+    except Exception:  # noqa: BLE001  the site's own code may need what a blank account lacks
+        return
 
 
 def problems() -> Problems:
