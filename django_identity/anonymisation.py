@@ -24,10 +24,10 @@ def anonymise(user: AbstractBaseUser) -> None:
     """Blank the fields of ``user`` that may say who it was, and disable the account.
 
     Texts, dates and files are blanked, and whatever may be empty or has a default. Flags, relations
-    and the creation date stay, and so do the fields that ``cannot_blank`` names. Texts that are
-    unique, by themselves or by a constraint, get random values. Files are deleted from their
-    storage. Rows of models that inherit from the user model are part of the account. Raises
-    ``IntegrityError`` if the database has a rule that the model does not have.
+    and the creation date stay, and so do the fields that ``cannot_blank`` names. Texts that a unique
+    rule names get random values. Files are deleted from their storage. Rows of models that inherit
+    from the user model are part of the account. Raises ``IntegrityError`` if a rule of the model or
+    of the database refuses the result.
     """
     for row in (*_rows_below(user), user):
         _anonymise_row(row)
