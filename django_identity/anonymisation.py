@@ -24,8 +24,8 @@ def anonymise(user: AbstractBaseUser) -> None:
     """Blank the fields of ``user`` that may say who it was, and disable the account.
 
     Texts, dates and files are blanked, and whatever may be empty or has a default. Flags, relations
-    and the creation date stay, and so do the fields that ``cannot_blank`` names. Texts that a unique
-    rule names get random values. Files are deleted from their storage. Rows of models that inherit
+    and the creation date stay, and so do the fields that ``cannot_blank`` names. Texts that unique
+    rules name get random values. Files are deleted from their storage. Rows of models that inherit
     from the user model are part of the account. Raises ``IntegrityError`` if a rule of the model or
     of the database refuses the result.
     """
