@@ -139,9 +139,9 @@ def test_a_strip_says_where_it_ends(operator: Client, identity: LinkedIdentity) 
     TokenGrant.objects.all().delete()
     change_each(consent="revoked", revoked_at=long_ago, credential_expires_at=None)
     assert "Consent revoked revoked on" in strip()
-    assert "Permission none" in strip()
-    assert "Credential none" in strip()
-    assert "Claims none Gates 0 of 5 open" in strip()
+    assert "Permission nothing" in strip()
+    assert "Credential nothing" in strip()
+    assert "Claims nothing Gates 0 of 5 open" in strip()
 
 
 @pytest.mark.urls(__name__)
