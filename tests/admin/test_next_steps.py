@@ -81,7 +81,7 @@ def test_how_long_something_holds_is_a_sentence(
     TokenGrant.objects.update(refresh_expires_at=past)
     shown = text_of(page(operator, IDENTITY, identity.pk))
     assert "Credential ran out 12 hours ago" in shown
-    assert "Next re-fetch: was due 12 hours ago" in shown
+    assert "Next re-fetch was due 12 hours ago" in shown
     assert "runs out 12 hours ago" not in shown
 
 
@@ -153,7 +153,7 @@ def test_a_revoked_claim_is_called_revoked(
     shown = text_of(page(operator, IDENTITY, identity.pk))
     assert shown.count("age_over_18 revoked 3 hours ago") == 1
     assert "This proof was revoked." in shown
-    assert "Claim: age_over_18 KYC revoked" in shown
+    assert "Claim · age_over_18 KYC revoked" in shown
     assert "valid until" not in shown
     assert "not proven" not in shown
 
@@ -213,7 +213,7 @@ def test_failed_refetches_are_in_the_timeline(
     service.answers["claims"] = fake_service.html("503 No")
     list(refetch_these([identity.pk]))
     shown = text_of(page(operator, IDENTITY, identity.pk))
-    assert "Re-fetch failed (the latest): service_unavailable" in shown
+    assert "Re-fetch failed (the latest) · service_unavailable" in shown
     assert "failed 7 times" in shown
     service.answers.clear()
     list(refetch_these([identity.pk]))
