@@ -1,4 +1,4 @@
-"""System checks, each with an id. ``docs/checks.md`` lists them.
+"""System checks, each with an id. ``docs/logs.md`` lists them.
 
 ``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``registration``: its other needs ·
 ``sign_ups``: demands of the user model · ``erasures``: what is left of a person ·
