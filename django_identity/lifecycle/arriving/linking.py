@@ -99,7 +99,9 @@ def _user_of(
     if request.arrival is Arrival.SIGN_IN:
         return None
     withdrawal.delete_unserved(request.user_id)
-    user = _locked_active_user(request.user_id)
+    user = database.locked_account(request.user_id)
+    if user is None or not user.is_active:
+        raise exceptions.LinkingRefused(code="user_inactive")
     _require_no_erasure(user.pk)
     return user
 
@@ -120,15 +122,6 @@ def _require_open(request: LinkRequest, identity: LinkedIdentity) -> None:
 def _require_no_erasure(user_id: Any, subject_digest: str = "") -> None:
     if withdrawal.waits_for_erasure(user_id, subject_digest=subject_digest):
         raise exceptions.LinkingRefused(code="erasure_pending")
-
-
-def _locked_active_user(user_id: Any) -> AbstractBaseUser:
-    """The user who adds a link. Raises ``LinkingRefused`` if the account is disabled or gone."""
-    locked = database.all_users().select_for_update().filter(pk=user_id)
-    user: AbstractBaseUser | None = locked.first()
-    if user is None or not user.is_active:
-        raise exceptions.LinkingRefused(code="user_inactive")
-    return user
 
 
 def _waits_for_approval(identity: LinkedIdentity) -> bool:
