@@ -23,14 +23,14 @@ from django_identity.lifecycle.standing.shortfalls import Shortfall
 from django_identity.requirements import RecentSignIn, RequiredScope, Requirement
 from django_identity.texts import advice
 from django_identity.texts.labels import needed
-from django_identity.views.pages import (
+from django_identity.web.pages import (
     NEVER_CACHED,
     address_of,
     page,
     path_of,
     why_asked,
 )
-from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
+from django_identity.web.problems import CHALLENGE, MEDIA_TYPE, problem_body
 
 ANSWERS = ("redirect", "forbid", "problem")
 OnClosed = (

@@ -6,8 +6,8 @@ from django.http import HttpResponseBase
 from django.test import Client
 from django.urls import get_script_prefix
 
-from django_identity.views.pages import address_of
-from django_identity.views.sign_in import HOP_MARK
+from django_identity.web.browser import HOP_MARK
+from django_identity.web.pages import address_of
 
 
 def begin(

@@ -18,8 +18,8 @@ from django_identity.lifecycle.operators import timeline
 from django_identity.lifecycle.standing import standing
 from django_identity.logs import LogEvent
 from django_identity.texts import advice
-from django_identity.views import flow
-from django_identity.views.pages import address_of, page, tell
+from django_identity.web import flow
+from django_identity.web.pages import address_of, page, tell
 
 
 @flow.own_page("GET", "HEAD")

@@ -14,8 +14,8 @@ from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.arriving import connect as codes
 from django_identity.logs import LogEvent, log_failure
 from django_identity.service.connect import LONGEST_PASTE
-from django_identity.views import flow
-from django_identity.views.pages import (
+from django_identity.web import flow
+from django_identity.web.pages import (
     address_of,
     error_page,
     explained,

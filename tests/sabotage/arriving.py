@@ -34,7 +34,7 @@ SIGN_IN = Room(
         ),
         Sabotage(
             "browser-key-behind-a-space",
-            "views/sign_in.py",
+            "web/browser.py",
             'cookie.strip(" ")',
             "cookie.strip()",
             "A cookie whose name stands behind a space of Unicode is not ours.",

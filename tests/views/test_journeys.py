@@ -18,7 +18,7 @@ from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from django_identity.views.pages import status_words
+from django_identity.web.pages import status_words
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService

@@ -29,7 +29,7 @@ from django_identity.backends import drop_ended_session, end_unlinked_session
 from django_identity.boundary import boundary
 from django_identity.exceptions import FlowError, IdentityError, Recovery
 from django_identity.logs import LogEvent, log, log_failure
-from django_identity.views.pages import NEVER_CACHED, address_of, error_page, path_of
+from django_identity.web.pages import NEVER_CACHED, address_of, error_page, path_of
 
 LONGEST_NEXT = 2000
 #: The address in Django's reason why a form is refused.
