@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django_identity import conf
 from django_identity.backends import drop_ended_session
 from django_identity.exceptions import Recovery
-from django_identity.lifecycle.standing.shortfalls import Shortfall
+from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
 from django_identity.requirements import RecentSignIn, RequiredScope, Requirement
 from django_identity.texts import advice
 from django_identity.texts.labels import needed
@@ -29,6 +29,7 @@ from django_identity.web.pages import (
     page,
     path_of,
     why_asked,
+    why_closed,
 )
 from django_identity.web.problems import CHALLENGE, MEDIA_TYPE, problem_body
 
@@ -92,6 +93,8 @@ class Closed:
         """The JSON body of the answer."""
         if self.shortfall is None:
             recovery = Recovery.SIGN_IN_TO_LINK
+        elif self.shortfall.reason == Reason.UNVERIFIABLE:
+            recovery = Recovery.CONTACT
         elif advice.REASONS[self.shortfall.reason].first:
             recovery = Recovery.VERIFY
         else:
@@ -243,8 +246,8 @@ def _explain(
 ) -> HttpResponse:
     """The page about the missing proof, the reason, and the next step (403)."""
     context = {
+        **why_closed(request, closed.shortfall),
         "closed": closed,
-        "advice": advice.advice_on(closed.shortfall, request),
         "why": why_asked(closed.asked),
         "way_in": way_in,
         "next": next_url,

@@ -67,6 +67,20 @@ NEEDED: Mapping[str, Text] = {
     "documents:read": _("your identity documents"),
 }
 
+# Claim, level or scope -> the heading of a page that asks for it.
+HEADINGS: Mapping[str, Text] = {
+    "kyc_verified": _("Your identity needs to be verified"),
+    "age_over_18": _("You need to be 18 or older"),
+    "country_resident": _("You need to show where you live"),
+    "unique_human": _("You need to show that you have only one account"),
+    "recent_sign_in": _("You need to have signed in a short while ago"),
+    "profile:read": _("You need to share your name, e-mail address, country and photo"),
+    "kyc:read": _("You need to share your verification level"),
+    "claims:read": _("You need to share signed proofs about you"),
+    "documents:metadata": _("You need to share which of your documents are verified"),
+    "documents:read": _("You need to share your identity documents"),
+}
+
 # Table -> why the site stores its records. Their name is the model's ``verbose_name_plural``.
 PURPOSES: Mapping[str, Text] = {
     "linkedidentity": _(
@@ -138,6 +152,28 @@ def needed(code: str) -> str:
     if name is None:
         return in_words(code)
     return str(name)
+
+
+def heading_of(code: str) -> str:
+    """The heading of a page that asks for a claim, a level, a scope or a recent sign-in."""
+    heading = HEADINGS.get(code)
+    if heading is not None:
+        return str(heading)
+    level = LEVEL.fullmatch(code)
+    if level is not None:
+        return gettext("You need verification at level {level}").format(level=level[1])
+    claim_type, values = split_claim(code)
+    if claim_type != "country_resident":
+        return gettext("You need to show: {proof}").format(proof=in_words(code))
+    if len(values) > MOST_NAMED:
+        counted = ngettext(
+            "You need to live in {count} country",
+            "You need to live in one of {count} countries",
+            len(values),
+        )
+        return counted.format(count=len(values))
+    countries = _any_of([country_name(value) for value in values])
+    return gettext("You need to live in {country}").format(country=countries)
 
 
 def counted_values(code: str) -> list[str]:

@@ -17,9 +17,8 @@ from django_identity.lifecycle.leaving import disconnecting, dossier, erasure
 from django_identity.lifecycle.operators import timeline
 from django_identity.lifecycle.standing import standing
 from django_identity.logs import LogEvent
-from django_identity.texts import advice
-from django_identity.web import flow
-from django_identity.web.pages import address_of, page, tell
+from django_identity.web import answers, flow
+from django_identity.web.pages import address_of, page, tell, why_closed
 
 
 @flow.own_page("GET", "HEAD")
@@ -29,9 +28,9 @@ def account(request: HttpRequest, user: Person) -> HttpResponseBase:
     person = standing.standing_of(user)
     shortfall = person.account_shortfall(records.grant)
     context: dict[str, Any] = {
+        **why_closed(request, shortfall),
         "dossier": records,
         "shortfall": shortfall,
-        "advice": advice.advice_on(shortfall, request),
         "may_erase": erasure.may_erase_themselves(user),
     }
     if records.identity is not None:
@@ -67,7 +66,7 @@ def download(request: HttpRequest, user: Person) -> HttpResponseBase:
 
 @flow.own_page("GET", "HEAD", "POST", failed=LogEvent.ERASURE_FAILED)
 def erase(request: HttpRequest, user: Person) -> HttpResponseBase:
-    """GET says what goes. POST erases the person, and shows the receipt."""
+    """GET says what goes. POST erases the person, and leads to the receipt."""
     if not erasure.may_erase_themselves(user):
         return redirect(address_of("account"))
     if request.method != "POST":
@@ -78,7 +77,7 @@ def erase(request: HttpRequest, user: Person) -> HttpResponseBase:
     database.read_again(user)
     if not receipt.account_kept:
         logout(request)
-    return page(request, "django_identity/erased.html", {"receipt": receipt})
+    return answers.keep_receipt(request, receipt.pk)
 
 
 @flow.own_page("GET", "HEAD", "POST")

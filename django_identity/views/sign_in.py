@@ -14,8 +14,10 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
+from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.arriving import sign_in
 from django_identity.lifecycle.standing import standing
+from django_identity.logs import LogEvent, log_failure
 from django_identity.models import Purpose
 from django_identity.requirements import (
     NotARequirement,
@@ -25,7 +27,7 @@ from django_identity.requirements import (
     parse,
 )
 from django_identity.texts import advice, labels
-from django_identity.web import browser, flow
+from django_identity.web import answers, browser, flow
 from django_identity.web.pages import (
     explained,
     page,
@@ -33,6 +35,7 @@ from django_identity.web.pages import (
     status_words,
     tell,
     why_asked,
+    why_closed,
 )
 
 DONE = {
@@ -59,7 +62,10 @@ def login(request: HttpRequest) -> HttpResponseBase:
 @flow.open_page("GET")
 @sensitive_variables()
 def callback(request: HttpRequest) -> HttpResponseBase:
-    """Complete the sign-in when the service redirects the person back. GET only."""
+    """Complete the sign-in when the service redirects the person back. GET only.
+
+    A refusal leads to a page that may be loaded again: this one may not, its code is spent.
+    """
     query = {name: request.GET.getlist(name) for name in ("state", "code", "error")}
     returned = sign_in.Callback.parse(**query)
     # From the service, a browser leaves out a strict session cookie. Django takes any case.
@@ -67,7 +73,14 @@ def callback(request: HttpRequest) -> HttpResponseBase:
     if is_strict and browser.HOP_MARK not in request.GET:
         return _hop(request)
     user = flow.signed_in_user(request)
-    completed = browser.complete_sign_in(request, returned, user=user)
+    try:
+        completed = browser.complete_sign_in(request, returned, user=user)
+    except IdentityError as error:
+        # Of a browser without our cookie no answer could be kept. A reload says the same.
+        if error.code == "request_unknown":
+            raise
+        log_failure(LogEvent.SIGN_IN_FAILED, error)
+        return answers.keep_error(request, error)
     if completed.linked is not None:
         names = advice.names_for(request)
         done = advice.fill(DONE[completed.purpose], names)
@@ -101,7 +114,7 @@ def _button_page(request: HttpRequest) -> HttpResponse:
     if user is None:
         context["local_sign_in_url"] = flow.local_sign_in_url(coming_back_to=next_url)
     else:
-        context["advice"] = advice.advice_on(shortfall, request)
+        context |= why_closed(request, shortfall)
     is_closed = shortfall is not None
     template = "django_identity/login.html"
     return page(request, template, context, is_closed=is_closed)

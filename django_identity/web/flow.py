@@ -201,8 +201,13 @@ def landing_url(next_url: str) -> str:
 def failure(
     request: HttpRequest, event: LogEvent, error: IdentityError
 ) -> HttpResponse:
-    """Log the error and show the page with the error and the next step."""
+    """Log the error and show its page."""
     log_failure(event, error)
+    return problem_page(request, error)
+
+
+def problem_page(request: HttpRequest, error: IdentityError) -> HttpResponse:
+    """The page with the error and the next step."""
     restart_url = _restart_url(request, error)
     context = {"restart_url": restart_url}
     if error.recovery == Recovery.SIGN_IN_TO_LINK:

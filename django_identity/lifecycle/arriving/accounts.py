@@ -207,7 +207,13 @@ def _require_free(
                 f"The policy's account_with_email returned {returned}, not an account or None."
             )
         if owner is not None and (besides is None or owner.pk != besides.pk):
-            raise exceptions.EmailTaken
+            raise exceptions.EmailTaken(masked=_masked(address))
+
+
+def _masked(address: str) -> str:
+    """The address as only its owner recognises it: "a•••@example.org"."""
+    name, _, domain = address.rpartition("@")
+    return f"{name[:1]}•••@{domain}"
 
 
 def manager() -> Any:

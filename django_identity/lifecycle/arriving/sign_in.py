@@ -216,7 +216,9 @@ def _claim(request: AuthorizationRequest) -> QuerySet[AuthorizationRequest]:
     """
     now = timezone.now()
     if request.consumed_at is None and request.expires_at <= now:
-        raise exceptions.FlowError(code="request_expired")
+        expired = exceptions.FlowError(code="request_expired")
+        expired.next_url = request.next
+        raise expired
     row = AuthorizationRequest.objects.filter(pk=request.pk)
     # One conditional UPDATE: of two callbacks with the same state, only one goes on to exchange its
     # code, which must be used once (RFC 6749 §10.5).

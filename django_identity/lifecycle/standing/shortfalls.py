@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from django_identity import conf
 from django_identity.conf.rules import CLAIMS_SCOPE
+from django_identity.exceptions import CredentialRejected
 from django_identity.lifecycle.ground import kyc
 from django_identity.models import LinkedIdentity, RevokedBy, StoredClaim
 from django_identity.service.webhooks import REJECTED, VERIFIED
@@ -23,15 +24,16 @@ class Reason(StrEnum):
     #: An operator of the site ended the connection.
     ENDED_BY_SITE = "ended_by_site"
     CONNECT_ONLY = "code_alone"
-    #: The person is not verified, so nothing is confirmed.
-    NOT_HELD = "not_held"
     #: The service verified the person and did not confirm this. It may not apply to them.
     NOT_CONFIRMED = "not_confirmed"
     #: What the service says could not be read yet.
     UNREAD = "unread"
+    #: The newest credential failed a check. Only the people who run the site can mend that.
+    UNVERIFIABLE = "unverifiable"
     RUN_OUT = "run_out"
     REVOKED = "revoked"
     OTHER_VALUE = "other_value"
+    #: The service has not verified the person, or not enough.
     NOT_VERIFIED = "not_verified"
     #: The service did not accept the person's verification.
     REJECTED = "rejected"
@@ -61,12 +63,24 @@ def revocation_reason(revoked_by: str) -> Reason:
     return Reason.CONSENT_REVOKED
 
 
-def end_of(rows: Iterable[StoredClaim]) -> Shortfall | None:
+def is_unverifiable(identity: LinkedIdentity) -> bool:
+    """Whether the newest credential failed a check."""
+    return identity.last_error == CredentialRejected.code
+
+
+def run_out(identity: LinkedIdentity, since: datetime | None) -> Shortfall:
+    """What ran out could not be renewed if the newest credential failed a check."""
+    if is_unverifiable(identity):
+        return Shortfall(Reason.UNVERIFIABLE)
+    return Shortfall(Reason.RUN_OUT, since=since)
+
+
+def end_of(identity: LinkedIdentity, rows: Iterable[StoredClaim]) -> Shortfall | None:
     """Why none of ``rows`` proves anything now. None if none of them ever did."""
     rows = list(rows)
     ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
     if ends:
-        return Shortfall(Reason.RUN_OUT, since=max(ends))
+        return run_out(identity, max(ends))
     if any(row.revoked for row in rows):
         return Shortfall(Reason.REVOKED)
     return None
@@ -78,7 +92,7 @@ def why_not_listed(identity: LinkedIdentity, *, lists_any: bool) -> Reason:
         return Reason.SCOPE_NOT_GIVEN
     was_read = lists_any or not identity.last_error
     if not was_read and identity.kyc_status != REJECTED:
-        return Reason.UNREAD
+        return _why_unread(identity)
     return why_unproven(identity)
 
 
@@ -88,7 +102,14 @@ def why_unproven(identity: LinkedIdentity) -> Reason:
         return Reason.REJECTED
     if identity.kyc_status == VERIFIED:
         return Reason.NOT_CONFIRMED
-    return Reason.NOT_HELD
+    return Reason.NOT_VERIFIED
+
+
+def _why_unread(identity: LinkedIdentity) -> Reason:
+    """Why nothing of the service's newest answer is stored."""
+    if is_unverifiable(identity):
+        return Reason.UNVERIFIABLE
+    return Reason.UNREAD
 
 
 def why_not_verified(identity: LinkedIdentity) -> Reason:
@@ -101,7 +122,7 @@ def why_not_verified(identity: LinkedIdentity) -> Reason:
     if _may_be_allowed(kyc.SCOPE, identity):
         return Reason.SCOPE_NOT_GIVEN
     if identity.last_error:
-        return Reason.UNREAD
+        return _why_unread(identity)
     return Reason.NOT_VERIFIED
 
 

@@ -112,7 +112,7 @@ class Standing:
             return Shortfall(shortfalls.why_unproven(self.identity))
 
         rows = [claim.row for claim in of_type]
-        ended = shortfalls.end_of(rows)
+        ended = shortfalls.end_of(self.identity, rows)
         if ended is not None:
             return ended
         return Shortfall(
@@ -129,7 +129,7 @@ class Standing:
         if not RequiredLevel(level).is_reached_by(stored):
             return Shortfall(Reason.LOWER_LEVEL, held=stored)
         if not self._level_counts():
-            return Shortfall(Reason.RUN_OUT, since=self.kyc_holds_until)
+            return shortfalls.run_out(self.identity, self.kyc_holds_until)
         return None
 
     def account_shortfall(self, grant: TokenGrant | None) -> Shortfall | None:
@@ -144,7 +144,7 @@ class Standing:
             return Shortfall(Reason.CONNECT_ONLY)
         expires_at = self.identity.credential_expires_at
         if expires_at is not None and expires_at <= timezone.now():
-            return Shortfall(Reason.RUN_OUT, since=expires_at)
+            return shortfalls.run_out(self.identity, expires_at)
         if self.identity.kyc_status == VERIFIED:
             return self._end_of_all()
         why = shortfalls.why_not_verified(self.identity)
@@ -154,11 +154,14 @@ class Standing:
         return Shortfall(why)
 
     def _end_of_all(self) -> Shortfall | None:
-        """Why the last proof is gone."""
+        """Why no proof is left, or none ever came."""
         now = timezone.now()
         if any(claim.is_proven(now) for claim in self.claims):
             return None
-        return shortfalls.end_of([claim.row for claim in self.claims])
+        ended = shortfalls.end_of(self.identity, [claim.row for claim in self.claims])
+        if ended is None and shortfalls.is_unverifiable(self.identity):
+            return Shortfall(Reason.UNVERIFIABLE)
+        return ended
 
     def _level_counts(self) -> bool:
         ends_at = self.kyc_holds_until
