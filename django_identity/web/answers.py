@@ -36,6 +36,7 @@ class Answer:
 def keep_error(request: HttpRequest, error: IdentityError) -> HttpResponseRedirect:
     """Lead to the page that shows ``error``."""
     facts = {name: getattr(error, name, "") for name in FACTS}
+    facts["retry_at"] = time.time() + error.retry_after
     sealed = _sealed(code=error.code, **facts)
     if len(sealed) > LONGEST:
         sealed = _sealed(code=error.code, **facts | {"next_url": ""})
@@ -55,11 +56,13 @@ def kept(request: HttpRequest) -> Answer:
     except SealedValueUnreadable:
         return Answer()
     facts: dict[str, Any] = json.loads(opened.reveal())
-    if facts["until"] <= time.time():
+    now = time.time()
+    if facts["until"] <= now:
         return Answer()
     if "receipt" in facts:
         return Answer(receipt=facts["receipt"])
-    error = FlowError(code=facts["code"])
+    wait = max(0, facts["retry_at"] - now)
+    error = FlowError(code=facts["code"], retry_after=wait)
     for name in FACTS:
         setattr(error, name, facts[name])
     return Answer(error)

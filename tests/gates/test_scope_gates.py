@@ -93,7 +93,7 @@ def test_a_page_names_a_scope_that_every_sign_in_asks_for(browser: Client) -> No
     """Somebody whose consent is older than the site's list of scopes has not allowed it."""
     LinkedIdentity.objects.update(scopes=["claims:read"])
     page = browser.get("/level/", follow=True).content.decode()
-    assert "Needed: your verification level" in page
+    assert "You need to share your verification level" in page
     assert 'name="scope"' not in page
 
 
@@ -269,7 +269,7 @@ def test_a_request_names_nothing_that_the_site_has_not(
 ) -> None:
     assert asked_of_the_service(browser, scope)[1] == BASE
     page = browser.get(reverse("identity:login"), {"missing": scope}).content.decode()
-    assert "Needed:" not in page
+    assert "You need" not in page
     refused = browser.post(
         reverse("identity_api:login"), {"scope": scope}, content_type="application/json"
     )

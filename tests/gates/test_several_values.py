@@ -97,11 +97,11 @@ def page_of(user: User | None, address: str) -> str:
 def test_a_few_are_named_and_many_are_counted(user: User) -> None:
     """The names of many are there, folded. Without a session, too."""
     few = page_of(user, "/neighbours/")
-    assert "Needed: you live in Ghana, Portugal or France" in few
+    assert "You need to live in Ghana, Portugal or France" in few
     assert "Show the countries" not in few
     for reader in (user, None):
         many = page_of(reader, "/europe/")
-        assert "Needed: you live in one of 27 countries" in many
+        assert "You need to live in one of 27 countries" in many
         assert "<li>Slovenia</li>" in many
     for language, words in (("ar", "أحد 27 بلدًا"), ("pt-br", "um de 27 países")):
         with override(language):
@@ -118,7 +118,7 @@ def test_a_link_names_nothing_that_pages_have_no_words_for(missing: str) -> None
     page = (
         Client().get(reverse("identity:login"), {"missing": missing}).content.decode()
     )
-    assert "Needed:" not in page
+    assert "You need" not in page
 
 
 class Explains(IdentityPolicy):

@@ -282,7 +282,7 @@ def test_the_verification_is_told_as_it_is(
     )
     page = account(client)
     assert f"<dt>Verification</dt><dd>{shown}</dd>" in page
-    assert ("See there why, and try again." in page) is (status == "rejected")
+    assert ("try again there, then come back here." in page) is (status == "rejected")
 
 
 def test_who_lost_every_proof_is_told_so(client: Client, ada: User) -> None:
@@ -375,7 +375,7 @@ def test_people_erase_themselves_and_get_a_receipt(
     assert ("It came with the connection." in question) is made
     assert ("It is older than the connection." in question) is not made
     assert LinkedIdentity.objects.exists()
-    page = client.post(reverse("identity:erase")).content.decode()
+    page = client.post(reverse("identity:erase"), follow=True).content.decode()
     receipt = ErasureReceipt.objects.earliest("pk")
     assert f"The number of your receipt is {receipt.pk}." in page
     assert ("Your account stays." in page) is not made

@@ -53,7 +53,7 @@ def test_who_was_refused_is_told_so(browser: Client, user: User) -> None:
     make_identity(user, kyc_status="rejected", kyc_level="")
     page = asked(browser, **ADULT)
     assert "Your identity service did not accept your verification." in page
-    assert "See there why, and try again." in page
+    assert "Open your identity service, try again there, then come back here." in page
     assert buttons(page)[0] == "Open your identity service"
 
 
