@@ -216,13 +216,14 @@ def dossier_of(user: AbstractBaseUser) -> Dossier:
     if identity is not None:
         digests = (identity.subject_digest,)
     person = Person(digests, user.pk)
-    sections = [_section(person, place) for place in PLACES]
     names = _names_of(user).items()
+    facts = [(labels.label_of(user, name), text) for name, text in names]
+    sections = [_account(facts), *(_section(person, place) for place in PLACES)]
     return Dossier(
         identity,
         grant,
-        sections=tuple(section for section in sections if section.records),
-        names=tuple((labels.label_of(user, name), text) for name, text in names),
+        sections=tuple(section for section in sections if section.count),
+        names=tuple(facts),
     )
 
 
@@ -235,6 +236,13 @@ def export_of(user: AbstractBaseUser) -> dict[str, Any]:
         rows = place.rows(person).order_by("pk")
         tables[place.table] = list(rows.values(*place.shown))
     return tables
+
+
+def _account(facts: list[Fact]) -> Section:
+    """The account's own name and address."""
+    records = (facts,) if facts else ()
+    title = labels.table_name("user")
+    return Section(title, labels.PURPOSES["user"], len(records), records)
 
 
 def _section(person: Person, place: Place) -> Section:
