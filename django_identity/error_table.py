@@ -129,15 +129,15 @@ ERRORS: Mapping[str, Row] = {
     # Linking.
     "linking_refused": _refused(_WRONG),
     "subject_taken": _refused(
-        _("This identity is already linked to another account on this site.")),
+        _("This identity is already connected to another account on this site.")),
     "user_holds_another": _refused(
-        _("Your account is linked to another identity. Disconnect it first.")),
+        _("Your account is connected to another identity. Disconnect it first.")),
     "linked_by_code": _sign_in(
-        _("A code linked this identity to an account here. It does not sign you in.")),
+        _("A code connected this identity to an account here. It does not sign you in.")),
     "linked_before": Row(
         409, _RESTART,
         _("This identity was connected to this account before. Sign in with it.")),
-    "link_not_allowed": _refused(_("Your account on this site may not be linked in this way.")),
+    "link_not_allowed": _refused(_("Your account on this site may not be connected in this way.")),
     "sign_in_not_allowed": _sign_in(
         _("Your account on this site may not be signed in to in this way.")),
     "subject_changed": Row(

@@ -101,6 +101,28 @@ PURPOSES: Mapping[str, Text] = {
     "subjectlock": _("That an event or a sign-in of yours came here, for a day."),
 }
 
+# Table -> its name for people, in the words of their pages. Operators read ``table_name``.
+TABLES: Mapping[str, Text] = {
+    "linkedidentity": _("Connection"),
+    "storedclaim": _("Your proofs"),
+    "connectredemption": _("Codes"),
+}
+
+# Column -> its name for people. Else it is the ``verbose_name``.
+COLUMNS: Mapping[str, Text] = {
+    "claim_type": _("proof"),
+    "connect_issued_at": _("code issued"),
+    "connect_person": _("owner of the code"),
+    "credential_expires_at": _("proofs valid until"),
+    "credential_issued_at": _("proofs confirmed"),
+    "kyc_level": _("verification level"),
+    "kyc_provider": _("verified by"),
+    "kyc_said_at": _("verification checked"),
+    "kyc_status": _("Verification"),
+    "kyc_verified_at": _("Verified on"),
+    "linked_via": _("connected by"),
+}
+
 # More countries than these are counted and not named in a sentence.
 MOST_NAMED = 6
 
@@ -211,9 +233,10 @@ def _countries() -> dict[str, dict[str, str]]:
 
 
 def label_of(record: Model, column: str) -> str:
-    """The column's ``verbose_name``."""
+    """The column's name for people."""
     field = record._meta.get_field(column)
-    return str(capfirst(getattr(field, "verbose_name", column)))
+    name = COLUMNS.get(column) or getattr(field, "verbose_name", column)
+    return str(capfirst(name))
 
 
 def table_name(table: str) -> str:
@@ -223,3 +246,8 @@ def table_name(table: str) -> str:
     return str(
         capfirst(apps.get_model("django_identity", table)._meta.verbose_name_plural)
     )
+
+
+def table_for_people(table: str) -> str:
+    """The name of a table on the person's own pages."""
+    return str(TABLES.get(table) or table_name(table))

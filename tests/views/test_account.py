@@ -25,7 +25,7 @@ from django_identity.models import (
     TokenGrant,
 )
 from django_identity.policy import IdentityPolicy
-from django_identity.texts.labels import table_name
+from django_identity.texts.labels import table_for_people
 from tests.factories import (
     make_claim,
     make_event,
@@ -163,7 +163,7 @@ def test_the_page_shows_the_newest_and_counts_all(
     with django_assert_max_num_queries(19):
         page = account(client)
     assert re.findall(r'identity-count">([\d,]+)<', page) == ["1", "1", "20", "101"]
-    assert page.count('<details class="identity-kind"') == 3
+    assert page.count('<details class="identity-kind"') == 4
     assert "These are the newest 100. The download has all of them." in page
     assert ("/wanted/100/" in page, "/wanted/0/" in page) == (True, False)
     AuthorizationRequest.objects.filter(next="/wanted/0/").delete()
@@ -397,7 +397,7 @@ def test_the_panel_and_the_download_are_one_list(
         User.objects.update(email="", first_name="", last_name="")
     exported = client.get(reverse("identity:download")).json()
     wanted = [
-        table_name({"account": "user"}.get(table, table))
+        table_for_people({"account": "user"}.get(table, table))
         for table, rows in exported.items()
         if rows
     ]

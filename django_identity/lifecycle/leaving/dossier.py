@@ -241,7 +241,7 @@ def export_of(user: AbstractBaseUser) -> dict[str, Any]:
 def _account(facts: list[Fact]) -> Section:
     """The account's own name and address."""
     records = (facts,) if facts else ()
-    title = labels.table_name("user")
+    title = labels.table_for_people("user")
     return Section(title, labels.PURPOSES["user"], len(records), records)
 
 
@@ -258,7 +258,10 @@ def _section(person: Person, place: Place) -> Section:
         # There may be more than were read.
         count = rows.count()
     return Section(
-        labels.table_name(place.table), labels.PURPOSES[place.table], count, records
+        labels.table_for_people(place.table),
+        labels.PURPOSES[place.table],
+        count,
+        records,
     )
 
 
