@@ -230,7 +230,7 @@ ERRORS: Mapping[str, Row] = {
         _("No key of ENCRYPTION_KEYS opens what was stored. Put the former key back, behind the "
           "current one.")),
     "credential_rejected": Row(
-        502, _RETRY, _("%(service)s sent a proof that this site could not verify."),
+        502, _CONTACT, _("%(service)s sent a proof that this site could not verify."),
         _("The credential failed a check, which the log names. API_ORIGIN must be the issuer, "
           "CLIENT_ID the audience.")),
     "overtaken": Row(

@@ -118,13 +118,10 @@ class LinkingRefused(IdentityError):
 
 
 class EmailTaken(LinkingRefused):
-    """``masked``: the address as its owner recognises it, such as ``a•••@example.org``."""
+    """``masked``: the address as its owner recognises it, such as ``a***@example.org``."""
 
+    masked: str = ""
     code = "email_taken"
-
-    def __init__(self, detail: str = "", *, masked: str = "", **more: Any) -> None:
-        super().__init__(detail, **more)
-        self.masked = masked
 
 
 class NoOtherWayIn(LinkingRefused):

@@ -19,17 +19,16 @@ from django.utils.translation import gettext as _
 from django_identity import conf
 from django_identity.backends import drop_ended_session
 from django_identity.exceptions import Recovery
-from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
+from django_identity.lifecycle.standing.shortfalls import Shortfall
 from django_identity.requirements import RecentSignIn, RequiredScope, Requirement
 from django_identity.texts import advice
-from django_identity.texts.labels import needed
+from django_identity.texts.labels import heading_of
 from django_identity.web.pages import (
     NEVER_CACHED,
     address_of,
     page,
     path_of,
     why_asked,
-    why_closed,
 )
 from django_identity.web.problems import CHALLENGE, MEDIA_TYPE, problem_body
 
@@ -86,14 +85,17 @@ class Closed:
         advised = advice.advice_on(self.shortfall, None)
         if advised is not None:
             return f"{advised.title}. {advised.sentence} {advised.step}"
-        names = advice.names_for(None) | {"proof": needed(self.asked)}
-        return advice.fill(_("Continue with %(service)s to show: %(proof)s."), names)
+        step = _("Continue with %(service)s to show it.")
+        heading = heading_of(self.asked)
+        return f"{heading}. {advice.fill(step, advice.names_for(None))}"
 
     def problem(self) -> dict[str, Any]:
         """The JSON body of the answer."""
+        reference = ""
         if self.shortfall is None:
             recovery = Recovery.SIGN_IN_TO_LINK
-        elif self.shortfall.reason == Reason.UNVERIFIABLE:
+        elif self.shortfall.reference:
+            reference = self.shortfall.reference
             recovery = Recovery.CONTACT
         elif advice.REASONS[self.shortfall.reason].first:
             recovery = Recovery.VERIFY
@@ -105,6 +107,7 @@ class Closed:
             detail=self.detail,
             missing=self.asked,
             recovery=recovery,
+            reference=reference,
         )
 
 
@@ -246,8 +249,8 @@ def _explain(
 ) -> HttpResponse:
     """The page about the missing proof, the reason, and the next step (403)."""
     context = {
-        **why_closed(request, closed.shortfall),
         "closed": closed,
+        "advice": advice.advice_on(closed.shortfall, request),
         "why": why_asked(closed.asked),
         "way_in": way_in,
         "next": next_url,

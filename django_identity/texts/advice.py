@@ -1,7 +1,7 @@
 """What pages, the API and the admin say about a closed gate, an account's state, and an error.
 
 ``REASONS`` is the table of reasons. Its texts may have the places ``service``, ``site`` and, of the
-reason, ``when``, ``day`` and ``held``.
+reason, ``when``, ``day``, ``held`` and ``reference``.
 """
 
 from __future__ import annotations
@@ -112,7 +112,9 @@ REASONS: Mapping[str, Advice] = {
     "unverifiable": Advice(
         _("%(site)s cannot verify this at the moment"),
         _("%(service)s sent your proofs, but a check of them failed here."),
-        _("Tell the people who run %(site)s, and give them the reference below."),
+        _(
+            "Tell the people who run %(site)s. Your reference is the number %(reference)s."
+        ),
         _AGAIN,
         back=_BACK,
     ),
@@ -286,6 +288,7 @@ def advice_on(
         "day": _day_of(shortfall.since),
         "claim": labels.in_words(shortfall.claim_type),
         "held": labels.show_value(shortfall.held),
+        "reference": shortfall.reference,
     }
     return Advice(*(fill(text, names) for text in REASONS[shortfall.reason]))
 

@@ -17,8 +17,9 @@ from django_identity.lifecycle.leaving import disconnecting, dossier, erasure
 from django_identity.lifecycle.operators import timeline
 from django_identity.lifecycle.standing import standing
 from django_identity.logs import LogEvent
+from django_identity.texts import advice
 from django_identity.web import answers, flow
-from django_identity.web.pages import address_of, page, tell, why_closed
+from django_identity.web.pages import address_of, page, tell
 
 
 @flow.own_page("GET", "HEAD")
@@ -28,9 +29,9 @@ def account(request: HttpRequest, user: Person) -> HttpResponseBase:
     person = standing.standing_of(user)
     shortfall = person.account_shortfall(records.grant)
     context: dict[str, Any] = {
-        **why_closed(request, shortfall),
         "dossier": records,
         "shortfall": shortfall,
+        "advice": advice.advice_on(shortfall, request),
         "may_erase": erasure.may_erase_themselves(user),
     }
     if records.identity is not None:

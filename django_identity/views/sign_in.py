@@ -14,10 +14,8 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
-from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.arriving import sign_in
 from django_identity.lifecycle.standing import standing
-from django_identity.logs import LogEvent, log_failure
 from django_identity.models import Purpose
 from django_identity.requirements import (
     NotARequirement,
@@ -35,7 +33,6 @@ from django_identity.web.pages import (
     status_words,
     tell,
     why_asked,
-    why_closed,
 )
 
 DONE = {
@@ -59,7 +56,7 @@ def login(request: HttpRequest) -> HttpResponseBase:
 
 
 # The HEAD request of a link preview must not spend the code.
-@flow.open_page("GET")
+@flow.open_page("GET", refuse=answers.keep_error)
 @sensitive_variables()
 def callback(request: HttpRequest) -> HttpResponseBase:
     """Complete the sign-in when the service redirects the person back. GET only.
@@ -73,14 +70,7 @@ def callback(request: HttpRequest) -> HttpResponseBase:
     if is_strict and browser.HOP_MARK not in request.GET:
         return _hop(request)
     user = flow.signed_in_user(request)
-    try:
-        completed = browser.complete_sign_in(request, returned, user=user)
-    except IdentityError as error:
-        # Of a browser without our cookie no answer could be kept. A reload says the same.
-        if error.code == "request_unknown":
-            raise
-        log_failure(LogEvent.SIGN_IN_FAILED, error)
-        return answers.keep_error(request, error)
+    completed = browser.complete_sign_in(request, returned, user=user)
     if completed.linked is not None:
         names = advice.names_for(request)
         done = advice.fill(DONE[completed.purpose], names)
@@ -114,7 +104,7 @@ def _button_page(request: HttpRequest) -> HttpResponse:
     if user is None:
         context["local_sign_in_url"] = flow.local_sign_in_url(coming_back_to=next_url)
     else:
-        context |= why_closed(request, shortfall)
+        context["advice"] = advice.advice_on(shortfall, request)
     is_closed = shortfall is not None
     template = "django_identity/login.html"
     return page(request, template, context, is_closed=is_closed)

@@ -5,82 +5,69 @@ says who was refused or erased.
 """
 
 import json
-import time
-from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 
 from django_identity import conf, vault
-from django_identity.exceptions import FlowError, IdentityError, SealedValueUnreadable
+from django_identity.exceptions import IdentityError, SealedValueUnreadable
 from django_identity.secrets import Secret
+from django_identity.web.browser import browser_key_of
+from django_identity.web.flow import problem_page
 from django_identity.web.pages import address_of
 
 COOKIE = "identity_answer"
 KEPT_FOR = 3600
 CONTEXT = ("answer",)
-#: What the page of an error needs, beside the code.
-FACTS = ("reference", "next_url", "kyc_url", "service_code", "masked")
-#: Browsers drop a longer cookie.
-LONGEST = 3800
+#: What the page of a callback's error needs.
+FACTS = ("code", "reference", "retry_after", "next_url", "masked")
+#: Browsers drop a cookie of more than 4 KB.
+LONGEST_NEXT = 1500
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One of them: the error, or the number of the receipt."""
-
-    error: IdentityError | None = None
-    receipt: int | None = None
-
-
-def keep_error(request: HttpRequest, error: IdentityError) -> HttpResponseRedirect:
-    """Lead to the page that shows ``error``."""
+def keep_error(request: HttpRequest, error: IdentityError) -> HttpResponseBase:
+    """Lead to the page that shows ``error``, in a browser that keeps our cookies."""
+    if browser_key_of(request) is None:
+        return problem_page(request, error)
     facts = {name: getattr(error, name, "") for name in FACTS}
-    facts["retry_at"] = time.time() + error.retry_after
-    sealed = _sealed(code=error.code, **facts)
-    if len(sealed) > LONGEST:
-        sealed = _sealed(code=error.code, **facts | {"next_url": ""})
-    return _led(request, sealed)
+    if len(error.next_url.encode()) > LONGEST_NEXT:
+        facts["next_url"] = ""
+    return _kept(request, facts)
 
 
-def keep_receipt(request: HttpRequest, number: int) -> HttpResponseRedirect:
+def keep_receipt(request: HttpRequest, number: int) -> HttpResponseBase:
     """Lead to the page that shows the receipt."""
-    return _led(request, _sealed(receipt=number))
+    return _kept(request, number)
 
 
-def kept(request: HttpRequest) -> Answer:
-    """The answer in the browser's cookie. Empty if there is none, or its hour is over."""
-    sealed = request.COOKIES.get(COOKIE, "")
+def kept_by(request: HttpRequest) -> IdentityError | int | None:
+    """The error, or the number of the receipt. None without a cookie, and after the hour."""
     try:
-        opened = vault.unseal(sealed, keys=_keys(), context=CONTEXT)
+        opened = vault.unseal(
+            request.COOKIES.get(COOKIE, ""),
+            keys=conf.application().encryption_keys,
+            context=CONTEXT,
+            max_age=KEPT_FOR,
+        )
     except SealedValueUnreadable:
-        return Answer()
-    facts: dict[str, Any] = json.loads(opened.reveal())
-    now = time.time()
-    if facts["until"] <= now:
-        return Answer()
-    if "receipt" in facts:
-        return Answer(receipt=facts["receipt"])
-    wait = max(0, facts["retry_at"] - now)
-    error = FlowError(code=facts["code"], retry_after=wait)
+        return None
+    answer: Any = json.loads(opened.reveal())
+    if isinstance(answer, int):
+        return answer
+    error = IdentityError()
     for name in FACTS:
-        setattr(error, name, facts[name])
-    return Answer(error)
+        setattr(error, name, answer[name])
+    return error
 
 
-def _sealed(**facts: object) -> str:
-    facts["until"] = time.time() + KEPT_FOR
-    text = Secret(json.dumps(facts, ensure_ascii=False))
-    return vault.seal(text, keys=_keys(), context=CONTEXT)
-
-
-def _keys() -> tuple[Secret, ...]:
-    return conf.application().encryption_keys
-
-
-def _led(request: HttpRequest, sealed: str) -> HttpResponseRedirect:
+def _kept(request: HttpRequest, answer: object) -> HttpResponseRedirect:
     page = address_of("answer")
     response = HttpResponseRedirect(page)
+    sealed = vault.seal(
+        Secret(json.dumps(answer, ensure_ascii=False)),
+        keys=conf.application().encryption_keys,
+        context=CONTEXT,
+    )
     response.set_cookie(
         COOKIE,
         sealed,

@@ -18,6 +18,8 @@ from django_identity.web import flow
 from django_identity.web.pages import address_of
 
 HOP_MARK = "same_site"
+#: Seconds: as long as a sign-in that is over is known.
+COOKIE_LIFETIME = 86400
 BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -84,11 +86,11 @@ def leads_back_to_a_page() -> bool:
 
 
 def set_cookie(response: HttpResponseBase, key: str, *, request: HttpRequest) -> None:
-    """Set the browser's cookie, for as long as a sign-in may take."""
+    """Set the browser's cookie. Who comes back too late starts again with the page they wanted."""
     response.set_cookie(
         _cookie_name(request),
         key,
-        max_age=sign_in.SIGN_IN_LIFETIME,
+        max_age=COOKIE_LIFETIME,
         secure=request.is_secure(),
         httponly=True,
         samesite="Lax",

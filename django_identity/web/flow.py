@@ -41,6 +41,7 @@ FOREIGN_ADDRESS = re.compile(
 )
 
 View = Callable[..., HttpResponseBase]
+Refuse = Callable[[HttpRequest, IdentityError], HttpResponseBase]
 Decorator = Callable[[View], View]
 
 
@@ -63,11 +64,15 @@ def in_flow(view: View) -> View:
     return csrf_exempt(login_not_required(database.non_atomic(wrapped)))
 
 
-def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Decorator:
+def open_page(
+    *methods: str,
+    failed: LogEvent = LogEvent.SIGN_IN_FAILED,
+    refuse: Refuse | None = None,
+) -> Decorator:
     """Decorate a page of the flow. Its forms need a CSRF token.
 
-    An ``IdentityError`` becomes its page, and is logged as ``failed``. So does any other error,
-    such as one of the site's policy: see ``boundary``.
+    An ``IdentityError`` is logged as ``failed`` and answered by ``refuse``, by default with its
+    page. So is any other error, such as one of the site's policy: see ``boundary``.
     """
 
     def decorate(view: View) -> View:
@@ -79,7 +84,8 @@ def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Deco
                 refuse_plain_http(request)
                 return protected(request)
             except IdentityError as error:
-                return failure(request, failed, error)
+                log_failure(failed, error)
+                return (refuse or problem_page)(request, error)
 
         # A template of the site may fail on the page of an error, too.
         return in_flow(boundary(wrapped))
@@ -196,14 +202,6 @@ def landing_url(next_url: str) -> str:
     if settings.is_overridden("LOGIN_REDIRECT_URL"):  # type: ignore[misc]  # not in the stubs
         return resolve_url(settings.LOGIN_REDIRECT_URL)
     return reverse("identity:account")
-
-
-def failure(
-    request: HttpRequest, event: LogEvent, error: IdentityError
-) -> HttpResponse:
-    """Log the error and show its page."""
-    log_failure(event, error)
-    return problem_page(request, error)
 
 
 def problem_page(request: HttpRequest, error: IdentityError) -> HttpResponse:

@@ -1,6 +1,5 @@
 """Pages for people: their addresses, the names that all of them use, what is said on them."""
 
-import logging
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,10 +13,9 @@ from django.utils.translation import gettext as _
 
 from django_identity import policy
 from django_identity.backends import why_session_ended
-from django_identity.exceptions import IdentityError, new_reference
-from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
-from django_identity.lifecycle.standing.standing import standing_of, standing_with
-from django_identity.logs import LogEvent, log
+from django_identity.exceptions import IdentityError
+from django_identity.lifecycle.standing.shortfalls import Reason
+from django_identity.lifecycle.standing.standing import standing_with
 from django_identity.models import LinkedIdentity
 from django_identity.service.webhooks import VERIFIED
 from django_identity.texts import advice
@@ -72,24 +70,6 @@ def page(
         ]
     names.update(context or {})
     return render(request, template, names, status=status)
-
-
-def why_closed(request: HttpRequest, shortfall: Shortfall | None) -> dict[str, Any]:
-    """The names of ``shortfall.html``: the advice, and a reference if only the site can help.
-
-    The reference is in a line of the log, with the identity.
-    """
-    names: dict[str, Any] = {"advice": advice.advice_on(shortfall, request)}
-    if shortfall is not None and shortfall.reason == Reason.UNVERIFIABLE:
-        names["reference"] = new_reference()
-        log(
-            LogEvent.GATE_FAILED,
-            level=logging.WARNING,
-            reason=shortfall.reason,
-            identity=standing_of(request.user).identity.pk,
-            reference=names["reference"],
-        )
-    return names
 
 
 def tell(request: HttpRequest, message: str) -> None:

@@ -18,7 +18,7 @@ from django_identity.gates import (
 )
 from django_identity.models import StoredClaim
 from django_identity.policy import IdentityPolicy
-from django_identity.texts.labels import in_words
+from django_identity.texts.labels import heading_of
 from tests.factories import again
 from tests.gates.gated_views import (
     SECRET,
@@ -83,7 +83,7 @@ def test_the_person_is_told_all_of_them(user: User) -> None:
     assert closed.missing == "country_resident"
     assert closed.problem()["missing"] == "country_resident=PT|FR|ES"
     with override("fr"):
-        assert "(Portugal, France ou Espagne)" in str(in_words(closed.asked))
+        assert ": Portugal, France ou Espagne" in heading_of(closed.asked)
     assert claims_of(user)["country_resident"] == "NG"
 
 
@@ -105,7 +105,7 @@ def test_a_few_are_named_and_many_are_counted(user: User) -> None:
         assert "<li>Slovenia</li>" in many
     for language, words in (("ar", "أحد 27 بلدًا"), ("pt-br", "um de 27 países")):
         with override(language):
-            assert words in str(in_words(f"country_resident={EUROPE}"))
+            assert words in heading_of(f"country_resident={EUROPE}")
 
 
 @pytest.mark.parametrize(

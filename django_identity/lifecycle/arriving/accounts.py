@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 
 from django_identity import database, exceptions, policy, uniqueness
 from django_identity.lifecycle.arriving.addresses import address_of, spellings_of
+from django_identity.lifecycle.ground import notices
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus, Profile
@@ -207,13 +208,9 @@ def _require_free(
                 f"The policy's account_with_email returned {returned}, not an account or None."
             )
         if owner is not None and (besides is None or owner.pk != besides.pk):
-            raise exceptions.EmailTaken(masked=_masked(address))
-
-
-def _masked(address: str) -> str:
-    """The address as only its owner recognises it: "a•••@example.org"."""
-    name, _, domain = address.rpartition("@")
-    return f"{name[:1]}•••@{domain}"
+            taken = exceptions.EmailTaken()
+            taken.masked = notices.masked_address(address)
+            raise taken
 
 
 def manager() -> Any:

@@ -48,12 +48,16 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Why a gate is closed, ``since`` when, and what the claim says instead, if known."""
+    """Why a gate is closed, ``since`` when, and what the claim says instead, if known.
+
+    ``reference``: what the person tells the people who run the site, if only these can help.
+    """
 
     reason: Reason
     since: datetime | None = None
     held: str = ""
     claim_type: str = ""
+    reference: str = ""
 
 
 def revocation_reason(revoked_by: str) -> Reason:
@@ -68,11 +72,16 @@ def is_unverifiable(identity: LinkedIdentity) -> bool:
     return identity.last_error == CredentialRejected.code
 
 
-def run_out(identity: LinkedIdentity, since: datetime | None) -> Shortfall:
-    """What ran out could not be renewed if the newest credential failed a check."""
-    if is_unverifiable(identity):
-        return Shortfall(Reason.UNVERIFIABLE)
-    return Shortfall(Reason.RUN_OUT, since=since)
+def because(
+    reason: Reason, identity: LinkedIdentity, *, since: datetime | None = None
+) -> Shortfall:
+    """The shortfall with this reason.
+
+    If the newest credential failed a check, nothing could be read or renewed.
+    """
+    if reason in (Reason.UNREAD, Reason.RUN_OUT) and is_unverifiable(identity):
+        return Shortfall(Reason.UNVERIFIABLE, reference=str(identity.pk))
+    return Shortfall(reason, since=since)
 
 
 def end_of(identity: LinkedIdentity, rows: Iterable[StoredClaim]) -> Shortfall | None:
@@ -80,7 +89,7 @@ def end_of(identity: LinkedIdentity, rows: Iterable[StoredClaim]) -> Shortfall |
     rows = list(rows)
     ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
     if ends:
-        return run_out(identity, max(ends))
+        return because(Reason.RUN_OUT, identity, since=max(ends))
     if any(row.revoked for row in rows):
         return Shortfall(Reason.REVOKED)
     return None
@@ -92,7 +101,7 @@ def why_not_listed(identity: LinkedIdentity, *, lists_any: bool) -> Reason:
         return Reason.SCOPE_NOT_GIVEN
     was_read = lists_any or not identity.last_error
     if not was_read and identity.kyc_status != REJECTED:
-        return _why_unread(identity)
+        return Reason.UNREAD
     return why_unproven(identity)
 
 
@@ -105,13 +114,6 @@ def why_unproven(identity: LinkedIdentity) -> Reason:
     return Reason.NOT_VERIFIED
 
 
-def _why_unread(identity: LinkedIdentity) -> Reason:
-    """Why nothing of the service's newest answer is stored."""
-    if is_unverifiable(identity):
-        return Reason.UNVERIFIABLE
-    return Reason.UNREAD
-
-
 def why_not_verified(identity: LinkedIdentity) -> Reason:
     """Why the KYC level is missing."""
     if identity.kyc_status == REJECTED:
@@ -122,7 +124,7 @@ def why_not_verified(identity: LinkedIdentity) -> Reason:
     if _may_be_allowed(kyc.SCOPE, identity):
         return Reason.SCOPE_NOT_GIVEN
     if identity.last_error:
-        return _why_unread(identity)
+        return Reason.UNREAD
     return Reason.NOT_VERIFIED
 
 
