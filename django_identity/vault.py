@@ -30,19 +30,12 @@ def seal(secret: Secret, *, keys: tuple[Secret, ...], context: Context) -> str:
     )
 
 
-def unseal(
-    sealed: str,
-    *,
-    keys: tuple[Secret, ...],
-    context: Context,
-    max_age: int | None = None,
-) -> Secret:
+def unseal(sealed: str, *, keys: tuple[Secret, ...], context: Context) -> Secret:
     """Decrypt a value of ``seal``.
 
-    Raises ``SealedValueUnreadable`` for a missing key, another context, or a value that was sealed
-    more than ``max_age`` seconds ago.
+    Raises ``SealedValueUnreadable`` for a missing key or another context.
     """
-    opened = _opened(sealed, keys, max_age)
+    opened = _opened(sealed, keys)
     if opened is None:
         raise SealedValueUnreadable("no key opens it")
     if opened.context != json.dumps(context):
@@ -59,11 +52,9 @@ class _Opened(NamedTuple):
 
 # A function of its own: no frame of an error may hold the text.
 @sensitive_variables()
-def _opened(
-    sealed: str, keys: tuple[Secret, ...], max_age: int | None
-) -> _Opened | None:
+def _opened(sealed: str, keys: tuple[Secret, ...]) -> _Opened | None:
     try:
-        text = _ring(keys).decrypt(sealed.encode(), max_age).decode()
+        text = _ring(keys).decrypt(sealed.encode()).decode()
     except (InvalidToken, ValueError):
         return None
     line, _, secret = text.partition("\n")

@@ -91,11 +91,9 @@ class Closed:
 
     def problem(self) -> dict[str, Any]:
         """The JSON body of the answer."""
-        reference = ""
         if self.shortfall is None:
             recovery = Recovery.SIGN_IN_TO_LINK
         elif self.shortfall.reference:
-            reference = self.shortfall.reference
             recovery = Recovery.CONTACT
         elif advice.REASONS[self.shortfall.reason].first:
             recovery = Recovery.VERIFY
@@ -107,7 +105,6 @@ class Closed:
             detail=self.detail,
             missing=self.asked,
             recovery=recovery,
-            reference=reference,
         )
 
 

@@ -23,7 +23,6 @@ register = template.Library()
 
 register.filter(distance)
 register.filter(labels.table_name)
-register.filter(labels.table_for_people)
 register.filter(labels.heading_of)
 register.filter(labels.in_words)
 register.filter(labels.counted_values)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from django.apps import apps
 from django.db.models import Model
@@ -72,7 +73,7 @@ HEADINGS: Mapping[str, Text] = {
     "documents:read": _("You need to share your identity documents"),
 }
 
-# Table -> why the site stores its records. Their name is the model's ``verbose_name_plural``.
+# Table -> why the site stores its records.
 PURPOSES: Mapping[str, Text] = {
     "user": _("Your name and e-mail address here, however they came."),
     "linkedidentity": _(
@@ -92,26 +93,10 @@ PURPOSES: Mapping[str, Text] = {
     "subjectlock": _("That an event or a sign-in of yours came here, for a day."),
 }
 
-# Table -> its name for people, in the words of their pages. Operators read ``table_name``.
+# Table -> its name, if it is not the model's ``verbose_name_plural``.
 TABLES: Mapping[str, Text] = {
+    "user": _("Account"),
     "linkedidentity": _("Connection"),
-    "storedclaim": _("Your proofs"),
-    "connectredemption": _("Codes"),
-}
-
-# Column -> its name for people. Else it is the ``verbose_name``.
-COLUMNS: Mapping[str, Text] = {
-    "claim_type": _("proof"),
-    "connect_issued_at": _("code issued"),
-    "connect_person": _("owner of the code"),
-    "credential_expires_at": _("proofs valid until"),
-    "credential_issued_at": _("proofs confirmed"),
-    "kyc_level": _("verification level"),
-    "kyc_provider": _("verified by"),
-    "kyc_said_at": _("verification checked"),
-    "kyc_status": _("Verification"),
-    "kyc_verified_at": _("Verified on"),
-    "linked_via": _("connected by"),
 }
 
 # More countries than these are counted and not named in a sentence.
@@ -199,21 +184,14 @@ def _countries() -> dict[str, dict[str, str]]:
 
 
 def label_of(record: Model, column: str) -> str:
-    """The column's name for people."""
+    """The column's ``verbose_name``."""
     field = record._meta.get_field(column)
-    name = COLUMNS.get(column) or getattr(field, "verbose_name", column)
-    return str(capfirst(name))
+    return str(capfirst(getattr(field, "verbose_name", column)))
 
 
 def table_name(table: str) -> str:
     """The name of a table that is shown or counted."""
-    if table == "user":
-        return gettext("Account")
-    return str(
-        capfirst(apps.get_model("django_identity", table)._meta.verbose_name_plural)
-    )
-
-
-def table_for_people(table: str) -> str:
-    """The name of a table on the person's own pages."""
-    return str(TABLES.get(table) or table_name(table))
+    name: Any = TABLES.get(table)
+    if name is None:
+        name = apps.get_model("django_identity", table)._meta.verbose_name_plural
+    return str(capfirst(name))

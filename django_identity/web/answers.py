@@ -21,6 +21,7 @@ KEPT_FOR = 3600
 CONTEXT = ("answer",)
 #: What the page of a callback's error needs.
 FACTS = ("code", "reference", "retry_after", "next_url", "masked")
+NO_RECEIPT = 0
 #: Browsers drop a cookie of more than 4 KB.
 LONGEST_NEXT = 1500
 
@@ -40,17 +41,16 @@ def keep_receipt(request: HttpRequest, number: int) -> HttpResponseBase:
     return _kept(request, number)
 
 
-def kept_by(request: HttpRequest) -> IdentityError | int | None:
-    """The error, or the number of the receipt. None without a cookie, and after the hour."""
+def kept_by(request: HttpRequest) -> IdentityError | int:
+    """The error, or the number of the receipt. A browser drops the cookie after the hour."""
     try:
         opened = vault.unseal(
             request.COOKIES.get(COOKIE, ""),
             keys=conf.application().encryption_keys,
             context=CONTEXT,
-            max_age=KEPT_FOR,
         )
     except SealedValueUnreadable:
-        return None
+        return NO_RECEIPT
     answer: Any = json.loads(opened.reveal())
     if isinstance(answer, int):
         return answer

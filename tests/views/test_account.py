@@ -25,7 +25,7 @@ from django_identity.models import (
     TokenGrant,
 )
 from django_identity.policy import IdentityPolicy
-from django_identity.texts.labels import table_for_people
+from django_identity.texts.labels import table_name
 from tests.factories import (
     make_claim,
     make_event,
@@ -397,7 +397,7 @@ def test_the_panel_and_the_download_are_one_list(
         User.objects.update(email="", first_name="", last_name="")
     exported = client.get(reverse("identity:download")).json()
     wanted = [
-        table_for_people({"account": "user"}.get(table, table))
+        table_name({"account": "user"}.get(table, table))
         for table, rows in exported.items()
         if rows
     ]

@@ -217,12 +217,14 @@ def dossier_of(user: AbstractBaseUser) -> Dossier:
         digests = (identity.subject_digest,)
     person = Person(digests, user.pk)
     names = _names_of(user).items()
-    facts = [(labels.label_of(user, name), text) for name, text in names]
-    sections = [_account(facts), *(_section(person, place) for place in PLACES)]
+    facts: list[Fact] = [(labels.label_of(user, name), text) for name, text in names]
+    sections = [_section(person, place) for place in PLACES]
+    if facts:
+        sections.insert(0, _listed("user", 1, (facts,)))
     return Dossier(
         identity,
         grant,
-        sections=tuple(section for section in sections if section.count),
+        sections=tuple(section for section in sections if section.records),
         names=tuple(facts),
     )
 
@@ -238,13 +240,6 @@ def export_of(user: AbstractBaseUser) -> dict[str, Any]:
     return tables
 
 
-def _account(facts: list[Fact]) -> Section:
-    """The account's own name and address."""
-    records = (facts,) if facts else ()
-    title = labels.table_for_people("user")
-    return Section(title, labels.PURPOSES["user"], len(records), records)
-
-
 def _section(person: Person, place: Place) -> Section:
     """The newest records of one table about ``person``, with the columns for people only."""
     rows = place.rows(person)
@@ -257,12 +252,11 @@ def _section(person: Person, place: Place) -> Section:
     if count == MOST_SHOWN:
         # There may be more than were read.
         count = rows.count()
-    return Section(
-        labels.table_for_people(place.table),
-        labels.PURPOSES[place.table],
-        count,
-        records,
-    )
+    return _listed(place.table, count, records)
+
+
+def _listed(table: str, count: int, records: tuple[list[Fact], ...]) -> Section:
+    return Section(labels.table_name(table), labels.PURPOSES[table], count, records)
 
 
 def _record(row: Model, columns: tuple[str, ...]) -> list[Fact]:
