@@ -152,6 +152,12 @@ def test_a_heading_has_one_colon(language: str) -> None:
             assert heading_of(asked).count(":") <= 1, asked
 
 
+def test_a_colon_is_part_of_the_text_before_it() -> None:
+    """In French a space stands between the two."""
+    for template in (APP.parent / "templates").rglob("*.html"):
+        assert '" %}:' not in template.read_text(encoding="utf-8"), template
+
+
 def test_french_has_no_plain_space_before_its_signs() -> None:
     """A line does not begin with a colon."""
     for locale in CATALOGUES:
