@@ -78,16 +78,21 @@ class IdentityError(Exception):
     """
 
     code: str = "identity_error"
-    next_url: str = ""
     request_id: str = ""
 
     def __init__(
-        self, detail: str = "", *, code: str = "", retry_after: float = 0
+        self,
+        detail: str = "",
+        *,
+        code: str = "",
+        next_url: str = "",
+        retry_after: float = 0,
     ) -> None:
         if code:
             self.code = code
         super().__init__(detail or self.code)
         self.detail = detail
+        self.next_url = next_url
         self.retry_after = retry_after
         self.reference = new_reference()
 

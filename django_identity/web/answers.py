@@ -22,8 +22,6 @@ CONTEXT = ("answer",)
 #: What the page of a callback's error needs.
 FACTS = ("code", "reference", "retry_after", "next_url", "masked")
 NO_RECEIPT = 0
-#: Browsers drop a cookie of more than 4 KB.
-LONGEST_NEXT = 1500
 
 
 def keep_error(request: HttpRequest, error: IdentityError) -> HttpResponseBase:
@@ -31,8 +29,6 @@ def keep_error(request: HttpRequest, error: IdentityError) -> HttpResponseBase:
     if browser_key_of(request) is None:
         return problem_page(request, error)
     facts = {name: getattr(error, name, "") for name in FACTS}
-    if len(error.next_url.encode()) > LONGEST_NEXT:
-        facts["next_url"] = ""
     return _kept(request, facts)
 
 

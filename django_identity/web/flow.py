@@ -175,7 +175,8 @@ def safe_next(address: str) -> str:
 
 
 def _is_bounded(address: str) -> bool:
-    return len(address) <= LONGEST_NEXT and address.isprintable()
+    # In bytes, because it must fit into a cookie. Half a surrogate pair has none.
+    return address.isprintable() and len(address.encode()) <= LONGEST_NEXT
 
 
 def may_lead_to(address: str) -> bool:

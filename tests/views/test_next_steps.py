@@ -20,7 +20,7 @@ from django_identity.lifecycle.standing.shortfalls import Reason
 from django_identity.models import AuthorizationRequest, ErasureReceipt, LinkedIdentity
 from django_identity.requirements import RequiredLevel, RequiredScope
 from django_identity.texts.advice import REASONS
-from django_identity.web import answers
+from django_identity.web import answers, flow
 from tests.factories import again, make_claim, make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
@@ -199,8 +199,7 @@ def test_each_refusal_has_a_next_step_and_a_way_back(
     client: Client, settings: Any, code: str, local: str | None
 ) -> None:
     settings.IDENTITY_LOCAL_SIGN_IN_URL = local
-    error = IdentityError(code=code)
-    error.next_url = "/adults/"
+    error = IdentityError(code=code, next_url="/adults/")
     wanted = OWN_BUTTONS.get(code, BUTTONS[error.recovery])
     if local is None and error.recovery == Recovery.SIGN_IN_TO_LINK:
         wanted = WITHOUT_LOCAL.get(code, [BACK])
@@ -248,10 +247,13 @@ def test_a_receipt_may_be_loaded_again(browser: Client, user: User) -> None:
         assert f"The number of your receipt is {number}." in page
 
 
-def test_a_long_page_that_was_wanted_does_not_cost_the_answer(client: Client) -> None:
+def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client: Client) -> None:
     """Browsers drop a cookie of more than 4 KB."""
-    error = IdentityError(code="email_taken")
-    error.next_url = "/" + "ß" * 1999
+    longest = "/" + "ß" * 999
+    assert flow.safe_next(longest) == longest
+    for refused_too in (f"{longest}ßß", "/\ud800"):
+        assert flow.safe_next(refused_too) == ""
+    error = IdentityError(code="email_taken", next_url=longest)
     led = answers.keep_error(callback(), error)
     assert len(led.cookies[answers.COOKIE].OutputString()) < 4096
     assert "You have an account here" in told(client, error).content.decode()
