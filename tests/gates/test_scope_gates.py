@@ -1,5 +1,6 @@
 """A gate that asks for one scope more, when the person comes to it."""
 
+import re
 from contextlib import nullcontext, suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -84,7 +85,8 @@ def test_the_page_says_why_and_what(browser: Client) -> None:
     page = browser.get("/papers/", follow=True).content.decode()
     assert "To check your rental contract." in page
     assert f'name="scope" value="{SCOPE}"' in page
-    assert "The content of identity documents" in page
+    [new] = re.findall(r"<li>([^<]*) <strong[^>]*>new</strong>", page)
+    assert new.startswith("The content of identity documents")
     page = browser.get(reverse("identity:login")).content.decode()
     assert "The content of identity documents" not in page
 

@@ -21,7 +21,13 @@ from django_identity.models import AuthorizationRequest, ErasureReceipt, LinkedI
 from django_identity.requirements import RequiredLevel, RequiredScope
 from django_identity.texts.advice import REASONS
 from django_identity.web import answers, flow
-from tests.factories import again, make_claim, make_identity, make_user
+from tests.factories import (
+    again,
+    make_claim,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
 from tests.views.connect.pages import hand_in, refused
@@ -316,3 +322,21 @@ def test_a_code_of_another_account_says_how_to_move_it(
     assert "If that account is yours, sign in to it and disconnect there first." in page
     assert "Sign out here, to sign in to it" in buttons(page)
     assert "the one you entered is used up" in page
+
+
+@pytest.mark.parametrize(
+    ("linked_via", "status", "said"),
+    [
+        ("connect", "verified", "now has the verification of this person"),
+        ("connect", "unverified", "this person, who is not verified"),
+        ("sign_in", "verified", "The verification of your account is up to date."),
+        ("sign_in", "unverified", "Your account is connected as before."),
+    ],
+)
+def test_the_page_after_a_code_says_no_more_than_it_brought(
+    user: User, browser: Client, linked_via: str, status: str, said: str
+) -> None:
+    make_identity_by_code(user, linked_via=linked_via, kyc_status=status)
+    page = browser.get(reverse("identity:connected")).content.decode()
+    assert said in page
+    assert ("verification of" in page) is (status == "verified")
