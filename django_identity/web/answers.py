@@ -18,7 +18,6 @@ from django_identity.web.pages import address_of
 
 COOKIE = "identity_answer"
 KEPT_FOR = 3600
-CONTEXT = ("answer",)
 #: What the page of a callback's error needs.
 FACTS = ("code", "reference", "retry_after", "next_url", "masked")
 NO_RECEIPT = 0
@@ -43,7 +42,7 @@ def kept_by(request: HttpRequest) -> IdentityError | int:
         opened = vault.unseal(
             request.COOKIES.get(COOKIE, ""),
             keys=conf.application().encryption_keys,
-            context=CONTEXT,
+            context=_context(request),
         )
     except SealedValueUnreadable:
         return NO_RECEIPT
@@ -56,13 +55,18 @@ def kept_by(request: HttpRequest) -> IdentityError | int:
     return error
 
 
+def _context(request: HttpRequest) -> vault.Context:
+    """It opens in its own browser alone: another host of the domain may set cookies, too."""
+    return ("answer", browser_key_of(request) or "")
+
+
 def _kept(request: HttpRequest, answer: object) -> HttpResponseRedirect:
     page = address_of("answer")
     response = HttpResponseRedirect(page)
     sealed = vault.seal(
         Secret(json.dumps(answer, ensure_ascii=False)),
         keys=conf.application().encryption_keys,
-        context=CONTEXT,
+        context=_context(request),
     )
     response.set_cookie(
         COOKIE,

@@ -165,15 +165,19 @@ def account_page(browser: Client) -> str:
     return browser.get(reverse("identity:account")).content.decode()
 
 
+KEY = "x" * 43
+
+
 def callback() -> HttpRequest:
     """A request of a browser in which a sign-in began."""
-    return RequestFactory().get("/", HTTP_COOKIE=f"identity_browser={'x' * 43}")
+    return RequestFactory().get("/", HTTP_COOKIE=f"identity_browser={KEY}")
 
 
 def told(client: Client, error: IdentityError) -> HttpResponse:
     """The page to which a callback leads after ``error``."""
     led = answers.keep_error(callback(), error)
     assert "?" not in led["Location"]
+    client.cookies["identity_browser"] = KEY
     client.cookies[answers.COOKIE] = led.cookies[answers.COOKIE].value
     return client.get(led["Location"])
 
@@ -237,6 +241,10 @@ def test_an_answer_is_shown_for_an_hour_in_its_own_browser(
     cookie = client.cookies[answers.COOKIE]
     assert (cookie["path"], cookie["httponly"], cookie["max-age"]) == (page, True, 3600)
     assert not re.search("ada|adults|email", cookie.value)
+    other = Client()
+    begin(other)
+    other.cookies[answers.COOKIE] = cookie.value
+    assert other.get(page)["Location"] == reverse("identity:account")
     for forged in ("", "x", cookie.value[:-9] + "AAAAAAAA="):
         client.cookies[answers.COOKIE] = forged
         assert client.get(page)["Location"] == reverse("identity:account")
