@@ -75,7 +75,6 @@ HEADINGS: Mapping[str, Text] = {
 
 # Table -> why the site stores its records.
 PURPOSES: Mapping[str, Text] = {
-    "user": _("Your name and e-mail address here, however they came."),
     "linkedidentity": _(
         "That you and the person at the identity service are the same."
     ),

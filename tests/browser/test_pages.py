@@ -36,7 +36,7 @@ RINGED = """() => {
 NAMES = {"Ajo", "Circle", "Connect", "Verify", "Ltd", "Identity", "KYC", "Ada", "Obi", "Femi",
          "Mensah", "NG", "GH", "English", "français", "português", "Português", "Brasil",
          "español", "CNX-XXXX-XXXX", "default", "Kofi",
-         "Efe", "Okoro", "Asante", "kofis-subject"}  # fmt: skip
+         "kofis-subject"}  # fmt: skip
 # 1280 by 1024 at 400 % (WCAG 1.4.10): as wide as a phone, and less high.
 HEADING_COLOUR = "getComputedStyle(document.querySelector('h1')).color"
 ZOOM = {"width": 320, "height": 256}

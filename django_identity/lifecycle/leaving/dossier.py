@@ -241,16 +241,13 @@ def dossier_of(user: AbstractBaseUser) -> Dossier:
     identity = LinkedIdentity.objects.of_user(user.pk)
     grant = TokenGrant.objects.filter(identity=identity).first()
     person = Person.of(identity, user.pk)
-    names = _names_of(user).items()
-    facts: list[Fact] = [(labels.label_of(user, name), text) for name, text in names]
     sections = [_section(person, place) for place in PLACES]
-    if facts:
-        sections.insert(0, _listed("user", 1, (facts,)))
+    names = _names_of(user).items()
     return Dossier(
         identity,
         grant,
         sections=tuple(section for section in sections if section.records),
-        names=tuple(facts),
+        names=tuple((labels.label_of(user, name), text) for name, text in names),
     )
 
 
@@ -277,11 +274,9 @@ def _section(person: Person, place: Place) -> Section:
     if count == MOST_SHOWN:
         # There may be more than were read.
         count = rows.count()
-    return _listed(place.table, count, records)
-
-
-def _listed(table: str, count: int, records: tuple[list[Fact], ...]) -> Section:
-    return Section(labels.table_name(table), labels.PURPOSES[table], count, records)
+    return Section(
+        labels.table_name(place.table), labels.PURPOSES[place.table], count, records
+    )
 
 
 def _record(row: Model, columns: tuple[str, ...]) -> list[Fact]:
