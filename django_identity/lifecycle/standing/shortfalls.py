@@ -90,8 +90,9 @@ def end_of(identity: LinkedIdentity, rows: Iterable[StoredClaim]) -> Shortfall |
     ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
     if ends:
         return because(Reason.RUN_OUT, identity, since=max(ends))
-    if any(row.revoked for row in rows):
-        return Shortfall(Reason.REVOKED)
+    revoked = [row.revoked_at for row in rows if row.revoked_at]
+    if revoked:
+        return Shortfall(Reason.REVOKED, since=max(revoked))
     return None
 
 
