@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from django_identity import conf
 from django_identity.conf.rules import CLAIMS_SCOPE
+from django_identity.exceptions import CredentialRejected
 from django_identity.lifecycle.ground import kyc
 from django_identity.models import LinkedIdentity, RevokedBy, StoredClaim
 from django_identity.service.webhooks import REJECTED, VERIFIED
@@ -23,15 +24,16 @@ class Reason(StrEnum):
     #: An operator of the site ended the connection.
     ENDED_BY_SITE = "ended_by_site"
     CONNECT_ONLY = "code_alone"
-    #: The person is not verified, so nothing is confirmed.
-    NOT_HELD = "not_held"
     #: The service verified the person and did not confirm this. It may not apply to them.
     NOT_CONFIRMED = "not_confirmed"
     #: What the service says could not be read yet.
     UNREAD = "unread"
+    #: The newest credential failed a check. Only the people who run the site can mend that.
+    UNVERIFIABLE = "unverifiable"
     RUN_OUT = "run_out"
     REVOKED = "revoked"
     OTHER_VALUE = "other_value"
+    #: The service has not verified the person, or not enough.
     NOT_VERIFIED = "not_verified"
     #: The service did not accept the person's verification.
     REJECTED = "rejected"
@@ -46,12 +48,16 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Why a gate is closed, ``since`` when, and what the claim says instead, if known."""
+    """Why a gate is closed, ``since`` when, and what the claim says instead, if known.
+
+    ``reference``: what the person tells the people who run the site, if only these can help.
+    """
 
     reason: Reason
     since: datetime | None = None
     held: str = ""
     claim_type: str = ""
+    reference: str = ""
 
 
 def revocation_reason(revoked_by: str) -> Reason:
@@ -61,12 +67,29 @@ def revocation_reason(revoked_by: str) -> Reason:
     return Reason.CONSENT_REVOKED
 
 
-def end_of(rows: Iterable[StoredClaim]) -> Shortfall | None:
+def is_unverifiable(identity: LinkedIdentity) -> bool:
+    """Whether the newest credential failed a check."""
+    return identity.last_error == CredentialRejected.code
+
+
+def because(
+    reason: Reason, identity: LinkedIdentity, *, since: datetime | None = None
+) -> Shortfall:
+    """The shortfall with this reason.
+
+    If the newest credential failed a check, nothing could be read or renewed.
+    """
+    if reason in (Reason.UNREAD, Reason.RUN_OUT) and is_unverifiable(identity):
+        return Shortfall(Reason.UNVERIFIABLE, reference=str(identity.pk))
+    return Shortfall(reason, since=since)
+
+
+def end_of(identity: LinkedIdentity, rows: Iterable[StoredClaim]) -> Shortfall | None:
     """Why none of ``rows`` proves anything now. None if none of them ever did."""
     rows = list(rows)
     ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
     if ends:
-        return Shortfall(Reason.RUN_OUT, since=max(ends))
+        return because(Reason.RUN_OUT, identity, since=max(ends))
     revoked = [row.revoked_at for row in rows if row.revoked_at]
     if revoked:
         return Shortfall(Reason.REVOKED, since=max(revoked))
@@ -89,7 +112,7 @@ def why_unproven(identity: LinkedIdentity) -> Reason:
         return Reason.REJECTED
     if identity.kyc_status == VERIFIED:
         return Reason.NOT_CONFIRMED
-    return Reason.NOT_HELD
+    return Reason.NOT_VERIFIED
 
 
 def why_not_verified(identity: LinkedIdentity) -> Reason:
