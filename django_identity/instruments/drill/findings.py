@@ -1,59 +1,57 @@
 """What is wrong with a site, in a sentence that names the cause or the place."""
 
+import os
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
+from unittest.mock import patch
 
 from django.conf import settings
-from django.utils.cache import get_max_age
+from django.contrib.auth import BACKEND_SESSION_KEY
+from django.dispatch import Signal
 
 from django_identity import policy
+from django_identity.handlers import handlers_of
+from django_identity.instruments.drill.report import Report
 from django_identity.instruments.gate_map import Address
+from django_identity.models import WebhookEvent
 
-#: Not the site's own code.
-FRAMEWORKS = ("django.", "django_identity.", "rest_framework.")
+#: Methods that change nothing.
+SAFE = {"", "get", "head", "options", "trace"}
 
 
-def beside(found: Sequence[Address]) -> Iterator[str]:
-    """Open addresses whose view has a gate at another address."""
+def in_map(found: Iterable[Address]) -> Iterator[str]:
+    """What is open beside a gate of the same view: another address, or a method."""
     gated = {address.view: address.url for address in found if address.gates}
     for address in found:
-        is_open = not address.reading.guards
-        if is_open and address.view in gated:
-            yield (
-                f"`{address.url}` is open beside `{gated[address.view]}`: "
-                f"the view {address.view}, no gate"
-            )
+        methods = set(address.reading.open_methods) - SAFE
+        if address.gates and methods:
+            words = ", ".join(sorted(methods)).upper()
+            yield f"`{address.url}` is open to {words} beside a method with a gate"
+        beside = gated.get(address.view)
+        # One class is several pages, and functions without a name of their own share one.
+        is_page = not address.reading.methods and "<" not in address.view
+        if beside and is_page and not address.reading.guards:
+            yield f"`{address.url}` is open beside `{beside}`: {address.view}, no gate"
 
 
 def cached(path: str, response: Any) -> str:
-    """Where a response stays that no cache may store, or an empty text."""
-    directives = response.headers.get("Cache-Control", "")
-    is_private = "private" in directives or "no-store" in directives
-    if is_private or response.status_code != 200:
+    """Whether a response may stay in a cache that everybody has, or an empty text."""
+    said = response.headers.get("Cache-Control", "")
+    if "private" in said or "no-store" in said or response.status_code != 200:
         return ""
-    time = ""
-    age = get_max_age(response)
-    if age is not None:
-        time = f" for {age} s"
-    cause = "nothing says that it is private"
-    for name in settings.MIDDLEWARE:
-        if "UpdateCache" in name:
-            cause = name
-    return f"`{path}` stays in a cache{time}: {cause}"
+    return f"`{path}` may stay in a cache: its Cache-Control is “{said}”"
 
 
-def replaced_user(response: Any) -> str:
-    """Which middleware may have put somebody else into ``request.user``. Empty if none has."""
-    user = response.wsgi_request.user
-    # Django's own is lazy, and remembers whom the session names.
-    of_session = getattr(response.wsgi_request, "_cached_user", None)
-    if user == of_session or not user.is_authenticated:
-        return ""
-    own = [name for name in settings.MIDDLEWARE if not name.startswith(FRAMEWORKS)]
-    return f"`request.user` is not the session's, perhaps by {', '.join(own)}"
+def why_signed_in(response: Any) -> str:
+    """Who is signed in at a step at which nobody is."""
+    request = response.wsgi_request
+    # Django's own is lazy. It has been read, and remembers whom the session names.
+    if request.user != getattr(request, "_cached_user", None):
+        return "`request.user` is not the session's"
+    backend = request.session.get(BACKEND_SESSION_KEY)
+    return f"a session of {backend} in {settings.SESSION_ENGINE}"
 
 
 def trouble_in(response: Any) -> str:
@@ -71,17 +69,9 @@ def described(error: BaseException) -> str:
     trace = traceback.extract_tb(error.__traceback__)
     place = trace[-1]
     for frame in trace:
-        if "site-packages" not in frame.filename:
+        if "/lib/python" not in frame.filename and frame.filename[0] != "<":
             place = frame
     return f"{type(error).__name__} in {place.filename}, line {place.lineno}: {error}"
-
-
-def files_of_media() -> Iterator[Path]:
-    """All files under MEDIA, by their names there."""
-    media = Path(settings.MEDIA_ROOT)
-    for path in media.rglob("*"):
-        if path.is_file():
-            yield path.relative_to(media)
 
 
 def error_of_policy(user: Any) -> str:
@@ -91,3 +81,45 @@ def error_of_policy(user: Any) -> str:
     except Exception as error:  # noqa: BLE001  it is the site's own code
         return described(error)
     return ""
+
+
+@contextmanager
+def of_receivers(report: Report) -> Iterator[None]:
+    """Find each receiver that raises an error: ``send_robust`` returns it, the log is silent."""
+    send_robust = Signal.send_robust
+
+    def watched(self: Signal, *arguments: Any, **named: Any) -> Any:
+        answers = send_robust(self, *arguments, **named)
+        for _receiver, answer in answers:
+            if isinstance(answer, Exception):
+                report.find(f"a receiver raises {described(answer)}")
+        return answers
+
+    with patch.object(Signal, "send_robust", watched):
+        yield
+
+
+def of_handlers() -> Iterator[str]:
+    """The handlers that raised an error: their events keep them."""
+    for event in WebhookEvent.objects.exclude(error=""):
+        for name in handlers_of(event.event_type):
+            if name not in event.handled_by:
+                yield f"the handler {name} of {event.event_type} raises {event.error}"
+
+
+def watch_files(report: Report, folder: str) -> Callable[[str, Any], None]:
+    """What Python calls for each event. It sees which files are written outside ``folder``."""
+
+    def watch(event: str, arguments: Any) -> None:
+        if event != "open" or not arguments[2] & (os.O_WRONLY | os.O_RDWR):
+            return
+        path = str(arguments[0])
+        is_cached = "__pycache__" in path
+        if (
+            os.path.isabs(path)
+            and not is_cached
+            and not path.startswith((folder, "/dev/"))
+        ):
+            report.see_not("a file that was written outside MEDIA", path)
+
+    return watch

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from django_identity import database
 from django_identity.event_types import EventType
 from django_identity.instruments.drill import findings
-from django_identity.instruments.drill.doors import Door, new_browser
+from django_identity.instruments.drill.doors import Door, new_browser, text_of
 from django_identity.instruments.drill.report import Report
+from django_identity.lifecycle.arriving.questions import REFUSALS
 from django_identity.models import LinkedIdentity
 from django_identity.requirements import RequiredClaim
 from django_identity.testing import browser as pages
@@ -18,6 +18,9 @@ from django_identity.testing.events import deliver_event
 from django_identity.testing.sandbox import RunningSandbox
 
 NO_ACCOUNT = "user_fields_refused"
+NO_OF_POLICY = {*REFUSALS.values(), "approval_pending"}
+#: Of no country: ISO 3166 leaves the code to its users.
+NOWHERE = "XX"
 # Test numbers of the service.
 VERIFIED = "22222222222"
 REJECTED = "11111111111"
@@ -32,20 +35,32 @@ class NotTried(Exception):
     """The site has no such step for this person. The message says why."""
 
 
+class PolicyRefuses(NotTried):
+    """The site's policy says no."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What all people share. ``open_pages``: paths of pages without a gate."""
+    """What all people share. ``open_pages``: paths of the site's pages without a gate.
+
+    ``our_pages``: those of this package.
+    """
 
     sandbox: RunningSandbox
     doors: Sequence[Door]
     open_pages: Sequence[str]
+    our_pages: Sequence[str]
     report: Report
 
     @property
-    def claims(self) -> list[RequiredClaim]:
-        """What the doors ask for, but for levels, scopes and sign-ins."""
-        asked = chain.from_iterable(door.requirements for door in self.doors)
-        return [required for required in asked if isinstance(required, RequiredClaim)]
+    def claim_types(self) -> set[str]:
+        """The claims that the doors ask for."""
+        return {
+            required.claim_type
+            for door in self.doors
+            for required in door.requirements
+            if isinstance(required, RequiredClaim)
+        }
 
 
 class Person:
@@ -58,6 +73,10 @@ class Person:
         self.person = scene.sandbox.create_person(verified=False, **account)
         self.identities = LinkedIdentity.objects.filter(subject=self.person.user_id)
         self.browser = new_browser()
+        #: What the doors have shown -> the path.
+        self.shown: dict[str, str] = {}
+        #: The path of a door -> the headers of its page.
+        self.kept: dict[str, Any] = {}
 
     @property
     def user(self) -> Any:
@@ -74,8 +93,11 @@ class Person:
         if arrived.status_code != 302:
             trouble = findings.trouble_in(arrived)
             failure = f"the sign-in fails, {trouble}"
+            if trouble in NO_OF_POLICY:
+                raise PolicyRefuses(f"the policy refuses (`{trouble}`)")
             # Where addresses are the names of accounts, nobody signs up without one.
-            if trouble == NO_ACCOUNT and not self.account["shows_email"]:
+            is_rare = self.account["country"] == NOWHERE
+            if trouble == NO_ACCOUNT and (is_rare or not self.account["shows_email"]):
                 raise NotTried(failure)
             raise StepFailed(failure)
 
@@ -105,6 +127,22 @@ class Person:
             # A GET of another one may do something, such as sign out.
             shown_to_all = new_browser().get(page, secure=True)
             if shown_to_all.status_code == 200:
+                self.look_behind(page, shown_to_all)
                 shown = self.browser.get(page, secure=True)
-                found.update(re.findall(r'href="(/[^"#?]*)', shown.content.decode()))
+                found.update(re.findall(r'href="(/[^"#?]*)', text_of(shown)))
         return found
+
+    def look_behind(self, page: str, shown_to_all: Any) -> None:
+        """Whether everybody sees at ``page`` what a door has shown to this person."""
+        door = self.shown.get(text_of(shown_to_all))
+        if door is not None:
+            self.report.find(
+                f"`{page}` shows to everybody what `{door}` has behind its gate"
+            )
+
+    def open_our_pages(self) -> None:
+        """As this site renders them."""
+        for page in self.scene.our_pages:
+            response = self.browser.get(page, secure=True)
+            if response.status_code >= 500:
+                self.report.find(f"`{page}` fails: {findings.trouble_in(response)}")

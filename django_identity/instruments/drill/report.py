@@ -5,34 +5,64 @@ from dataclasses import dataclass, field
 from typing import Any
 
 # What is said of a visit. The table has the last of them by the alphabet: the worst.
-NOBODY_CAN_TELL = "-"
+CANNOT_TELL = "-"
 RIGHT = "ok"
 WRONG = "wrong"
+LEGEND = (
+    "ok: everybody was answered as they have to be. wrong: see what was found.",
+    "-: nobody can tell; the line below says why.",
+)
+OWN_PAGE = "closed, it shows a page of the site's own"
 
 
 @dataclass(slots=True)
 class Report:
-    """``findings``: each sentence once. ``untried``: an address, a person or a place -> why."""
+    """``findings``: each sentence once. ``untried``: an address, a person or a place -> why.
+
+    ``unsure``: where somebody has to look. ``unseen``: a kind of things -> those that the drill met
+    and cannot judge.
+    """
 
     visits: list[dict[str, Any]] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     untried: dict[str, str] = field(default_factory=dict)
+    unsure: list[str] = field(default_factory=list)
+    unseen: dict[str, list[str]] = field(default_factory=dict)
 
     def find(self, sentence: str) -> None:
-        if sentence not in self.findings:
-            self.findings.append(sentence)
+        _add(self.findings, sentence)
+
+    def doubt(self, sentence: str) -> None:
+        _add(self.unsure, sentence)
+
+    def see_not(self, kind: str, thing: str) -> None:
+        _add(self.unseen.setdefault(kind, []), thing)
+
+    def settle(self) -> None:
+        """That an address is closed says nothing if it was open to nobody."""
+        for visit in self.visits:
+            if visit["outcome"] == RIGHT and visit["address"] in self.untried:
+                visit["outcome"] = CANNOT_TELL
 
     def table(self) -> Iterator[str]:
-        """A line for each address, with a word for each step."""
-        steps = dict.fromkeys(visit["step"] for visit in self.visits)
+        """The steps, and for each address a line for itself and one with a word for each step."""
+        steps = dict.fromkeys((visit["step"] for visit in self.visits), CANNOT_TELL)
         rows: dict[str, dict[str, str]] = {}
         for visit in self.visits:
             step = visit["step"]
-            row = rows.setdefault(visit["address"], dict.fromkeys(steps, ""))
+            row = rows.setdefault(visit["address"], dict(steps))
             row[step] = max(row[step], visit["outcome"])
 
-        width = max(map(len, rows), default=0)
-        yield "  ".join([" " * width, *steps])
+        yield "  ".join(steps)
         for address, row in rows.items():
+            yield address
             words = [word.ljust(len(step)) for step, word in row.items()]
-            yield "  ".join([address.ljust(width), *words])
+            yield "  ".join(words).rstrip()
+            if CANNOT_TELL in row.values():
+                yield f"-: {self.untried.get(address, OWN_PAGE)}"
+        yield from LEGEND
+
+
+def _add(sentences: list[str], sentence: str) -> None:
+    if sentence not in sentences:
+        sentences.append(sentence)

@@ -15,22 +15,24 @@ from django_identity import database, signals
 from django_identity.backends import BACKEND_PATH
 from django_identity.event_types import EventType
 from django_identity.gates import closed_to
-from django_identity.instruments.drill import findings
+from django_identity.instruments.drill import findings, remains
 from django_identity.instruments.drill.doors import (
     CLOSED,
     OPEN,
     Door,
     new_browser,
     outcome_of,
+    text_of,
 )
 from django_identity.instruments.drill.person import (
+    NOWHERE,
     REJECTED,
     NotTried,
     Person,
+    PolicyRefuses,
     StepFailed,
 )
-from django_identity.instruments.drill.report import NOBODY_CAN_TELL, RIGHT, WRONG
-from django_identity.lifecycle.leaving import audit
+from django_identity.instruments.drill.report import CANNOT_TELL, RIGHT, WRONG
 from django_identity.lifecycle.minute import upkeep
 from django_identity.models import (
     ErasureReceipt,
@@ -43,6 +45,10 @@ from django_identity.testing.erased import known_of
 from django_identity.testing.sandbox import SandboxError
 from django_identity.views.pages import address_of
 
+#: A shorter text is the same at two addresses by chance.
+LONG = 20
+#: What a page has -> what a browser that keeps it asks with.
+VALIDATORS = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
 LONG_AGO = timedelta(days=4000)
 #: Steps at which nobody is signed in.
 SIGNED_OUT = ("nobody", "ended", "erased")
@@ -67,13 +73,17 @@ class Visitor(Person):
     def walk(self) -> Iterator[Step]:
         """From the first page to the erasure."""
         yield Step("nobody", EVERYTHING)
-        self.sign_in()
-        yield Step("unproven", PROOFS)
+        try:
+            self.sign_in()
+        except PolicyRefuses as refusal:
+            self.report.untried["step unproven"] = str(refusal)
+        else:
+            yield Step("unproven", PROOFS)
         self.prove()
         yield Step("proven", NOTHING)
         links = self.links()
 
-        for claim_type in {claim.claim_type for claim in self.scene.claims}:
+        for claim_type in self.scene.claim_types:
             # The service may not know it.
             with suppress(SandboxError):
                 self.scene.sandbox.revoke_claim(self.person, claim_type)
@@ -90,7 +100,7 @@ class Visitor(Person):
 
         self.try_hidden(links - self.links())
         # The site's handlers run now, before an erasure takes their events away.
-        upkeep.run()
+        self.do_upkeep()
         # A claim counts again by a credential of a later second.
         self.scene.sandbox.control("POST", "clock", advance=2)
         self.prove()
@@ -102,10 +112,15 @@ class Visitor(Person):
     def try_hidden(self, links: set[str]) -> None:
         """Ask for what no page shows any more."""
         for link in links - {door.path for door in self.scene.doors}:
-            if outcome_of(self.browser.get(link, secure=True)) == OPEN:
+            if self.browser.get(link, secure=True).status_code == 200:
                 self.report.find(
                     f"`{link}` is hidden by a template alone: its view has no gate"
                 )
+
+    def do_upkeep(self) -> None:
+        upkeep.run()
+        for sentence in findings.of_handlers():
+            self.report.find(sentence)
 
     def end_consent(self) -> Iterator[Step]:
         """The session ends with it, and stays ended when the person signs in elsewhere."""
@@ -140,7 +155,7 @@ class Visitor(Person):
         user = self.user
         keys = list(database.all_users().values_list("pk", flat=True))
         self.hear(EventType.DATA_DELETION_REQUESTED)
-        upkeep.run()
+        self.do_upkeep()
         yield Step("erased", EVERYTHING)
 
         receipt = ErasureReceipt.objects.latest("pk")
@@ -151,18 +166,10 @@ class Visitor(Person):
             self.report.untried["erased"] = f"the account stays: {receipt.account_kept}"
         else:
             names = (self.account["first_name"], self.account["last_name"])
-            remains = audit.search(known_of(user, self.person, *names))
-            self.report.untried |= remains.unread
-            for place in remains.hits:
-                self.report.find(f"`{place}` still has something of an erased person")
-            for path in findings.files_of_media():
-                self.report.find(
-                    f"the file `{path}` is still there when its person is erased"
-                )
+            known = known_of(user, self.person, *names)
+            remains.search(user, known, self.report)
         if database.all_users().exclude(pk__in=keys).exists():
-            self.report.find(
-                "an account is made again after an erasure, by a receiver of a signal"
-            )
+            self.report.find("an account is made again after an erasure")
 
     def part(self) -> Iterator[Step]:
         """Disconnect in a browser that has signed in another way, and come back."""
@@ -170,12 +177,13 @@ class Visitor(Person):
         backends.remove(BACKEND_PATH)
         if not backends:
             raise NotTried("nobody disconnects: the site has no other back end")
-        self.sign_in()
+        self.prove()
         user = self.user
         user.set_password(self.person.password)
         user.save()
         # A new password has ended the session.
         self.prove()
+        yield Step("proven", NOTHING)
         other = new_browser()
         other.force_login(user, backend=backends[0])
         other.post(pages.path_here(address_of("disconnect")), secure=True)
@@ -183,7 +191,7 @@ class Visitor(Person):
             raise NotTried("nobody disconnects: the policy keeps the link")
         yield Step("disconnected", EVERYTHING)
         self.browser = other
-        yield Step("other way", EVERYTHING)
+        yield Step("local", EVERYTHING)
         self.browser = new_browser()
         with suppress(StepFailed):
             self.sign_in()
@@ -199,13 +207,15 @@ class Visitor(Person):
         for step in steps:
             for door in self.scene.doors:
                 self.visit(door, step)
+            self.open_our_pages()
 
     def visit(self, door: Door, step: Step) -> None:
+        must_open = self.has_what_opens(door, step)
         response = door.open(self.browser)
-        wrong = self.wrong_with(door, step, response)
+        wrong = self.wrong_with(door, step, response, must_open=must_open)
         outcome = RIGHT
         if wrong is None:
-            outcome = NOBODY_CAN_TELL
+            outcome = CANNOT_TELL
         elif wrong:
             outcome = WRONG
             self.report.find(wrong)
@@ -218,40 +228,76 @@ class Visitor(Person):
                 "outcome": outcome,
             }
         )
+        if must_open and response.status_code == 200:
+            self.remember(door, response)
+        elif door.path in self.kept:
+            self.ask_again(door)
 
-    def wrong_with(self, door: Door, step: Step, response: Any) -> str | None:
+    def remember(self, door: Door, response: Any) -> None:
+        """What is behind the gate, and what a browser keeps of it."""
+        if response.streaming:
+            self.report.see_not("what a stream sends after the gate", door.path)
+        text = text_of(response)
+        if len(text) > LONG:
+            self.shown[text] = door.path
+        for said, asks in VALIDATORS.items():
+            if said in response.headers:
+                self.kept[door.path] = {asks: response.headers[said]}
+
+    def ask_again(self, door: Door) -> None:
+        """Ask as the browser does that has kept the page."""
+        response = door.open(self.browser, **self.kept[door.path])
+        if response.status_code == 304:
+            self.report.find(f"`{door.path}` answers 304 before the gate")
+
+    def wrong_with(
+        self, door: Door, step: Step, response: Any, *, must_open: bool
+    ) -> str | None:
         """What is wrong: an empty text for nothing, None if nobody can tell."""
+        path = door.path
         if response.status_code >= 500:
-            return f"`{door.path}` fails: {findings.trouble_in(response)}"
+            return f"`{path}` fails: {findings.trouble_in(response)}"
         if step.name in SIGNED_OUT and response.wsgi_request.user.is_authenticated:
-            cause = findings.replaced_user(response) or settings.SESSION_ENGINE
+            cause = findings.why_signed_in(response)
             return f"somebody is signed in, step “{step.name}”: {cause}"
 
-        must_open = self.has_what_opens(door, step)
         if must_open:
-            self.report.untried.pop(door.path, None)
-        outcome = outcome_of(response)
+            self.report.untried.pop(path, None)
+        outcome = outcome_of(response, path)
         if outcome not in (OPEN, CLOSED):
             why = f"it answers {outcome} at the step “{step.name}”"
-            self.report.untried[door.path] = why
+            self.report.untried[path] = why
             return None
-        if must_open != (outcome == OPEN):
-            if outcome == OPEN and door.has_own_page:
+        if must_open == (outcome == OPEN):
+            if must_open:
+                return findings.cached(path, response)
+            if step.lost == NOTHING:
                 return None
-            cause = findings.replaced_user(response)
-            if not cause:
-                cause = f"{door.own_code or 'the site'} answers before the gate"
-            return f"`{door.path}` is {outcome}: {cause}"
-        if step.name == "unproven" and not must_open:
-            leads_to = response.headers.get("Location", "")
-            answer = unquote(leads_to + response.content.decode())
-            if not any(str(asked) in answer for asked in door.requirements):
-                return f"`{door.path}` does not say what is missing"
-        return findings.cached(door.path, response)
+            return self.wrong_with_words(door, step, response)
+        if outcome == OPEN and door.has_own_page:
+            return None
+        if door.own_code:
+            return f"`{path}` is {outcome}: {door.own_code} answers before the gate"
+        if step.lost == NOTHING and not must_open:
+            return f"`{path}` is open to somebody from {self.account['country']}"
+        return f"`{path}` is {outcome}"
+
+    def wrong_with_words(self, door: Door, step: Step, response: Any) -> str:
+        """Whoever has proven nothing is told what is missing."""
+        leads_to = response.headers.get("Location", "")
+        answer = unquote(leads_to + response.content.decode())
+        if step.name != "unproven":
+            return ""
+        if any(str(asked) in answer for asked in door.requirements):
+            return ""
+        return f"`{door.path}` does not say what is missing"
 
     def has_what_opens(self, door: Door, step: Step) -> bool:
         """The person may never have had it: another country, a scope."""
         if any(isinstance(required, step.lost) for required in door.requirements):
+            return False
+        # Whatever the site's policy makes of the claim.
+        if self.account["country"] == NOWHERE and door.countries:
             return False
         user = self.user
         session = self.browser.session

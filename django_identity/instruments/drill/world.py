@@ -5,7 +5,7 @@ import logging
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from importlib.util import find_spec
 from tempfile import TemporaryDirectory
@@ -123,31 +123,61 @@ def _replace_opened(media: str) -> None:
 @contextmanager
 def _own_databases() -> Iterator[None]:
     """Test databases, under names that nobody else has: none is replaced by them."""
-    names = {str(connection.settings_dict["NAME"]) for connection in connections.all()}
+    names = {
+        alias: str(connections[alias].settings_dict["NAME"]) for alias in connections
+    }
+    began = timezone.now()
+    with ExitStack() as leaving:
+        for alias, name in names.items():
+            leaving.callback(_destroy, connections[alias], name)
+        # Before any of them goes: another alias may still lead there.
+        leaving.callback(connections.close_all)
+        _choose_names()
+        try:
+            utils.setup_databases(verbosity=0, interactive=False, serialized_aliases=())
+        except SystemExit:
+            # Django has written why.
+            raise Refused("No test database can be made. May its user?") from None
+        theirs = set(names.values())
+        if any(_is_theirs(each, theirs, began) for each in connections.all()):
+            raise Refused(
+                "The back end of a database makes no test database: it would be the site's."
+            )
+        yield
+
+
+def _choose_names() -> None:
+    """Name the test databases. Two aliases of one database have one, as a replica has."""
+    aliases: dict[tuple[str, ...], str] = {}
     for connection in connections.all():
-        own_name = None
-        if connection.vendor != "sqlite":
-            name = connection.settings_dict["NAME"]
-            own_name = f"drill_{os.getpid()}_{name}"[:60]
-        connection.settings_dict["TEST"]["NAME"] = own_name
+        own = connection.settings_dict
+        place = tuple(str(own[part]) for part in ("ENGINE", "HOST", "PORT", "NAME"))
+        first = aliases.setdefault(place, connection.alias)
+        if first != connection.alias:
+            own["TEST"]["MIRROR"] = first
+        name = f"drill_{secrets.token_hex(4)}"
+        if connection.vendor == "sqlite":
+            name = f"file:{name}?mode=memory&cache=shared"
+        own["TEST"]["NAME"] = name
         # A pool would go on to lend its connections to the site's database.
         connection.close()
         if hasattr(connection, "close_pool"):
             connection.close_pool()
+    for connection in connections.all():
+        own = connection.settings_dict
+        if own["TEST"]["MIRROR"]:
+            # Not only when the others are made: migrations may read there.
+            mirrored = connections[own["TEST"]["MIRROR"]]
+            own["NAME"] = mirrored.settings_dict["TEST"]["NAME"]
 
-    began = timezone.now()
-    databases = utils.setup_databases(
-        verbosity=0, interactive=False, serialized_aliases=()
-    )
-    if any(_is_theirs(connection, names, began) for connection in connections.all()):
-        # It is not taken down: that would delete it.
-        raise Refused(
-            "The back end of a database makes no test database: it would be the site's."
-        )
-    try:
-        yield
-    finally:
-        utils.teardown_databases(databases, verbosity=0)
+
+def _destroy(connection: BaseDatabaseWrapper, name: str) -> None:
+    """Delete the test database, if one was made in place of ``name``."""
+    own = connection.settings_dict
+    if own["TEST"]["MIRROR"]:
+        own["NAME"] = name
+    elif own["NAME"] != name:
+        connection.creation.destroy_test_db(name, verbosity=0)
 
 
 def _is_theirs(

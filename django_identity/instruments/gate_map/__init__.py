@@ -1,10 +1,14 @@
 """The map of gates: every address of the site, and what it asks for."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from django.conf import settings
+from django.conf.urls.i18n import is_language_prefix_patterns_used
+from django.http import HttpRequest
 from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import translation
 
 from django_identity import conf
 from django_identity.gates.gate import Gate
@@ -57,7 +61,21 @@ class Address:
 
 def addresses() -> Iterator[Address]:
     """All addresses of the site, in the order of its URLconf."""
-    return _addresses(get_resolver(), Address("/"))
+    with translation.override(language_of_requests()):
+        return iter(list(_addresses(get_resolver(), Address("/"))))
+
+
+def language_of_requests() -> str:
+    """The language of the addresses of whoever asks for none, as ``LocaleMiddleware`` chooses it.
+
+    ``i18n_patterns`` without a prefix for the site's own language compare with the setting.
+    """
+    is_prefixed = False
+    with suppress(Exception):  # the site's own modules; the list says what they raise
+        is_prefixed = is_language_prefix_patterns_used(settings.ROOT_URLCONF)[1]
+    if is_prefixed:
+        return translation.get_language_from_request(HttpRequest())
+    return settings.LANGUAGE_CODE
 
 
 def _addresses(resolver: URLResolver, above: Address) -> Iterator[Address]:
