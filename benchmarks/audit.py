@@ -6,7 +6,7 @@ import time
 from django.db import connection, models
 
 from benchmarks.harness import Figures, fresh_database
-from django_identity.lifecycle.leaving import audit
+from django_identity.instruments import audit
 from tests.factories import make_identity, make_user
 
 TABLES, ROWS = 50, 20_000

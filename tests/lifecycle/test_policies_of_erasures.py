@@ -164,19 +164,6 @@ def test_staff_stay(settings: Any) -> None:
     assert Recording.ran == []
 
 
-def test_an_audit_follows_if_the_policy_asks_for_it(settings: Any) -> None:
-    """No request waits for it: a worker erases then."""
-    policy(settings, Auditing)
-    receipt = erasure.erase_account(linked())
-    assert receipt.erased_at is None
-    assert erasure.retry_pending() == 1
-    receipt.refresh_from_db()
-    assert receipt.audit is not None
-
-
-# A request by a code alone
-
-
 def test_a_code_alone_never_erases_the_account(settings: Any) -> None:
     """Though the policy keeps nobody. It is not asked."""
     policy(settings, NeverKeeping)

@@ -11,8 +11,8 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.db import connections
 
 from django_identity import database
+from django_identity.instruments import audit
 from django_identity.instruments.drill.report import Report
-from django_identity.lifecycle.leaving import audit
 
 
 def search(user: Any, known: audit.Known, report: Report) -> None:
