@@ -28,6 +28,17 @@ STEPS = (
     "nobody", "unproven", "proven", "revoked", "ended", "run out", "erased", "disconnected",
     "local",
 )  # fmt: skip
+#: An address whose own code asks.
+TOLD = "/members/=age_over_18"
+ROWS = {
+    "/bar/": ["ok ok ok ok ok ok ok"],
+    "/members/": ["- ok ok ok - ok -", "-: it answers 404"],
+    "/teaser/": [
+        "- - ok - - - -",
+        "-: closed, it shows a page of the site's own",
+    ],
+    "/lisbon/": ["- - - - - - -", "-: nobody here has country_resident=PT"],
+}
 #: Of the tests themselves.
 LEAKY = "leaky.Elsewhere"
 
@@ -50,14 +61,14 @@ def scene(
     report: Report,
 ) -> Scene:
     settings.MEDIA_ROOT = str(tmp_path)
-    doors = doors_at(report, "/loans/1/", "/loans/2/", "/nowhere/")
+    doors = doors_at(report, "/loans/1/", "/loans/2/", "/nowhere/", TOLD)
     return Scene(identity_sandbox, doors, ["/"], ["/identity/account/"], report)
 
 
 def test_doors_and_what_is_none(scene: Scene, report: Report) -> None:
     """Each address with a path, and the reason for each that cannot be tried."""
     assert [(door.path, door.method) for door in scene.doors] == [
-        ("/bar/", "get"), ("/vault/", "get"), ("/leave/", "get"), ("/loans/1/", "get"),
+        ("/members/", "get"), ("/bar/", "get"), ("/vault/", "get"), ("/leave/", "get"), ("/loans/1/", "get"),
         ("/loans/2/", "get"), ("/teaser/", "get"), ("/lisbon/", "get"),
     ]  # fmt: skip
     untried = {
@@ -100,25 +111,28 @@ def test_a_walk_finds_nothing_at_a_site_that_keeps_its_promises(
         place: report.untried[place] for place in (*report.untried,) if place[0] != "/"
     }
     assert told == {LEAKY: "no table"}
-    words = {line.split()[0]: line for line in report.table()}
-    assert next(report.table()).split() == " ".join(STEPS).split()
-    for address in (
-        "/bar/",
-        "/vault/",
-        "/leave/",
-        "/loans/1/",
-        "/loans/2/",
-        "/lisbon/",
-    ):
-        assert "wrong" not in words[address]
-    outcomes = {
-        (visit["address"], visit["step"]): visit["outcome"] for visit in report.visits
-    }
-    assert outcomes["/teaser/", "nobody"] == "-"
-    assert outcomes["/teaser/", "proven"] == "ok"
-    assert {
-        visit["status"] for visit in report.visits if visit["address"] == "/lisbon/"
-    } == {302}
+
+
+def test_a_cell_is_ok_only_if_its_address_was_opened(
+    scene: Scene, report: Report
+) -> None:
+    """What nobody can tell has another mark, and the row says why."""
+    nobody_has = "nobody here has country_resident=PT"
+    report.untried["/lisbon/"] = nobody_has
+    person = Visitor(scene, first_name="Xalita", last_name="Yzzyx", country="NG")
+    person.take(person.walk())
+    report.settle()
+    lines = list(report.table())
+    assert lines[0].split() == " ".join(STEPS[:7]).split()
+    marks = {address: rows_of(lines, address) for address in ROWS}
+    assert marks == ROWS
+
+
+def rows_of(lines: list[str], address: str) -> list[str]:
+    """What the table has below the address."""
+    below = lines[lines.index(address) + 1 :]
+    ends = (place for place, line in enumerate(below) if line.startswith(("/", "ok:")))
+    return [" ".join(line.split()) for line in below[: next(ends)]]
 
 
 def test_an_erasure_that_waits_names_its_error(

@@ -58,6 +58,7 @@ def drill(
             raise
         except Exception as error:  # noqa: BLE001  what was seen is worth a report
             report.find(f"the drill cannot go on: {findings.described(error)}")
+    report.settle()
     return report
 
 
@@ -93,7 +94,6 @@ def _drill(
         for name in fixtures:
             call_command("loaddata", name, verbosity=0)
         _send_people(Scene(sandbox, doors, open_pages, our_pages, report))
-    report.settle()
 
 
 def _send_people(scene: Scene) -> None:

@@ -12,7 +12,6 @@ LEGEND = (
     "ok: everybody was answered as they have to be. wrong: see what was found.",
     "-: nobody can tell; the line below says why.",
 )
-OWN_PAGE = "closed, it shows a page of the site's own"
 
 
 @dataclass(slots=True)
@@ -40,26 +39,40 @@ class Report:
 
     def settle(self) -> None:
         """That an address is closed says nothing if it was open to nobody."""
+        opened = {
+            visit["address"]
+            for visit in self.visits
+            if visit["must_open"] and visit["outcome"] != CANNOT_TELL
+        }
         for visit in self.visits:
-            if visit["outcome"] == RIGHT and visit["address"] in self.untried:
+            address = visit["address"]
+            if address in opened:
+                self.untried.pop(address, None)
+            elif visit["outcome"] == RIGHT:
                 visit["outcome"] = CANNOT_TELL
+                visit["why"] = self.untried[address]
 
     def table(self) -> Iterator[str]:
-        """The steps, and for each address a line for itself and one with a word for each step."""
+        """The steps, and for each address a line for itself and one with a word for each step.
+
+        Below them is each reason why nobody can tell.
+        """
         steps = dict.fromkeys((visit["step"] for visit in self.visits), CANNOT_TELL)
         rows: dict[str, dict[str, str]] = {}
+        whys: dict[tuple[str, str], str] = {}
         for visit in self.visits:
-            step = visit["step"]
-            row = rows.setdefault(visit["address"], dict(steps))
+            address, step = visit["address"], visit["step"]
+            row = rows.setdefault(address, dict(steps))
             row[step] = max(row[step], visit["outcome"])
+            whys[address, step] = visit["why"]
 
         yield "  ".join(steps)
         for address, row in rows.items():
             yield address
             words = [word.ljust(len(step)) for step, word in row.items()]
             yield "  ".join(words).rstrip()
-            if CANNOT_TELL in row.values():
-                yield f"-: {self.untried.get(address, OWN_PAGE)}"
+            unknown = [whys[address, step] for step in row if row[step] == CANNOT_TELL]
+            yield from [f"-: {why}" for why in dict.fromkeys(unknown)]
         yield from LEGEND
 
 

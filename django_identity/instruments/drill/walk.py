@@ -212,20 +212,24 @@ class Visitor(Person):
     def visit(self, door: Door, step: Step) -> None:
         must_open = self.has_what_opens(door, step)
         response = door.open(self.browser)
-        wrong = self.wrong_with(door, step, response, must_open=must_open)
+        wrong, why = self.judge(door, step, response, must_open=must_open)
         outcome = RIGHT
-        if wrong is None:
-            outcome = CANNOT_TELL
-        elif wrong:
+        if wrong:
             outcome = WRONG
             self.report.find(wrong)
+        elif why:
+            outcome = CANNOT_TELL
+            if must_open:
+                self.report.untried[door.path] = why
         self.report.visits.append(
             {
                 "address": door.path,
                 "step": step.name,
                 "person": self.account["first_name"],
+                "must_open": must_open,
                 "status": response.status_code,
                 "outcome": outcome,
+                "why": why,
             }
         )
         if must_open and response.status_code == 200:
@@ -250,37 +254,31 @@ class Visitor(Person):
         if response.status_code == 304:
             self.report.find(f"`{door.path}` answers 304 before the gate")
 
-    def wrong_with(
+    def judge(
         self, door: Door, step: Step, response: Any, *, must_open: bool
-    ) -> str | None:
-        """What is wrong: an empty text for nothing, None if nobody can tell."""
+    ) -> tuple[str, str]:
+        """What is wrong, and why nobody can tell. Both are empty if all is right."""
         path = door.path
         if response.status_code >= 500:
-            return f"`{path}` fails: {findings.trouble_in(response)}"
+            return f"`{path}` fails: {findings.trouble_in(response)}", ""
         if step.name in SIGNED_OUT and response.wsgi_request.user.is_authenticated:
             cause = findings.why_signed_in(response)
-            return f"somebody is signed in, step “{step.name}”: {cause}"
+            return f"somebody is signed in, step “{step.name}”: {cause}", ""
 
-        if must_open:
-            self.report.untried.pop(path, None)
         outcome = outcome_of(response, path)
         if outcome not in (OPEN, CLOSED):
-            why = f"it answers {outcome} at the step “{step.name}”"
-            self.report.untried[path] = why
-            return None
+            return "", f"it answers {outcome}"
         if must_open == (outcome == OPEN):
             if must_open:
-                return findings.cached(path, response)
-            if step.lost == NOTHING:
-                return None
-            return self.wrong_with_words(door, step, response)
+                return findings.cached(path, response), ""
+            return self.wrong_with_words(door, step, response), ""
         if outcome == OPEN and door.has_own_page:
-            return None
+            return "", "closed, it shows a page of the site's own"
         if door.own_code:
-            return f"`{path}` is {outcome}: {door.own_code} answers before the gate"
+            return f"`{path}` is {outcome}: {door.own_code} answers before the gate", ""
         if step.lost == NOTHING and not must_open:
-            return f"`{path}` is open to somebody from {self.account['country']}"
-        return f"`{path}` is {outcome}"
+            return f"`{path}` is open to somebody from {self.account['country']}", ""
+        return f"`{path}` is {outcome}", ""
 
     def wrong_with_words(self, door: Door, step: Step, response: Any) -> str:
         """Whoever has proven nothing is told what is missing."""
