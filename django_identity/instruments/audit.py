@@ -61,13 +61,21 @@ Table: TypeAlias = "QuerySet[Any]"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """``texts`` are the person's alone; ``words``, the parts of the name, others may have too."""
+    """``texts`` are the person's alone; ``words``, the parts of the name, others may have too.
+
+    ``accounts``: the keys of the person's own accounts.
+    """
 
     texts: frozenset[str] = field(default=frozenset(), repr=False)
     words: frozenset[str] = field(default=frozenset(), repr=False)
+    accounts: frozenset[Any] = field(default=frozenset(), repr=False)
 
     def __or__(self, other: Known) -> Known:
-        return Known(self.texts | other.texts, self.words | other.words)
+        return Known(
+            self.texts | other.texts,
+            self.words | other.words,
+            self.accounts | other.accounts,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +128,7 @@ def known_of_account(user: AbstractBaseUser) -> Known:
     # A name without a letter, such as "-", is in every second text.
     spoken = " ".join(names).split()
     words = {word for word in spoken if slugify(word, allow_unicode=True)}
-    return Known(frozenset(texts - {""}), frozenset(words))
+    return Known(frozenset(texts - {""}), frozenset(words), frozenset({user.pk}))
 
 
 def _text_in(user: AbstractBaseUser, name: str) -> str:
@@ -140,14 +148,19 @@ def known_of_subject(subject: str) -> Known:
 # The search
 
 
-def search(known: Known) -> Findings:
-    """Search every table of the site for ``known``, with a progress bar on a terminal."""
+def search(known: Known, *, further: Iterable[tuple[str, str]] = ()) -> Findings:
+    """Search every table of the site for ``known``, with a progress bar on a terminal.
+
+    ``further``: texts from elsewhere, each with its place.
+    """
     findings = Findings()
     found = list(tables(findings.unread))
     sought = _sought(known)
     columns = [(table, each) for table in found for each in _columns(table.model)]
     for table, column in tqdm(columns, disable=None, leave=False):
         findings.look(str(column), _texts_of(table, column), sought)
+    for place, text in further:
+        findings.look(place, [text], sought)
     return findings
 
 
@@ -212,7 +225,8 @@ def _texts_of(table: Table, column: Column) -> Iterator[str]:
 def _sought(known: Known) -> Known:
     """The forms of what is known. ``words``: short, or in the name of another account."""
     texts = known.texts | known.words
-    unsure = {text for text in texts if is_short(text) or _is_shared(text)}
+    users = database.all_users().exclude(pk__in=known.accounts)
+    unsure = {text for text in texts if is_short(text) or _is_shared(text, users)}
     return Known(_forms(texts - unsure), _forms(unsure))
 
 
@@ -222,9 +236,8 @@ def is_short(text: str) -> bool:
     return len(text) + wide < SHORT
 
 
-def _is_shared(text: str) -> bool:
-    """Whether an account has it in its name now, when the person's is erased."""
-    users = database.all_users()
+def _is_shared(text: str, users: Table) -> bool:
+    """Whether one of the accounts has it in its name."""
     named = Q(pk__in=[])
     for name in database.field_names(users.model).intersection((*NAMES, *WHOLE_NAMES)):
         named |= Q(**{f"{name}__icontains": text})

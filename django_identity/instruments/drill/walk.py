@@ -167,7 +167,7 @@ class Visitor(Person):
         else:
             names = (self.account["first_name"], self.account["last_name"])
             known = known_of(user, self.person, *names)
-            remains.search(user, known, self.report)
+            remains.search(known, self.report)
         if database.all_users().exclude(pk__in=keys).exists():
             self.report.find("an account is made again after an erasure")
 
