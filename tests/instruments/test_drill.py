@@ -1,9 +1,12 @@
 """The parts of the drill, in the tests' own world. ``tests/sites/test_drill.py`` has whole ones."""
 
+import logging
 import re
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.http import HttpResponse
@@ -68,8 +71,8 @@ def scene(
 def test_doors_and_what_is_none(scene: Scene, report: Report) -> None:
     """Each address with a path, and the reason for each that cannot be tried."""
     assert [(door.path, door.method) for door in scene.doors] == [
-        ("/members/", "get"), ("/bar/", "get"), ("/vault/", "get"), ("/leave/", "get"), ("/loans/1/", "get"),
-        ("/loans/2/", "get"), ("/teaser/", "get"), ("/lisbon/", "get"),
+        ("/members/", "get"), ("/bar/", "get"), ("/vault/", "get"), ("/leave/", "get"),
+        ("/loans/1/", "get"), ("/loans/2/", "get"), ("/teaser/", "get"), ("/lisbon/", "get"),
     ]  # fmt: skip
     untried = {
         place: why for place, why in report.untried.items() if "loans" not in place
@@ -135,10 +138,22 @@ def rows_of(lines: list[str], address: str) -> list[str]:
     return [" ".join(line.split()) for line in below[: next(ends)]]
 
 
-def test_an_erasure_that_waits_names_its_error(
+@pytest.fixture
+def logs(report: Report) -> Iterator[None]:
+    loggers = [logging.getLogger(name) for name in findings.LOGS]
+    levels = [logger.level for logger in loggers]
+    findings.watch_logs(report)
+    yield
+    patch.stopall()
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+
+
+@pytest.mark.usefixtures("logs")
+def test_an_erasure_that_waits_is_found(
     scene: Scene, report: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The receipt has only its class; the drill runs the site's code once more."""
+    """The receipt has only the class of the error; the log has its place."""
 
     def erase_user(self: Any, user: Any) -> None:
         raise ValueError("full")
@@ -147,10 +162,11 @@ def test_an_erasure_that_waits_names_its_error(
     person.sign_in()
     monkeypatch.setattr(IdentityPolicy, "erase_user", erase_user)
     person.take(person.erase())
-    [sentence] = report.findings
+    [failed, waits] = report.findings
+    assert waits == "an erasure waits: ValueError"
     place = r"\S+test_drill.py, line \d+"
     assert re.fullmatch(
-        rf"an erasure waits: ValueError. ValueError in {place}: full", sentence
+        rf"identity.erasure.failed: ValueError in {place}: full", failed
     )
 
 

@@ -63,8 +63,8 @@ SHOPS = (
             "outside": r"not seen: a file that was written outside MEDIA \(1\): .*/guests.txt",
             "name": rf"found: `auth.User.first_name` still {KEEPS}",
             # Errors that a log has, and the drill's is silent
-            "handler": r"found: the handler .*apps.divide of kyc.verified raises ZeroDivision",
-            "raising": r"found: a receiver raises ZeroDivisionError in .*apps.py, line \d+: not",
+            "handler": r"found: identity.event.handler_failed: ZeroDivisionError in .*apps.py",
+            "raising": r"found: django.dispatch: ZeroDivisionError in .*apps.py, line \d+: not",
         },
     ),
     (
@@ -93,7 +93,7 @@ SHOPS = (
         (),
         {
             "user": r"found: somebody is signed in, step “ended”: `request.user` is not the sess",
-            "unique": r"found: an erasure waits: .*policy.py, line \d+: UNIQUE .*: shop_letter",
+            "unique": r"found: identity.erasure.failed: .*policy.py, line \d+: UNIQUE .*: shop_",
             "payload": rf"found: `shop.EventLog.payload` still {KEEPS}",
         },
     ),

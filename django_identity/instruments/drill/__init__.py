@@ -88,7 +88,8 @@ def _drill(
         elif not (address.include or address.reading.guards or url in report.untried):
             report.see_not("whether it needs a gate", url)
             open_pages += filter(None, [path_of(url)])
-    with own_world() as sandbox, findings.of_receivers(report):
+    findings.watch_logs(report)
+    with own_world() as sandbox:
         folder = os.path.dirname(settings.MEDIA_ROOT)
         sys.addaudithook(findings.watch_files(report, folder))
         for name in fixtures:

@@ -16,7 +16,7 @@ from django_identity.gates import Gate
 from django_identity.gates.closed import ANSWERS
 from django_identity.instruments.drill.report import Report
 from django_identity.instruments.gate_map import Address
-from django_identity.instruments.gate_map.reading import Guard
+from django_identity.instruments.gate_map.reading import Guard, Reading
 from django_identity.requirements import RequiredClaim, Requirement, is_level
 from django_identity.views.pages import address_of
 
@@ -40,20 +40,12 @@ new_browser = partial(Client, raise_request_exception=False)
 class Door:
     path: str
     method: str
-    guards: Sequence[Guard]
-
-    @property
-    def own_code(self) -> str:
-        """The site's own, which may answer before a gate or in its place."""
-        return ", ".join(code for guard in self.guards for code in guard.own_code)
-
-    @property
-    def gates(self) -> list[Gate]:
-        return [gate for guard in self.guards for gate in guard.gates]
+    before: Reading
 
     @property
     def requirements(self) -> list[Requirement]:
-        return [required for gate in self.gates for required in gate.requirements]
+        gates = self.before.gates
+        return [required for gate in gates for required in gate.requirements]
 
     @property
     def countries(self) -> list[str]:
@@ -68,7 +60,7 @@ class Door:
     @property
     def has_own_page(self) -> bool:
         """Whether a closed gate may show what looks like the page."""
-        return any(guard.closed not in ANSWERS for guard in self.guards)
+        return any(guard.closed not in ANSWERS for guard in self.before.guards)
 
     def open(self, browser: Client, **headers: str) -> Any:
         """The response. What takes only a POST gets one."""
@@ -99,7 +91,7 @@ def doors_of(
     for example in examples:
         path, _, asked = example.partition("=")
         if asked:
-            yield Door(path, "get", [_told(asked)])
+            yield Door(path, "get", _told(asked))
         else:
             report.untried[path] = "no gated address has it"
             routes[path] = _route_of(path)
@@ -115,10 +107,10 @@ def doors_of(
                 yield from _doors_at(path, address, report)
 
 
-def _told(asked: str) -> Guard:
+def _told(asked: str) -> Reading:
     """What an operator says of a view whose own code asks."""
     gate = Gate(kyc_level=asked) if is_level(asked) else Gate(asked)
-    return Guard(asked, "redirect", gates=(gate,))
+    return Reading((Guard(asked, ANSWERS[0], gates=(gate,)),))
 
 
 def _route_of(path: str) -> str:
@@ -132,11 +124,9 @@ def _why_untried(address: Address, paths: Sequence[str]) -> str:
     """Why the address has no door, or an empty text. Without guards it needs none."""
     if address.error:
         return f"its view cannot be read: {address.error}"
-    if address.reading.guards and not address.gates:
-        codes = [code for guard in address.reading.guards for code in guard.own_code]
-        return f"the site's own code decides: {', '.join(codes)}"
-    if not address.gates:
-        return ""
+    reading = address.reading
+    if not reading.gates:
+        return reading.own_code and f"the site's own code decides: {reading.own_code}"
     if not paths:
         return "no --address"
     answers = _route_of(paths[0])
@@ -147,10 +137,10 @@ def _why_untried(address: Address, paths: Sequence[str]) -> str:
 
 def _doors_at(path: str, address: Address, report: Report) -> Iterator[Door]:
     """One for each method that has a gate."""
-    guards = address.reading.guards
-    for method in {guard.method or "get" for guard in guards if guard.gates}:
-        before = address.reading.before(method)
-        asked = ", ".join(guard.asks for guard in before)
+    reading = address.reading
+    for method in {guard.method or "get" for guard in reading.guards if guard.gates}:
+        before = reading.before(method)
+        asked = ", ".join(guard.asks for guard in before.guards)
         # Values of a claim stand without spaces.
         if "~" in asked or " | " in asked:
             report.untried[path] = f"somebody else's permissions open it, too: {asked}"

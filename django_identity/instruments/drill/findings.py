@@ -1,32 +1,32 @@
 """What is wrong with a site, in a sentence that names the cause or the place."""
 
+import logging
 import os
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 from unittest.mock import patch
 
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY
-from django.dispatch import Signal
 
-from django_identity import policy
-from django_identity.handlers import handlers_of
 from django_identity.instruments.drill.report import Report
 from django_identity.instruments.gate_map import Address
-from django_identity.models import WebhookEvent
 
 #: Methods that change nothing.
 SAFE = {"", "get", "head", "options", "trace"}
+#: Where errors of receivers, handlers and policies go.
+LOGS = ("django_identity", "django.dispatch")
 
 
 def in_map(found: Iterable[Address]) -> Iterator[str]:
     """What is open beside a gate of the same view: another address, or a method."""
-    gated = {address.view: address.url for address in found if address.gates}
+    gated = {address.view: address.url for address in found if address.reading.gates}
     for address in found:
         methods = set(address.reading.open_methods) - SAFE
-        if address.gates and methods:
+        if address.reading.gates and methods:
             words = ", ".join(sorted(methods)).upper()
             yield f"`{address.url}` is open to {words} beside a method with a gate"
         beside = gated.get(address.view)
@@ -74,37 +74,24 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__} in {place.filename}, line {place.lineno}: {error}"
 
 
-def error_of_policy(user: Any) -> str:
-    """What the site's own code raises in an erasure. The receipt has only the error's class."""
-    try:
-        policy.of_site().erase_user(user)
-    except Exception as error:  # noqa: BLE001  it is the site's own code
-        return described(error)
-    return ""
+def watch_logs(report: Report) -> None:
+    """Find each error of the site's own code that is caught and logged, and log nothing.
 
+    The site's own handlers of logs may send it to somebody.
+    """
 
-@contextmanager
-def of_receivers(report: Report) -> Iterator[None]:
-    """Find each receiver that raises an error: ``send_robust`` returns it, the log is silent."""
-    send_robust = Signal.send_robust
+    def watch(_logger: logging.Logger, record: logging.LogRecord) -> None:
+        error = sys.exc_info()[1]
+        if error and record.name in LOGS and record.levelno >= logging.ERROR:
+            event = getattr(record, "event", record.name)
+            report.find(f"{event}: {described(error)}")
 
-    def watched(self: Signal, *arguments: Any, **named: Any) -> Any:
-        answers = send_robust(self, *arguments, **named)
-        for _receiver, answer in answers:
-            if isinstance(answer, Exception):
-                report.find(f"a receiver raises {described(answer)}")
-        return answers
-
-    with patch.object(Signal, "send_robust", watched):
-        yield
-
-
-def of_handlers() -> Iterator[str]:
-    """The handlers that raised an error: their events keep them."""
-    for event in WebhookEvent.objects.exclude(error=""):
-        for name in handlers_of(event.event_type):
-            if name not in event.handled_by:
-                yield f"the handler {name} of {event.event_type} raises {event.error}"
+    for name in LOGS:
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.ERROR)
+        # Django's is, where LOGGING does not name it.
+        logger.disabled = False
+    patch.object(logging.Logger, "handle", watch).start()
 
 
 def watch_files(report: Report, folder: str) -> Callable[[str, Any], None]:

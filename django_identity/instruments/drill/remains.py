@@ -40,7 +40,7 @@ def _tables() -> Iterator[tuple[str, str]]:
 def _caches() -> Iterator[tuple[str, str]]:
     """What is in memory, of all caches: the drill has made them so."""
     # No cache lists what it has.
-    for name, entries in locmem._caches.items():
+    for name, entries in vars(locmem)["_caches"].items():
         for key, value in entries.items():
             yield f"CACHES.{name}", f"{key} {value.decode(errors='ignore')}"
 

@@ -100,7 +100,7 @@ class Visitor(Person):
 
         self.try_hidden(links - self.links())
         # The site's handlers run now, before an erasure takes their events away.
-        self.do_upkeep()
+        upkeep.run()
         # A claim counts again by a credential of a later second.
         self.scene.sandbox.control("POST", "clock", advance=2)
         self.prove()
@@ -116,11 +116,6 @@ class Visitor(Person):
                 self.report.find(
                     f"`{link}` is hidden by a template alone: its view has no gate"
                 )
-
-    def do_upkeep(self) -> None:
-        upkeep.run()
-        for sentence in findings.of_handlers():
-            self.report.find(sentence)
 
     def end_consent(self) -> Iterator[Step]:
         """The session ends with it, and stays ended when the person signs in elsewhere."""
@@ -155,13 +150,12 @@ class Visitor(Person):
         user = self.user
         keys = list(database.all_users().values_list("pk", flat=True))
         self.hear(EventType.DATA_DELETION_REQUESTED)
-        self.do_upkeep()
+        upkeep.run()
         yield Step("erased", EVERYTHING)
 
         receipt = ErasureReceipt.objects.latest("pk")
         if receipt.erased_at is None:
-            cause = findings.error_of_policy(user)
-            self.report.find(f"an erasure waits: {receipt.error}. {cause}")
+            self.report.find(f"an erasure waits: {receipt.error}")
         elif receipt.account_kept:
             self.report.untried["erased"] = f"the account stays: {receipt.account_kept}"
         else:
@@ -274,8 +268,11 @@ class Visitor(Person):
             return self.wrong_with_words(door, step, response), ""
         if outcome == OPEN and door.has_own_page:
             return "", "closed, it shows a page of the site's own"
-        if door.own_code:
-            return f"`{path}` is {outcome}: {door.own_code} answers before the gate", ""
+        if door.before.own_code:
+            return (
+                f"`{path}` is {outcome}: {door.before.own_code} answers before the gate",
+                "",
+            )
         if step.lost == NOTHING and not must_open:
             return f"`{path}` is open to somebody from {self.account['country']}", ""
         return f"`{path}` is {outcome}", ""
@@ -299,5 +296,5 @@ class Visitor(Person):
             return False
         user = self.user
         session = self.browser.session
-        closed = [closed_to(gate, user, session=session) for gate in door.gates]
+        closed = [closed_to(gate, user, session=session) for gate in door.before.gates]
         return not any(closed)

@@ -1,7 +1,6 @@
 """What the drill runs in: databases of its own, a sandbox, and nothing that is live."""
 
 import gc
-import logging
 import os
 import secrets
 from collections.abc import Iterator
@@ -54,15 +53,13 @@ def own_world() -> Iterator[RunningSandbox]:
     """Replace everything outside the process. Raises ``Refused``.
 
     What the site's own code opens by itself, such as a socket, stays as it is. The process is for
-    the drill alone: caches, storages, mail, logs and tasks stay local in it.
+    the drill alone: caches, storages, mail and tasks stay local in it.
     """
     if find_spec("oauth2_provider") is None:
         raise Refused(
             'The drill needs the sandbox: pip install "django-identity[sandbox]"'
         )
     utils.setup_test_environment(debug=False)
-    # The site's own handlers may send what is logged to somebody.
-    logging.disable()
     # A finding names the place in the site's code.
     boundary.tests.see_errors = True
     background.run_here()

@@ -53,11 +53,6 @@ class Address:
     error: str = ""
     include: str = ""
 
-    @property
-    def gates(self) -> list[Gate]:
-        """Each gate before the view, the outermost first."""
-        return [gate for guard in self.reading.guards for gate in guard.gates]
-
 
 def addresses() -> Iterator[Address]:
     """All addresses of the site, in the order of its URLconf."""
@@ -111,7 +106,7 @@ def guarded() -> list[tuple[Gate, list[str]]]:
     """Each gate of the site once, in the order of the map, with the URLs that it guards."""
     found: dict[str, tuple[Gate, list[str]]] = {}
     for address in addresses():
-        for gate in address.gates:
+        for gate in address.reading.gates:
             _gate, urls = found.setdefault(str(gate), (gate, []))
             if address.url not in urls:
                 urls.append(address.url)
@@ -137,7 +132,7 @@ def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
 def _required_scopes() -> Iterator[tuple[str, RequiredScope]]:
     """Address and scope of each gate that asks for one."""
     for address in addresses():
-        for gate in address.gates:
+        for gate in address.reading.gates:
             for required in gate.requirements:
                 if isinstance(required, RequiredScope):
                     yield address.url, required

@@ -52,14 +52,27 @@ class Reading:
     guards: tuple[Guard, ...] = ()
     methods: tuple[str, ...] = ()
 
-    def before(self, method: str) -> list[Guard]:
+    def before(self, method: str) -> "Reading":
         """What a request of ``method`` meets. An empty text: what every request meets."""
-        return [guard for guard in self.guards if guard.method in ("", method)]
+        guards = [guard for guard in self.guards if guard.method in ("", method)]
+        return Reading(tuple(guards))
+
+    @property
+    def gates(self) -> list[Gate]:
+        """Each gate before the view, the outermost first."""
+        return [gate for guard in self.guards for gate in guard.gates]
+
+    @property
+    def own_code(self) -> str:
+        """The site's own, which may answer before a gate or in its place."""
+        codes = [code for guard in self.guards for code in guard.own_code]
+        return ", ".join(dict.fromkeys(codes))
 
     @property
     def open_methods(self) -> list[str]:
         """The methods that everybody may use. An empty text: all those of a function."""
-        return [method for method in self.methods or ("",) if not self.before(method)]
+        methods = self.methods or ("",)
+        return [method for method in methods if not self.before(method).guards]
 
 
 class _AsView(NamedTuple):

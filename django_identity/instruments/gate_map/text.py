@@ -53,8 +53,8 @@ def _lines_of(address: Address) -> Iterator[str]:
         return
     groups: dict[tuple[str, str], list[str]] = {}
     for method in address.reading.methods or ("",):
-        guards = address.reading.before(method)
-        asked = _in_words(guards), _own_code_of(guards)
+        before = address.reading.before(method)
+        asked = _in_words(before.guards), before.own_code
         groups.setdefault(asked, []).append(method.upper() or "any")
     for asked, methods in groups.items():
         yield _line(address.url, ",".join(methods), *asked)
@@ -63,11 +63,6 @@ def _lines_of(address: Address) -> Iterator[str]:
 def _in_words(guards: Sequence[Guard]) -> str:
     asked = [f"{guard.asks or '?'} ({guard.closed})" for guard in guards]
     return ", ".join(asked) or OPEN
-
-
-def _own_code_of(guards: Sequence[Guard]) -> str:
-    codes = [code for guard in guards for code in guard.own_code]
-    return ", ".join(dict.fromkeys(codes))
 
 
 def _line(url: str, methods: str, asks: str, own_code: str = "") -> str:

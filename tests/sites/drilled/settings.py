@@ -57,6 +57,9 @@ if "replica" in SITE_BREAKS:
     DATABASES["replica"] = {**DATABASES["default"], "TEST": {"MIRROR": "default"}}
     DATABASES["again"] = dict(DATABASES["default"])
     DATABASE_ROUTERS = ["tests.sites.drilled.router.ReplicaRouter"]
+if "raising" in SITE_BREAKS:
+    # It silences Django's own logs.
+    LOGGING = {"version": 1}
 if "rendered" in SITE_BREAKS:
     TEMPLATES[0]["DIRS"] = [Path(__file__).parent / "broken"]
 ENGINES = {
