@@ -8,6 +8,7 @@ from typing import Any
 CANNOT_TELL = "-"
 RIGHT = "ok"
 WRONG = "wrong"
+NOT_THERE = (CANNOT_TELL, "")
 LEGEND = (
     "ok: everybody was answered as they have to be. wrong: see what was found.",
     "-: nobody can tell; the line below says why.",
@@ -57,22 +58,19 @@ class Report:
 
         Below them is each reason why nobody can tell.
         """
-        steps = dict.fromkeys((visit["step"] for visit in self.visits), CANNOT_TELL)
-        rows: dict[str, dict[str, str]] = {}
-        whys: dict[tuple[str, str], str] = {}
+        steps = dict.fromkeys((visit["step"] for visit in self.visits), NOT_THERE)
+        rows: dict[str, dict[str, tuple[str, str]]] = {}
         for visit in self.visits:
-            address, step = visit["address"], visit["step"]
-            row = rows.setdefault(address, dict(steps))
-            row[step] = max(row[step], visit["outcome"])
-            whys[address, step] = visit["why"]
+            row = rows.setdefault(visit["address"], dict(steps))
+            step = visit["step"]
+            row[step] = max(row[step], (visit["outcome"], visit["why"]))
 
         yield "  ".join(steps)
         for address, row in rows.items():
             yield address
-            words = [word.ljust(len(step)) for step, word in row.items()]
+            words = [mark.ljust(len(step)) for step, (mark, _) in row.items()]
             yield "  ".join(words).rstrip()
-            unknown = [whys[address, step] for step in row if row[step] == CANNOT_TELL]
-            yield from [f"-: {why}" for why in dict.fromkeys(unknown)]
+            yield from dict.fromkeys(f"-: {why}" for _, why in row.values() if why)
         yield from LEGEND
 
 
