@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 from django.http import HttpResponse
 
-from django_identity import conf, signals
+from django_identity import conf
 from django_identity.instruments import gate_map
 from django_identity.instruments.drill import findings
 from django_identity.instruments.drill.doors import Door, doors_of, outcome_of
@@ -168,19 +168,6 @@ def test_an_erasure_that_waits_is_found(
     assert re.fullmatch(
         rf"identity.erasure.failed: ValueError in {place}: full", failed
     )
-
-
-def test_sessions_that_end_unsaid_are_found(
-    scene: Scene, report: Report, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A site's own tokens would go on: nothing tells it to end them."""
-    person = Visitor(scene, first_name="Xalita", last_name="Yzzyx", country="NG")
-    person.prove()
-    monkeypatch.setattr(signals.sessions_ended, "send_robust", lambda *_, **__: [])
-    list(person.end_consent())
-    assert report.findings == [
-        "`sessions_ended` was not sent with the end of the consent"
-    ]
 
 
 def test_what_was_found_is_told_where_the_evidence_cannot_be_written(

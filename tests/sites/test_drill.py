@@ -38,7 +38,7 @@ SHOPS = (
             "beside": r"found: `/back/` is open beside `/old/`: tests.*pages.vault",
             "lambda": r"found: `/side/` shows to everybody what `/vault/` has behind its gate",
             "half": r"found: `/half/` is open to POST beside a method with a gate",
-            "template": r"found: `/wine/` is hidden by a template alone: its view has no gate",
+            "template": r"not seen: what a template hides by a tag or a filter",
             "list": r"not seen: whether it needs a gate \(7\): .*/list/",
             "async": r"not seen: whether it needs a gate \(7\): .*/later/",
             "post": r"not seen: whether it needs a gate \(7\): .*/buy/",

@@ -1,6 +1,5 @@
 """A person of the drill: what they do at the site, and what the service tells the site of them."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -120,25 +119,15 @@ class Person:
                 provider="Drill",
             )
 
-    def links(self) -> set[str]:
-        """The addresses to which the open pages link for this person."""
-        found: set[str] = set()
+    def look_at_open_pages(self) -> None:
+        """Whether everybody sees there what a door has shown to this person."""
         for page in self.scene.open_pages:
-            # A GET of another one may do something, such as sign out.
-            shown_to_all = new_browser().get(page, secure=True)
-            if shown_to_all.status_code == 200:
-                self.look_behind(page, shown_to_all)
-                shown = self.browser.get(page, secure=True)
-                found.update(re.findall(r'href="(/[^"#?]*)', text_of(shown)))
-        return found
-
-    def look_behind(self, page: str, shown_to_all: Any) -> None:
-        """Whether everybody sees at ``page`` what a door has shown to this person."""
-        door = self.shown.get(text_of(shown_to_all))
-        if door is not None:
-            self.report.find(
-                f"`{page}` shows to everybody what `{door}` has behind its gate"
-            )
+            shown = text_of(new_browser().get(page, secure=True))
+            door = self.shown.get(shown)
+            if door:
+                self.report.find(
+                    f"`{page}` shows to everybody what `{door}` has behind its gate"
+                )
 
     def open_our_pages(self) -> None:
         """As this site renders them."""

@@ -93,7 +93,10 @@ class _AsView(NamedTuple):
 
     def own(self, names: Iterable[str]) -> tuple[str, ...]:
         """The site's own code that is called before a handler, as far as it has these names."""
-        found = [code for name in names for code in _own(self.view_class, name)]
+        bases = self.view_class.__mro__
+        found = [
+            code for name in names for base in bases for code in own_in(base, name)
+        ]
         return (*self.own_code, *found)
 
 
@@ -206,8 +209,8 @@ def _mixins(as_view: _AsView) -> Iterator[Guard]:
 
 
 def _permissions(as_view: _AsView) -> Iterator[Guard]:
-    chosen = _own(as_view.view_class, CHOSEN)
-    if chosen:
+    chosen = as_view.own([CHOSEN])
+    if chosen != as_view.own_code:
         yield Guard("", "forbid", own_code=chosen)
         return
     own_code = as_view.own(ASKED)
@@ -243,8 +246,3 @@ def _words_of(permission: Any, gates: list[Gate], codes: list[str]) -> str:
     if owner.__module__ != OUR_PERMISSIONS:
         codes.append(f"{owner.__qualname__}.has_permission()")
     return str(gate)
-
-
-def _own(view_class: type[Any], name: str) -> tuple[str, ...]:
-    """The method of each class above the framework's own, if it is the site's own code."""
-    return tuple(code for base in view_class.__mro__ for code in own_in(base, name))
