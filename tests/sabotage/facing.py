@@ -195,8 +195,8 @@ DRILL = Room(
         Sabotage(
             "right-unopened",
             "instruments/drill/report.py",
-            "if address in opened:",
-            "if address:",
+            'why = self.untried.get(visit["address"])',
+            'why = ""',
             "The drill calls no gate right that was open to nobody.",
         ),
     ),

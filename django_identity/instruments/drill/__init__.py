@@ -4,19 +4,16 @@
 steps of one person · ``findings``: what is wrong, in a sentence · ``report``: what was seen
 """
 
-import os
-import sys
 from collections.abc import Collection
 from itertools import cycle, product
 
-from django.conf import settings
 from django.core.management import call_command
 from django.utils import translation
 from tqdm import tqdm
 
 from django_identity.instruments import gate_map
 from django_identity.instruments.drill import findings
-from django_identity.instruments.drill.doors import doors_of, path_of
+from django_identity.instruments.drill.doors import doors_of
 from django_identity.instruments.drill.person import (
     NOWHERE,
     NotTried,
@@ -74,27 +71,13 @@ def _drill(
         if address.url not in excluded:
             found.setdefault(address.url, address)
     doors = list(doors_of(found.values(), report, examples=examples))
-    for door in doors:
-        asked = ", ".join(map(str, door.requirements))
-        report.untried[door.path] = f"nobody here has {asked}"
-    for sentence in findings.in_map(found.values()):
-        report.find(sentence)
-
-    our_pages: list[str] = []
-    open_pages: list[str] = []
-    for url, address in found.items():
-        if address.include == "identity":
-            our_pages.append(url)
-        elif not (address.include or address.reading.guards or url in report.untried):
-            report.see_not("whether it needs a gate", url)
-            open_pages += filter(None, [path_of(url)])
+    findings.search_map(found.values(), report)
+    our_pages = [url for url, address in found.items() if address.include == "identity"]
     findings.watch_logs(report)
     with own_world() as sandbox:
-        folder = os.path.dirname(settings.MEDIA_ROOT)
-        sys.addaudithook(findings.watch_files(report, folder))
         for name in fixtures:
             call_command("loaddata", name, verbosity=0)
-        _send_people(Scene(sandbox, doors, open_pages, our_pages, report))
+        _send_people(Scene(sandbox, doors, our_pages, report))
 
 
 def _send_people(scene: Scene) -> None:

@@ -25,11 +25,11 @@ OPEN = "open"
 CLOSED = "closed"
 # Also those of a regular expression, for which nobody can tell an address.
 PARAMETERS = re.compile(r"[<(\[\\*?{|]")
-#: How an address of a router of Django REST framework ends -> how its path ends.
-ENDS = {
-    r"\.(?P<format>[a-z0-9]+)/?$": ".json",
+#: What regular expressions and routers of Django REST framework have in an address -> in a path.
+SIGNS = {
+    "/^": "/",
+    r"\.(?P<format>[a-z0-9]+)/?": ".json",
     "<drf_format_suffix:format>": ".json",
-    "$": "",
 }
 
 # A browser gets the site's page for an error, and not the error.
@@ -73,11 +73,9 @@ class Door:
 
 def path_of(url: str) -> str:
     """The path of an address of the map, or an empty text if that takes an example."""
-    path = url.replace("/^", "/")
-    for end, instead in ENDS.items():
-        if path.endswith(end):
-            path = path.removesuffix(end) + instead
-            break
+    path = url.removesuffix("$")
+    for sign, instead in SIGNS.items():
+        path = path.replace(sign, instead)
     if PARAMETERS.search(path):
         return ""
     return path
@@ -91,6 +89,7 @@ def doors_of(
     for example in examples:
         path, _, asked = example.partition("=")
         if asked:
+            report.untried[path] = f"nobody here has {asked}"
             yield Door(path, "get", _told(asked))
         else:
             report.untried[path] = "no gated address has it"
@@ -145,6 +144,7 @@ def _doors_at(path: str, address: Address, report: Report) -> Iterator[Door]:
         if "~" in asked or " | " in asked:
             report.untried[path] = f"somebody else's permissions open it, too: {asked}"
         else:
+            report.untried[path] = f"nobody here has {asked}"
             yield Door(path, method, before)
 
 
@@ -162,9 +162,7 @@ def outcome_of(response: Any, path: str) -> str:
     return str(status)
 
 
-def text_of(response: Any) -> str:
-    """What a page says, or an empty text: JSON may say the same twice, and a stream has no end."""
+def content_of(response: Any) -> bytes:
+    """What a page says, or nothing: JSON may say the same twice, and a stream has no end."""
     is_text = response.headers.get("Content-Type", "").startswith("text/")
-    if response.streaming or not is_text:
-        return ""
-    return str(response.content.decode(response.charset, "replace"))
+    return bytes(is_text and getattr(response, "content", b""))

@@ -1,10 +1,9 @@
 """What is wrong with a site, in a sentence that names the cause or the place."""
 
 import logging
-import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 from unittest.mock import patch
@@ -17,23 +16,28 @@ from django_identity.instruments.gate_map import Address
 
 #: Methods that change nothing.
 SAFE = {"", "get", "head", "options", "trace"}
+#: The kind of an address whose view nobody guards.
+OPEN = "whether it needs a gate"
 #: Where errors of receivers, handlers and policies go.
 LOGS = ("django_identity", "django.dispatch")
 
 
-def in_map(found: Iterable[Address]) -> Iterator[str]:
-    """What is open beside a gate of the same view: another address, or a method."""
+def search_map(found: Collection[Address], report: Report) -> None:
+    """Find what is open beside a gate of the same view: another address, or a method."""
     gated = {address.view: address.url for address in found if address.reading.gates}
     for address in found:
-        methods = set(address.reading.open_methods) - SAFE
-        if address.reading.gates and methods:
+        url, reading = address.url, address.reading
+        methods = set(reading.open_methods) - SAFE
+        if reading.gates and methods:
             words = ", ".join(sorted(methods)).upper()
-            yield f"`{address.url}` is open to {words} beside a method with a gate"
+            report.find(f"`{url}` is open to {words} beside a method with a gate")
+        if address.include or reading.guards or url in report.untried:
+            continue
+        report.unseen[url] = OPEN
         beside = gated.get(address.view)
         # One class is several pages, and functions without a name of their own share one.
-        is_page = not address.reading.methods and "<" not in address.view
-        if beside and is_page and not address.reading.guards:
-            yield f"`{address.url}` is open beside `{beside}`: {address.view}, no gate"
+        if beside and not reading.methods and "<" not in address.view:
+            report.find(f"`{url}` is open beside `{beside}`: {address.view}, no gate")
 
 
 def cached(path: str, response: Any) -> str:
@@ -92,21 +96,3 @@ def watch_logs(report: Report) -> None:
         # Django's is, where LOGGING does not name it.
         logger.disabled = False
     patch.object(logging.Logger, "handle", watch).start()
-
-
-def watch_files(report: Report, folder: str) -> Callable[[str, Any], None]:
-    """What Python calls for each event. It sees which files are written outside ``folder``."""
-
-    def watch(event: str, arguments: Any) -> None:
-        if event != "open" or not arguments[2] & (os.O_WRONLY | os.O_RDWR):
-            return
-        path = str(arguments[0])
-        is_cached = "__pycache__" in path
-        if (
-            os.path.isabs(path)
-            and not is_cached
-            and not path.startswith((folder, "/dev/"))
-        ):
-            report.see_not("a file that was written outside MEDIA", path)
-
-    return watch

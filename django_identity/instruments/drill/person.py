@@ -7,7 +7,12 @@ from typing import Any
 from django_identity import database
 from django_identity.event_types import EventType
 from django_identity.instruments.drill import findings
-from django_identity.instruments.drill.doors import Door, new_browser, text_of
+from django_identity.instruments.drill.doors import (
+    Door,
+    content_of,
+    new_browser,
+    path_of,
+)
 from django_identity.instruments.drill.report import Report
 from django_identity.lifecycle.arriving.questions import REFUSALS
 from django_identity.models import LinkedIdentity
@@ -40,14 +45,10 @@ class PolicyRefuses(NotTried):
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What all people share. ``open_pages``: paths of the site's pages without a gate.
-
-    ``our_pages``: those of this package.
-    """
+    """What all people share. ``our_pages``: paths of this package's own."""
 
     sandbox: RunningSandbox
     doors: Sequence[Door]
-    open_pages: Sequence[str]
     our_pages: Sequence[str]
     report: Report
 
@@ -73,7 +74,7 @@ class Person:
         self.identities = LinkedIdentity.objects.filter(subject=self.person.user_id)
         self.browser = new_browser()
         #: What the doors have shown -> the path.
-        self.shown: dict[str, str] = {}
+        self.shown: dict[bytes, str] = {}
         #: The path of a door -> the headers of its page.
         self.kept: dict[str, Any] = {}
 
@@ -121,9 +122,9 @@ class Person:
 
     def look_at_open_pages(self) -> None:
         """Whether everybody sees there what a door has shown to this person."""
-        for page in self.scene.open_pages:
-            shown = text_of(new_browser().get(page, secure=True))
-            door = self.shown.get(shown)
+        for page in filter(None, map(path_of, self.report.unseen)):
+            response = new_browser().get(page, secure=True)
+            door = self.shown.get(content_of(response))
             if door:
                 self.report.find(
                     f"`{page}` shows to everybody what `{door}` has behind its gate"

@@ -21,7 +21,7 @@ def search(known: audit.Known, report: Report) -> None:
     for place in remains.hits:
         report.find(f"`{place}` still has something of an erased person")
     for place in remains.unsure:
-        report.doubt(f"`{place}` has a word of the person that others have, too")
+        report.unsure[place] = "it has a word of the person that others have, too"
 
 
 def _tables() -> Iterator[tuple[str, str]]:

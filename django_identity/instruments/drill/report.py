@@ -19,39 +19,26 @@ LEGEND = (
 class Report:
     """``findings``: each sentence once. ``untried``: an address, a person or a place -> why.
 
-    ``unsure``: where somebody has to look. ``unseen``: a kind of things -> those that the drill met
-    and cannot judge.
+    ``unsure``: a place where somebody has to look -> why. ``unseen``: a thing that the drill cannot
+    judge -> of which kind it is.
     """
 
     visits: list[dict[str, Any]] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     untried: dict[str, str] = field(default_factory=dict)
-    unsure: list[str] = field(default_factory=list)
-    unseen: dict[str, list[str]] = field(default_factory=dict)
+    unsure: dict[str, str] = field(default_factory=dict)
+    unseen: dict[str, str] = field(default_factory=dict)
 
     def find(self, sentence: str) -> None:
-        _add(self.findings, sentence)
-
-    def doubt(self, sentence: str) -> None:
-        _add(self.unsure, sentence)
-
-    def see_not(self, kind: str, thing: str) -> None:
-        _add(self.unseen.setdefault(kind, []), thing)
+        if sentence not in self.findings:
+            self.findings.append(sentence)
 
     def settle(self) -> None:
         """That an address is closed says nothing if it was open to nobody."""
-        opened = {
-            visit["address"]
-            for visit in self.visits
-            if visit["must_open"] and visit["outcome"] != CANNOT_TELL
-        }
         for visit in self.visits:
-            address = visit["address"]
-            if address in opened:
-                self.untried.pop(address, None)
-            elif visit["outcome"] == RIGHT:
-                visit["outcome"] = CANNOT_TELL
-                visit["why"] = self.untried[address]
+            why = self.untried.get(visit["address"])
+            if why and visit["outcome"] == RIGHT:
+                visit |= {"outcome": CANNOT_TELL, "why": why}
 
     def table(self) -> Iterator[str]:
         """The steps, and for each address a line for itself and one with a word for each step.
@@ -70,10 +57,6 @@ class Report:
             yield address
             words = [mark.ljust(len(step)) for step, (mark, _) in row.items()]
             yield "  ".join(words).rstrip()
-            yield from dict.fromkeys(f"-: {why}" for _, why in row.values() if why)
+            unknown = {why for mark, why in row.values() if mark == CANNOT_TELL}
+            yield from sorted(f"-: {why}" for why in unknown if why)
         yield from LEGEND
-
-
-def _add(sentences: list[str], sentence: str) -> None:
-    if sentence not in sentences:
-        sentences.append(sentence)

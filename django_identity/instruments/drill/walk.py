@@ -18,9 +18,9 @@ from django_identity.instruments.drill.doors import (
     CLOSED,
     OPEN,
     Door,
+    content_of,
     new_browser,
     outcome_of,
-    text_of,
 )
 from django_identity.instruments.drill.person import (
     NOWHERE,
@@ -186,21 +186,19 @@ class Visitor(Person):
     def visit(self, door: Door, step: Step) -> None:
         must_open = self.has_what_opens(door, step)
         response = door.open(self.browser)
-        wrong, why = self.judge(door, step, response, must_open=must_open)
-        outcome = RIGHT
-        if wrong:
-            outcome = WRONG
-            self.report.find(wrong)
-        elif why:
-            outcome = CANNOT_TELL
-            if must_open:
-                self.report.untried[door.path] = why
+        untried = self.report.untried
+        outcome, why = self.judge(door, step, response, must_open=must_open)
+        if outcome == WRONG:
+            self.report.find(why)
+        if must_open and outcome != CANNOT_TELL:
+            untried.pop(door.path, None)
+        elif must_open and door.path in untried:
+            untried[door.path] = why
         self.report.visits.append(
             {
                 "address": door.path,
                 "step": step.name,
                 "person": self.account["first_name"],
-                "must_open": must_open,
                 "status": response.status_code,
                 "outcome": outcome,
                 "why": why,
@@ -214,10 +212,10 @@ class Visitor(Person):
     def remember(self, door: Door, response: Any) -> None:
         """What is behind the gate, and what a browser keeps of it."""
         if response.streaming:
-            self.report.see_not("what a stream sends after the gate", door.path)
-        text = text_of(response)
-        if len(text) > LONG:
-            self.shown[text] = door.path
+            self.report.unseen[door.path] = "what a stream sends after the gate"
+        content = content_of(response)
+        if len(content) > LONG:
+            self.shown[content] = door.path
         for said, asks in VALIDATORS.items():
             if said in response.headers:
                 self.kept[door.path] = {asks: response.headers[said]}
@@ -231,30 +229,29 @@ class Visitor(Person):
     def judge(
         self, door: Door, step: Step, response: Any, *, must_open: bool
     ) -> tuple[str, str]:
-        """What is wrong, and why nobody can tell. Both are empty if all is right."""
+        """What is said of a visit, and why. Nothing if it is right."""
         path = door.path
         if response.status_code >= 500:
-            return f"`{path}` fails: {findings.trouble_in(response)}", ""
+            return WRONG, f"`{path}` fails: {findings.trouble_in(response)}"
         if step.name in SIGNED_OUT and response.wsgi_request.user.is_authenticated:
             cause = findings.why_signed_in(response)
-            return f"somebody is signed in, step “{step.name}”: {cause}", ""
+            return WRONG, f"somebody is signed in, step “{step.name}”: {cause}"
 
         outcome = outcome_of(response, path)
         if outcome not in (OPEN, CLOSED):
-            return "", f"it answers {outcome}"
+            return CANNOT_TELL, f"it answers {outcome}"
         if must_open == (outcome == OPEN):
-            wrong = findings.cached(path, response) if must_open else ""
-            return wrong, ""
+            cached = must_open and findings.cached(path, response)
+            return (WRONG, cached) if cached else (RIGHT, "")
         if outcome == OPEN and door.has_own_page:
-            return "", "closed, it shows a page of the site's own"
+            return CANNOT_TELL, "closed, it shows a page of the site's own"
         if door.before.own_code:
-            return (
-                f"`{path}` is {outcome}: {door.before.own_code} answers before the gate",
-                "",
-            )
+            why = f"{door.before.own_code} answers before the gate"
+            return WRONG, f"`{path}` is {outcome}: {why}"
         if step.lost == NOTHING and not must_open:
-            return f"`{path}` is open to somebody from {self.account['country']}", ""
-        return f"`{path}` is {outcome}", ""
+            country = self.account["country"]
+            return WRONG, f"`{path}` is open to somebody from {country}"
+        return WRONG, f"`{path}` is {outcome}"
 
     def has_what_opens(self, door: Door, step: Step) -> bool:
         """The person may never have had it: another country, a scope."""

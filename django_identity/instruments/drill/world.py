@@ -29,7 +29,6 @@ from django_identity.views.pages import address_of
 ORIGIN = "https://testserver"
 CACHE = "django.core.cache.backends.locmem.LocMemCache"
 FILES = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
-STATIC_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 # Without the names of queues it takes any.
 TASKS = {
     "BACKEND": "django.tasks.backends.immediate.ImmediateBackend",
@@ -82,15 +81,13 @@ def own_world() -> Iterator[RunningSandbox]:
 def _own_settings(folder: str, media: str) -> override_settings:
     """Nothing in them leads out of the process, or out of ``folder``."""
     caches = {alias: {"BACKEND": CACHE, "LOCATION": alias} for alias in settings.CACHES}
-    storages = dict.fromkeys(settings.STORAGES, FILES)
-    storages["staticfiles"] = STATIC_FILES
     # For a Celery app that the site imports later.
     celery = {
         f"CELERY_{name.upper()}": value for name, value in background.LOCAL.items()
     }
     return override_settings(
         CACHES=caches,
-        STORAGES=storages,
+        STORAGES=dict.fromkeys(settings.STORAGES, FILES),
         MEDIA_ROOT=media,
         SESSION_FILE_PATH=folder,
         TASKS=dict.fromkeys(getattr(settings, "TASKS", ()), TASKS),
@@ -162,10 +159,10 @@ def _choose_names() -> None:
             connection.close_pool()
     for connection in connections.all():
         own = connection.settings_dict
-        if own["TEST"]["MIRROR"]:
+        mirrored = own["TEST"]["MIRROR"]
+        if mirrored:
             # Not only when the others are made: migrations may read there.
-            mirrored = connections[own["TEST"]["MIRROR"]]
-            own["NAME"] = mirrored.settings_dict["TEST"]["NAME"]
+            own["NAME"] = connections[mirrored].settings_dict["TEST"]["NAME"]
 
 
 def _destroy(connection: BaseDatabaseWrapper, name: str) -> None:

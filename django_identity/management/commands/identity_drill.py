@@ -24,6 +24,7 @@ SHOWN = 10
 NEVER_SEEN = (
     "what the site's policy decides at another time",
     "what {% cache %} keeps of a page without a gate",
+    "files outside MEDIA",
 )
 LISTS = {
     "--address": (
@@ -84,8 +85,8 @@ class Command(IdentityCommand):
         self.stdout.writelines(f"{line}\n" for line in report.table())
         for sentence in report.findings:
             self.stdout.write(f"found: {sentence}")
-        for place in report.unsure:
-            self.stdout.write(f"unsure: {place}")
+        for place, why in report.unsure.items():
+            self.stdout.write(f"unsure: {place}: {why}")
         for place, why in report.untried.items():
             self.stdout.write(f"not tried: {place}: {why}")
         for blind_spot in _not_seen(report):
@@ -94,8 +95,11 @@ class Command(IdentityCommand):
 
 def _not_seen(report: Report) -> list[str]:
     """What the drill met and cannot judge, with its number; and what nobody sees."""
+    kinds: dict[str, list[str]] = {}
+    for thing, kind in report.unseen.items():
+        kinds.setdefault(kind, []).append(thing)
     met: list[str] = []
-    for kind, things in report.unseen.items():
+    for kind, things in kinds.items():
         more = ", …" if len(things) > SHOWN else ""
         met.append(f"{kind} ({len(things)}): {', '.join(things[:SHOWN])}{more}")
     return [*met, *NEVER_SEEN, *gate_map.never_seen()]
