@@ -42,9 +42,7 @@ def run() -> Figures:
         user = make_user(
             "zoe", first_name="Zoë", last_name="Lovelace", email="zoe@example.org"
         )
-        known = audit.known_of_account(user) | audit.known_of_identities(
-            [make_identity(user)]
-        )
+        known = audit.known_of_subject(make_identity(user).subject)
         user.delete()
         held, started = megabytes(), time.perf_counter()
         assert audit.search(known).hits == {}

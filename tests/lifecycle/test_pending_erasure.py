@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.contrib.auth.models import User
@@ -203,16 +203,6 @@ def test_nobody_links_to_an_account_that_waits(
     assert rows_of_ours().get("LinkedIdentity") is None
 
 
-def test_the_account_page_says_that_the_deletion_waits(
-    failing: Callable[[], None],
-) -> None:
-    user = make_user()
-    asked_by_the_service(make_identity(user))
-    page = browser_of(user).get(reverse("identity:account")).content.decode()
-    assert "This account is being deleted" in page
-    assert reverse("identity:login") not in page
-
-
 # The site's own code refuses
 
 
@@ -229,6 +219,27 @@ SIGNALS = ("pre_save", "post_save", "pre_delete", "post_delete")
 
 def refuse(**_signal: object) -> None:
     raise RuntimeError("ada@example.org")
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_the_account_page_says_that_the_deletion_waits(
+    failing: Callable[[], None], is_held: bool
+) -> None:
+    """Also if the site's own code holds the emptied row."""
+    user = make_user()
+    if is_held:
+        signals.pre_delete.connect(refuse, sender=LinkedIdentity)
+    try:
+        asked_by_the_service(make_identity(user))
+    finally:
+        signals.pre_delete.disconnect(refuse, sender=LinkedIdentity)
+    assert LinkedIdentity.objects.exists() == is_held
+
+    page = browser_of(user).get(reverse("identity:account")).content.decode()
+
+    assert "This account is being deleted" in page
+    assert reverse("identity:login") not in page
+    assert reverse("identity:connect") not in page
 
 
 @pytest.mark.parametrize("event_type", ["data.deletion_requested", "consent.revoked"])
@@ -321,16 +332,23 @@ def test_what_the_site_holds_is_found_wherever_it_is_moved(
 class AskingAgain(IdentityPolicy):
     """Its part asks for the same erasure."""
 
+    asked: ClassVar[list[bool]] = []
+
     def erase_user(self, user: Any) -> None:
-        erasure.erase_account(user)
+        self.asked.append(erasure.erase_account(user).erased_at is None)
         super().erase_user(user)
 
 
 def test_a_policy_may_ask_for_the_same_erasure(settings: Any) -> None:
+    """It joins the one that is being tried, and does not call itself."""
     with_policy(settings, AskingAgain)
+    AskingAgain.asked.clear()
     asked_by_the_service(make_identity(make_user()))
+
     receipt = done()
+
     assert receipt.counts["user"] == 1
+    assert AskingAgain.asked == [True]
 
 
 def test_a_second_request_joins_the_first(failing: Callable[[], None]) -> None:

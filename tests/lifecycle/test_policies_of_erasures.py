@@ -46,10 +46,6 @@ class Keeping(Recording):
         return True
 
 
-class Auditing(Recording):
-    audit_erasures = True
-
-
 class Asking(IdentityPolicy):
     """Nobody has another way in."""
 

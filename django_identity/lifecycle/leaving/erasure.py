@@ -126,7 +126,8 @@ def erase(
         receipt.erased_at = timezone.now()
         receipt.account_was_gone = user_id is None
         withdrawal.announce_erased(receipt, user_id=user_id)
-    else:
+    elif not attempts.is_taken(receipt):
+        # Else a policy that asks for the erasure that it is part of would call itself without end.
         receipt.next_attempt_at = timezone.now()
     store(receipt)
     database.on_commit(partial(_log_erased, receipt, identity))
@@ -143,9 +144,14 @@ def store(receipt: ErasureReceipt) -> None:
         return
     receipts.bulk_create([receipt])
     if receipt.pk is None:
-        # MySQL tells no key.
-        asked = receipts.filter(requested_at=receipt.requested_at)
-        receipt.pk = asked.latest("pk").pk
+        # MySQL tells no key. Whoever waits is there once; others differ by their times.
+        written = receipts.filter(
+            account=receipt.account,
+            subject_digest=receipt.subject_digest,
+            requested_at=receipt.requested_at,
+            erased_at=receipt.erased_at,
+        )
+        receipt.pk = written.latest("pk").pk
 
 
 def _pending_of(user_id: Any, at: datetime) -> ErasureReceipt:
@@ -226,7 +232,7 @@ def erase_subject(subject: str) -> ErasureReceipt:
 
 def _erase_of_subject(subject_digest: str) -> ErasureReceipt:
     with database.atomic():
-        identity = LinkedIdentity.objects.locked(subject_digest)
+        identity = LinkedIdentity.objects.locked_or_held(subject_digest)
         now = timezone.now()
         if identity is not None:
             database.locked_account(identity.user_id)

@@ -95,12 +95,10 @@ class Command(IdentityCommand):
             known = audit.known_of_subject(subject)
         receipt = erasure.erase_subject(subject)
         if receipt.erased_at is None:
-            why = " yet"
-            if receipt.error:
-                why = f": the site's part raised {receipt.error}"
+            raised = f", which raised {receipt.error}" if receipt.error else ""
             raise CommandError(
-                f"Erased, but for the account{why}. Erasure {receipt.pk} is pending and is tried"
-                " again."
+                f"Erased, but for the site's part{raised}. Erasure {receipt.pk} is pending and is"
+                " tried again."
             )
         self._write(receipt)
         if with_audit:
