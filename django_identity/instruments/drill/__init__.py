@@ -29,11 +29,11 @@ from django_identity.testing.sandbox import SandboxError
 __all__ = ["Refused", "Report", "drill"]
 
 # Nobody else's names, by which everything is found that is left of them.
-PEOPLE = {
-    "a person": ("Wilhelmina", "Quarshie"),
-    "a person without an e-mail address": ("Olúwadémiládé", "Agbájé"),
-    "a person with a name in Arabic": ("زهراء", "الفيروزآبادي"),
-}
+PEOPLE = (
+    ("a person", "Wilhelmina", "Quarshie"),
+    ("a person without an e-mail address", "Olúwadémiládé", "Agbájé"),
+    ("a person with a name in Arabic", "زهراء", "الفيروزآبادي"),
+)
 
 
 def drill(
@@ -84,13 +84,13 @@ def _send_people(scene: Scene) -> None:
     """First all walk: who parts is not erased, and has to stay."""
     values = [value for door in scene.doors for value in door.countries]
     countries = cycle([*values[:1], NOWHERE, *values[1:]] if values else ["NG"])
-    turns = list(product((Visitor.walk, Visitor.part), PEOPLE.items()))
-    for way, (who, names) in tqdm(turns, desc="people", disable=None):
+    turns = list(product((Visitor.walk, Visitor.part), PEOPLE))
+    for way, (who, first_name, last_name) in tqdm(turns, desc="people", disable=None):
         try:
             visitor = Visitor(
                 scene,
-                first_name=names[0],
-                last_name=names[1],
+                first_name=first_name,
+                last_name=last_name,
                 shows_email="without" not in who,
                 country=next(countries),
             )

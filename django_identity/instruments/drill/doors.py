@@ -96,8 +96,7 @@ def doors_of(
             routes[path] = _route_of(path)
     for address in found:
         paths = [path for path, route in routes.items() if route == address.url]
-        if path_of(address.url):
-            paths.append(path_of(address.url))
+        paths += filter(None, [path_of(address.url)])
         why = _why_untried(address, paths)
         if why:
             report.untried[address.url] = why

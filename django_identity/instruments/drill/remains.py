@@ -25,8 +25,9 @@ def search(known: audit.Known, report: Report) -> None:
 
 
 def _tables() -> Iterator[tuple[str, str]]:
-    models = apps.get_models(include_auto_created=True)
-    known = {model._meta.db_table for model in models}
+    known = {
+        model._meta.db_table for model in apps.get_models(include_auto_created=True)
+    }
     for connection in connections.all():
         with connection.cursor() as cursor:
             for name in connection.introspection.table_names(cursor):

@@ -185,7 +185,11 @@ class Visitor(Person):
 
     def visit(self, door: Door, step: Step) -> None:
         must_open = self.has_what_opens(door, step)
-        response = door.open(self.browser)
+        headers: dict[str, str] = {}
+        if not must_open:
+            # As the browser asks that has kept the page.
+            headers = self.kept.get(door.path, headers)
+        response = door.open(self.browser, **headers)
         untried = self.report.untried
         outcome, why = self.judge(door, step, response, must_open=must_open)
         if outcome == WRONG:
@@ -206,8 +210,6 @@ class Visitor(Person):
         )
         if must_open and response.status_code == 200:
             self.remember(door, response)
-        elif door.path in self.kept:
-            self.ask_again(door)
 
     def remember(self, door: Door, response: Any) -> None:
         """What is behind the gate, and what a browser keeps of it."""
@@ -220,17 +222,13 @@ class Visitor(Person):
             if said in response.headers:
                 self.kept[door.path] = {asks: response.headers[said]}
 
-    def ask_again(self, door: Door) -> None:
-        """Ask as the browser does that has kept the page."""
-        response = door.open(self.browser, **self.kept[door.path])
-        if response.status_code == 304:
-            self.report.find(f"`{door.path}` answers 304 before the gate")
-
     def judge(
         self, door: Door, step: Step, response: Any, *, must_open: bool
     ) -> tuple[str, str]:
         """What is said of a visit, and why. Nothing if it is right."""
         path = door.path
+        if response.status_code == 304:
+            return WRONG, f"`{path}` answers 304 before the gate"
         if response.status_code >= 500:
             return WRONG, f"`{path}` fails: {findings.trouble_in(response)}"
         if step.name in SIGNED_OUT and response.wsgi_request.user.is_authenticated:

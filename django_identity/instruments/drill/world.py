@@ -117,13 +117,11 @@ def _replace_opened(media: str) -> None:
 @contextmanager
 def _own_databases() -> Iterator[None]:
     """Test databases, under names that nobody else has: none is replaced by them."""
-    names = {
-        alias: str(connections[alias].settings_dict["NAME"]) for alias in connections
-    }
+    named = [(each, str(each.settings_dict["NAME"])) for each in connections.all()]
     began = timezone.now()
     with ExitStack() as leaving:
-        for alias, name in names.items():
-            leaving.callback(_destroy, connections[alias], name)
+        for connection, name in named:
+            leaving.callback(_destroy, connection, name)
         # Before any of them goes: another alias may still lead there.
         leaving.callback(connections.close_all)
         _choose_names()
@@ -132,8 +130,7 @@ def _own_databases() -> Iterator[None]:
         except SystemExit:
             # Django has written why.
             raise Refused("No test database can be made. May its user?") from None
-        theirs = set(names.values())
-        if any(_is_theirs(each, theirs, began) for each in connections.all()):
+        if any(_is_theirs(connection, name, began) for connection, name in named):
             raise Refused(
                 "The back end of a database makes no test database: it would be the site's."
             )
@@ -174,11 +171,9 @@ def _destroy(connection: BaseDatabaseWrapper, name: str) -> None:
         connection.creation.destroy_test_db(name, verbosity=0)
 
 
-def _is_theirs(
-    connection: BaseDatabaseWrapper, names: set[str], began: datetime
-) -> bool:
-    """Whether it leads to a database of the site, under its name or under another one."""
-    if str(connection.settings_dict["NAME"]) in names:
+def _is_theirs(connection: BaseDatabaseWrapper, name: str, began: datetime) -> bool:
+    """Whether it leads to its database of the site, under its ``name`` or under another one."""
+    if str(connection.settings_dict["NAME"]) == name:
         return True
     recorder = MigrationRecorder(connection)
     older = recorder.migration_qs.filter(applied__lt=began)
