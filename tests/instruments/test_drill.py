@@ -1,6 +1,5 @@
 """The parts of the drill, in the tests' own world. ``tests/sites/test_drill.py`` has whole ones."""
 
-import logging
 import re
 import signal
 from collections.abc import Iterator
@@ -141,13 +140,9 @@ def rows_of(lines: list[str], address: str) -> list[str]:
 
 @pytest.fixture
 def logs(report: Report) -> Iterator[None]:
-    loggers = [logging.getLogger(name) for name in findings.LOGS]
-    levels = [logger.level for logger in loggers]
     findings.watch_logs(report)
     yield
     patch.stopall()
-    for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
 
 
 @pytest.mark.usefixtures("logs")

@@ -50,7 +50,7 @@ def drill(
     report = Report(untried=dict.fromkeys(excluded, "excluded"))
     with translation.override(gate_map.language_of_requests()):
         try:
-            _drill(report, examples, excluded, fixtures)
+            _drill(report, examples, fixtures)
         except (Refused, NotARequirement, SandboxError):
             raise
         except Exception as error:  # noqa: BLE001  what was seen is worth a report
@@ -60,15 +60,12 @@ def drill(
 
 
 def _drill(
-    report: Report,
-    examples: Collection[str],
-    excluded: Collection[str],
-    fixtures: Collection[str],
+    report: Report, examples: Collection[str], fixtures: Collection[str]
 ) -> None:
     found: dict[str, gate_map.Address] = {}
     for address in gate_map.addresses():
         # Of several views at one address Django calls the first.
-        if address.url not in excluded:
+        if address.url not in report.untried:
             found.setdefault(address.url, address)
     doors = list(doors_of(found.values(), report, examples=examples))
     findings.search_map(found.values(), report)

@@ -159,9 +159,3 @@ def outcome_of(response: Any, path: str) -> str:
     if status == 405 or (status < 400 and not is_elsewhere):
         return OPEN
     return str(status)
-
-
-def content_of(response: Any) -> bytes:
-    """What a page says, or nothing: JSON may say the same twice, and a stream has no end."""
-    is_text = response.headers.get("Content-Type", "").startswith("text/")
-    return bytes(is_text and getattr(response, "content", b""))

@@ -86,13 +86,13 @@ def watch_logs(report: Report) -> None:
 
     def watch(_logger: logging.Logger, record: logging.LogRecord) -> None:
         error = sys.exc_info()[1]
-        if error and record.name in LOGS and record.levelno >= logging.ERROR:
+        if error and record.name in LOGS:
             event = getattr(record, "event", record.name)
             report.find(f"{event}: {described(error)}")
 
-    for name in LOGS:
-        logger = logging.getLogger(name)
-        logger.setLevel(logging.ERROR)
-        # Django's is, where LOGGING does not name it.
-        logger.disabled = False
-    patch.object(logging.Logger, "handle", watch).start()
+    # Whatever LOGGING says, which may silence Django's own.
+    patch.multiple(
+        logging.Logger,
+        isEnabledFor=lambda _logger, level: level >= logging.ERROR,
+        handle=watch,
+    ).start()

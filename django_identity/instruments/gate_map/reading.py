@@ -122,19 +122,17 @@ def _decorators(
     layers: list[Any], *, method: str = "", before: tuple[str, ...] = ()
 ) -> Iterator[Guard]:
     """The gates that the attributes of the layers name, each with the code above it."""
-    above: dict[str, tuple[str, ...]] = {}
-    gates: dict[str, Gate] = {}
+    gates: dict[str, tuple[Gate, tuple[str, ...]]] = {}
     own_code = before
     for layer in layers:
         own_code += own_code_of(layer)
         # The innermost decorator has added its attribute first.
         for name, gate in reversed(attributes_of(layer).items()):
             if name.startswith(ATTRIBUTE):
-                gates[name] = gate
                 # The attribute is copied to all layers above.
-                above[name] = own_code
-    for name, gate in gates.items():
-        yield _guard(gate, method=method, own_code=above[name])
+                gates[name] = gate, own_code
+    for gate, above in gates.values():
+        yield _guard(gate, method=method, own_code=above)
 
 
 def _guard(gate: Gate, *, method: str = "", own_code: tuple[str, ...]) -> Guard:
@@ -196,11 +194,10 @@ def _mixins(as_view: _AsView) -> Iterator[Guard]:
     own_code = as_view.own(MIXIN)
     above: tuple[str, ...] = ()
     for base in view_class.__mro__:
-        found = own_in(base, "dispatch")
         if base.__module__ == mixins.__name__ and "dispatch" in vars(base):
             own_code += above
             above = ()
-        above += found
+        above += own_in(base, "dispatch")
     for gate in view_class(**as_view.initkwargs).gates():
         yield _guard(gate, own_code=own_code)
 

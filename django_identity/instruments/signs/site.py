@@ -158,14 +158,8 @@ def _missing_migrations() -> list[str]:
 
 def _broken_tables() -> list[str]:
     """The tables of this package that are missing, or lack a column, though migrations ran."""
-    with database.connection().cursor() as cursor:
-        tables = database.connection().introspection.table_names(cursor)
-    broken = []
-    for model in apps.get_app_config(LABEL).get_models():
-        table = model._meta.db_table
-        if table not in tables or not _has_columns(model):
-            broken.append(table)
-    return broken
+    models_of_ours = apps.get_app_config(LABEL).get_models()
+    return [each._meta.db_table for each in models_of_ours if not _has_columns(each)]
 
 
 def _has_columns(model: type[models.Model]) -> bool:

@@ -40,7 +40,7 @@ def wine(request: HttpRequest) -> HttpResponse:
 
 
 def vault(request: HttpRequest) -> HttpResponse:
-    return HttpResponse("All that the vault has: gold, silver, old books.")
+    return HttpResponse(f"All that the vault has: {', '.join(['gold', 'books'] * 9)}.")
 
 
 def unless(is_known: bool, request: HttpRequest) -> HttpResponse:
