@@ -166,8 +166,9 @@ def search(known: Known, *, further: Iterable[tuple[str, str]] = ()) -> Findings
 
 def tables(unread: dict[str, str]) -> Iterator[Table]:
     """All rows of each installed model, in each database that has them."""
-    installed = apps.get_models(include_auto_created=True)
-    wanted = {model for model in installed if not model._meta.proxy}
+    models_of_all = apps.get_models(include_auto_created=True)
+    installed = [model for model in models_of_all if not model._meta.proxy]
+    wanted = set(installed)
     for alias in connections:
         try:
             introspection = connections[alias].introspection
@@ -176,8 +177,7 @@ def tables(unread: dict[str, str]) -> Iterator[Table]:
             unread[alias] = type(error).__name__
             continue
         for model in installed:
-            is_here = model._meta.db_table in names and _is_kept_in(alias, model)
-            if is_here and not model._meta.proxy:
+            if model._meta.db_table in names and _is_kept_in(alias, model):
                 wanted.discard(model)
                 # Not by a manager of the site, which may hide some rows.
                 yield QuerySet(model, using=alias)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from django.conf import settings
@@ -48,14 +49,14 @@ class Door:
         return [required for gate in gates for required in gate.requirements]
 
     @property
+    def claims(self) -> list[RequiredClaim]:
+        return [each for each in self.requirements if isinstance(each, RequiredClaim)]
+
+    @property
     def countries(self) -> list[str]:
         """Those of which it asks for one."""
-        return [
-            value
-            for required in self.requirements
-            if isinstance(required, RequiredClaim) and required.claim_type == COUNTRY
-            for value in required.values
-        ]
+        lists = [each.values for each in self.claims if each.claim_type == COUNTRY]
+        return list(chain(*lists))
 
     @property
     def has_own_page(self) -> bool:

@@ -15,7 +15,6 @@ from django_identity.instruments.drill.doors import (
 from django_identity.instruments.drill.report import Report
 from django_identity.lifecycle.arriving.questions import REFUSALS
 from django_identity.models import LinkedIdentity
-from django_identity.requirements import RequiredClaim
 from django_identity.testing import browser as pages
 from django_identity.testing.events import deliver_event
 from django_identity.testing.sandbox import RunningSandbox
@@ -50,16 +49,6 @@ class Scene:
     doors: Sequence[Door]
     our_pages: Sequence[str]
     report: Report
-
-    @property
-    def claim_types(self) -> set[str]:
-        """The claims that the doors ask for."""
-        return {
-            required.claim_type
-            for door in self.doors
-            for required in door.requirements
-            if isinstance(required, RequiredClaim)
-        }
 
 
 class Person:
@@ -104,16 +93,13 @@ class Person:
         path = f"users/{self.person.user_id}/verify"
         self.scene.sandbox.control("POST", path, bvn=number)
 
-    def hear(self, event_type: EventType, **data: Any) -> None:
-        """Let the site get a signed event about the person."""
-        deliver_event(event_type, self.person, **data)
-
     def prove(self) -> None:
         self.try_number(VERIFIED)
         self.sign_in()
         for event_type in GIVES:
-            self.hear(
+            deliver_event(
                 event_type,
+                self.person,
                 status="verified",
                 kyc_level="level_2",
                 provider="Drill",

@@ -38,6 +38,7 @@ from django_identity.models import (
 from django_identity.requirements import RequiredClaim, RequiredLevel
 from django_identity.testing import browser as pages
 from django_identity.testing.erased import known_of
+from django_identity.testing.events import deliver_event
 from django_identity.testing.sandbox import SandboxError
 from django_identity.views.pages import address_of
 
@@ -79,15 +80,17 @@ class Visitor(Person):
         yield Step("proven", NOTHING)
         self.look_at_open_pages()
 
-        for claim_type in self.scene.claim_types:
+        claims = {each.claim_type for door in self.scene.doors for each in door.claims}
+        for claim_type in claims:
             # The service may not know it.
             with suppress(SandboxError):
                 self.scene.sandbox.revoke_claim(self.person, claim_type)
-            self.hear(EventType.CLAIM_REVOKED, claim_type=claim_type)
+            deliver_event(EventType.CLAIM_REVOKED, self.person, claim_type=claim_type)
         yield Step("revoked", RequiredClaim)
         self.try_number(REJECTED)
-        self.hear(
+        deliver_event(
             EventType.KYC_REJECTED,
+            self.person,
             status="rejected",
             kyc_level="level_1",
             provider="Drill",
@@ -106,7 +109,7 @@ class Visitor(Person):
 
     def end_consent(self) -> Iterator[Step]:
         """The session ends with it, and stays ended when the person signs in elsewhere."""
-        self.hear(EventType.CONSENT_REVOKED)
+        deliver_event(EventType.CONSENT_REVOKED, self.person)
         yield Step("ended", EVERYTHING)
 
         former = self.browser
@@ -128,7 +131,7 @@ class Visitor(Person):
     def erase(self) -> Iterator[Step]:
         user = self.user
         keys = list(database.all_users().values_list("pk", flat=True))
-        self.hear(EventType.DATA_DELETION_REQUESTED)
+        deliver_event(EventType.DATA_DELETION_REQUESTED, self.person)
         upkeep.run()
         yield Step("erased", EVERYTHING)
 
@@ -139,8 +142,7 @@ class Visitor(Person):
             self.report.untried["erased"] = f"the account stays: {receipt.account_kept}"
         else:
             names = (self.account["first_name"], self.account["last_name"])
-            known = known_of(user, self.person, *names)
-            remains.search(known, self.report)
+            remains.search(known_of(user, self.person, *names), self.report)
         if database.all_users().exclude(pk__in=keys).exists():
             self.report.find("an account is made again after an erasure")
 
@@ -242,13 +244,12 @@ class Visitor(Person):
             return (WRONG, cached) if cached else (RIGHT, "")
         if outcome == OPEN and door.has_own_page:
             return CANNOT_TELL, "closed, it shows a page of the site's own"
+        cause = ""
         if door.before.own_code:
-            why = f"{door.before.own_code} answers before the gate"
-            return WRONG, f"`{path}` is {outcome}: {why}"
-        if step.lost == NOTHING and not must_open:
-            country = self.account["country"]
-            return WRONG, f"`{path}` is open to somebody from {country}"
-        return WRONG, f"`{path}` is {outcome}"
+            cause = f": {door.before.own_code} answers before the gate"
+        elif step.lost == NOTHING and not must_open:
+            cause = f" to somebody from {self.account['country']}"
+        return WRONG, f"`{path}` is {outcome}{cause}"
 
     def has_what_opens(self, door: Door, step: Step) -> bool:
         """The person may never have had it: another country, a scope."""

@@ -173,11 +173,10 @@ def _destroy(connection: BaseDatabaseWrapper, name: str) -> None:
 
 def _is_theirs(connection: BaseDatabaseWrapper, name: str, began: datetime) -> bool:
     """Whether it leads to its database of the site, under its ``name`` or under another one."""
-    if str(connection.settings_dict["NAME"]) == name:
-        return True
+    is_same = str(connection.settings_dict["NAME"]) == name
     recorder = MigrationRecorder(connection)
     older = recorder.migration_qs.filter(applied__lt=began)
-    return recorder.has_table() and older.exists()
+    return is_same or (recorder.has_table() and older.exists())
 
 
 def _registered(sandbox: RunningSandbox) -> dict[str, Any]:

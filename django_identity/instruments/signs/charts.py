@@ -14,11 +14,11 @@ from django_identity.models.querysets import number_of
 
 DAYS = 30
 # An index has both columns.
-STATES = (
-    (Consent.GRANTED, "verified"),
-    (Consent.GRANTED, ""),
-    (Consent.GRANTED, "rejected"),
-    (Consent.REVOKED, None),
+STATES: tuple[dict[str, Any], ...] = (
+    {"consent": Consent.GRANTED, "kyc_status": "verified"},
+    {"consent": Consent.GRANTED, "kyc_status": ""},
+    {"consent": Consent.GRANTED, "kyc_status": "rejected"},
+    {"consent": Consent.REVOKED},
 )
 
 
@@ -34,11 +34,9 @@ class Day:
 def people() -> list[tuple[Consent, str, int]]:
     """Consent, status of the level, and how many people, as far as they are counted."""
     counts = []
-    for consent, status in STATES:
-        rows = of_environment().filter(consent=consent)
-        if status is not None:
-            rows = rows.filter(kyc_status=status)
-        counts.append((consent, status or "", number_of(rows)))
+    for state in STATES:
+        number = number_of(of_environment().filter(**state))
+        counts.append((state["consent"], state.get("kyc_status", ""), number))
     return counts
 
 
