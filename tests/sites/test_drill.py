@@ -130,7 +130,7 @@ REFUSED = {
     "credentials": "CommandError: The site keeps its own credentials",
     "unfilled": "E041) A sign-up does not fill these fields of custom_user.User validly: country",
     "port": "CommandError: The sandbox finds no free port here: Address already in use",
-    "extra": 'CommandError: The drill needs the sandbox: pip install "django-identity[sandbox]"',
+    "extra": 'The sandbox needs its extra. Install it: pip install "django-identity[sandbox]"',
 }
 #: What is wrong with the machine, as code that each of its processes runs first.
 MACHINES = {

@@ -26,7 +26,8 @@ def search_map(found: Collection[Address], report: Report) -> None:
     """Find what is open beside a gate of the same view: another address, or a method."""
     gated = {address.view: address.url for address in found if address.reading.gates}
     for address in found:
-        url, reading = address.url, address.reading
+        url = address.url
+        reading = address.reading
         methods = set(reading.open_methods) - SAFE
         if reading.gates and methods:
             words = ", ".join(sorted(methods)).upper()

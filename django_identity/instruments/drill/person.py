@@ -102,7 +102,6 @@ class Person:
                 self.person,
                 status="verified",
                 kyc_level="level_2",
-                provider="Drill",
             )
 
     def look_at_open_pages(self) -> None:

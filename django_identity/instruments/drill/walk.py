@@ -93,7 +93,6 @@ class Visitor(Person):
             self.person,
             status="rejected",
             kyc_level="level_1",
-            provider="Drill",
         )
         yield Step("revoked", PROOFS)
 
@@ -186,10 +185,8 @@ class Visitor(Person):
 
     def visit(self, door: Door, step: Step) -> None:
         must_open = self.has_what_opens(door, step)
-        headers: dict[str, str] = {}
-        if not must_open:
-            # As the browser asks that has kept the page.
-            headers = self.kept.get(door.path, headers)
+        # As the browser asks that has kept the page.
+        headers = {} if must_open else self.kept.get(door.path, {})
         response = door.open(self.browser, **headers)
         untried = self.report.untried
         outcome, why = self.judge(door, step, response, must_open=must_open)

@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -54,10 +53,6 @@ def own_world() -> Iterator[RunningSandbox]:
     What the site's own code opens by itself, such as a socket, stays as it is. The process is for
     the drill alone: caches, storages, mail and tasks stay local in it.
     """
-    if find_spec("oauth2_provider") is None:
-        raise Refused(
-            'The drill needs the sandbox: pip install "django-identity[sandbox]"'
-        )
     utils.setup_test_environment(debug=False)
     # A finding names the place in the site's code.
     boundary.tests.see_errors = True

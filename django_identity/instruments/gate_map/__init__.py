@@ -65,11 +65,9 @@ def language_of_requests() -> str:
 
     ``i18n_patterns`` without a prefix for the site's own language compare with the setting.
     """
-    is_prefixed = False
     with suppress(Exception):  # the site's own modules; the list says what they raise
-        is_prefixed = is_language_prefix_patterns_used(settings.ROOT_URLCONF)[1]
-    if is_prefixed:
-        return translation.get_language_from_request(HttpRequest())
+        if is_language_prefix_patterns_used(settings.ROOT_URLCONF)[1]:
+            return translation.get_language_from_request(HttpRequest())
     return settings.LANGUAGE_CODE
 
 
