@@ -3,10 +3,9 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.shortcuts import resolve_url
@@ -37,8 +36,7 @@ SIGNS = {
 new_browser = partial(Client, raise_request_exception=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Door:
+class Door(NamedTuple):
     path: str
     method: str
     before: Reading

@@ -1,8 +1,7 @@
 """A person of the drill: what they do at the site, and what the service tells the site of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django_identity import database
 from django_identity.event_types import EventType
@@ -41,8 +40,7 @@ class PolicyRefuses(NotTried):
     """The site's policy says no."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(NamedTuple):
     """What all people share. ``our_pages``: paths of this package's own."""
 
     sandbox: RunningSandbox

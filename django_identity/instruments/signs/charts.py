@@ -1,8 +1,7 @@
 """Two charts: people by their state now, and what came and went in each of the last days."""
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -22,8 +21,7 @@ STATES: tuple[dict[str, Any], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Day:
+class Day(NamedTuple):
     """How many were linked then and are still, and how many revocations came (UTC)."""
 
     day: date
