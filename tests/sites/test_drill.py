@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
@@ -344,27 +345,34 @@ def test_what_was_not_tried_is_said(breaks: str) -> None:
     )
 
 
-def test_what_it_started_ends_with_it(tmp_path: Path) -> None:
-    """A deployment's stop, when the sandbox runs: exit 130, and nothing stays."""
+@pytest.mark.parametrize("begun", ["tables", "sandbox"])
+def test_what_it_started_ends_with_it(begun: str, tmp_path: Path) -> None:
+    """A deployment's stop, when the database or the sandbox is there: exit 130, nothing stays."""
     env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.sites.drilled.settings"}
-    command = [sys.executable, "-m", "django", "identity_drill"]
+    env |= {"SITE_BREAKS": "noted", "SITE_FOLDER": str(tmp_path)}
     env["TMPDIR"] = str(tmp_path)
+    signs = {"tables": "*.made", "sandbox": "identity-sandbox-*/*"}
+    command = [sys.executable, "-m", "django", "identity_drill"]
     with subprocess.Popen(
         command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True
     ) as drill:
-        until(
-            lambda: (
-                children_of(drill.pid) != []
-                and any(tmp_path.glob("identity-sandbox-*/*"))
-            )
-        )
-        [sandbox] = children_of(drill.pid)
+        until(lambda: any(tmp_path.glob(signs[begun])))
+        assert any(tmp_path.glob(signs["tables"]))
+        started = children_of(drill.pid)
         drill.terminate()
         _, error = drill.communicate(timeout=60)
     assert drill.returncode == 130
     assert "CommandError: Stopped." in error.splitlines()
-    assert not Path(f"/proc/{sandbox}").exists()
+    assert not any(Path(f"/proc/{child}").exists() for child in started)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_at_once_do_not_meet() -> None:
+    """Each has databases, a sandbox and people of its own."""
+    with ThreadPoolExecutor() as both:
+        right, broken = both.map(drilled, ["", "beside"])
+    assert (right.returncode, broken.returncode) == (0, 1), right.stdout + right.stderr
+    assert found_in(broken)[0].startswith("`/back/` is open beside")
 
 
 def children_of(pid: int) -> list[str]:

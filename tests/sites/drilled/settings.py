@@ -68,6 +68,7 @@ ENGINES = {
     "kept": "kept",
     "lingering": "lingering",
     "forbidden": "forbidden",
+    "noted": "noted",
 }
 for name in SITE_BREAKS & ENGINES.keys():
     DATABASES["default"]["ENGINE"] = f"tests.sites.drilled.{ENGINES[name]}"
