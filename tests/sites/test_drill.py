@@ -37,7 +37,7 @@ SHOPS = (
             # The gate is passed by
             "dispatch": r"found: `/export/` is open: Export.dispatch\(\) answers before",
             "beside": r"found: `/back/` is open beside `/old/`: tests.*pages.vault",
-            "lambda": r"found: `/side/` shows to everybody what `/vault/` has behind its gate",
+            "lambda": r"found: `/side/` shows to everybody what `/old/` has behind its gate",
             "half": r"found: `/half/` is open to POST beside a method with a gate",
             "template": r"not seen: what a template hides by a tag or a filter",
             "list": r"not seen: whether it needs a gate \(7\): .*/list/",
