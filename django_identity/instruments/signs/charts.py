@@ -15,6 +15,7 @@ DAYS = 30
 # An index has both columns.
 STATES: tuple[dict[str, Any], ...] = (
     {"consent": Consent.GRANTED, "kyc_status": "verified"},
+    {"consent": Consent.GRANTED, "kyc_status": "unverified"},
     {"consent": Consent.GRANTED, "kyc_status": ""},
     {"consent": Consent.GRANTED, "kyc_status": "rejected"},
     {"consent": Consent.REVOKED},
