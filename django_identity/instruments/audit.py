@@ -61,13 +61,21 @@ Table: TypeAlias = "QuerySet[Any]"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """``texts`` are the person's alone; ``words``, the parts of the name, others may have too."""
+    """``texts`` are the person's alone; ``words``, the parts of the name, others may have too.
+
+    ``accounts``: the keys of the person's own accounts.
+    """
 
     texts: frozenset[str] = field(default=frozenset(), repr=False)
     words: frozenset[str] = field(default=frozenset(), repr=False)
+    accounts: frozenset[Any] = field(default=frozenset(), repr=False)
 
     def __or__(self, other: Known) -> Known:
-        return Known(self.texts | other.texts, self.words | other.words)
+        return Known(
+            self.texts | other.texts,
+            self.words | other.words,
+            self.accounts | other.accounts,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +128,7 @@ def known_of_account(user: AbstractBaseUser) -> Known:
     # A name without a letter, such as "-", is in every second text.
     spoken = " ".join(names).split()
     words = {word for word in spoken if slugify(word, allow_unicode=True)}
-    return Known(frozenset(texts - {""}), frozenset(words))
+    return Known(frozenset(texts - {""}), frozenset(words), frozenset({user.pk}))
 
 
 def _text_in(user: AbstractBaseUser, name: str) -> str:
@@ -140,21 +148,27 @@ def known_of_subject(subject: str) -> Known:
 # The search
 
 
-def search(known: Known) -> Findings:
-    """Search every table of the site for ``known``, with a progress bar on a terminal."""
+def search(known: Known, *, further: Iterable[tuple[str, str]] = ()) -> Findings:
+    """Search every table of the site for ``known``, with a progress bar on a terminal.
+
+    ``further``: texts from elsewhere, each with its place.
+    """
     findings = Findings()
     found = list(tables(findings.unread))
     sought = _sought(known)
     columns = [(table, each) for table in found for each in _columns(table.model)]
     for table, column in tqdm(columns, disable=None, leave=False):
         findings.look(str(column), _texts_of(table, column), sought)
+    for place, text in further:
+        findings.look(place, [text], sought)
     return findings
 
 
 def tables(unread: dict[str, str]) -> Iterator[Table]:
     """All rows of each installed model, in each database that has them."""
-    installed = apps.get_models(include_auto_created=True)
-    wanted = {model for model in installed if not model._meta.proxy}
+    models_of_all = apps.get_models(include_auto_created=True)
+    installed = [model for model in models_of_all if not model._meta.proxy]
+    wanted = set(installed)
     for alias in connections:
         try:
             introspection = connections[alias].introspection
@@ -163,8 +177,7 @@ def tables(unread: dict[str, str]) -> Iterator[Table]:
             unread[alias] = type(error).__name__
             continue
         for model in installed:
-            is_here = model._meta.db_table in names and _is_kept_in(alias, model)
-            if is_here and not model._meta.proxy:
+            if model._meta.db_table in names and _is_kept_in(alias, model):
                 wanted.discard(model)
                 # Not by a manager of the site, which may hide some rows.
                 yield QuerySet(model, using=alias)
@@ -212,7 +225,8 @@ def _texts_of(table: Table, column: Column) -> Iterator[str]:
 def _sought(known: Known) -> Known:
     """The forms of what is known. ``words``: short, or in the name of another account."""
     texts = known.texts | known.words
-    unsure = {text for text in texts if is_short(text) or _is_shared(text)}
+    users = database.all_users().exclude(pk__in=known.accounts)
+    unsure = {text for text in texts if is_short(text) or _is_shared(text, users)}
     return Known(_forms(texts - unsure), _forms(unsure))
 
 
@@ -222,9 +236,8 @@ def is_short(text: str) -> bool:
     return len(text) + wide < SHORT
 
 
-def _is_shared(text: str) -> bool:
-    """Whether an account has it in its name now, when the person's is erased."""
-    users = database.all_users()
+def _is_shared(text: str, users: Table) -> bool:
+    """Whether one of the accounts has it in its name."""
     named = Q(pk__in=[])
     for name in database.field_names(users.model).intersection((*NAMES, *WHOLE_NAMES)):
         named |= Q(**{f"{name}__icontains": text})

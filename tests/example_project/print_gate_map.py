@@ -27,7 +27,8 @@ def main(*keys: str) -> None:
         user, said = get_user(request), {}
         for address in gate_map.addresses():
             closed = [
-                closed_to(gate, user, session=request.session) for gate in address.gates
+                closed_to(gate, user, session=request.session)
+                for gate in address.reading.gates
             ]
             said[address.url] = not any(closed)
         print(json.dumps(said))  # noqa: T201

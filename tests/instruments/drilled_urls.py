@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import include, path, re_path
 from django.views import View
 from rest_framework.permissions import IsAdminUser
@@ -24,6 +24,13 @@ def page(request: HttpRequest, **_: object) -> HttpResponse:
 def teaser(request: HttpRequest, closed: Closed) -> HttpResponse:
     """What a closed gate answers."""
     return HttpResponse("half of the page")
+
+
+def members(request: HttpRequest) -> HttpResponse:
+    """Strangers are not told that there is a page."""
+    if not request.user.is_authenticated:
+        raise Http404
+    return adult(page)(request)
 
 
 def front(request: HttpRequest) -> HttpResponse:
@@ -67,6 +74,7 @@ urlpatterns = [
     path("teaser/", claim_required("age_over_18", on_closed=teaser)(page)),
     path("either/", Either.as_view()),
     path("chosen/", Chosen.as_view()),
+    path("members/", members),
     path("lisbon/", claim_required("country_resident=PT")(page)),
     path("identity/", include("django_identity.urls")),
 ]

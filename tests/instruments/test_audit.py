@@ -183,6 +183,15 @@ def test_short_and_common_words_are_counted_apart(person: audit.Known) -> None:
     assert findings.unsure == {"leaky.Copy.text": 1, "auth.User.last_name": 1}
 
 
+def test_a_name_that_the_person_s_own_account_keeps_is_found() -> None:
+    """It makes no word common: the row is the person's own. A namesake's is another's."""
+    user = make_user("zoe-the-first", first_name="Philomena", last_name="Lovelace")
+    make_user("max", first_name="Max", last_name="Lovelace")
+    findings = audit.search(audit.known_of_account(user))
+    assert findings.hits == {"auth.User.username": 1, "auth.User.first_name": 1}
+    assert findings.unsure == {"auth.User.last_name": 2}
+
+
 def test_a_short_name_is_not_found_in_the_hash_of_a_password(
     person: audit.Known,
 ) -> None:

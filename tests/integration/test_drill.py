@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 STEPS = {
-    "nobody", "other way", "unproven", "proven", "revoked", "ended", "run out", "disconnected",
+    "nobody", "local", "unproven", "proven", "revoked", "ended", "run out", "disconnected",
     "erased",
 }  # fmt: skip
 GATED = {"/adults/", "/residents/", "/loans/", "/leave/", "/api/circles/"}

@@ -207,11 +207,11 @@ DRILL = Room(
     tests=("tests/instruments/test_drill.py",),
     sabotages=(
         Sabotage(
-            "silent-end-of-sessions",
-            "instruments/drill/walk.py",
-            "if not receiver.called:",
-            "if not receiver:",
-            "The drill says that sessions_ended was not sent.",
+            "right-unopened",
+            "instruments/drill/report.py",
+            'why = self.untried.get(visit["address"])',
+            'why = ""',
+            "The drill calls no gate right that was open to nobody.",
         ),
     ),
 )

@@ -1,59 +1,62 @@
 """What is wrong with a site, in a sentence that names the cause or the place."""
 
+import logging
+import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from django.conf import settings
-from django.utils.cache import get_max_age
+from django.contrib.auth import BACKEND_SESSION_KEY
 
-from django_identity import policy
+from django_identity.instruments.drill.report import Report
 from django_identity.instruments.gate_map import Address
 
-#: Not the site's own code.
-FRAMEWORKS = ("django.", "django_identity.", "rest_framework.")
+#: Methods that change nothing.
+SAFE = {"", "get", "head", "options", "trace"}
+#: The kind of an address whose view nobody guards.
+OPEN = "whether it needs a gate"
+#: Where errors of receivers, handlers and policies go.
+LOGS = ("django_identity", "django.dispatch")
 
 
-def beside(found: Sequence[Address]) -> Iterator[str]:
-    """Open addresses whose view has a gate at another address."""
-    gated = {address.view: address.url for address in found if address.gates}
+def search_map(found: Collection[Address], report: Report) -> None:
+    """Find what is open beside a gate of the same view: another address, or a method."""
+    gated = {address.view: address.url for address in found if address.reading.gates}
     for address in found:
-        is_open = not address.reading.guards
-        if is_open and address.view in gated:
-            yield (
-                f"`{address.url}` is open beside `{gated[address.view]}`: "
-                f"the view {address.view}, no gate"
-            )
+        url = address.url
+        reading = address.reading
+        methods = set(reading.open_methods) - SAFE
+        if reading.gates and methods:
+            words = ", ".join(sorted(methods)).upper()
+            report.find(f"`{url}` is open to {words} beside a method with a gate")
+        if address.include or reading.guards or url in report.untried:
+            continue
+        report.unseen[url] = OPEN
+        beside = gated.get(address.view)
+        # One class is several pages, and functions without a name of their own share one.
+        if beside and not reading.methods and "<" not in address.view:
+            report.find(f"`{url}` is open beside `{beside}`: {address.view}, no gate")
 
 
 def cached(path: str, response: Any) -> str:
-    """Where a response stays that no cache may store, or an empty text."""
-    directives = response.headers.get("Cache-Control", "")
-    is_private = "private" in directives or "no-store" in directives
-    if is_private or response.status_code != 200:
+    """Whether a response may stay in a cache that everybody has, or an empty text."""
+    said = response.headers.get("Cache-Control", "")
+    if "private" in said or "no-store" in said or response.status_code != 200:
         return ""
-    time = ""
-    age = get_max_age(response)
-    if age is not None:
-        time = f" for {age} s"
-    cause = "nothing says that it is private"
-    for name in settings.MIDDLEWARE:
-        if "UpdateCache" in name:
-            cause = name
-    return f"`{path}` stays in a cache{time}: {cause}"
+    return f"`{path}` may stay in a cache: its Cache-Control is “{said}”"
 
 
-def replaced_user(response: Any) -> str:
-    """Which middleware may have put somebody else into ``request.user``. Empty if none has."""
-    user = response.wsgi_request.user
-    # Django's own is lazy, and remembers whom the session names.
-    of_session = getattr(response.wsgi_request, "_cached_user", None)
-    if user == of_session or not user.is_authenticated:
-        return ""
-    own = [name for name in settings.MIDDLEWARE if not name.startswith(FRAMEWORKS)]
-    return f"`request.user` is not the session's, perhaps by {', '.join(own)}"
+def why_signed_in(response: Any) -> str:
+    """Who is signed in at a step at which nobody is."""
+    request = response.wsgi_request
+    # Django's own is lazy. It has been read, and remembers whom the session names.
+    if request.user != getattr(request, "_cached_user", None):
+        return "`request.user` is not the session's"
+    backend = request.session.get(BACKEND_SESSION_KEY)
+    return f"a session of {backend} in {settings.SESSION_ENGINE}"
 
 
 def trouble_in(response: Any) -> str:
@@ -71,23 +74,26 @@ def described(error: BaseException) -> str:
     trace = traceback.extract_tb(error.__traceback__)
     place = trace[-1]
     for frame in trace:
-        if "site-packages" not in frame.filename:
+        if "/lib/python" not in frame.filename and frame.filename[0] != "<":
             place = frame
     return f"{type(error).__name__} in {place.filename}, line {place.lineno}: {error}"
 
 
-def files_of_media() -> Iterator[Path]:
-    """All files under MEDIA, by their names there."""
-    media = Path(settings.MEDIA_ROOT)
-    for path in media.rglob("*"):
-        if path.is_file():
-            yield path.relative_to(media)
+def watch_logs(report: Report) -> None:
+    """Find each error of the site's own code that is caught and logged, and log nothing.
 
+    The site's own handlers of logs may send it to somebody.
+    """
 
-def error_of_policy(user: Any) -> str:
-    """What the site's own code raises in an erasure. The receipt has only the error's class."""
-    try:
-        policy.of_site().erase_user(user)
-    except Exception as error:  # noqa: BLE001  it is the site's own code
-        return described(error)
-    return ""
+    def watch(_logger: logging.Logger, record: logging.LogRecord) -> None:
+        error = sys.exc_info()[1]
+        if error and record.name in LOGS:
+            event = getattr(record, "event", record.name)
+            report.find(f"{event}: {described(error)}")
+
+    # Whatever LOGGING says, which may silence Django's own.
+    patch.multiple(
+        logging.Logger,
+        isEnabledFor=lambda _logger, level: level >= logging.ERROR,
+        handle=watch,
+    ).start()

@@ -1,23 +1,27 @@
 """A person of the drill: what they do at the site, and what the service tells the site of them."""
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from django_identity import database
 from django_identity.event_types import EventType
 from django_identity.instruments.drill import findings
-from django_identity.instruments.drill.doors import Door, new_browser
+from django_identity.instruments.drill.doors import (
+    Door,
+    new_browser,
+    path_of,
+)
 from django_identity.instruments.drill.report import Report
+from django_identity.lifecycle.arriving.questions import REFUSALS
 from django_identity.models import LinkedIdentity
-from django_identity.requirements import RequiredClaim
 from django_identity.testing import browser as pages
 from django_identity.testing.events import deliver_event
 from django_identity.testing.sandbox import RunningSandbox
 
 NO_ACCOUNT = "user_fields_refused"
+NO_OF_POLICY = {*REFUSALS.values(), "approval_pending"}
+#: Of no country: ISO 3166 leaves the code to its users.
+NOWHERE = "XX"
 # Test numbers of the service.
 VERIFIED = "22222222222"
 REJECTED = "11111111111"
@@ -32,20 +36,17 @@ class NotTried(Exception):
     """The site has no such step for this person. The message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What all people share. ``open_pages``: paths of pages without a gate."""
+class PolicyRefuses(NotTried):
+    """The site's policy says no."""
+
+
+class Scene(NamedTuple):
+    """What all people share. ``our_pages``: paths of this package's own."""
 
     sandbox: RunningSandbox
     doors: Sequence[Door]
-    open_pages: Sequence[str]
+    our_pages: Sequence[str]
     report: Report
-
-    @property
-    def claims(self) -> list[RequiredClaim]:
-        """What the doors ask for, but for levels, scopes and sign-ins."""
-        asked = chain.from_iterable(door.requirements for door in self.doors)
-        return [required for required in asked if isinstance(required, RequiredClaim)]
 
 
 class Person:
@@ -58,6 +59,10 @@ class Person:
         self.person = scene.sandbox.create_person(verified=False, **account)
         self.identities = LinkedIdentity.objects.filter(subject=self.person.user_id)
         self.browser = new_browser()
+        #: What the doors have shown -> the path.
+        self.shown: dict[bytes, str] = {}
+        #: The path of a door -> the headers of its page.
+        self.kept: dict[str, Any] = {}
 
     @property
     def user(self) -> Any:
@@ -74,8 +79,11 @@ class Person:
         if arrived.status_code != 302:
             trouble = findings.trouble_in(arrived)
             failure = f"the sign-in fails, {trouble}"
+            if trouble in NO_OF_POLICY:
+                raise PolicyRefuses(f"the policy refuses (`{trouble}`)")
             # Where addresses are the names of accounts, nobody signs up without one.
-            if trouble == NO_ACCOUNT and not self.account["shows_email"]:
+            is_rare = self.account["country"] == NOWHERE
+            if trouble == NO_ACCOUNT and (is_rare or not self.account["shows_email"]):
                 raise NotTried(failure)
             raise StepFailed(failure)
 
@@ -83,28 +91,30 @@ class Person:
         path = f"users/{self.person.user_id}/verify"
         self.scene.sandbox.control("POST", path, bvn=number)
 
-    def hear(self, event_type: EventType, **data: Any) -> None:
-        """Let the site get a signed event about the person."""
-        deliver_event(event_type, self.person, **data)
-
     def prove(self) -> None:
         self.try_number(VERIFIED)
         self.sign_in()
         for event_type in GIVES:
-            self.hear(
+            deliver_event(
                 event_type,
+                self.person,
                 status="verified",
                 kyc_level="level_2",
-                provider="Drill",
             )
 
-    def links(self) -> set[str]:
-        """The addresses to which the open pages link for this person."""
-        found: set[str] = set()
-        for page in self.scene.open_pages:
-            # A GET of another one may do something, such as sign out.
-            shown_to_all = new_browser().get(page, secure=True)
-            if shown_to_all.status_code == 200:
-                shown = self.browser.get(page, secure=True)
-                found.update(re.findall(r'href="(/[^"#?]*)', shown.content.decode()))
-        return found
+    def look_at_open_pages(self) -> None:
+        """Whether everybody sees there what a door has shown to this person."""
+        for page in filter(None, map(path_of, self.report.unseen)):
+            response = new_browser().get(page, secure=True)
+            door = self.shown.get(getattr(response, "content", b""))
+            if door:
+                self.report.find(
+                    f"`{page}` shows to everybody what `{door}` has behind its gate"
+                )
+
+    def open_our_pages(self) -> None:
+        """As this site renders them."""
+        for page in self.scene.our_pages:
+            response = self.browser.get(page, secure=True)
+            if response.status_code >= 500:
+                self.report.find(f"`{page}` fails: {findings.trouble_in(response)}")

@@ -5,34 +5,58 @@ from dataclasses import dataclass, field
 from typing import Any
 
 # What is said of a visit. The table has the last of them by the alphabet: the worst.
-NOBODY_CAN_TELL = "-"
+CANNOT_TELL = "-"
 RIGHT = "ok"
 WRONG = "wrong"
+NOT_THERE = (CANNOT_TELL, "")
+LEGEND = (
+    "ok: everybody was answered as they have to be. wrong: see what was found.",
+    "-: nobody can tell; the line below says why.",
+)
 
 
 @dataclass(slots=True)
 class Report:
-    """``findings``: each sentence once. ``untried``: an address, a person or a place -> why."""
+    """``findings``: each sentence once. ``untried``: an address, a person or a place -> why.
+
+    ``unsure``: a place where somebody has to look -> why. ``unseen``: a thing that the drill cannot
+    judge -> of which kind it is.
+    """
 
     visits: list[dict[str, Any]] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     untried: dict[str, str] = field(default_factory=dict)
+    unsure: dict[str, str] = field(default_factory=dict)
+    unseen: dict[str, str] = field(default_factory=dict)
 
     def find(self, sentence: str) -> None:
         if sentence not in self.findings:
             self.findings.append(sentence)
 
-    def table(self) -> Iterator[str]:
-        """A line for each address, with a word for each step."""
-        steps = dict.fromkeys(visit["step"] for visit in self.visits)
-        rows: dict[str, dict[str, str]] = {}
+    def settle(self) -> None:
+        """That an address is closed says nothing if it was open to nobody."""
         for visit in self.visits:
-            step = visit["step"]
-            row = rows.setdefault(visit["address"], dict.fromkeys(steps, ""))
-            row[step] = max(row[step], visit["outcome"])
+            why = self.untried.get(visit["address"])
+            if why and visit["outcome"] == RIGHT:
+                visit |= {"outcome": CANNOT_TELL, "why": why}
 
-        width = max(map(len, rows), default=0)
-        yield "  ".join([" " * width, *steps])
+    def table(self) -> Iterator[str]:
+        """The steps, and for each address a line for itself and one with a word for each step.
+
+        Below them is each reason why nobody can tell.
+        """
+        steps = dict.fromkeys((visit["step"] for visit in self.visits), NOT_THERE)
+        rows: dict[str, dict[str, tuple[str, str]]] = {}
+        for visit in self.visits:
+            row = rows.setdefault(visit["address"], dict(steps))
+            step = visit["step"]
+            row[step] = max(row[step], (visit["outcome"], visit["why"]))
+
+        yield "  ".join(steps)
         for address, row in rows.items():
-            words = [word.ljust(len(step)) for step, word in row.items()]
-            yield "  ".join([address.ljust(width), *words])
+            yield address
+            words = [mark.ljust(len(step)) for step, (mark, _) in row.items()]
+            yield "  ".join(words).rstrip()
+            unknown = {why for mark, why in row.values() if mark == CANNOT_TELL}
+            yield from sorted(f"-: {why}" for why in unknown if why)
+        yield from LEGEND

@@ -1,13 +1,11 @@
 """What the drill runs in: databases of its own, a sandbox, and nothing that is live."""
 
 import gc
-import logging
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -30,7 +28,6 @@ from django_identity.web.pages import address_of
 ORIGIN = "https://testserver"
 CACHE = "django.core.cache.backends.locmem.LocMemCache"
 FILES = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
-STATIC_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 # Without the names of queues it takes any.
 TASKS = {
     "BACKEND": "django.tasks.backends.immediate.ImmediateBackend",
@@ -54,15 +51,9 @@ def own_world() -> Iterator[RunningSandbox]:
     """Replace everything outside the process. Raises ``Refused``.
 
     What the site's own code opens by itself, such as a socket, stays as it is. The process is for
-    the drill alone: caches, storages, mail, logs and tasks stay local in it.
+    the drill alone: caches, storages, mail and tasks stay local in it.
     """
-    if find_spec("oauth2_provider") is None:
-        raise Refused(
-            'The drill needs the sandbox: pip install "django-identity[sandbox]"'
-        )
     utils.setup_test_environment(debug=False)
-    # The site's own handlers may send what is logged to somebody.
-    logging.disable()
     # A finding names the place in the site's code.
     boundary.tests.see_errors = True
     background.run_here()
@@ -85,15 +76,13 @@ def own_world() -> Iterator[RunningSandbox]:
 def _own_settings(folder: str, media: str) -> override_settings:
     """Nothing in them leads out of the process, or out of ``folder``."""
     caches = {alias: {"BACKEND": CACHE, "LOCATION": alias} for alias in settings.CACHES}
-    storages = dict.fromkeys(settings.STORAGES, FILES)
-    storages["staticfiles"] = STATIC_FILES
     # For a Celery app that the site imports later.
     celery = {
         f"CELERY_{name.upper()}": value for name, value in background.LOCAL.items()
     }
     return override_settings(
         CACHES=caches,
-        STORAGES=storages,
+        STORAGES=dict.fromkeys(settings.STORAGES, FILES),
         MEDIA_ROOT=media,
         SESSION_FILE_PATH=folder,
         TASKS=dict.fromkeys(getattr(settings, "TASKS", ()), TASKS),
@@ -123,42 +112,66 @@ def _replace_opened(media: str) -> None:
 @contextmanager
 def _own_databases() -> Iterator[None]:
     """Test databases, under names that nobody else has: none is replaced by them."""
-    names = {str(connection.settings_dict["NAME"]) for connection in connections.all()}
+    named = [(each, str(each.settings_dict["NAME"])) for each in connections.all()]
+    began = timezone.now()
+    with ExitStack() as leaving:
+        for connection, name in named:
+            leaving.callback(_destroy, connection, name)
+        # Before any of them goes: another alias may still lead there.
+        leaving.callback(connections.close_all)
+        _choose_names()
+        try:
+            utils.setup_databases(verbosity=0, interactive=False, serialized_aliases=())
+        except SystemExit:
+            # Django has written why.
+            raise Refused("No test database can be made. May its user?") from None
+        if any(_is_theirs(connection, name, began) for connection, name in named):
+            raise Refused(
+                "The back end of a database makes no test database: it would be the site's."
+            )
+        yield
+
+
+def _choose_names() -> None:
+    """Name the test databases. Two aliases of one database have one, as a replica has."""
+    aliases: dict[tuple[str, ...], str] = {}
     for connection in connections.all():
-        own_name = None
-        if connection.vendor != "sqlite":
-            name = connection.settings_dict["NAME"]
-            own_name = f"drill_{os.getpid()}_{name}"[:60]
-        connection.settings_dict["TEST"]["NAME"] = own_name
+        own = connection.settings_dict
+        place = tuple(str(own[part]) for part in ("ENGINE", "HOST", "PORT", "NAME"))
+        first = aliases.setdefault(place, connection.alias)
+        if first != connection.alias:
+            own["TEST"]["MIRROR"] = first
+        name = f"drill_{secrets.token_hex(4)}"
+        if connection.vendor == "sqlite":
+            name = f"file:{name}?mode=memory&cache=shared"
+        own["TEST"]["NAME"] = name
         # A pool would go on to lend its connections to the site's database.
         connection.close()
         if hasattr(connection, "close_pool"):
             connection.close_pool()
-
-    began = timezone.now()
-    databases = utils.setup_databases(
-        verbosity=0, interactive=False, serialized_aliases=()
-    )
-    if any(_is_theirs(connection, names, began) for connection in connections.all()):
-        # It is not taken down: that would delete it.
-        raise Refused(
-            "The back end of a database makes no test database: it would be the site's."
-        )
-    try:
-        yield
-    finally:
-        utils.teardown_databases(databases, verbosity=0)
+    for connection in connections.all():
+        own = connection.settings_dict
+        mirrored = own["TEST"]["MIRROR"]
+        if mirrored:
+            # Not only when the others are made: migrations may read there.
+            own["NAME"] = connections[mirrored].settings_dict["TEST"]["NAME"]
 
 
-def _is_theirs(
-    connection: BaseDatabaseWrapper, names: set[str], began: datetime
-) -> bool:
-    """Whether it leads to a database of the site, under its name or under another one."""
-    if str(connection.settings_dict["NAME"]) in names:
-        return True
+def _destroy(connection: BaseDatabaseWrapper, name: str) -> None:
+    """Delete the test database, if one was made in place of ``name``."""
+    own = connection.settings_dict
+    if own["TEST"]["MIRROR"]:
+        own["NAME"] = name
+    elif own["NAME"] != name:
+        connection.creation.destroy_test_db(name, verbosity=0)
+
+
+def _is_theirs(connection: BaseDatabaseWrapper, name: str, began: datetime) -> bool:
+    """Whether it leads to its database of the site, under its ``name`` or under another one."""
+    is_same = str(connection.settings_dict["NAME"]) == name
     recorder = MigrationRecorder(connection)
     older = recorder.migration_qs.filter(applied__lt=began)
-    return recorder.has_table() and older.exists()
+    return is_same or (recorder.has_table() and older.exists())
 
 
 def _registered(sandbox: RunningSandbox) -> dict[str, Any]:

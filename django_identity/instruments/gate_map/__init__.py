@@ -1,10 +1,14 @@
 """The map of gates: every address of the site, and what it asks for."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from django.conf import settings
+from django.conf.urls.i18n import is_language_prefix_patterns_used
+from django.http import HttpRequest
 from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import translation
 
 from django_identity import conf
 from django_identity.gates.gate import Gate
@@ -49,15 +53,22 @@ class Address:
     error: str = ""
     include: str = ""
 
-    @property
-    def gates(self) -> list[Gate]:
-        """Each gate before the view, the outermost first."""
-        return [gate for guard in self.reading.guards for gate in guard.gates]
-
 
 def addresses() -> Iterator[Address]:
     """All addresses of the site, in the order of its URLconf."""
-    return _addresses(get_resolver(), Address("/"))
+    with translation.override(language_of_requests()):
+        return iter(list(_addresses(get_resolver(), Address("/"))))
+
+
+def language_of_requests() -> str:
+    """The language of the addresses of whoever asks for none, as ``LocaleMiddleware`` chooses it.
+
+    ``i18n_patterns`` without a prefix for the site's own language compare with the setting.
+    """
+    with suppress(Exception):  # the site's own modules; the list says what they raise
+        if is_language_prefix_patterns_used(settings.ROOT_URLCONF)[1]:
+            return translation.get_language_from_request(HttpRequest())
+    return settings.LANGUAGE_CODE
 
 
 def _addresses(resolver: URLResolver, above: Address) -> Iterator[Address]:
@@ -93,7 +104,7 @@ def guarded() -> list[tuple[Gate, list[str]]]:
     """Each gate of the site once, in the order of the map, with the URLs that it guards."""
     found: dict[str, tuple[Gate, list[str]]] = {}
     for address in addresses():
-        for gate in address.gates:
+        for gate in address.reading.gates:
             _gate, urls = found.setdefault(str(gate), (gate, []))
             if address.url not in urls:
                 urls.append(address.url)
@@ -119,7 +130,7 @@ def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
 def _required_scopes() -> Iterator[tuple[str, RequiredScope]]:
     """Address and scope of each gate that asks for one."""
     for address in addresses():
-        for gate in address.gates:
+        for gate in address.reading.gates:
             for required in gate.requirements:
                 if isinstance(required, RequiredScope):
                     yield address.url, required

@@ -52,14 +52,27 @@ class Reading:
     guards: tuple[Guard, ...] = ()
     methods: tuple[str, ...] = ()
 
-    def before(self, method: str) -> list[Guard]:
+    def before(self, method: str) -> "Reading":
         """What a request of ``method`` meets. An empty text: what every request meets."""
-        return [guard for guard in self.guards if guard.method in ("", method)]
+        guards = [guard for guard in self.guards if guard.method in ("", method)]
+        return Reading(tuple(guards))
+
+    @property
+    def gates(self) -> list[Gate]:
+        """Each gate before the view, the outermost first."""
+        return [gate for guard in self.guards for gate in guard.gates]
+
+    @property
+    def own_code(self) -> str:
+        """The site's own, which may answer before a gate or in its place."""
+        codes = [code for guard in self.guards for code in guard.own_code]
+        return ", ".join(dict.fromkeys(codes))
 
     @property
     def open_methods(self) -> list[str]:
         """The methods that everybody may use. An empty text: all those of a function."""
-        return [method for method in self.methods or ("",) if not self.before(method)]
+        methods = self.methods or ("",)
+        return [method for method in methods if not self.before(method).guards]
 
 
 class _AsView(NamedTuple):
@@ -80,7 +93,10 @@ class _AsView(NamedTuple):
 
     def own(self, names: Iterable[str]) -> tuple[str, ...]:
         """The site's own code that is called before a handler, as far as it has these names."""
-        found = [code for name in names for code in _own(self.view_class, name)]
+        bases = self.view_class.__mro__
+        found = [
+            code for name in names for base in bases for code in own_in(base, name)
+        ]
         return (*self.own_code, *found)
 
 
@@ -106,19 +122,17 @@ def _decorators(
     layers: list[Any], *, method: str = "", before: tuple[str, ...] = ()
 ) -> Iterator[Guard]:
     """The gates that the attributes of the layers name, each with the code above it."""
-    above: dict[str, tuple[str, ...]] = {}
-    gates: dict[str, Gate] = {}
+    gates: dict[str, tuple[Gate, tuple[str, ...]]] = {}
     own_code = before
     for layer in layers:
         own_code += own_code_of(layer)
         # The innermost decorator has added its attribute first.
         for name, gate in reversed(attributes_of(layer).items()):
             if name.startswith(ATTRIBUTE):
-                gates[name] = gate
                 # The attribute is copied to all layers above.
-                above[name] = own_code
-    for name, gate in gates.items():
-        yield _guard(gate, method=method, own_code=above[name])
+                gates[name] = gate, own_code
+    for gate, above in gates.values():
+        yield _guard(gate, method=method, own_code=above)
 
 
 def _guard(gate: Gate, *, method: str = "", own_code: tuple[str, ...]) -> Guard:
@@ -180,11 +194,10 @@ def _mixins(as_view: _AsView) -> Iterator[Guard]:
     own_code = as_view.own(MIXIN)
     above: tuple[str, ...] = ()
     for base in view_class.__mro__:
-        found = own_in(base, "dispatch")
         if base.__module__ == mixins.__name__ and "dispatch" in vars(base):
             own_code += above
             above = ()
-        above += found
+        above += own_in(base, "dispatch")
     for gate in view_class(**as_view.initkwargs).gates():
         yield _guard(gate, own_code=own_code)
 
@@ -193,8 +206,8 @@ def _mixins(as_view: _AsView) -> Iterator[Guard]:
 
 
 def _permissions(as_view: _AsView) -> Iterator[Guard]:
-    chosen = _own(as_view.view_class, CHOSEN)
-    if chosen:
+    chosen = as_view.own([CHOSEN])
+    if chosen != as_view.own_code:
         yield Guard("", "forbid", own_code=chosen)
         return
     own_code = as_view.own(ASKED)
@@ -230,8 +243,3 @@ def _words_of(permission: Any, gates: list[Gate], codes: list[str]) -> str:
     if owner.__module__ != OUR_PERMISSIONS:
         codes.append(f"{owner.__qualname__}.has_permission()")
     return str(gate)
-
-
-def _own(view_class: type[Any], name: str) -> tuple[str, ...]:
-    """The method of each class above the framework's own, if it is the site's own code."""
-    return tuple(code for base in view_class.__mro__ for code in own_in(base, name))

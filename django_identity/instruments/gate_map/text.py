@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from django_identity.instruments.gate_map import FOLDED, Address, never_seen
-from django_identity.instruments.gate_map.reading import Guard
 
 #: Of address, methods and demand. They do not depend on the longest: else one new address would
 #: change all lines.
@@ -53,21 +52,12 @@ def _lines_of(address: Address) -> Iterator[str]:
         return
     groups: dict[tuple[str, str], list[str]] = {}
     for method in address.reading.methods or ("",):
-        guards = address.reading.before(method)
-        asked = _in_words(guards), _own_code_of(guards)
+        before = address.reading.before(method)
+        asks = [f"{guard.asks or '?'} ({guard.closed})" for guard in before.guards]
+        asked = ", ".join(asks) or OPEN, before.own_code
         groups.setdefault(asked, []).append(method.upper() or "any")
     for asked, methods in groups.items():
         yield _line(address.url, ",".join(methods), *asked)
-
-
-def _in_words(guards: Sequence[Guard]) -> str:
-    asked = [f"{guard.asks or '?'} ({guard.closed})" for guard in guards]
-    return ", ".join(asked) or OPEN
-
-
-def _own_code_of(guards: Sequence[Guard]) -> str:
-    codes = [code for guard in guards for code in guard.own_code]
-    return ", ".join(dict.fromkeys(codes))
 
 
 def _line(url: str, methods: str, asks: str, own_code: str = "") -> str:

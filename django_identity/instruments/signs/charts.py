@@ -1,8 +1,7 @@
 """Two charts: people by their state now, and what came and went in each of the last days."""
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -14,17 +13,16 @@ from django_identity.models.querysets import number_of
 
 DAYS = 30
 # An index has both columns.
-STATES = (
-    (Consent.GRANTED, "verified"),
-    (Consent.GRANTED, "unverified"),
-    (Consent.GRANTED, ""),
-    (Consent.GRANTED, "rejected"),
-    (Consent.REVOKED, None),
+STATES: tuple[dict[str, Any], ...] = (
+    {"consent": Consent.GRANTED, "kyc_status": "verified"},
+    {"consent": Consent.GRANTED, "kyc_status": "unverified"},
+    {"consent": Consent.GRANTED, "kyc_status": ""},
+    {"consent": Consent.GRANTED, "kyc_status": "rejected"},
+    {"consent": Consent.REVOKED},
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Day:
+class Day(NamedTuple):
     """How many were linked then and are still, and how many revocations came (UTC)."""
 
     day: date
@@ -35,11 +33,9 @@ class Day:
 def people() -> list[tuple[Consent, str, int]]:
     """Consent, status of the level, and how many people, as far as they are counted."""
     counts = []
-    for consent, status in STATES:
-        rows = of_environment().filter(consent=consent)
-        if status is not None:
-            rows = rows.filter(kyc_status=status)
-        counts.append((consent, status or "", number_of(rows)))
+    for state in STATES:
+        number = number_of(of_environment().filter(**state))
+        counts.append((state["consent"], state.get("kyc_status", ""), number))
     return counts
 
 

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from django.db.models import QuerySet
+
 from django_identity.error_table import hint_of
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.instruments.signs.finding import (
@@ -46,14 +48,11 @@ def figures() -> dict[str, float]:
 def _keys() -> Diagnosis:
     """Open the newest tokens, by an index: a missing key is missing for all."""
     due = LinkedIdentity.objects.served().filter(refetch_due_at__isnull=False)
-    newest = due.order_by("-refetch_due_at").values_list("pk", flat=True)[:OPENED]
-    # MySQL takes no LIMIT in a subquery.
-    grants = TokenGrant.objects.select_related("identity").filter(
-        identity__in=list(newest), needs_reauthorization=False
-    )
-    closed = sum(not _opens(grant) for grant in grants)
+    grants = _grants_of(due.order_by("-refetch_due_at"))
+    opens = [_opens(grant) for grant in grants if not grant.needs_reauthorization]
+    closed = opens.count(False)
     if closed:
-        message = f"no key opens {closed} of the newest {len(grants)} stored tokens"
+        message = f"no key opens {closed} of the newest {len(opens)} stored tokens"
         yield problem("keys", message, hint_of(SealedValueUnreadable.code))
 
 
@@ -61,10 +60,13 @@ def _is_key_back() -> bool:
     """Whether a row that failed without its key opens now. Upkeep tries the others again."""
     failed = LinkedIdentity.objects.filter(refetch_failures__gt=0)
     unopened = failed.filter(last_error=SealedValueUnreadable.code)
-    # MySQL takes no LIMIT in a subquery.
-    keys = list(unopened.values_list("pk", flat=True)[:OPENED])
-    grants = TokenGrant.objects.select_related("identity").filter(identity__in=keys)
-    return any(map(_opens, grants))
+    return any(map(_opens, _grants_of(unopened)))
+
+
+def _grants_of(identities: QuerySet[LinkedIdentity]) -> QuerySet[TokenGrant]:
+    """Those of the first of them. MySQL takes no LIMIT in a subquery."""
+    keys = list(identities.values_list("pk", flat=True)[:OPENED])
+    return TokenGrant.objects.select_related("identity").filter(identity__in=keys)
 
 
 def _opens(grant: TokenGrant) -> bool:

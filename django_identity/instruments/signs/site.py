@@ -48,20 +48,21 @@ def _system_checks(check: str, tag: str) -> Diagnosis:
 def check_broker() -> Finding:
     """Whether the broker answers, and what a missing one means."""
     if background.is_eager():
-        message = (
-            "CELERY_TASK_ALWAYS_EAGER is on: tasks run inside requests, upkeep by cron"
+        return warning(
+            "broker",
+            "CELERY_TASK_ALWAYS_EAGER is on: tasks run inside requests, upkeep by cron",
+            "Start a worker and beat with a broker, except in development and tests.",
         )
-        remedy = (
-            "Start a worker and beat with a broker, except in development and tests."
-        )
-        return warning("broker", message, remedy)
     if not background.has_broker():
-        message = "none is configured in this process: cron has to run identity_upkeep every minute"
-        return warning("broker", message)
-    remedy = (
-        "Start it or correct CELERY_BROKER_URL. Until then upkeep publishes nothing."
+        return warning(
+            "broker",
+            "none is configured in this process: cron has to run identity_upkeep every minute",
+        )
+    return _try(
+        "broker",
+        background.ask_broker,
+        "Start it or correct CELERY_BROKER_URL. Until then upkeep publishes nothing.",
     )
-    return _try("broker", background.ask_broker, remedy)
 
 
 def check_cache() -> Finding:
@@ -70,8 +71,11 @@ def check_cache() -> Finding:
     kept: list[object] = []
     found = _try("cache", lambda: kept.append(_through_cache()), remedy)
     if kept == [None]:
-        message = "it keeps nothing: the overview counts anew at each look"
-        return warning("cache", message, "Correct CACHES. Its client may hide errors.")
+        return warning(
+            "cache",
+            "it keeps nothing: the overview counts anew at each look",
+            "Correct CACHES. Its client may hide errors.",
+        )
     return found
 
 
@@ -79,8 +83,11 @@ def _try(check: str, work: Callable[[], object], remedy: str) -> Finding:
     try:
         work()
     except ImportError as error:
-        message = f"a module is missing: {error}"
-        return problem(check, message, "Install it, or correct the address's scheme.")
+        return problem(
+            check,
+            f"a module is missing: {error}",
+            "Install it, or correct the address's scheme.",
+        )
     except Exception as error:  # noqa: BLE001  any client's own errors
         message = f"it does not answer ({type(error).__name__})"
         return problem(check, message, remedy)
@@ -127,11 +134,11 @@ def check_database() -> Diagnosis:
         yield problem("database", f"it takes no writes ({name})", remedy)
         return
     if _waits_without_end():
-        message = "lock_timeout is 0: a revocation waits for a lock without end"
-        remedy = (
-            "Set it on the role (ALTER ROLE … SET lock_timeout), as going-live.md says."
+        yield warning(
+            "database",
+            "lock_timeout is 0: a revocation waits for a lock without end",
+            "Set it on the role (ALTER ROLE … SET lock_timeout), as going-live.md says.",
         )
-        yield warning("database", message, remedy)
 
 
 def _waits_without_end() -> bool:
@@ -158,14 +165,8 @@ def _missing_migrations() -> list[str]:
 
 def _broken_tables() -> list[str]:
     """The tables of this package that are missing, or lack a column, though migrations ran."""
-    with database.connection().cursor() as cursor:
-        tables = database.connection().introspection.table_names(cursor)
-    broken = []
-    for model in apps.get_app_config(LABEL).get_models():
-        table = model._meta.db_table
-        if table not in tables or not _has_columns(model):
-            broken.append(table)
-    return broken
+    models_of_ours = apps.get_app_config(LABEL).get_models()
+    return [each._meta.db_table for each in models_of_ours if not _has_columns(each)]
 
 
 def _has_columns(model: type[models.Model]) -> bool:

@@ -14,11 +14,23 @@ from django.utils import timezone
 
 from django_identity.instruments import gate_map
 from django_identity.instruments.drill import Refused, Report, drill
+from django_identity.instruments.drill.report import RIGHT
 from django_identity.management.command import INTERRUPTED, IdentityCommand
+from django_identity.requirements import NotARequirement
 from django_identity.testing.sandbox import SandboxError
 
+#: Of each kind of things that the drill cannot judge; the evidence has all.
+SHOWN = 10
+NEVER_SEEN = (
+    "what the site's policy decides at another time",
+    "what {% cache %} keeps of a page without a gate",
+    "files outside MEDIA",
+)
 LISTS = {
-    "--address": "A path of an address with parameters, as often as wanted.",
+    "--address": (
+        "A path of an address with parameters, as often as wanted. /wine/=age_over_18: a path of a"
+        " view whose own code asks for that."
+    ),
     "--exclude": "An address to leave out.",
     "--fixture": "Load it first.",
 }
@@ -52,7 +64,7 @@ class Command(IdentityCommand):
                 excluded=options["exclude"],
                 fixtures=options["fixture"],
             )
-        except (Refused, SandboxError) as refused:
+        except (Refused, SandboxError, NotARequirement) as refused:
             raise CommandError(str(refused)) from None
         except KeyboardInterrupt:
             raise CommandError("Stopped.", returncode=INTERRUPTED) from None
@@ -61,7 +73,11 @@ class Command(IdentityCommand):
         if options["json"]:
             _write_evidence(options["json"], report, label=options["label"])
         summary = f"{len(report.findings)} found, {len(report.untried)} not tried."
-        if report.findings or (options["fail_on_untried"] and report.untried):
+        if report.findings:
+            raise CommandError(summary)
+        if not any(visit["outcome"] == RIGHT for visit in report.visits):
+            raise CommandError(f"No gate was tried. {summary}")
+        if options["fail_on_untried"] and report.untried:
             raise CommandError(summary)
         self.stdout.write(summary)
 
@@ -69,10 +85,24 @@ class Command(IdentityCommand):
         self.stdout.writelines(f"{line}\n" for line in report.table())
         for sentence in report.findings:
             self.stdout.write(f"found: {sentence}")
+        for place, why in report.unsure.items():
+            self.stdout.write(f"unsure: {place}: {why}")
         for place, why in report.untried.items():
             self.stdout.write(f"not tried: {place}: {why}")
-        for blind_spot in gate_map.never_seen():
+        for blind_spot in _not_seen(report):
             self.stdout.write(f"not seen: {blind_spot}")
+
+
+def _not_seen(report: Report) -> list[str]:
+    """What the drill met and cannot judge, with its number; and what nobody sees."""
+    kinds: dict[str, list[str]] = {}
+    for thing, kind in report.unseen.items():
+        kinds.setdefault(kind, []).append(thing)
+    met: list[str] = []
+    for kind, things in kinds.items():
+        more = ", …" if len(things) > SHOWN else ""
+        met.append(f"{kind} ({len(things)}): {', '.join(things[:SHOWN])}{more}")
+    return [*met, *NEVER_SEEN, *gate_map.never_seen()]
 
 
 def _write_evidence(path: Path, report: Report, *, label: str) -> None:
@@ -82,7 +112,7 @@ def _write_evidence(path: Path, report: Report, *, label: str) -> None:
         "python": platform.python_version(),
         "django": django.__version__,
         "django_identity": version("django-identity"),
-        "not_seen": list(gate_map.never_seen()),
+        "not_seen": _not_seen(report),
     }
     try:
         path.write_text(json.dumps({**about, **asdict(report)}, indent=1))

@@ -1,6 +1,7 @@
 """The small shop. ``$SITE_BREAKS``: the promises that it breaks, with commas between them."""
 
 import os
+from pathlib import Path
 
 from tests.sites.plain.settings import *  # noqa: F403  it is the plain site but for what follows
 from tests.sites.plain.settings import (
@@ -9,13 +10,16 @@ from tests.sites.plain.settings import (
     FOLDER,
     INSTALLED_APPS,
     MIDDLEWARE,
+    TEMPLATES,
     database,
 )
 
 SITE_BREAKS = frozenset(os.environ.get("SITE_BREAKS", "").split(","))
+# In which a shop leaves copies of a name.
+ADMIN = () if "copies" in SITE_BREAKS else ("django.contrib.admin",)
 ROOT_URLCONF = "tests.sites.drilled.urls"
 INSTALLED_APPS = [
-    *(app for app in INSTALLED_APPS if app != "django.contrib.admin"),
+    *(app for app in INSTALLED_APPS if app not in ADMIN),
     "tests.sites.drilled",
 ]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -38,7 +42,34 @@ if SITE_BREAKS & {"login", "webhook"}:
     MIDDLEWARE = ["tests.sites.drilled.middleware.no_posts", *MIDDLEWARE]
 if "session" in SITE_BREAKS:
     SESSION_ENGINE = "tests.sites.drilled.sessions"
-ENGINES = {"database": "unmade", "pooled": "pooled", "kept": "kept"}
+if "router" in SITE_BREAKS:
+    INSTALLED_APPS = [*INSTALLED_APPS, "rest_framework"]
+if "languages" in SITE_BREAKS:
+    LANGUAGE_CODE = "en-us"
+    LANGUAGES = [("en", "English"), ("fr", "French")]
+    # Behind the session, as Django wants it.
+    MIDDLEWARE = [
+        *MIDDLEWARE[:2],
+        "django.middleware.locale.LocaleMiddleware",
+        *MIDDLEWARE[2:],
+    ]
+if "replica" in SITE_BREAKS:
+    DATABASES["replica"] = {**DATABASES["default"], "TEST": {"MIRROR": "default"}}
+    DATABASES["again"] = dict(DATABASES["default"])
+    DATABASE_ROUTERS = ["tests.sites.drilled.router.ReplicaRouter"]
+if "raising" in SITE_BREAKS:
+    # It silences Django's own logs.
+    LOGGING = {"version": 1}
+if "rendered" in SITE_BREAKS:
+    TEMPLATES[0]["DIRS"] = [Path(__file__).parent / "broken"]
+ENGINES = {
+    "database": "unmade",
+    "pooled": "pooled",
+    "kept": "kept",
+    "lingering": "lingering",
+    "forbidden": "forbidden",
+    "noted": "noted",
+}
 for name in SITE_BREAKS & ENGINES.keys():
     DATABASES["default"]["ENGINE"] = f"tests.sites.drilled.{ENGINES[name]}"
 if "live" in SITE_BREAKS:

@@ -1,0 +1,1 @@
+"""A database back end that leaves a file for each test database that is there."""
