@@ -148,7 +148,7 @@ def make_member(
     )  # fmt: skip
 
 
-def test_what_is_known_says_nothing() -> None:
+def test_what_is_known_says_nothing():
     """Texts, dates, what may be empty and what has a default; flags and the creation date stay.
 
     A check names a required number, for which no neutral value is known.
@@ -167,14 +167,14 @@ def test_what_is_known_says_nothing() -> None:
     assert (ada.citizen_number, ada.shoe_size, ada.card) == (18151210, 37, CARD)
 
 
-def test_a_second_person_is_anonymised_too() -> None:
+def test_a_second_person_is_anonymised_too():
     """What must be unique stays so, however short it is."""
     for number in range(1, 6):
         anonymise(make_member(f"{number}-ada", number))
     assert Member.objects.values("locker", "handle").distinct().count() == 5
 
 
-def test_what_a_constraint_keeps_apart_stays_apart() -> None:
+def test_what_a_constraint_keeps_apart_stays_apart():
     """By an expression, for some rows alone, or over two columns; an address stays one.
 
     Numbers that a constraint keeps apart have no neutral value: the check names them.
@@ -207,8 +207,8 @@ class Deleting(IdentityPolicy):
 
 @pytest.mark.parametrize("policy", [IdentityPolicy, Deleting])
 def test_the_files_go_whatever_becomes_of_the_account(
-    policy: type[IdentityPolicy],
-) -> None:
+    policy,
+):
     """A deleted row leaves its files behind; the one of whoever brought none is everybody's."""
     default_storage.save(PORTRAIT_OF_ALL, ContentFile(b"nobody"))
     ada, grace = make_member("ada", 1), make_member("grace", 2)
@@ -219,9 +219,7 @@ def test_the_files_go_whatever_becomes_of_the_account(
 
 
 @pytest.mark.parametrize("policy", [IdentityPolicy, Deleting])
-def test_what_inherits_from_the_user_model_is_part_of_the_account(
-    policy: type[IdentityPolicy], children: None
-) -> None:
+def test_what_inherits_from_the_user_model_is_part_of_the_account(policy, children):
     """Its columns and its files, however far below. Another courier's stay."""
     hers = {"address": "12 St James's Square", "van": 3}
     for name, number in (("ada", 1), ("grace", 2)):
@@ -240,7 +238,7 @@ def test_what_inherits_from_the_user_model_is_part_of_the_account(
     ]
 
 
-def test_a_way_of_erasing_that_is_misspelt_erases_nothing() -> None:
+def test_a_way_of_erasing_that_is_misspelt_erases_nothing():
     """It is not taken for the other one: the erasure fails, and is loud."""
 
     class Misspelt(IdentityPolicy):

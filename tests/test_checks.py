@@ -1,6 +1,5 @@
 """Each wall that a new site meets is a check with a hint."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -77,9 +76,7 @@ def reported(number: str, *, deploy: bool = False) -> bool:
     ],
 )
 @SECURE
-def test_each_mistake_is_reported_by_its_own_check(
-    application: dict[str, Any], of_django: dict[str, Any], number: str
-) -> None:
+def test_each_mistake_is_reported_by_its_own_check(application, of_django, number):
     with configured(**LIVE):
         assert check_ids() == set()
     with configured(**application), override_settings(**of_django):
@@ -87,7 +84,7 @@ def test_each_mistake_is_reported_by_its_own_check(
 
 
 @pytest.mark.urls("tests.gates.scope_and_step_up_urls")
-def test_a_gate_for_a_scope_that_nobody_is_asked_for() -> None:
+def test_a_gate_for_a_scope_that_nobody_is_asked_for():
     """It would send people to the service and back without an end."""
     with configured(LATER_SCOPES=["document:read"]):
         assert reported("E075")
@@ -104,7 +101,7 @@ def test_a_gate_for_a_scope_that_nobody_is_asked_for() -> None:
         ("tests.test_checks.Polici", 'does not define a "Polici" attribute/class'),
     ],
 )
-def test_a_policy_that_cannot_be_imported(path: str, cause: str) -> None:
+def test_a_policy_that_cannot_be_imported(path, cause):
     """The check says why: a module is missing, or the name in it."""
     with configured(POLICY=path):
         (found,) = [each for each in run_checks() if each.id == "django_identity.E010"]
@@ -129,9 +126,7 @@ def fills_itself(self: Any, username: str, email: str, password: str = "") -> No
     [(demands_country, "country"), (demands_number, "number"), (fills_itself, "")],
     ids=["country", "number", "nothing"],
 )
-def test_what_create_user_demands_and_nobody_gives(
-    monkeypatch: pytest.MonkeyPatch, create_user: Any, missing: str
-) -> None:
+def test_what_create_user_demands_and_nobody_gives(monkeypatch, create_user, missing):
     """The package's own policy fills name and address; a site's own is its own to test."""
     with configured():
         assert not reported("E041")
@@ -142,9 +137,7 @@ def test_what_create_user_demands_and_nobody_gives(
 
 
 @pytest.mark.parametrize("name", ["username", "email", "last_name"])
-def test_what_the_user_model_refuses_of_a_sign_up(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_what_the_user_model_refuses_of_a_sign_up(monkeypatch, name):
     with configured():
         field = User._meta.get_field(name)
         monkeypatch.setattr(field, "choices", [("a", "A")])
@@ -192,9 +185,12 @@ def unique_address(**options: Any) -> list[UniqueConstraint]:
     ],
 )
 def test_a_unique_field_that_stays_empty(
-    monkeypatch: pytest.MonkeyPatch, constraints: Any, may_be_null: bool, scopes: list[str],
-    is_reported: bool,
-) -> None:  # fmt: skip
+    monkeypatch,
+    constraints,
+    may_be_null,
+    scopes,
+    is_reported,
+):
     """Without a profile all new people would have the same address: none."""
     monkeypatch.setattr(User._meta, "constraints", constraints)
     monkeypatch.setattr(User._meta.get_field("email"), "null", may_be_null)
@@ -202,7 +198,7 @@ def test_a_unique_field_that_stays_empty(
         assert reported("E041") is is_reported
 
 
-def test_a_required_field_without_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_required_field_without_a_profile(monkeypatch):
     """Nobody gives it, so it gets what the user model has for it, as ``create_user`` does."""
     monkeypatch.setattr(User._meta.get_field("last_name"), "blank", False)
     for scopes in (["profile:read"], ["claims:read"]):
@@ -221,9 +217,7 @@ def test_a_required_field_without_a_profile(monkeypatch: pytest.MonkeyPatch) -> 
     ids=["number", "text", "foreign key", "empty"],
 )
 @isolate_apps("tests.leaky")
-def test_a_default_of_the_user_model(
-    field: "models.Field[Any, Any]", monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_default_of_the_user_model(field, monkeypatch):
     """One that may be a query is not asked for: ``migrate`` runs the checks without tables."""
 
     class Member(AbstractBaseUser):
@@ -242,7 +236,7 @@ def test_a_default_of_the_user_model(
         assert not reported("W032")
 
 
-def test_fields_that_an_erasure_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fields_that_an_erasure_leaves(monkeypatch):
     """They are named; a site that erases in its own way knows its own fields."""
     with configured():
         assert not reported("W032")
@@ -269,7 +263,7 @@ class RaisingRouter:
         return None
 
 
-def test_an_error_of_the_sites_code_is_a_message() -> None:
+def test_an_error_of_the_sites_code_is_a_message():
     """It hides no check of Django's, and none of ours but its own."""
     of_django = [each.id for each in run_checks() if "django_identity" not in each.id]
     for name, changes in {
@@ -299,7 +293,7 @@ def of_the_site(*pages: str) -> tuple[Any, ...]:
 @pytest.mark.parametrize(
     "pages", [["login"], ["login", "callback"], ["profile"], ["login", "webhook"]], ids=str
 )  # fmt: skip
-def test_a_namespace_of_our_name(pages: list[str]) -> None:
+def test_a_namespace_of_our_name(pages):
     """Our pages could not find each other."""
     patterns = i18n_urls.Conf(*of_the_site(*pages))
     with configured(), override_settings(ROOT_URLCONF=patterns):
@@ -319,7 +313,7 @@ def test_a_namespace_of_our_name(pages: list[str]) -> None:
         ("others", False),
     ],
 )
-def test_addresses_that_follow_the_language(urlconf: str, is_reported: bool) -> None:
+def test_addresses_that_follow_the_language(urlconf, is_reported):
     """Only one of them is registered at the service, and the webhook has no language."""
     languages = [("en", "English"), ("pt-br", "Portuguese")]
     chosen = {"ROOT_URLCONF": getattr(i18n_urls, urlconf)}
@@ -348,9 +342,7 @@ CSP_OF_DJANGO = "django.middleware.csp.ContentSecurityPolicyMiddleware"
     ],
     ids=str,
 )
-def test_a_policy_that_keeps_people_from_the_service(
-    sources: Any, is_reported: bool
-) -> None:
+def test_a_policy_that_keeps_people_from_the_service(sources, is_reported):
     """The button posts to the site, which redirects: browsers ask the policy about that too."""
     directives = {"default-src": ["'self'"], "form-action": sources}
     with configured(), override_settings(SECURE_CSP=directives):
@@ -376,15 +368,13 @@ class Cachalot(AppConfig):
         ({"django_identity.*": None, "*.*": {"ops": "all"}}, False),
     ],
 )
-def test_answers_that_cacheops_keeps(
-    profiles: dict[str, Any], is_reported: bool
-) -> None:
+def test_answers_that_cacheops_keeps(profiles, is_reported):
     """A gate would stay open after a revocation, until the time-out of the cache."""
     with configured(), override_settings(CACHEOPS=profiles):
         assert reported("E077") is is_reported
 
 
-def test_answers_that_cacheops_keeps_by_its_defaults() -> None:
+def test_answers_that_cacheops_keeps_by_its_defaults():
     """What a profile leaves out."""
     given = {"CACHEOPS": {"*.*": {}}, "CACHEOPS_DEFAULTS": {"ops": {"get"}}}
     with configured(), override_settings(**given):
@@ -402,7 +392,7 @@ def test_answers_that_cacheops_keeps_by_its_defaults() -> None:
         ({"CACHALOT_ENABLED": False}, False),
     ],
 )
-def test_answers_that_cachalot_keeps(given: dict[str, Any], is_reported: bool) -> None:
+def test_answers_that_cachalot_keeps(given, is_reported):
     """It keeps all tables unless told otherwise."""
     installed = [*settings.INSTALLED_APPS, "tests.test_checks.Cachalot"]
     with configured(), override_settings(INSTALLED_APPS=installed, **given):
@@ -412,7 +402,7 @@ def test_answers_that_cachalot_keeps(given: dict[str, Any], is_reported: bool) -
 # The sandbox, and what everybody knows of it
 
 
-def test_one_line_configures_a_site() -> None:
+def test_one_line_configures_a_site():
     """Every check passes on a development machine, and the values are those of the check."""
     with override_settings(DJANGO_IDENTITY=SANDBOX):
         assert not conf.problems()
@@ -447,9 +437,7 @@ def test_one_line_configures_a_site() -> None:
         "none of them",
     ],
 )
-def test_what_everybody_knows_protects_nobody(
-    given: Mapping[str, Any], deploy: bool, is_reported: bool
-) -> None:
+def test_what_everybody_knows_protects_nobody(given, deploy, is_reported):
     """In live it never passes; on a server, in no environment."""
     with override_settings(DJANGO_IDENTITY=given):
         assert reported("E018", deploy=deploy) is is_reported
@@ -465,9 +453,7 @@ def test_what_everybody_knows_protects_nobody(
         ("MIDDLEWARE", "django_identity.sandboxes.Middleware", 0),
     ],
 )
-def test_a_site_that_lists_it_fails_its_check(
-    setting: str, path: str, count: int
-) -> None:
+def test_a_site_that_lists_it_fails_its_check(setting, path, count):
     """An error names the setting; the sandbox's tables are not made in the site's database."""
     with override_settings(**{setting: [*getattr(settings, setting), path]}):
         messages = run_checks(tags=[Tags.security])

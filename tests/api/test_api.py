@@ -25,7 +25,7 @@ from django_identity.models import (
 from django_identity.views import account
 from tests import fake_service
 from tests.factories import LONG_AGO, make_claim, make_identity, make_user
-from tests.fake_service import FakeService, http, refusal
+from tests.fake_service import http, refusal
 from tests.problems import MEMBERS
 from tests.views.bad_input.refusals import CutOff, lines_of_ours, unchanged
 
@@ -67,9 +67,7 @@ def ask(client: APIClient, name: str, body: object = None, **options: Any) -> An
         versioning.QueryParameterVersioning,
     ],
 )  # fmt: skip
-def test_the_versions_of_the_sites_own_api_are_not_ours(
-    signed_in: APIClient, monkeypatch: pytest.MonkeyPatch, kind: type
-) -> None:
+def test_the_versions_of_the_sites_own_api_are_not_ours(signed_in, monkeypatch, kind):
     """Whichever way a request of the site says one, and without a default."""
     monkeypatch.setattr(APIView, "versioning_class", kind)
     monkeypatch.setattr(versioning.BaseVersioning, "allowed_versions", ["v1"])
@@ -100,7 +98,7 @@ def hand_in(client: APIClient, code: str = CODE) -> Any:
 
 
 @pytest.mark.parametrize("name", ENDPOINTS)
-def test_every_endpoint_has_its_manners(service: FakeService, name: str) -> None:
+def test_every_endpoint_has_its_manners(service, name):
     """Never stored or framed; every refusal is a problem, with the members of a gate's."""
     client, address = APIClient(), reverse(f"identity_api:{name}")
     answer, wrong_method = ask(client, name), client.put(address)
@@ -134,7 +132,7 @@ def test_every_endpoint_has_its_manners(service: FakeService, name: str) -> None
         ({}, "Invalid input."),
     ],
 )
-def test_an_invalid_body_of_a_sites_own_view(found: Any, detail: str) -> None:
+def test_an_invalid_body_of_a_sites_own_view(found, detail):
     """The first error, whatever its shape; a field named as a member of ours is no gate's."""
     response = exception_handler(ValidationError(found), {})
     assert response is not None
@@ -145,9 +143,7 @@ def test_an_invalid_body_of_a_sites_own_view(found: Any, detail: str) -> None:
 # Sign-in
 
 
-def test_a_whole_sign_in(
-    service: FakeService, browser: APIClient, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_whole_sign_in(service, browser, caplog):
     """Begin, come back, see what holds, disconnect: no page of ours in between."""
     state = begin(browser, next="/adults/")
     elsewhere = ask(APIClient(), "callback", {"state": state, "code": "a"})
@@ -186,9 +182,7 @@ def test_a_whole_sign_in(
     assert service.calls("token") == 1
 
 
-def test_the_authorization_address_is_the_pages(
-    service: FakeService, browser: APIClient
-) -> None:
+def test_the_authorization_address_is_the_pages(service, browser):
     """Nothing in the body alters a protocol parameter: an unknown member is refused."""
     body = {
         "next": "/",
@@ -205,9 +199,7 @@ def test_the_authorization_address_is_the_pages(
     assert sent["scope"] == ["profile:read kyc:read claims:read"]
 
 
-def test_a_signed_in_user_links(
-    service: FakeService, signed_in: APIClient, user: User
-) -> None:
+def test_a_signed_in_user_links(service, signed_in, user):
     """A front end may be where the service sends people; the landing page is the site's."""
     frontend = service.settings(REDIRECT_URI="https://app.example/back")
     with override_settings(DJANGO_IDENTITY=frontend):
@@ -232,9 +224,7 @@ ELSEWHERE = (
 
 
 @override_settings(CSRF_TRUSTED_ORIGINS=TRUSTED)
-def test_a_foreign_next_page_is_refused(
-    service: FakeService, browser: APIClient
-) -> None:
+def test_a_foreign_next_page_is_refused(service, browser):
     """With a code, and not dropped in silence; a wildcard is no origin."""
     for given in ELSEWHERE:
         response = ask(browser, "login", {"next": given})
@@ -249,9 +239,7 @@ def test_a_foreign_next_page_is_refused(
     "given",
     ["/adults/?a=1", f"{FRONT_END}/adults?a=1#b", FRONT_END, "http://localhost:5173/"],
 )
-def test_a_next_page_is_of_the_site_or_of_a_named_origin(
-    service: FakeService, browser: APIClient, given: str
-) -> None:
+def test_a_next_page_is_of_the_site_or_of_a_named_origin(service, browser, given):
     """The callback tells the front end, and the page of the callback redirects to it."""
     with override_settings(CSRF_TRUSTED_ORIGINS=TRUSTED):
         assert sign_in(browser, next=given).json() == {"next": given}
@@ -271,9 +259,12 @@ def test_a_next_page_is_of_the_site_or_of_a_named_origin(
     ],
 )
 def test_a_bad_callback_is_a_problem_with_a_code(
-    service: FakeService, browser: APIClient, caplog: pytest.LogCaptureFixture,
-    body: dict[str, str], code: str,
-) -> None:  # fmt: skip
+    service,
+    browser,
+    caplog,
+    body,
+    code,
+):
     """A problem with a code, one line; nothing is asked of the service, no session, nobody made."""
     caplog.set_level(0)
     state = begin(browser)
@@ -296,8 +287,8 @@ def test_a_bad_callback_is_a_problem_with_a_code(
 
 
 def test_nobody_learns_what_the_site_would_ask_for(
-    django_assert_num_queries: Any,
-) -> None:
+    django_assert_num_queries,
+):
     """The first call of a frontend: 200, no query, and the CSRF token of the calls after it."""
     strict = APIClient(enforce_csrf_checks=True)
     with django_assert_num_queries(0):
@@ -314,9 +305,7 @@ def test_nobody_learns_what_the_site_would_ask_for(
     assert begun.status_code == 200
 
 
-def test_me_is_what_the_gates_see(
-    signed_in: APIClient, user: User, django_assert_num_queries: Any
-) -> None:
+def test_me_is_what_the_gates_see(signed_in, user, django_assert_num_queries):
     """Claims that ran out or were revoked are not there; two queries beside session and user."""
     identity = make_identity(user, kyc_said_at=LONG_AGO, scopes=["kyc:read"])
     make_claim(identity)
@@ -342,9 +331,7 @@ def device(user: User) -> Any:
     )
 
 
-def test_a_device_neither_reads_nor_links_nor_disconnects(
-    browser: APIClient, user: User
-) -> None:
+def test_a_device_neither_reads_nor_links_nor_disconnects(browser, user):
     """Whatever a middleware or an authentication of the site's has put in the user's place."""
     make_claim(make_identity(user))
     browser.force_authenticate(device(user))
@@ -360,7 +347,7 @@ def test_a_device_neither_reads_nor_links_nor_disconnects(
     assert LinkedIdentity.objects.filter(user=user).exists()
 
 
-def test_a_local_session_outlives_the_bond(signed_in: APIClient, user: User) -> None:
+def test_a_local_session_outlives_the_bond(signed_in, user):
     """Whoever signed in with a password stays signed in, and may disconnect twice."""
     make_identity(user)
     assert ask(signed_in, "disconnect").json() == {
@@ -378,11 +365,11 @@ def test_a_local_session_outlives_the_bond(signed_in: APIClient, user: User) -> 
 
 
 def test_a_code_verifies_the_account(
-    service: FakeService,
-    signed_in: APIClient,
-    user: User,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    service,
+    signed_in,
+    user,
+    caplog,
+):
     """The answer says what the site now holds, and whose code it was, masked; the log does not."""
     caplog.set_level("DEBUG", logger="django_identity")
     response = hand_in(signed_in, "my code: cnx ab12 cd34")
@@ -424,9 +411,13 @@ def test_a_code_verifies_the_account(
     ids=lambda value: str(value)[:40],
 )  # fmt: skip
 def test_errors_are_for_machines(
-    service: FakeService, signed_in: APIClient, caplog: pytest.LogCaptureFixture,
-    answer: bytes, status: int, expected: dict[str, Any],
-) -> None:  # fmt: skip
+    service,
+    signed_in,
+    caplog,
+    answer,
+    status,
+    expected,
+):
     """A stable code, what to do next, and the reference that stands in the log."""
     service.answers["request"] = answer
     response = hand_in(signed_in)
@@ -449,9 +440,7 @@ def test_errors_are_for_machines(
     ("given", "code"),
     [("hello", "connect_code_malformed"), ("", "blank"), ("x" * 5000, "max_length")],
 )
-def test_what_is_no_code_is_not_sent(
-    service: FakeService, signed_in: APIClient, given: str, code: str
-) -> None:
+def test_what_is_no_code_is_not_sent(service, signed_in, given, code):
     """The code is not spent, so the person may try it again."""
     response = hand_in(signed_in, given)
     assert response.status_code == 400
@@ -459,9 +448,7 @@ def test_what_is_no_code_is_not_sent(
     assert service.requests == []
 
 
-def test_a_wait_is_told_with_retry_after(
-    service: FakeService, signed_in: APIClient
-) -> None:
+def test_a_wait_is_told_with_retry_after(service, signed_in):
     """429 with ``Retry-After``, in JSON and on the page; the code was not sent."""
     service.answers["request"] = refusal("INVALID_CONNECT_CODE")
     for number in range(5):
@@ -493,7 +480,7 @@ BASIC = {"authorization": "Basic " + base64.b64encode(b"ada:a password").decode(
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_a_body_out_of_bounds_is_refused(signed_in: APIClient, body: bytes) -> None:
+def test_a_body_out_of_bounds_is_refused(signed_in, body):
     """A problem as JSON, and nothing happens."""
     signed_in.raise_request_exception = False
     for name in ("login", "callback", "connect"):
@@ -508,9 +495,7 @@ FOREIGN_ORIGIN = {"origin": "https://evil.example"}
 
 # What a form or a fetch in "no-cors" can send; and JSON, which needs the token as any other body.
 @pytest.mark.parametrize("name", ["login", "callback", "connect"])
-def test_a_body_that_does_not_arrive_is_refused(
-    signed_in: APIClient, name: str
-) -> None:
+def test_a_body_that_does_not_arrive_is_refused(signed_in, name):
     """It is no error of the site."""
     broken: Any = {"wsgi.input": CutOff()}
     address = reverse(f"identity_api:{name}")
@@ -528,7 +513,7 @@ FOREIGN = (
 
 
 @pytest.mark.parametrize("content_type", FOREIGN)
-def test_a_foreign_form_changes_nothing(user: User, content_type: str) -> None:
+def test_a_foreign_form_changes_nothing(user, content_type):
     """Credentials that a browser adds by itself do not make a foreign form the person's own."""
     make_identity(user)
     by_session, by_password = (Client(enforce_csrf_checks=True) for _ in range(2))
@@ -546,7 +531,7 @@ def test_a_foreign_form_changes_nothing(user: User, content_type: str) -> None:
     assert LinkedIdentity.objects.count() == 1
 
 
-def test_a_token_comes_from_no_foreign_form(user: User) -> None:
+def test_a_token_comes_from_no_foreign_form(user):
     """A token in the header is put there by a program, so the request is its own."""
     make_identity(user)
     strict = APIClient(enforce_csrf_checks=True)
@@ -564,9 +549,7 @@ def test_a_token_comes_from_no_foreign_form(user: User) -> None:
         ("connect", {"connect_code": CODE}),
     ],
 )
-def test_members_are_texts_and_known(
-    signed_in: APIClient, name: str, usable: dict[str, object]
-) -> None:
+def test_members_are_texts_and_known(signed_in, name, usable):
     """Each is refused as null, a list or an object, and so is one that the endpoint lacks."""
     wrong = [
         {**usable, member: value}

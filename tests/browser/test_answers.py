@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.conftest import Visit
 from tests.browser.gallery import EXTREMES, Exhibit, coming_back, handing_in, look_at
 from tests.example_project.site import PATIENT, Site, running_site
 from tests.fake_service import FakeService, html, http, refusal, serving
@@ -77,9 +76,7 @@ def answering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answering]:
      *(("sign-in", said) for said in AFTER_A_SIGN_IN)],
     ids=str,
 )  # fmt: skip
-def test_an_answer_that_is_no(
-    visit: Visit, answering: Answering, to: str, said: Said
-) -> None:
+def test_an_answer_that_is_no(visit, answering, to, said):
     """Each has a page with the way on and the reference; after a code with its field too."""
     service, site = answering
     service.answers, service.subject = said.answers, said.subject
@@ -90,7 +87,7 @@ def test_an_answer_that_is_no(
     assert page.locator("main code").all_inner_texts()[-1] == said.code
 
 
-def test_a_code_that_was_used(visit: Visit, answering: Answering) -> None:
+def test_a_code_that_was_used(visit, answering):
     """The second person who brings it is told so; the first sees what it brought."""
     service, site = answering
     service.answers = {"request": refusal("INVALID_CONNECT_CODE")}
@@ -102,7 +99,7 @@ def test_a_code_that_was_used(visit: Visit, answering: Answering) -> None:
     assert page.get_by_text("Look at your account").is_visible()
 
 
-def test_a_code_that_verifies(visit: Visit, answering: Answering) -> None:
+def test_a_code_that_verifies(visit, answering):
     """From the field to the account page, which says what a code brought and what it did not."""
     service, site = answering
     service.answers, service.subject = {}, "verified-by-code"
@@ -120,9 +117,7 @@ def test_a_code_that_verifies(visit: Visit, answering: Answering) -> None:
     assert "/oauth2/auth?" in page.url
 
 
-def test_the_page_after_disconnecting_looks_well(
-    visit: Visit, answering: Answering
-) -> None:
+def test_the_page_after_disconnecting_looks_well(visit, answering):
     """The last page of a person whose identity is no longer linked."""
     exhibit = Exhibit("disconnected", disconnected, "by_code", EXTREMES)
     look_at(visit, answering[1], exhibit, "answers")

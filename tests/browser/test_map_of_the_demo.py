@@ -14,7 +14,6 @@ import httpx
 from example_project.circle.management.commands.demo import ADA
 from example_project.demo.browser import Browser
 from example_project.demo.processes import ROOT
-from tests.browser.demo import Demo
 from tests.sites.browser import LEADS_TO
 
 LAYLA = "00000000-0000-4000-8000-000000000007"
@@ -60,7 +59,7 @@ def address_of(url: str) -> str:
     return re.sub(r"\(\?P<.*?\)|<.*?>", "1", filled).replace("^", "").replace("$", "")
 
 
-def test_every_url_is_closed_where_the_map_says_so(demo: Demo) -> None:
+def test_every_url_is_closed_where_the_map_says_so(demo):
     """Every URL, opened by nobody, by Ada and by Layla: closed where the map says so, and there."""
     with ExitStack() as stack:
         browsers = [stack.enter_context(closing(Browser())) for _ in CLOSED]

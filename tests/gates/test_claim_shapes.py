@@ -1,24 +1,21 @@
 """A gate opens on the values of a claim in each form that the sandbox issues."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 
 from django_identity.gates import claims_of
-from django_identity.testing.sandbox import RunningSandbox
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("form", ["object", "bare"])
 def test_both_forms_open_the_same_gates(
-    client: Client, form: str, identity_sandbox: RunningSandbox,
-    identity_sign_in: Callable[..., Any],
-) -> None:  # fmt: skip
+    client,
+    form,
+    identity_sandbox,
+    identity_sign_in,
+):
     """The same claims for the site's code, and the country on the person's page."""
     identity_sandbox.control("POST", "switches", claim_values=form)
     assert identity_sign_in(client).status_code == 302

@@ -77,7 +77,7 @@ def ask(user: User | None, address: str, accept: str = "*/*") -> Any:
 # Cost
 
 
-def test_two_queries_a_request_however_many_gates(user: User) -> None:
+def test_two_queries_a_request_however_many_gates(user):
     """Beside the session's and the user's; Django reads these apart for ``request.auser``."""
     browser = Client()
     browser.force_login(user)
@@ -96,7 +96,7 @@ def test_two_queries_a_request_however_many_gates(user: User) -> None:
 # Caches
 
 
-def test_nobody_sees_a_gated_page_from_the_cache(user: User) -> None:
+def test_nobody_sees_a_gated_page_from_the_cache(user):
     """Neither a stranger, nor the same person after a revocation; nor one what another was told."""
     other = make_user("bola")
     make_identity(other, subject="bola")
@@ -113,7 +113,7 @@ def test_nobody_sees_a_gated_page_from_the_cache(user: User) -> None:
     assert still_open == ["answered"]
 
 
-def test_every_answer_says_that_it_is_private(user: User) -> None:
+def test_every_answer_says_that_it_is_private(user):
     """Open or closed. A page, JSON and HTMX get different answers at one address."""
     for asker in (user, make_user("eve"), None):
         for address in CACHED:
@@ -127,7 +127,7 @@ def test_every_answer_says_that_it_is_private(user: User) -> None:
     assert "Authorization" in ask(None, "cached/permission")["Vary"]
 
 
-def test_a_word_of_the_views_own(user: User) -> None:
+def test_a_word_of_the_views_own(user):
     """``no-store`` is more than private and stays; nothing else lets a cache store the answer."""
     assert "no-store" in answer_of(verified(never_cache(view)), user)["Cache-Control"]
     browser = Client()
@@ -145,7 +145,7 @@ def test_a_word_of_the_views_own(user: User) -> None:
 @pytest.mark.parametrize(
     "accept", ["text/html;x*=unknown'en'%E2", f"{JSON};q*=x'y'z", ";;", "/" * 9000]
 )
-def test_a_header_that_cannot_be_read_asks_for_a_page(accept: str) -> None:
+def test_a_header_that_cannot_be_read_asks_for_a_page(accept):
     """Nobody makes an error out of a closed gate."""
     for address in PAGES:
         assert ask(None, address, accept).status_code == 302
@@ -173,9 +173,7 @@ def the_problem(response: Any, status: int) -> dict[str, Any]:
     ],
 )
 @on_strict_site
-def test_who_lacks_one_thing_is_told_which(
-    user: User, lacking: str, code: str, missing: str, recovery: str
-) -> None:
+def test_who_lacks_one_thing_is_told_which(user, lacking, code, missing, recovery):
     """The same body from every kind of gate, with the value that was asked for."""
     assert all(SECRET in ask(user, address, JSON).content for address in PAGES)
     LACKS[lacking]()
@@ -191,7 +189,7 @@ def test_who_lacks_one_thing_is_told_which(
 
 
 @on_strict_site
-def test_nobody_is_told_to_sign_in_by_the_gate() -> None:
+def test_nobody_is_told_to_sign_in_by_the_gate():
     """401 with a challenge, and not the middleware's redirect; a page learns what is missing."""
     for address, missing in PAGES.items():
         for accept in (JSON, PROBLEM, f"{JSON};q=0.5, text/html;q=0.4"):

@@ -72,12 +72,12 @@ BROKEN_CACHE = {"default": {"BACKEND": "tests.broken_cache.BrokenCache"}}
 
 
 @override_settings(CACHES=BROKEN_CACHE)
-def test_who_has_all_comes_in(user: User) -> None:
+def test_who_has_all_comes_in(user):
     """Without this the rest would prove nothing. No gate rests on a cache."""
     assert opened_by(WAYS, user) == list(WAYS)
 
 
-def test_who_lacks_one_thing_stays_outside(user: User) -> None:
+def test_who_lacks_one_thing_stays_outside(user):
     """Whatever it is that is missing."""
     for name, lacking in LACKS.items():
         with transaction.atomic():
@@ -91,7 +91,7 @@ def test_who_lacks_one_thing_stays_outside(user: User) -> None:
     "lacking",
     ["a claim that is not revoked", "the level", "an account that is not disabled"],
 )
-def test_every_gate_asks_for_all(user: User, lacking: str) -> None:
+def test_every_gate_asks_for_all(user, lacking):
     """However many requirements stand beside each other, and wherever they were declared."""
     LACKS[lacking]()
     assert opened_by(WAYS, again(user)) == []
@@ -112,7 +112,7 @@ STRANGERS: dict[str, Callable[[User], Any]] = {
 }
 
 
-def test_a_stranger_stays_outside(user: User) -> None:
+def test_a_stranger_stays_outside(user):
     """Only a user of the site has a standing, and no number is taken for theirs."""
     for name, stranger in STRANGERS.items():
         assert opened_by(FEW, stranger(user)) == [], name
@@ -124,7 +124,7 @@ def failing_database(
     raise OperationalError("the database has gone away")
 
 
-def test_a_database_that_fails_opens_nothing(user: User) -> None:
+def test_a_database_that_fails_opens_nothing(user):
     """A view raises, a template takes the other branch."""
     with connection.execute_wrapper(failing_database):
         assert opened_by(FEW, user) == []
@@ -133,7 +133,7 @@ def test_a_database_that_fails_opens_nothing(user: User) -> None:
 @pytest.mark.parametrize(
     "given", [{}, {"POLICY": "nowhere.Policy"}], ids=["no key", "no policy"]
 )
-def test_settings_that_are_wrong_open_nothing(user: User, given: Any) -> None:
+def test_settings_that_are_wrong_open_nothing(user, given):
     """Nor to somebody for whom the gate was open."""
     with override_settings(DJANGO_IDENTITY=given):
         assert opened_by(FEW, user) == []
@@ -155,9 +155,7 @@ FILTERS = [
         *((shape, FILTERS[0]) for shape in SHAPES),
     ],
 )
-def test_a_filter_that_cannot_answer_says_no(
-    user: User, shape: str, asked: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_filter_that_cannot_answer_says_no(user, shape, asked, caplog):
     """Under ``not``, ``or`` and ``==`` too, where Django takes an exception for false."""
     way = by_template(SHAPES[shape].format(asked, asked, asked))
     with caplog.at_level(logging.ERROR, "django_identity"):
@@ -169,7 +167,7 @@ def test_a_filter_that_cannot_answer_says_no(
 @pytest.mark.parametrize(
     "source", [TAG, SHAPES["if not"].format(*ASKED)], ids=["tag", "filters"]
 )
-def test_an_async_view_renders_a_gate_after_it_asked(user: User, source: str) -> None:
+def test_an_async_view_renders_a_gate_after_it_asked(user, source):
     """Open once the view awaited the claims; without that, and after a loss, closed."""
     way = by_template(source)
 
@@ -191,7 +189,7 @@ TAGS = [
 ]  # fmt: skip
 
 
-def test_a_tag_that_cannot_answer_shows_the_other_part(user: User) -> None:
+def test_a_tag_that_cannot_answer_shows_the_other_part(user):
     """An argument that is not there, of another type or empty keeps it closed."""
     source = (
         "{% load identity %}"
@@ -204,7 +202,7 @@ def test_a_tag_that_cannot_answer_shows_the_other_part(user: User) -> None:
         )
 
 
-def test_a_page_about_somebody_else_asks_about_who_reads_it(user: User) -> None:
+def test_a_page_about_somebody_else_asks_about_who_reads_it(user):
     """The request's user comes before one whom the page calls ``user``."""
     request = HttpRequest()
     request.user = make_user("eve")
@@ -220,7 +218,7 @@ def test_a_page_about_somebody_else_asks_about_who_reads_it(user: User) -> None:
 @pytest.mark.parametrize(
     "given", ["", "user=user", '"age_over_18" application="default"']
 )
-def test_a_tag_that_asks_for_nothing_is_a_mistake(given: str) -> None:
+def test_a_tag_that_asks_for_nothing_is_a_mistake(given):
     """Found when the template is read."""
     with pytest.raises(TemplateSyntaxError):
         Template(
@@ -241,7 +239,7 @@ if django.VERSION >= (6, 0):
 
 
 @pytest.mark.parametrize("part", SHOWN_ALONE)
-def test_a_tag_around_a_block_or_a_partial_is_a_mistake(part: str) -> None:
+def test_a_tag_around_a_block_or_a_partial_is_a_mistake(part):
     """In a template that extends another, a block is shown; as ``page.html#part``, a partial."""
     around = GATED.replace("IN", part.replace("IN", "secret"))
     for before in (EXTENDING, "{% load identity %}"):
@@ -258,7 +256,7 @@ NO_TEXT = [None, "", "  ", 2, True, (), ["level_2"], view]
 
 
 @pytest.mark.parametrize("given", NO_TEXT)
-def test_a_gate_asks_for_text_and_nothing_else(given: Any) -> None:
+def test_a_gate_asks_for_text_and_nothing_else(given):
     """A setting that is not there would open it to everybody."""
     for make in (
         lambda: claim_required("age_over_18", given),
@@ -284,7 +282,7 @@ def test_a_gate_asks_for_text_and_nothing_else(given: Any) -> None:
     ],
     ids=["decorator", "gate", "permission", "class"],
 )
-def test_the_error_says_what_and_where(make: Any) -> None:
+def test_the_error_says_what_and_where(make):
     """The value, what a claim looks like, and the line of the site or the class."""
     with pytest.raises(ImproperlyConfigured) as raised:
         make()
@@ -296,7 +294,7 @@ def test_the_error_says_what_and_where(make: Any) -> None:
         assert "tests.gates.test_gates_closed.Door.required_claims: " in said
 
 
-def test_two_requirements_at_once_are_named() -> None:
+def test_two_requirements_at_once_are_named():
     """With what to do."""
     with pytest.raises(ImproperlyConfigured) as raised:
         Gate("age_over_18", kyc_level="level_2")
@@ -304,9 +302,7 @@ def test_two_requirements_at_once_are_named() -> None:
     assert str(raised.value).endswith(said)
 
 
-def test_a_template_that_asks_wrongly_logs_no_value(
-    user: User, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_template_that_asks_wrongly_logs_no_value(user, caplog):
     """The argument may be what somebody has typed."""
     source = "{% load identity %}{% if user|has_claim:typed %}open{% endif %}"
     context = Context({"user": user, "typed": "a secret |of Ada"})
@@ -329,7 +325,7 @@ def test_a_template_that_asks_wrongly_logs_no_value(
         "less than no minutes", "minutes in words", "no minutes",
     ],
 )  # fmt: skip
-def test_a_gate_that_asks_for_nothing_is_a_mistake(make: Any) -> None:
+def test_a_gate_that_asks_for_nothing_is_a_mistake(make):
     """However it is written."""
     with pytest.raises(ImproperlyConfigured):
         make()
@@ -347,7 +343,7 @@ def test_a_gate_that_asks_for_nothing_is_a_mistake(make: Any) -> None:
         {"required_claims": ("age_over_18",), "on_closed": "forbidden"},
     ],
 )  # fmt: skip
-def test_a_class_must_ask_for_text(user: User, attributes: dict[str, Any]) -> None:
+def test_a_class_must_ask_for_text(user, attributes):
     """Nobody comes in, and the site's developer sees why. Beside a mixin that asks, too."""
     for bases in (
         (ClaimRequiredMixin, Page),
@@ -368,7 +364,7 @@ def test_a_class_must_ask_for_text(user: User, attributes: dict[str, Any]) -> No
     ],
     ids=["a sync decorator between", "dispatch of an async class"],
 )
-def test_a_sync_gate_around_an_async_view_raises(user: User, hidden: Any) -> None:
+def test_a_sync_gate_around_an_async_view_raises(user, hidden):
     """Nothing is answered."""
     with pytest.raises(ImproperlyConfigured, match="async"):
         answer_of(hidden, user)
@@ -409,7 +405,7 @@ OF_BOTH = {
 }
 
 
-def test_all_requirements_must_be_met(user: User) -> None:
+def test_all_requirements_must_be_met(user):
     """However they are put together."""
     assert opened_by(OF_BOTH, user) == list(OF_BOTH)
     LinkedIdentity.objects.update(kyc_level="level_1")
@@ -420,7 +416,7 @@ def test_all_requirements_must_be_met(user: User) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_async_gate_judges_the_person_whom_the_view_sees() -> None:
+def test_an_async_gate_judges_the_person_whom_the_view_sees():
     """A middleware may replace ``request.user`` alone, for a token or for impersonation."""
     proven = make_user("proven")
     make_identity(proven)

@@ -40,7 +40,7 @@ def badges(members: Any) -> str:
     return Template(BADGES).render(Context({"members": members}))
 
 
-def test_a_page_of_badges_costs_two_queries() -> None:
+def test_a_page_of_badges_costs_two_queries():
     """For any number of people; what gates and filters ask about them then costs none."""
     people = make_people(20)
     with CaptureQueriesContext(connection) as captured:
@@ -63,7 +63,7 @@ def again_in_memory(user: User) -> User:
     return User.from_db("default", names, values)
 
 
-def test_the_claims_are_those_of_each_person_alone() -> None:
+def test_the_claims_are_those_of_each_person_alone():
     """As ``claims_of`` has them: revoked, expired and denied claims are none."""
     people = make_people(6)
     third = LinkedIdentity.objects.get(user=people[2])
@@ -76,7 +76,7 @@ def test_the_claims_are_those_of_each_person_alone() -> None:
     assert claims[people[4].pk] == {}
 
 
-def test_who_has_no_standing_is_left_out() -> None:
+def test_who_has_no_standing_is_left_out():
     """Nobody gets the claims of a person whose key is the same."""
     user = make_user()
     make_claim(make_identity(user))
@@ -88,7 +88,7 @@ def test_who_has_no_standing_is_left_out() -> None:
     assert badges([user, foreign]).count("18+") == 1
 
 
-def test_a_failure_shows_no_badge(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_shows_no_badge(caplog):
     """The people are listed, and the log says why."""
     people = make_people(2)
     with connection.execute_wrapper(failing_database):
@@ -97,7 +97,7 @@ def test_a_failure_shows_no_badge(caplog: pytest.LogCaptureFixture) -> None:
     assert badges(None) == badges("") == ""
 
 
-def test_ten_thousand_people_cost_two_queries() -> None:
+def test_ten_thousand_people_cost_two_queries():
     """The claims of a whole site, for an export."""
     last = make_user(id=10_000)
     make_claim(make_identity(last))

@@ -30,7 +30,6 @@ from django_identity.models import (
 )
 from tests.concurrency import at_once
 from tests.deliveries import event_body, post
-from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
@@ -134,9 +133,7 @@ class Race:
      {REVOKED: LATE}, {DELETION: LATE}],
     ids=["revoked", "deletion", "both", "revoked late", "deletion late"],
 )  # fmt: skip
-def test_the_end_is_the_serial_one(
-    site: FakeService, events: dict[str, timedelta], before: str
-) -> None:
+def test_the_end_is_the_serial_one(site, events, before):
     """None is lost, none is seen granted after the answer, and each event has its outcome."""
     wanted, lost, seen = serial_end(events), 0, 0
     for _ in range(RACES):
@@ -152,7 +149,7 @@ def test_the_end_is_the_serial_one(
     assert (lost, seen) == (0, 0)
 
 
-def test_two_sign_ins_of_a_new_person_make_one_account(site: FakeService) -> None:
+def test_two_sign_ins_of_a_new_person_make_one_account(site):
     for _ in range(RACES):
         browsers = [Client(), Client()]
         states = [begin(each) for each in browsers]

@@ -56,16 +56,14 @@ def post(client: httpx.Client, path: str, **fields: str) -> httpx.Response:
 
 @pytest.mark.parametrize("person", ["", "run_out", "revoked", "withdrawn", "unlinked"])
 @pytest.mark.parametrize("path", ["/adults/", "/residents/", "/api/circles/"])
-def test_nobody_enters_a_circle_without_its_proof(
-    site: Site, person: str, path: str
-) -> None:
+def test_nobody_enters_a_circle_without_its_proof(site, person, path):
     """Nobody without a proof that holds gets in, by page or by API."""
     with window(site, person) as client:
         assert client.get(path, headers=JSON).status_code in (401, 403)
         assert client.get(path).status_code in (302, 403)
 
 
-def test_nobody_joins_without_a_proof(site: Site) -> None:
+def test_nobody_joins_without_a_proof(site):
     """Nor by sending the form that only members see, nor through another page's."""
     with window(site, "run_out") as client:
         token = {"csrfmiddlewaretoken": client.get("/").cookies.get("csrftoken", "")}
@@ -79,7 +77,7 @@ def test_nobody_joins_without_a_proof(site: Site) -> None:
         assert "There is no such circle." in page
 
 
-def test_a_closed_page_says_what_is_missing(site: Site) -> None:
+def test_a_closed_page_says_what_is_missing(site):
     """Another country's proof, a lower level, or documents that are not allowed yet."""
     with window(site, "abroad") as client:
         assert client.get("/adults/").status_code == 200
@@ -98,7 +96,7 @@ def test_a_closed_page_says_what_is_missing(site: Site) -> None:
     assert answer.headers["Location"].endswith("&missing=documents%3Aread")
 
 
-def test_a_member_joins_once(site: Site) -> None:
+def test_a_member_joins_once(site):
     """The circle is on the front page, in the app, and cannot be joined twice."""
     with window(site, "proven") as client:
         for _ in range(2):
@@ -110,7 +108,7 @@ def test_a_member_joins_once(site: Site) -> None:
         assert [entry["circle"] for entry in told if entry["joined"]] == ["market-day"]
 
 
-def test_every_answer_carries_the_strict_policy(site: Site) -> None:
+def test_every_answer_carries_the_strict_policy(site):
     """Pages, refusals and errors alike."""
     with window(site) as client:
         for path in (
@@ -146,9 +144,7 @@ def is_ours(answer: httpx.Response, status: int, words: str, language: str) -> N
 
 
 @pytest.mark.parametrize("language", SAID)
-def test_error_pages_are_the_sites_own_in_each_language(
-    site: Site, language: str
-) -> None:
+def test_error_pages_are_the_sites_own_in_each_language(site, language):
     """In the frame of the site, with the way back; and a form without its token, in words."""
     with window(site, "proven") as client:
         client.headers["Accept-Language"] = language
@@ -160,7 +156,7 @@ def test_error_pages_are_the_sites_own_in_each_language(
 
 
 @pytest.mark.parametrize("language", SAID)
-def test_the_database_is_gone(site: Site, folder: Path, language: str) -> None:
+def test_the_database_is_gone(site, folder, language):
     """The page of an error needs neither the database nor a session."""
     database = folder / "site.sqlite3"
     before = database.read_bytes()

@@ -28,7 +28,6 @@ from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.databases import on_postgresql
 from tests.factories import make_claim, make_identity, make_user, unsealed
-from tests.fake_service import FakeService
 from tests.integration.backlog import make_backlog
 from tests.integration.counting_service import CountingService
 from tests.lifecycle.grants import expired, stored
@@ -72,9 +71,7 @@ def cut() -> Iterator[Cut]:
 @pytest.mark.parametrize(
     "seconds", [1.0, pytest.param(AWAY_SECONDS, marks=pytest.mark.server)]
 )
-def test_storing_waits_for_the_database(
-    service: FakeService, cut: Cut, seconds: float
-) -> None:
+def test_storing_waits_for_the_database(service, cut, seconds):
     """It goes away after the token was sent; the answer is stored when it is back."""
     identity: LinkedIdentity = make_identity(make_user())
     expired(identity)
@@ -92,9 +89,7 @@ def test_storing_waits_for_the_database(
 
 
 @pytest.mark.server
-def test_a_message_of_refreshes_loses_nothing(
-    counting_service: CountingService, cut: Cut
-) -> None:
+def test_a_message_of_refreshes_loses_nothing(counting_service, cut):
     """Away for 15 seconds while a worker is at it: what was got is stored, the rest due.
 
     Every refresh token is presented once, no row is failed, and the next message does the rest.
@@ -132,7 +127,7 @@ def cut_amid_refreshes(service: CountingService, cut: Cut) -> None:
     cut(AWAY_SECONDS).join()
 
 
-def test_a_stream_ends_and_the_next_one_asks_again(cut: Cut) -> None:
+def test_a_stream_ends_and_the_next_one_asks_again(cut):
     """As ``docs/beside.md`` writes one: a question that cannot be answered sends nothing more."""
     stream = module_of("stream")
     request = RequestFactory().get("/prices/")

@@ -28,7 +28,7 @@ def surroundings() -> dict[str, Any]:
     return {"cwd": ROOT, "env": env, "text": True}
 
 
-def test_the_whole_walk_holds() -> None:
+def test_the_whole_walk_holds():
     """``manage.py demo --check`` does the walk over real sockets and exits 0.
 
     It says how soon the site obeyed each event, and which steps a code was walked through.
@@ -59,7 +59,7 @@ def test_the_whole_walk_holds() -> None:
         assert said in walked.stdout
 
 
-def test_it_opens_with_its_three_users() -> None:
+def test_it_opens_with_its_three_users():
     """A person, a developer and an admin: where each begins, and with which password."""
     said = introduction("http://127.0.0.1:8000", 9400)
     for begins in (
@@ -73,7 +73,7 @@ def test_it_opens_with_its_three_users() -> None:
         assert f"{member.name} / {member.password}" in said
 
 
-def test_a_walk_that_is_stopped_did_not_hold() -> None:
+def test_a_walk_that_is_stopped_did_not_hold():
     """Whoever runs it in CI asks for its exit code."""
     port = free_port()
     stopped = [*CHECK, "--sandbox-port", str(port)]
@@ -102,7 +102,7 @@ def _own_ending() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_own_ending")
 @pytest.mark.parametrize("option", ["--port", "--sandbox-port"])
-def test_a_taken_port_is_named(option: str) -> None:
+def test_a_taken_port_is_named(option):
     """A port that is taken gets a message that names the option; nothing is started."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

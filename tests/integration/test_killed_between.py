@@ -20,7 +20,6 @@ from django_identity.models import (
 )
 from tests.concurrency import start
 from tests.deliveries import event_body, post
-from tests.fake_service import FakeService
 from tests.sign_in import is_signed_in, sign_in
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
@@ -56,7 +55,7 @@ def ends_killed(target: str, *arguments: bytes) -> None:
 
 @pytest.mark.parametrize("event_type", ["consent.revoked", "data.deletion_requested"])
 @pytest.mark.parametrize("by", ["the service", "upkeep"])
-def test_between_store_and_apply(site: FakeService, event_type: str, by: str) -> None:
+def test_between_store_and_apply(site, event_type, by):
     """The event is there without an outcome. It is applied when it comes again, or by upkeep."""
     browser = Client()
     sign_in(browser)
@@ -79,7 +78,7 @@ def test_between_store_and_apply(site: FakeService, event_type: str, by: str) ->
     assert LinkedIdentity.objects.get().session_epoch == 1
 
 
-def test_in_the_middle_of_a_sign_up(site: FakeService) -> None:
+def test_in_the_middle_of_a_sign_up(site):
     """Nothing is left of it, and the person can come again."""
     ends_killed("sign_in_and_die")
     for model in (User, LinkedIdentity, TokenGrant, StoredClaim):

@@ -117,8 +117,8 @@ def wait_until_quiet(story: Story) -> None:
 
 
 def test_killed_workers_spend_no_token_twice_and_leave_nobody_behind(
-    counting_service: CountingService, workers: Workers
-) -> None:
+    counting_service, workers
+):
     """A refresh token is sent again only after the process that had sent it was killed."""
     make_backlog(IDENTITIES)
     story = Story(counting_service, workers)

@@ -31,8 +31,8 @@ def mapped(monkeypatch: pytest.MonkeyPatch, door: Any) -> list[str]:
 
 
 def test_one_opened_address_among_a_hundred_thousand(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """In minutes of one processor, and without a word about the others."""
     began = time.process_time()
     before = mapped(monkeypatch, adult(view))

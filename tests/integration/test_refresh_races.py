@@ -28,9 +28,7 @@ def identity(service: FakeService) -> LinkedIdentity:
     return make_identity(make_user())
 
 
-def test_two_hundred_callers_lead_to_one_refresh(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_two_hundred_callers_lead_to_one_refresh(service, identity):
     """Two hundred callers at once, in four processes, cost one call and all get its token."""
     expired(identity)
     target = "tests.lifecycle.process_calls:access_token"
@@ -43,9 +41,7 @@ def test_two_hundred_callers_lead_to_one_refresh(
     assert service.refresh_tokens == ["rt-0"]
 
 
-def test_invalid_grant_after_a_sibling_won_is_no_end(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_invalid_grant_after_a_sibling_won_is_no_end(service, identity):
     """Before it is believed the row is read again: a sibling's newer tokens are used."""
     expired(identity)
 
@@ -68,9 +64,7 @@ def test_invalid_grant_after_a_sibling_won_is_no_end(
     assert not TokenGrant.objects.get().needs_reauthorization
 
 
-def test_a_dead_workers_lease_runs_out(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_dead_workers_lease_runs_out(service, identity):
     """Whoever comes next waits for the lease of a worker that died, then takes over."""
     expired(identity, lease_until=timezone.now() + timedelta(seconds=0.3))
     assert access_token_for(identity).reveal() == "at-1"
@@ -83,12 +77,12 @@ def test_a_dead_workers_lease_runs_out(
     ids=["before the lease", "before sending", "answered and not stored", "stored"],
 )
 def test_a_worker_killed_at_any_point_leaves_a_row_that_can_be_used(
-    service: FakeService,
-    identity: LinkedIdentity,
-    moment: str,
-    number: int,
-    presented: int,
-) -> None:
+    service,
+    identity,
+    moment,
+    number,
+    presented,
+):
     """The token is presented again only if its answer was lost with the worker."""
     expired(identity)
     service.token = {"refresh_token": "rt-next"}
@@ -108,8 +102,8 @@ def test_a_worker_killed_at_any_point_leaves_a_row_that_can_be_used(
 
 
 def test_an_answer_lost_with_its_worker_ends_in_renewal_at_a_strict_service(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+    service, identity
+):
     """Where a token is taken once and never again, the person is asked, and nothing crashes."""
     expired(identity)
     target = "tests.lifecycle.process_calls:killed_access_token"
@@ -122,9 +116,7 @@ def test_an_answer_lost_with_its_worker_ends_in_renewal_at_a_strict_service(
 
 
 @pytest.mark.parametrize("meanwhile", ["revoked", "signed in", "revoked, signed in"])
-def test_a_revocation_on_its_way_throws_the_answer_away(
-    service: FakeService, identity: LinkedIdentity, meanwhile: str
-) -> None:
+def test_a_revocation_on_its_way_throws_the_answer_away(service, identity, meanwhile):
     """A grant that was deleted during the refresh does not come back; a new one's tokens stay."""
     expired(identity)
     signed_in = TokenAnswer(Secret("at-new"), Secret("rt-new"), 3600.0, None, None)
@@ -148,9 +140,7 @@ def test_a_revocation_on_its_way_throws_the_answer_away(
     assert service.refresh_tokens == ["rt-0"]
 
 
-def test_without_autocommit_nothing_is_refreshed(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_without_autocommit_nothing_is_refreshed(service, identity):
     """A rollback would lose the new tokens, so the error comes before anything is sent."""
     expired(identity)
     transaction.set_autocommit(False)

@@ -39,7 +39,7 @@ SIZES = {"postgresql": (300, 12)}
 SMALLER = (80, 4)
 
 
-def test_a_storm_ends_as_calm_does() -> None:
+def test_a_storm_ends_as_calm_does():
     """Eight processes at once, shuffled and repeated: the end of in-order single delivery."""
     count = EVENTS.get(connection.vendor, FEWER_EVENTS)
     calm = storm.calm_end(storm.in_order(count, BEGAN_AT), BEGAN_AT)
@@ -54,7 +54,7 @@ def test_a_storm_ends_as_calm_does() -> None:
 
 
 @pytest.mark.server
-def test_a_killed_process_loses_nothing_and_repeats_nothing() -> None:
+def test_a_killed_process_loses_nothing_and_repeats_nothing():
     """SIGKILL at random moments of a stream; whoever got no answer sends again."""
     count, kills = SIZES.get(connection.vendor, SMALLER)
     bodies = stream(count)

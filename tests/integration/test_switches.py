@@ -74,9 +74,12 @@ def site(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("scopes", SCOPE_SETS, ids=" ".join)
 def test_every_reading_of_a_sign_in(
-    scopes: tuple[str, ...], site: RunningSandbox, settings: Any,
-    identity_sign_in: Callable[..., HttpResponse], identity_webhooks: Callable[[], None],
-) -> None:  # fmt: skip
+    scopes,
+    site,
+    settings,
+    identity_sign_in,
+    identity_webhooks,
+):
     """A sign-in and an event for each row with these scopes."""
     own = settings.DJANGO_IDENTITY
     for row in NAMED + (ALONE if scopes == SCOPES else []):
@@ -99,9 +102,11 @@ def test_every_reading_of_a_sign_in(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("seconds", [-240, 240], ids=["behind", "ahead"])
 def test_a_clock_that_differs(
-    site: RunningSandbox, seconds: int, identity_sign_in: Callable[..., HttpResponse],
-    identity_webhooks: Callable[[], None],
-) -> None:  # fmt: skip
+    site,
+    seconds,
+    identity_sign_in,
+    identity_webhooks,
+):
     """The service's, by minutes: a sign-in, a revocation, and the next re-fetch mean the same."""
     site.control("POST", "clock", offset=seconds)
     person = site.create_person()
@@ -117,9 +122,13 @@ def test_a_clock_that_differs(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("form", VALUES["token_errors"])
 def test_every_form_of_a_token_error(
-    identity_sandbox: RunningSandbox, settings: Any, form: str, client: Client,
-    identity_sign_in: Callable[..., HttpResponse], identity_person: SandboxPerson,
-) -> None:  # fmt: skip
+    identity_sandbox,
+    settings,
+    form,
+    client,
+    identity_sign_in,
+    identity_person,
+):
     """A rejected client ends the run, and a dead grant needs the person; neither is an outage."""
     identity_sandbox.control("POST", "switches", token_errors=form)
     identity_sign_in(client)
@@ -134,7 +143,7 @@ def test_every_form_of_a_token_error(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_every_reading_of_a_code(site: RunningSandbox) -> None:
+def test_every_reading_of_a_code(site):
     """One that links; one of another environment; and a request without a code."""
     for number, row in enumerate([PLAIN, *ALONE]):
         site.control("POST", "switches", **row)

@@ -4,7 +4,6 @@ import gzip
 import io
 import socket
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -29,7 +28,7 @@ def gunicorn(django_db_setup: None) -> Iterator[int]:
         yield web.port
 
 
-def test_gunicorn_hands_over_a_chunked_body(gunicorn: int) -> None:
+def test_gunicorn_hands_over_a_chunked_body(gunicorn):
     """It is read to its end, up to the bound, and what it says is done."""
     make_identity(make_user())
     body = event_body("consent.revoked", note="x" * 5000)
@@ -47,7 +46,7 @@ def test_gunicorn_hands_over_a_chunked_body(gunicorn: int) -> None:
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\r\nnonsense\r\n", b"no end\r\n"])
-def test_a_chunked_body_that_is_cut_off_is_no_event(gunicorn: int, end: bytes) -> None:
+def test_a_chunked_body_that_is_cut_off_is_no_event(gunicorn, end):
     """Nothing of it is stored, though it was all there but for the end's mark."""
     body = event_body("consent.granted")
     head = (
@@ -68,8 +67,8 @@ def test_a_chunked_body_that_is_cut_off_is_no_event(gunicorn: int, end: bytes) -
 
 
 def test_a_server_that_marks_no_end_cannot_take_a_chunked_body(
-    live_server: Any,
-) -> None:
+    live_server,
+):
     """``runserver``, and whatever else is made of ``wsgiref``: 411, and nobody waits for more."""
     port = urlsplit(live_server.url).port
     assert deliver(port, event_body("consent.granted"), chunked=True) == 411
@@ -79,7 +78,7 @@ def test_a_server_that_marks_no_end_cannot_take_a_chunked_body(
     ]
 
 
-def test_asgi_needs_no_length() -> None:
+def test_asgi_needs_no_length():
     """There the server has read the body to its end."""
     body = event_body("consent.granted")
     headers = [(b"x-webhook-signature", signed(body).encode())]

@@ -252,7 +252,7 @@ def came_back(client: Browser) -> HttpResponseBase:
     return browser.come_back(client, answer.headers["Location"], secure=False)
 
 
-def test_a_person_signs_in(client: Browser, site: dict[str, Any]) -> None:
+def test_a_person_signs_in(client, site):
     """Whoever they are: the subject is opaque text, learnt from ``/users/me/…``."""
     answer: Any = came_back(client)
     assert (answer.status_code, answer["Location"]) == (302, "/")
@@ -265,9 +265,7 @@ def test_a_person_signs_in(client: Browser, site: dict[str, Any]) -> None:
     assert identity.user.last_name == "Öbi"
 
 
-def test_another_providers_refresh_tokens_are_spent_once(
-    client: Browser, site: dict[str, Any]
-) -> None:
+def test_another_providers_refresh_tokens_are_spent_once(client, site):
     """An expired access token is refreshed; the spent refresh token is of no use."""
     came_back(client)
     identity, grant = LinkedIdentity.objects.get(), TokenGrant.objects.get()
@@ -280,7 +278,7 @@ def test_another_providers_refresh_tokens_are_spent_once(
         ServiceClient(conf.application()).refresh(Secret(spent))
 
 
-def test_a_wrong_secret_is_told(client: Browser, site: dict[str, Any]) -> None:
+def test_a_wrong_secret_is_told(client, site):
     """As a mistake of the site's operators, whose reference is on the page."""
     given = {**site, "CLIENT_SECRET": "another-secret-of-some-length"}
     with override_settings(DJANGO_IDENTITY=given):

@@ -38,9 +38,7 @@ def published() -> Iterator[Sandbox]:
 
 
 @pytest.mark.parametrize("line", ON_THE_WAY)
-def test_whoever_comes_from_elsewhere_controls_nothing(
-    sandbox: Sandbox, line: str
-) -> None:
+def test_whoever_comes_from_elsewhere_controls_nothing(sandbox, line):
     """API and pages refuse it, and the well-known password of the cast does not sign it in."""
     browser = sandbox.open_browser()
     browser.headers.update([line.split(":")])
@@ -61,7 +59,7 @@ def test_whoever_comes_from_elsewhere_controls_nothing(
     "line",
     ["Origin:https://attacker.example", "Origin:null", "Sec-Fetch-Site:cross-site"],
 )
-def test_a_page_of_another_site_controls_nothing(sandbox: Sandbox, line: str) -> None:
+def test_a_page_of_another_site_controls_nothing(sandbox, line):
     """The browser runs on this machine, but its requests name where they come from."""
     headers = [tuple(line.split(":", 1))]
     assert (
@@ -69,7 +67,7 @@ def test_a_page_of_another_site_controls_nothing(sandbox: Sandbox, line: str) ->
     )
 
 
-def test_this_machine_needs_no_token(sandbox: Sandbox) -> None:
+def test_this_machine_needs_no_token(sandbox):
     """It is known by each of its names."""
     for host in ("127.0.0.1", "localhost", "[::1]"):
         answer = sandbox.client.get(
@@ -82,7 +80,7 @@ def test_this_machine_needs_no_token(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     "sent", ["", "Bearer", "Bearer x", f"Basic {TOKEN}", f"Bearer {TOKEN}x"]
 )
-def test_a_published_sandbox_needs_the_token(published: Sandbox, sent: str) -> None:
+def test_a_published_sandbox_needs_the_token(published, sent):
     """From this machine too: a proxy may run here. The portal's token opens its endpoints alone."""
     for value in (sent, f"Bearer {published.portal_token}"):
         refused = published.client.get(
@@ -97,7 +95,7 @@ def test_a_published_sandbox_needs_the_token(published: Sandbox, sent: str) -> N
     )
 
 
-def test_the_token_opens_the_pages(published: Sandbox) -> None:
+def test_the_token_opens_the_pages(published):
     """It is typed in once and counts until the process ends; the browser keeps no token."""
     visitor = Visitor(published)
     page = visitor.browser.get("/console/switches", follow_redirects=True)

@@ -17,7 +17,6 @@ from tests.sandbox.driver import (
     CONNECT_SCOPES,
     Application,
     Person,
-    Sandbox,
     basic,
     refusal,
 )
@@ -46,9 +45,7 @@ def canonical(result: dict[str, Any]) -> bytes:
 # When a code is taken
 
 
-def test_code_works_once_under_parallel_requests(
-    application: Application, person: Person
-) -> None:
+def test_code_works_once_under_parallel_requests(application, person):
     """Of twenty requests at once one gets the data."""
     code = person.make_code()
     with ThreadPoolExecutor(20) as pool:
@@ -57,9 +54,7 @@ def test_code_works_once_under_parallel_requests(
     assert refusal(application.connect(code)) == INVALID
 
 
-def test_code_is_valid_for_ten_minutes(
-    application: Application, person: Person
-) -> None:
+def test_code_is_valid_for_ten_minutes(application, person):
     """A code works just before its ten minutes are over and not after."""
     early, late = person.make_code(), person.make_code()
     application.sandbox.advance(595)
@@ -76,15 +71,13 @@ def test_code_is_valid_for_ten_minutes(
         "CNX-AAAA-\u0660\u0660\u0660\u0660", "\ud800", "A" * 100_000, 12, ["CNX-AAAA-0000"], {},
     ],
 )  # fmt: skip
-def test_unknown_code_is_invalid(application: Application, code: object) -> None:
+def test_unknown_code_is_invalid(application, code):
     """Whatever is sent in place of a code gets one and the same answer."""
     assert refusal(application.connect(code)) == INVALID
 
 
 @pytest.mark.parametrize("missing", [{}, {"connect_code": None}, {"connect_code": ""}])
-def test_a_missing_code_is_refused_by_either_rule(
-    application: Application, missing: dict[str, Any]
-) -> None:
+def test_a_missing_code_is_refused_by_either_rule(application, missing):
     """The specification has two rules: a switch, and the retired request, choose the second."""
     body = missing | {"scopes": CONNECT_SCOPES}
     assert refusal(application.ask("connect/request", body)) == INVALID
@@ -104,12 +97,12 @@ def test_a_missing_code_is_refused_by_either_rule(
     ],
 )
 def test_a_refusal_consumes_the_code(
-    sandbox: Sandbox,
-    mode: str,
-    environment: str,
-    scopes: list[str],
-    code: tuple[int, str],
-) -> None:
+    sandbox,
+    mode,
+    environment,
+    scopes,
+    code,
+):
     """A scope that Connect does not have; test credentials and a real user, or the reverse."""
     person = Person(sandbox, environment=environment, verified=True)
     answer = Application(sandbox, mode).connect(person.make_code(), scopes)
@@ -118,9 +111,7 @@ def test_a_refusal_consumes_the_code(
     assert (person.code_states(), person.shown()["consents"]) == (["used"], {})
 
 
-def test_unusable_request_leaves_the_code_valid(
-    application: Application, person: Person
-) -> None:
+def test_unusable_request_leaves_the_code_valid(application, person):
     """It is no object, has another label or a wrong member. A callback address is accepted."""
     for content in (
         b"",
@@ -155,9 +146,7 @@ def test_unusable_request_leaves_the_code_valid(
     assert application.ask("connect/request", body | more).status_code == 200
 
 
-def test_wrong_credentials_leave_the_code_valid(
-    application: Application, person: Person
-) -> None:
+def test_wrong_credentials_leave_the_code_valid(application, person):
     """The caller gets a challenge, and can redeem the code with the right ones."""
     body = {"connect_code": person.make_code(), "scopes": CONNECT_SCOPES}
     client_id, secret = application.client_id, application.client_secret
@@ -179,9 +168,7 @@ def test_wrong_credentials_leave_the_code_valid(
 # What a redemption brings
 
 
-def test_redemption_has_every_specified_field(
-    application: Application, person: Person
-) -> None:
+def test_redemption_has_every_specified_field(application, person):
     """A good code gives the profile and the KYC status at once, signed with the secret.
 
     Another code gives the same user id, today's information, and what was asked for alone.
@@ -216,9 +203,7 @@ def test_redemption_has_every_specified_field(
     )
 
 
-def test_signature_can_be_a_detached_jws(
-    application: Application, person: Person
-) -> None:
+def test_signature_can_be_a_detached_jws(application, person):
     """A switch signs it with the published key; another makes the result flat."""
     application.sandbox.switch(connect_signature="jws", connect_nested=False)
     result = result_of(application, person)
@@ -237,9 +222,7 @@ def test_signature_can_be_a_detached_jws(
     assert token.is_valid
 
 
-def test_consent_is_recorded_beside_that_of_a_sign_in(
-    application: Application, person: Person
-) -> None:
+def test_consent_is_recorded_beside_that_of_a_sign_in(application, person):
     """A redemption adds to what the person has granted, and it can be withdrawn as one."""
     person.tokens_for(application, scope="kyc:read")
     result_of(application, person, ["profile:basic"])
@@ -267,9 +250,7 @@ def code_on(page: httpx.Response) -> str:
     return found[0]
 
 
-def test_code_is_made_after_the_password(
-    application: Application, person: Person
-) -> None:
+def test_code_is_made_after_the_password(application, person):
     """The page shows what will be shared; the code is shown to its person, until it ends."""
     assert person.open(NEW_CODE).url.path == "/account/sign-in"
     page = person.sign_in(person.open(NEW_CODE))
@@ -298,9 +279,7 @@ def test_code_is_made_after_the_password(
     assert application.connect(code_on(make_on_page(person))).status_code == 200
 
 
-def test_account_tells_who_received_what(
-    application: Application, person: Person
-) -> None:
+def test_account_tells_who_received_what(application, person):
     """It shows each code's state, a notice of what was shared, and access to revoke.
 
     An e-mail says the same.
@@ -332,9 +311,7 @@ def test_account_tells_who_received_what(
     assert "Example shop received your information" in page.text
 
 
-def test_policy_failure_then_verification_then_a_new_code(
-    sandbox: Sandbox, application: Application
-) -> None:
+def test_policy_failure_then_verification_then_a_new_code(sandbox, application):
     """``kyc_url`` leads to what is missing; after that a new code works, and the old one never."""
     application.require(kyc_level="level_2", proof_of_address=True)
     person = Person(sandbox)

@@ -17,7 +17,7 @@ from tests.sandbox.driver import (
     Visitor,
     callback_parameters,
 )
-from tests.sandbox.receiver import Receiver, until
+from tests.sandbox.receiver import until
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def do(developer: Visitor, action: str, **fields: str) -> str:
 
 
 def test_what_happens_is_listed_with_person_and_site(
-    hearing: Application, person: Person, receiver: Receiver, developer: Visitor
-) -> None:
+    hearing, person, receiver, developer
+):
     """The newest first: requests, events and their deliveries, as text.
 
     The list that the page asks for every second has the last fifty; what went well can be hidden.
@@ -71,16 +71,14 @@ def test_what_happens_is_listed_with_person_and_site(
 
 
 def test_a_list_of_failures_without_one_does_not_say_that_nothing_happened(
-    application: Application, developer: Visitor
-) -> None:
+    application, developer
+):
     text = developer.open("/console/activity?quiet=1").text
     assert "all went well" in text
     assert "Nothing yet" not in text
 
 
-def test_buttons_do_to_a_person_what_the_control_api_does(
-    application: Application, developer: Visitor
-) -> None:
+def test_buttons_do_to_a_person_what_the_control_api_does(application, developer):
     """Each button says what happened, and the account shows it."""
     person = Person(application.sandbox, verified=True)
     person.consent_to(application)
@@ -105,9 +103,7 @@ def test_buttons_do_to_a_person_what_the_control_api_does(
         assert (account["consents"] == {}) is (action in {"revoke_consents", "delete"})
 
 
-def test_buttons_change_keys_clock_and_faults(
-    sandbox: Sandbox, developer: Visitor
-) -> None:
+def test_buttons_change_keys_clock_and_faults(sandbox, developer):
     """Each has a button that takes it back; an unknown action changes nothing."""
     first = sandbox.control("GET", "keys")["signing"]
     do(developer, "rotate_key")
@@ -137,9 +133,7 @@ def test_buttons_change_keys_clock_and_faults(
         assert Visitor(sandbox).browser.post(f"/{path}").status_code == 403
 
 
-def test_switches_are_explained_and_changes_marked(
-    sandbox: Sandbox, developer: Visitor
-) -> None:
+def test_switches_are_explained_and_changes_marked(sandbox, developer):
     """A changed switch has a mark, and one button resets them all."""
     page = developer.open("/console/switches")
     names = sandbox.control("GET", "switches")
@@ -161,9 +155,7 @@ def credential_of_nobody(name: str) -> str:
     return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
-def test_a_credential_is_taken_apart(
-    application: Application, person: Person, developer: Visitor
-) -> None:
+def test_a_credential_is_taken_apart(application, person, developer):
     """The page shows its parts and what an application finds, or that it is no credential."""
     answer = person.read(person.tokens_for(application), "claims")
     credential = answer.json()["data"]["credential"]
@@ -196,9 +188,7 @@ def test_a_credential_is_taken_apart(
         )
 
 
-def test_a_fault_of_a_credential_is_stated(
-    application: Application, person: Person, developer: Visitor
-) -> None:
+def test_a_fault_of_a_credential_is_stated(application, person, developer):
     """Each as one sentence without a "No" before it: which disclosure, which claim, since when."""
     answer = person.read(person.tokens_for(application), "claims")
     credential = answer.json()["data"]["credential"]
@@ -219,9 +209,7 @@ def test_a_fault_of_a_credential_is_stated(
     assert "Expired on " in developer.submit(page, credential=credential).text
 
 
-def test_a_person_s_last_credential_is_handed_over(
-    application: Application, person: Person, developer: Visitor
-) -> None:
+def test_a_person_s_last_credential_is_handed_over(application, person, developer):
     """The button takes apart what an application has read; before that there is none."""
     page = developer.open("/").text
     number = re.search(
@@ -291,8 +279,8 @@ def meet_every_error(application: Application, person: Person) -> None:
 
 
 def test_an_error_stands_in_its_line_and_its_page_says_what_mends_it(
-    application: Application, person: Person, developer: Visitor
-) -> None:
+    application, person, developer
+):
     meet_every_error(application, person)
     page = developer.open("/console/activity?quiet=1").text
     met: dict[str, str] = {}
@@ -309,9 +297,7 @@ def test_an_error_stands_in_its_line_and_its_page_says_what_mends_it(
     assert developer.open("/console/requests/0").status_code == 404
 
 
-def test_a_request_opens_without_its_secrets(
-    application: Application, person: Person, developer: Visitor
-) -> None:
+def test_a_request_opens_without_its_secrets(application, person, developer):
     """What came and what was answered; of people's pages no content."""
     tokens = person.walk(application)
     person.read(tokens, "profile")
@@ -342,9 +328,7 @@ def test_a_request_opens_without_its_secrets(
     assert read.split("~")[1] not in log
 
 
-def test_strange_requests_are_logged_and_open(
-    application: Application, developer: Visitor
-) -> None:
+def test_strange_requests_are_logged_and_open(application, developer):
     """Whatever comes: deep, large or broken bodies, forms where JSON belongs, a body's absence."""
     client = application.sandbox.client
     for body in (b"[" * 5000, b'{"a":' * 900 + b"1" + b"}" * 900, b"\xff", b"null"):
@@ -365,9 +349,7 @@ def test_strange_requests_are_logged_and_open(
         assert "secret-code" not in shown.text
 
 
-def test_the_lines_of_one_sign_in_stand_together(
-    hearing: Application, person: Person, receiver: Receiver, developer: Visitor
-) -> None:
+def test_the_lines_of_one_sign_in_stand_together(hearing, person, receiver, developer):
     """Browser, site and service; another sign-in, and what is read later, stand for themselves."""
     for turn in (1, 2):
         page = person.consent_screen(hearing, pkce := Pkce(), state=f"state-{turn}")
@@ -395,9 +377,7 @@ def test_the_lines_of_one_sign_in_stand_together(
             assert f"· {actor}" in group
 
 
-def test_lines_are_found_and_cleared(
-    hearing: Application, person: Person, receiver: Receiver, developer: Visitor
-) -> None:
+def test_lines_are_found_and_cleared(hearing, person, receiver, developer):
     """By the text of the line, in whatever letters; a delivery that waits is not forgotten."""
     person.read(person.walk(hearing), "kyc")
     receiver.wait_for(1)
@@ -428,9 +408,7 @@ def activity_of(page: str) -> str:
     return "".join(re.findall(r'<li class="activity-.*?</li>', page, re.DOTALL))
 
 
-def test_pages_are_listed_when_asked_for(
-    application: Application, person: Person, developer: Visitor
-) -> None:
+def test_pages_are_listed_when_asked_for(application, person, developer):
     """The list begins with what a site asks for; the sandbox's own pages are no news."""
     person.read(person.tokens_for(application), "kyc")
     person.open("/account/")
@@ -440,9 +418,7 @@ def test_pages_are_listed_when_asked_for(
         assert "GET /account/" in activity_of(developer.open(f"{path}?pages=1").text)
 
 
-def test_a_delivery_is_shown_and_sent_again(
-    hearing: Application, receiver: Receiver, developer: Visitor
-) -> None:
+def test_a_delivery_is_shown_and_sent_again(hearing, receiver, developer):
     """The request with its signature, each answer, and once more."""
     Person(hearing.sandbox).consent_to(hearing)
     receiver.wait_for(1)
@@ -467,7 +443,7 @@ def once(page: str) -> list[str]:
     ]
 
 
-def test_a_registered_application_works(sandbox: Sandbox, developer: Visitor) -> None:
+def test_a_registered_application_works(sandbox, developer):
     """People sign in with the secrets that the page shows once."""
     form = {"name": "New shop", "redirect_uris": "http://127.0.0.1:8000/callback"}
     application = Application(sandbox)
@@ -483,9 +459,7 @@ def test_a_registered_application_works(sandbox: Sandbox, developer: Visitor) ->
     assert "needs a name" in portal(developer, "register", **form | {"name": " "})
 
 
-def test_what_was_typed_stays_with_the_error_at_its_field(
-    application: Application, developer: Visitor
-) -> None:
+def test_what_was_typed_stays_with_the_error_at_its_field(application, developer):
     """In the form that was sent, and in no other one; nothing is changed."""
     other = Application(application.sandbox)
     client = {"client_id": application.client_id}
@@ -525,7 +499,7 @@ def test_what_was_typed_stays_with_the_error_at_its_field(
     assert "explode" not in portal(developer, "explode")
 
 
-def test_secrets_are_shown_once(application: Application, developer: Visitor) -> None:
+def test_secrets_are_shown_once(application, developer):
     """New ones replace the old ones at once; what is no address changes nothing."""
     about = {"client_id": application.client_id}
     (_id, secret, *_rest) = once(portal(developer, "client_secret", **about))
@@ -553,8 +527,8 @@ def test_secrets_are_shown_once(application: Application, developer: Visitor) ->
 
 
 def test_a_public_key_opens_the_trusted_tier_and_an_empty_one_ends_it(
-    application: Application, developer: Visitor
-) -> None:
+    application, developer
+):
     """A private key is refused."""
     given: dict[str, Any] = {"app_id": application.app_id}
     assert "is not JSON" in portal(developer, "tier", document_key="{", **given)

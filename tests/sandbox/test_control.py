@@ -7,7 +7,7 @@ import time
 import httpx
 import pytest
 
-from tests.sandbox.driver import CONNECT_SCOPES, Application, Person, Sandbox, refusal
+from tests.sandbox.driver import CONNECT_SCOPES, Sandbox, refusal
 
 JWKS = "/.well-known/jwks.json"
 
@@ -16,7 +16,7 @@ def order(sandbox: Sandbox, kind: str, **about: object) -> None:
     sandbox.control("POST", "faults", **{"kind": kind, "endpoint": "jwks", **about})
 
 
-def test_status_fault_strikes_as_often_as_ordered(sandbox: Sandbox) -> None:
+def test_status_fault_strikes_as_often_as_ordered(sandbox):
     """One for two requests strikes two; one without a number strikes until it is deleted."""
     page = {"body": "<h1>down</h1>", "headers": {"Content-Type": "text/html"}}
     order(sandbox, "status", times=2, status=503, **page)
@@ -33,7 +33,7 @@ def test_status_fault_strikes_as_often_as_ordered(sandbox: Sandbox) -> None:
     assert sandbox.client.get(JWKS).status_code == 200
 
 
-def test_every_kind_of_fault_can_be_ordered(sandbox: Sandbox) -> None:
+def test_every_kind_of_fault_can_be_ordered(sandbox):
     """A 429 with Retry-After, a 200 that breaks off, a late answer, and no whole answer at all."""
     order(sandbox, "rate_limit", retry_after=7)
     answer = sandbox.client.get(JWKS)
@@ -56,8 +56,8 @@ def test_every_kind_of_fault_can_be_ordered(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize(("when", "status"), [("before", 200), ("after", 400)])
 def test_a_lost_answer_may_have_spent_the_refresh_token(
-    application: Application, person: Person, when: str, status: int
-) -> None:
+    application, person, when, status
+):
     """A drop *after* rotates the refresh token, whose answer nobody gets; one *before* does not."""
     tokens = person.tokens_for(application)
     order(application.sandbox, "drop", endpoint="token", when=when)
@@ -66,9 +66,7 @@ def test_a_lost_answer_may_have_spent_the_refresh_token(
     assert application.refresh(tokens["refresh_token"]).status_code == status
 
 
-def test_request_log_shows_a_secret_presented_twice(
-    sandbox: Sandbox, application: Application, person: Person
-) -> None:
+def test_request_log_shows_a_secret_presented_twice(sandbox, application, person):
     """Secrets are kept as digests, so that a repeat can be counted and nothing leaks."""
     tokens, code = person.tokens_for(application), person.make_code()
     sandbox.control("DELETE", "requests")
@@ -102,7 +100,7 @@ def test_request_log_shows_a_secret_presented_twice(
     assert not [secret for secret in secrets if secret in str(log)]
 
 
-def test_the_clock_can_differ_from_real_time(sandbox: Sandbox) -> None:
+def test_the_clock_can_differ_from_real_time(sandbox):
     """``offset`` is the difference in seconds, whatever it was before; ``advance`` adds to it."""
     for seconds in (3600, -240, 240.5, 0):
         shown = sandbox.control("POST", "clock", offset=seconds)
@@ -177,12 +175,12 @@ def test_the_clock_can_differ_from_real_time(sandbox: Sandbox) -> None:
     ],
 )
 def test_a_wrong_member_is_named(
-    application: Application,
-    person: Person,
-    path: str,
-    body: dict[str, object],
-    named: str,
-) -> None:
+    application,
+    person,
+    path,
+    body,
+    named,
+):
     """A control request that cannot be followed is a 400 that says which member is wrong."""
     application.receive_at("http://127.0.0.1:9/")
     ids = {"app": application.app_id, "user": person.user_id}
@@ -197,9 +195,7 @@ def test_a_wrong_member_is_named(
 
 @pytest.mark.parametrize("path", ["sandbox/clock", "api/v1/connect/request"])
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
-def test_numbers_that_json_does_not_have_are_refused(
-    application: Application, path: str, number: str
-) -> None:
+def test_numbers_that_json_does_not_have_are_refused(application, path, number):
     """Python's own reader would take them (RFC 8259, section 6)."""
     options = {
         "content": f'{{"advance": {number}, "connect_code": {number}}}',
@@ -222,8 +218,8 @@ def test_numbers_that_json_does_not_have_are_refused(
     ],
 )  # fmt: skip
 def test_what_does_not_exist_is_refused_with_a_message(
-    sandbox: Sandbox, method: str, path: str, body: object, status: int
-) -> None:
+    sandbox, method, path, body, status
+):
     """The message is there even if a switch leaves out those of the service's own errors."""
     sandbox.switch(optional_members=path == "nothing")
     answer = sandbox.client.request(method, f"/sandbox/{path}", json=body)

@@ -9,7 +9,7 @@ import pytest
 from jwcrypto.jwk import JWKSet
 from sd_jwt.verifier import SDJWTVerifier
 
-from tests.sandbox.driver import Application, Person, Sandbox, refusal
+from tests.sandbox.driver import Application, Person, refusal
 
 ALL_CLAIMS = {"kyc_verified", "age_over_18", "country_resident", "unique_human"}
 KYC, OWN = "Sandbox KYC", "Sandbox Identity"
@@ -46,9 +46,7 @@ def header_and_payload(credential: str) -> tuple[dict[str, Any], dict[str, Any]]
     return decoded(header), decoded(payload)
 
 
-def test_credential_verifies_and_has_the_right_members(
-    application: Application, person: Person, tokens: dict[str, str]
-) -> None:
+def test_credential_verifies_and_has_the_right_members(application, person, tokens):
     """The library's own verifier accepts it, and every member is the specification's."""
     content = claims_of(person, tokens)
     assert content.keys() == {"user_id", "claims", "credential", "credential_format"}
@@ -79,9 +77,7 @@ def test_credential_verifies_and_has_the_right_members(
     assert payload["age_over_18"]["expires_at"] is None
 
 
-def test_credential_has_the_specified_form(
-    person: Person, tokens: dict[str, str]
-) -> None:
+def test_credential_has_the_specified_form(person, tokens):
     """Header, flat ``_sd``, one disclosure a claim with its digest, and a final tilde.
 
     Each element of the list has the fields of the basic and of the credential variant.
@@ -112,9 +108,7 @@ def test_credential_has_the_specified_form(
     assert claims["kyc_verified"]["expires_at"].endswith("Z")
 
 
-def test_elements_can_be_the_credential_variant_alone(
-    person: Person, tokens: dict[str, str]
-) -> None:
+def test_elements_can_be_the_credential_variant_alone(person, tokens):
     """A switch leaves ``revoked`` out of the list; the credential leaves revoked claims out."""
     person.sandbox.switch(claims_revoked=False)
     person.cause("claims/age_over_18/revoke")
@@ -125,9 +119,7 @@ def test_elements_can_be_the_credential_variant_alone(
     assert "age_over_18" not in verified(person, tokens)
 
 
-def test_a_switch_makes_claim_values_bare(
-    person: Person, tokens: dict[str, str]
-) -> None:
+def test_a_switch_makes_claim_values_bare(person, tokens):
     """Only ``kyc_verified`` is an object then, and ``iat`` can be left out; a claim can say no.
 
     Revocation shows in the list at once and leaves the credential; so does its own expiry.
@@ -150,7 +142,7 @@ def test_a_switch_makes_claim_values_bare(
     assert disclosed == {"kyc_verified", "unique_human"}
 
 
-def test_minor_gets_no_age_claim(sandbox: Sandbox, application: Application) -> None:
+def test_minor_gets_no_age_claim(sandbox, application):
     """``age_over_18`` is issued to adults only; ``_sd`` is a list for who has no claim at all."""
     minor = Person(sandbox, date_of_birth="2020-06-01", verified=True)
     listed = claims_of(minor, minor.tokens_for(application))["claims"]
@@ -160,9 +152,7 @@ def test_minor_gets_no_age_claim(sandbox: Sandbox, application: Application) -> 
     assert header_and_payload(content["credential"])[1]["_sd"] == []
 
 
-def test_rotated_key_stays_published_for_a_day(
-    application: Application, person: Person, tokens: dict[str, str]
-) -> None:
+def test_rotated_key_stays_published_for_a_day(application, person, tokens):
     """The newest key signs; an old one verifies for a day of the clock; no private part is shown.
 
     What is withdrawn leaves at once, and another key signs.
@@ -231,17 +221,13 @@ def bent(credential: str) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("what", bent("a.b.c~d~"))
-def test_a_bad_credential_is_answered_with_its_reason(
-    application: Application, credential: str, what: str
-) -> None:
+def test_a_bad_credential_is_answered_with_its_reason(application, credential, what):
     """POST /claims/verify answers that it is not valid, and the first reason."""
     text, reason = bent(credential)[what]
     assert verdict(application, text)["reason"] == reason
 
 
-def test_a_credential_is_valid_for_its_own_application_alone(
-    application: Application, credential: str
-) -> None:
+def test_a_credential_is_valid_for_its_own_application_alone(application, credential):
     """Another application, and the other environment, are told why it is not theirs."""
     assert verdict(application, credential)["claims"].keys() == ALL_CLAIMS
     assert verdict(Application(application.sandbox), credential)["reason"] == "audience"
@@ -250,8 +236,8 @@ def test_a_credential_is_valid_for_its_own_application_alone(
 
 
 def test_revocation_time_and_a_withdrawn_key_end_a_credential(
-    application: Application, person: Person, credential: str
-) -> None:
+    application, person, credential
+):
     """A revoked claim is known before the credential runs out; a withdrawn key signs nothing."""
     sandbox = application.sandbox
     person.cause("claims/age_over_18/revoke")
@@ -266,7 +252,7 @@ def test_revocation_time_and_a_withdrawn_key_end_a_credential(
 @pytest.mark.parametrize(
     "body", [{}, [], "x", b"{", {"credential": None}, {"credential": ["x"]}]
 )
-def test_an_unusable_body_is_refused(application: Application, body: Any) -> None:
+def test_an_unusable_body_is_refused(application, body):
     """Applications alone may ask."""
     assert refusal(application.ask("claims/verify", body)) == (400, "INVALID_REQUEST")
     stranger = application.ask(

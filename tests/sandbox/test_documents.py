@@ -38,9 +38,7 @@ def listed(person: Person, application: Application) -> Any:
     [({}, []), ({"verified": True}, TYPES),
      ({"verified": True, "proof_of_address": True}, [*TYPES, "proof_of_address"])],
 )  # fmt: skip
-def test_metadata_has_no_content(
-    application: Application, account: dict[str, bool], types: list[str]
-) -> None:
+def test_metadata_has_no_content(application, account, types):
     """The standard tier: type, country and status, of a person who is verified."""
     person = Person(application.sandbox, **account)
     tokens = person.tokens_for(application, scope="profile:read documents:metadata")
@@ -55,9 +53,7 @@ def test_metadata_has_no_content(
 @pytest.mark.parametrize(
     "key", [KEY, RSA, DIRECT], ids=["ECDH, wrapped", "RSA", "ECDH"]
 )
-def test_a_trusted_application_reads_documents(
-    application: Application, person: Person, key: JWK
-) -> None:
+def test_a_trusted_application_reads_documents(application, person, key):
     """Each opens with the private part of the registered key, and is what it says.
 
     The content encryption is a switch, and whether the key is named.
@@ -79,9 +75,7 @@ def test_a_trusted_application_reads_documents(
     assert (national["first_name"], national["last_name"]) == ("Ada", "Okafor")
 
 
-def test_a_standard_application_may_not_ask(
-    application: Application, person: Person
-) -> None:
+def test_a_standard_application_may_not_ask(application, person):
     """The person is never asked to consent to what nothing serves; nor by the control API.
 
     A token from before the approval was taken back reads nothing any more.
@@ -104,9 +98,7 @@ def test_a_standard_application_may_not_ask(
 
 
 @pytest.mark.parametrize("declined", [*WAYS, "profile:read"])
-def test_a_declined_scope_is_not_served(
-    trusted: Application, person: Person, declined: str
-) -> None:
+def test_a_declined_scope_is_not_served(trusted, person, declined):
     """The person keeps documents, and nothing else, from an application that they approve."""
     pkce = Pkce()
     page = person.consent_screen(trusted, pkce, scope=BOTH)
@@ -143,9 +135,7 @@ BAD_KEYS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("key", BAD_KEYS.values(), ids=BAD_KEYS)
-def test_an_unusable_document_key_is_refused(
-    application: Application, key: Any
-) -> None:
+def test_an_unusable_document_key_is_refused(application, key):
     """The message names the member, and the application stays in the standard tier."""
     path = f"/sandbox/{application.path}"
     response = application.sandbox.client.post(

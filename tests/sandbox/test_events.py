@@ -13,7 +13,6 @@ from tests.sandbox.driver import (
     CONNECT_SCOPES,
     Application,
     Person,
-    Sandbox,
     refusal,
 )
 from tests.sandbox.receiver import SECRET, Receiver, until
@@ -61,9 +60,7 @@ def settled(application: Application, *, attempts: int = 1) -> dict[str, Any]:
 # What causes which event, and who hears of it
 
 
-def test_an_approval_is_told_as_a_consent(
-    hearing: Application, person: Person, receiver: Receiver
-) -> None:
+def test_an_approval_is_told_as_a_consent(hearing, person, receiver):
     """By the screen or by a code, with all scopes that are granted now. A refusal tells nothing."""
     person.submit(person.consent_screen(hearing), deny="Deny")
     assert hearing.connect("CNX-AAAA-AAAA").status_code == 400
@@ -80,8 +77,8 @@ def test_an_approval_is_told_as_a_consent(
 
 @pytest.mark.parametrize("details", [True, False])
 def test_a_verification_and_its_end_are_told_by_all_seven_types(
-    hearing: Application, receiver: Receiver, details: bool
-) -> None:
+    hearing, receiver, details
+):
     """kyc.verified has the members that the specification shows; each claim has an event.
 
     With the details off, all other types carry the user id alone.
@@ -129,9 +126,7 @@ NAMED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("place", NAMED)
-def test_events_name_their_person_in_several_ways(
-    hearing: Application, person: Person, receiver: Receiver, place: str
-) -> None:
+def test_events_name_their_person_in_several_ways(hearing, person, receiver, place):
     """A switch chooses the member, but for kyc.verified, which the specification shows."""
     hearing.sandbox.switch(event_subject=place, event_details=False)
     person.consent_to(hearing)
@@ -146,18 +141,14 @@ def test_events_name_their_person_in_several_ways(
     assert verified["data"]["user_id"] == person.user_id
 
 
-def test_after_a_revoked_consent_nothing_more_is_told(
-    known: Person, hearing: Application
-) -> None:
+def test_after_a_revoked_consent_nothing_more_is_told(known, hearing):
     """The application hears of it once, and of nothing that happens afterwards."""
     known.cause(f"consents/{hearing.client_id}/revoke")
     known.cause("claims/age_over_18/revoke")
     assert types_of(hearing) == ["consent.granted", "consent.revoked"]
 
 
-def test_deletion_reaches_everyone_who_ever_had_consent(
-    sandbox: Sandbox, known: Person, hearing: Application
-) -> None:
+def test_deletion_reaches_everyone_who_ever_had_consent(sandbox, known, hearing):
     """An application whose consent has ended is told as well; one that had none is not."""
     Person(sandbox, verified=True).cause("claims/age_over_18/revoke")  # somebody else's
     tokens, code = known.tokens_for(hearing), known.make_code()
@@ -193,9 +184,7 @@ HEARD = {
 
 
 @pytest.mark.parametrize("scopes", HEARD)
-def test_an_application_is_told_what_its_scopes_cover(
-    hearing: Application, person: Person, scopes: str
-) -> None:
+def test_an_application_is_told_what_its_scopes_cover(hearing, person, scopes):
     """KYC and claims to those that may read them; a consent and its end to all."""
     person.consent_to(hearing, *scopes.split())
     person.cause("verify", bvn="11111111111")
@@ -214,9 +203,7 @@ def test_an_application_is_told_what_its_scopes_cover(
         ("offset", r"2031-02-03T04:\d\d:\d\d\.\d{6}\+00:00"),
     ],
 )
-def test_each_event_has_its_own_id_and_the_sandboxs_time(
-    known: Person, receiver: Receiver, form: str, shape: str
-) -> None:
+def test_each_event_has_its_own_id_and_the_sandboxs_time(known, receiver, form, shape):
     """The time is that of the sandbox's clock in UTC, in the form that a switch chooses."""
     known.sandbox.switch(event_timestamp=form)
     known.sandbox.control("POST", "clock", set="2031-02-03T04:05:06Z")
@@ -231,9 +218,7 @@ def test_each_event_has_its_own_id_and_the_sandboxs_time(
 # How it is delivered
 
 
-def test_an_event_that_nothing_caused_can_be_sent(
-    hearing: Application, receiver: Receiver
-) -> None:
+def test_an_event_that_nothing_caused_can_be_sent(hearing, receiver):
     """Any type, id, time and data, for a receiver's hostile cases; the spec's other names too."""
     odd = {"event_id": "evt_é ", "timestamp": "yesterday", "data": {"deep": [None]}}
     send(hearing, event_type="user_deleted", **odd)
@@ -247,9 +232,7 @@ def test_an_event_that_nothing_caused_can_be_sent(
 @pytest.mark.parametrize(
     "status", [202, 204, 299, 301, 307, 400, 401, 404, 410, 500, 503]
 )
-def test_any_2xx_acknowledges_and_nothing_else_does(
-    hearing: Application, receiver: Receiver, status: int
-) -> None:
+def test_any_2xx_acknowledges_and_nothing_else_does(hearing, receiver, status):
     """The delivery shows what was sent and what came back, and is over.
 
     Anything else is retried with the same bytes, and no redirect is followed.
@@ -276,8 +259,8 @@ def test_any_2xx_acknowledges_and_nothing_else_does(
 
 
 def test_a_delivery_fails_after_nine_attempts_and_can_be_sent_again(
-    sandbox: Sandbox, hearing: Application, receiver: Receiver
-) -> None:
+    sandbox, hearing, receiver
+):
     """Nine attempts at growing distances, then failed; one that is sent again starts anew."""
     receiver.answers = [500] * 10
     made = send(hearing)
@@ -304,9 +287,7 @@ def test_a_delivery_fails_after_nine_attempts_and_can_be_sent_again(
     assert receiver.requests[-1].is_signed_with("whsec_new")
 
 
-def test_refused_connection_is_attempted_again(
-    sandbox: Sandbox, application: Application
-) -> None:
+def test_refused_connection_is_attempted_again(sandbox, application):
     """A receiver that is down hears of it when it is back."""
     application.receive_at("http://127.0.0.1:9/")
     send(application)
@@ -333,9 +314,7 @@ def test_refused_connection_is_attempted_again(
         b"HTTP/1.1 2OO OK\r\n\r\n",
     ],
 )
-def test_broken_answer_acknowledges_nothing(
-    application: Application, answer: bytes
-) -> None:
+def test_broken_answer_acknowledges_nothing(application, answer):
     """What is no whole answer is a failure that the delivery shows."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         application.receive_at(f"http://127.0.0.1:{listening.getsockname()[1]}/")
@@ -351,8 +330,8 @@ def test_broken_answer_acknowledges_nothing(
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_held_deliveries_leave_in_the_order_asked_for(
-    sandbox: Sandbox, hearing: Application, receiver: Receiver, backwards: bool
-) -> None:
+    sandbox, hearing, receiver, backwards
+):
     """Nothing arrives while held; then everything, in that order."""
     named = {"client_id": hearing.client_id}
     sandbox.control("POST", "deliveries/hold", **named)

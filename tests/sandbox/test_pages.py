@@ -4,7 +4,6 @@ import html
 import re
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,6 @@ from tests.sandbox.driver import (
     Application,
     Person,
     Pkce,
-    Sandbox,
     Visitor,
     callback_parameters,
     refusal,
@@ -34,7 +32,7 @@ CASES = {
 BUTTON = re.compile(r'name="person" value="[^"]+">(.*?)</button>', re.DOTALL)
 
 
-def test_the_sign_in_page_offers_the_whole_cast(sandbox: Sandbox) -> None:
+def test_the_sign_in_page_offers_the_whole_cast(sandbox):
     """Eight cases, each with a button and a password."""
     visitor = Visitor(sandbox)
     page = visitor.open("/account/sign-in")
@@ -51,7 +49,7 @@ def test_the_sign_in_page_offers_the_whole_cast(sandbox: Sandbox) -> None:
     assert "CNX-" in visitor.submit(page, password="sandbox-person").text
 
 
-def test_wrong_password_is_refused(person: Person) -> None:
+def test_wrong_password_is_refused(person):
     """The message does not tell which half was wrong; the right pair leads to no other site.
 
     The page has no button for a person made by the control API or in the portal.
@@ -73,9 +71,7 @@ def test_wrong_password_is_refused(person: Person) -> None:
     assert page.url.path == "/account/"
 
 
-def test_a_number_that_verifies_issues_every_claim(
-    sandbox: Sandbox, application: Application
-) -> None:
+def test_a_number_that_verifies_issues_every_claim(sandbox, application):
     """The sandbox asks on the way from a sign-in to the consent; *Not now* skips it once."""
     person = Person(sandbox)
     page = person.submit(
@@ -105,9 +101,7 @@ def test_a_number_that_verifies_issues_every_claim(
         ("", "rejected", "not_found"),
     ],
 )
-def test_a_number_that_does_not_verify_is_explained(
-    sandbox: Sandbox, bvn: str, status: str, outcome: str
-) -> None:
+def test_a_number_that_does_not_verify_is_explained(sandbox, bvn, status, outcome):
     """Only a rejection changes the status. The control API says the same.
 
     A rejection takes the claims of an earlier verification back.
@@ -139,8 +133,8 @@ def test_a_number_that_does_not_verify_is_explained(
     ],
 )
 def test_a_rejected_person_learns_why_until_they_are_verified(
-    sandbox: Sandbox, application: Application, bvn: str, words: str
-) -> None:
+    sandbox, application, bvn, words
+):
     """The account says why, and so does the next sign-in before and on the consent screen."""
     person = Person(sandbox)
     person.sign_in()
@@ -173,8 +167,8 @@ def test_a_rejected_person_learns_why_until_they_are_verified(
     ],
 )
 def test_an_application_with_access_has_a_link_back(
-    sandbox: Sandbox, person: Person, redirect_uri: str, link: str | None
-) -> None:
+    sandbox, person, redirect_uri, link
+):
     """To the site of its first redirect address, if that is on the web."""
     person.consent_to(Application(sandbox, redirect_uris=[redirect_uri]))
     text = person.sign_in().text
@@ -183,9 +177,7 @@ def test_an_application_with_access_has_a_link_back(
     assert "javascript:" not in text
 
 
-def test_a_code_that_shared_nothing_says_why(
-    application: Application, person: Person
-) -> None:
+def test_a_code_that_shared_nothing_says_why(application, person):
     """On its own page, and in the list of codes."""
     application.require(proof_of_address=True)
     person.sign_in()
@@ -198,13 +190,13 @@ def test_a_code_that_shared_nothing_says_why(
         assert "proof of address is required" in person.open(path).text
 
 
-def test_a_browser_gets_an_icon(sandbox: Sandbox) -> None:
+def test_a_browser_gets_an_icon(sandbox):
     """The address that browsers ask for by themselves, too."""
     icon = sandbox.client.get("/favicon.ico")
     assert (icon.status_code, icon.headers["Content-Type"]) == (200, "image/svg+xml")
 
 
-def test_person_revokes_a_consent(application: Application, person: Person) -> None:
+def test_person_revokes_a_consent(application, person):
     """The application's tokens end. The account page also deletes the account, asked once."""
     tokens = person.tokens_for(application)
     page = person.sign_in()
@@ -227,7 +219,7 @@ def test_person_revokes_a_consent(application: Application, person: Person) -> N
     assert "do not match an account" in person.sign_in(person.open("/account/")).text
 
 
-def test_person_revokes_a_claim(person: Person) -> None:
+def test_person_revokes_a_claim(person):
     """The account page gives it back, unless nothing proves it any more."""
     person.sign_in()
     page = person.submit(
@@ -251,7 +243,7 @@ def test_person_revokes_a_claim(person: Person) -> None:
         "claims/age_over_18/revoke", "claims/age_over_18/issue", "consents/x/revoke",
     ],
 )  # fmt: skip
-def test_change_without_csrf_token_is_refused(person: Person, path: str) -> None:
+def test_change_without_csrf_token_is_refused(person, path):
     """Every page that changes something is protected, and says so."""
     person.sign_in()
     page = person.browser.post(f"/account/{path}")
@@ -261,7 +253,7 @@ def test_change_without_csrf_token_is_refused(person: Person, path: str) -> None
     )
 
 
-def test_pages_load_nothing_foreign_and_are_not_framed(sandbox: Sandbox) -> None:
+def test_pages_load_nothing_foreign_and_are_not_framed(sandbox):
     """Every page sends a strict policy, holds no inline style or script, and shows text as text."""
     page = sandbox.client.get("/account/sign-in")
     unknown = sandbox.client.get("/<script>alert(1)</script>")
@@ -276,7 +268,7 @@ def test_pages_load_nothing_foreign_and_are_not_framed(sandbox: Sandbox) -> None
 
 
 @pytest.mark.integration
-def test_an_internal_error_shows_no_traceback(tmp_path: Path) -> None:
+def test_an_internal_error_shows_no_traceback(tmp_path):
     """A person gets a page, a machine the envelope."""
     path = tmp_path / "broken.sqlite3"
     with started("--database", str(path)) as broken:

@@ -7,7 +7,6 @@ import ssl
 import subprocess
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import httpx
 import pytest
@@ -46,7 +45,7 @@ def ended(*options: object) -> str:
     return result.stderr
 
 
-def test_a_busy_port_says_what_to_do(sandbox: Sandbox) -> None:
+def test_a_busy_port_says_what_to_do(sandbox):
     """The message names another port, and the line of settings that goes with it."""
     said = ended("--port", sandbox.port)
     assert f"Cannot listen on 127.0.0.1:{sandbox.port}" in said
@@ -70,12 +69,12 @@ def test_a_busy_port_says_what_to_do(sandbox: Sandbox) -> None:
         (["trigger"], "unrecognized arguments: trigger"),
     ],
 )
-def test_an_unusable_option_is_explained(options: list[str], said: str) -> None:
+def test_an_unusable_option_is_explained(options, said):
     """The message names it, and the exit code is 2."""
     assert said in ended("--port=0", *options)
 
 
-def test_every_switch_is_an_option_of_the_command() -> None:
+def test_every_switch_is_an_option_of_the_command():
     """The help lists them under the name of the command."""
     asked = run("-m", "django_identity.sandbox", "--help")
     assert asked.stdout.startswith("usage: identity-sandbox [options]")
@@ -85,9 +84,7 @@ def test_every_switch_is_an_option_of_the_command() -> None:
         assert sandbox.control("GET", "switches").items() >= chosen.items()
 
 
-def test_a_kept_database_survives_a_restart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kept_database_survives_a_restart(tmp_path, monkeypatch):
     """People, applications and keys are there again, and who was deleted is not.
 
     A database of another version is refused. Without one, the temporary folder is removed.
@@ -116,7 +113,7 @@ def test_a_kept_database_survives_a_restart(
 @pytest.mark.parametrize(
     "rest", [b"chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", b"gzip\r\n\r\n"]
 )
-def test_bodies_in_chunks_are_refused(sandbox: Sandbox, rest: bytes) -> None:
+def test_bodies_in_chunks_are_refused(sandbox, rest):
     """The answer is 411, and the connection is closed: what follows is no request."""
     begin = b"POST /oauth2/token HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
     smuggled = b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -131,9 +128,7 @@ def test_bodies_in_chunks_are_refused(sandbox: Sandbox, rest: bytes) -> None:
     assert b"ready" not in said
 
 
-def test_it_serves_https_with_a_given_certificate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_serves_https_with_a_given_certificate(tmp_path, monkeypatch):
     """Clients must trust its authority; events reach a site of the one in SSL_CERT_FILE."""
     ca_file, server_file = certificates(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
@@ -177,7 +172,7 @@ def sign_in_at(site: str, sandbox: Sandbox) -> int:
     return application.redeem(code, pkce, redirect_uri=back).status_code
 
 
-def test_every_sandbox_knows_the_local_site(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_every_sandbox_knows_the_local_site(sandbox, tmp_path):
     """At its usual addresses, or where ``--site`` says, which a kept database remembers."""
     for site in ("http://127.0.0.1:8000", "http://localhost:8000"):
         assert sign_in_at(site, sandbox) == 200
@@ -194,7 +189,7 @@ def test_every_sandbox_knows_the_local_site(sandbox: Sandbox, tmp_path: Path) ->
             assert held == {"held": True}
 
 
-def test_events_go_to_every_site_that_is_named(tmp_path: Path) -> None:
+def test_events_go_to_every_site_that_is_named(tmp_path):
     """Each site has its own retries. An address that is registered by hand replaces them all."""
     database = ("--database", str(tmp_path / "kept.sqlite3"))
     with (
@@ -241,14 +236,14 @@ PARTS = {
 
 
 @pytest.mark.parametrize("code", PARTS.values(), ids=PARTS)
-def test_no_part_of_it_runs_in_a_sites_process(code: str) -> None:
+def test_no_part_of_it_runs_in_a_sites_process(code):
     """Neither the command nor its set-up, its middleware or its addresses."""
     result = run("-c", SITE + code)
     assert result.returncode in (1, 2)
     assert "does not run in a process that has a site's settings" in result.stderr
 
 
-def test_the_settings_helper_needs_neither_django_nor_the_extra() -> None:
+def test_the_settings_helper_needs_neither_django_nor_the_extra():
     """A settings module imports it before Django is set up. The command says what to install."""
     hidden = "import sys\nfor name in ('oauth2_provider', 'sd_jwt'): sys.modules[name] = None\n"
     helper = (

@@ -37,9 +37,7 @@ def verified(sandbox: Sandbox, token: str, audience: str) -> Any:
 # How long tokens live
 
 
-def test_each_refresh_gives_a_new_pair_and_spends_the_old_one(
-    application: Application, person: Person
-) -> None:
+def test_each_refresh_gives_a_new_pair_and_spends_the_old_one(application, person):
     """The scopes stay. A spent refresh token that is sent again ends all tokens of its family."""
     first = person.tokens_for(application)
     second = application.refresh(first["refresh_token"]).json()
@@ -56,9 +54,7 @@ def test_each_refresh_gives_a_new_pair_and_spends_the_old_one(
 
 
 @pytest.mark.parametrize("narrower", ["kyc:read", "profile:read claims:read"])
-def test_a_narrower_refresh_narrows_one_token_alone(
-    application: Application, person: Person, narrower: str
-) -> None:
+def test_a_narrower_refresh_narrows_one_token_alone(application, person, narrower):
     """The refresh token keeps the scopes that the person allowed (RFC 6749, section 6)."""
     tokens = person.tokens_for(application)
     form = {"grant_type": "refresh_token", "scope": narrower}
@@ -77,8 +73,8 @@ def test_a_narrower_refresh_narrows_one_token_alone(
 
 
 def test_a_narrower_consent_ends_a_refresh_token_that_reaches_further(
-    application: Application, person: Person
-) -> None:
+    application, person
+):
     """Also if its newest access token does not."""
     wide = person.tokens_for(application)
     form = {"grant_type": "refresh_token", "scope": "kyc:read"}
@@ -89,9 +85,7 @@ def test_a_narrower_consent_ends_a_refresh_token_that_reaches_further(
     assert application.refresh(narrow["refresh_token"]).status_code == 400
 
 
-def test_one_refresh_token_is_spent_once(
-    application: Application, person: Person
-) -> None:
+def test_one_refresh_token_is_spent_once(application, person):
     """Of parallel refreshes with one token exactly one succeeds."""
     tokens = person.tokens_for(application)
     with ThreadPoolExecutor(8) as pool:
@@ -99,9 +93,7 @@ def test_one_refresh_token_is_spent_once(
     assert sorted(each.status_code for each in answers) == [200] + [400] * 7
 
 
-def test_access_tokens_last_an_hour_and_refresh_tokens_thirty_days(
-    application: Application, person: Person
-) -> None:
+def test_access_tokens_last_an_hour_and_refresh_tokens_thirty_days(application, person):
     """By the sandbox's clock; the thirty days begin anew with each refresh."""
     tokens = person.tokens_for(application)
     application.sandbox.advance(3590)
@@ -118,9 +110,7 @@ def test_access_tokens_last_an_hour_and_refresh_tokens_thirty_days(
     )
 
 
-def test_a_replayed_code_ends_its_tokens(
-    application: Application, person: Person
-) -> None:
+def test_a_replayed_code_ends_its_tokens(application, person):
     """Refreshed ones too, and no others (RFC 6749, section 4.1.2); no stranger can do that."""
     other, form = person.tokens_for(application), exchange(*person.approve(application))
     tokens = application.token_request(**form).json()
@@ -143,9 +133,7 @@ def test_a_replayed_code_ends_its_tokens(
 
 
 @pytest.mark.parametrize(("narrower", "left"), [("kyc:read", 401), (ALL_SCOPES, 200)])
-def test_a_narrower_consent_ends_wider_tokens(
-    application: Application, person: Person, narrower: str, left: int
-) -> None:
+def test_a_narrower_consent_ends_wider_tokens(application, person, narrower, left):
     """Tokens and codes that reach further than the new consent end; others stay."""
     wide = person.tokens_for(application)
     code, pkce = person.approve(application)
@@ -159,9 +147,7 @@ def test_a_narrower_consent_ends_wider_tokens(
     assert application.refresh(narrow["refresh_token"]).status_code == 200
 
 
-def test_a_wider_consent_leaves_narrower_tokens(
-    application: Application, person: Person
-) -> None:
+def test_a_wider_consent_leaves_narrower_tokens(application, person):
     """A Connect code ends none either: it adds to the consent."""
     narrow = person.tokens_for(application, scope="kyc:read")
     person.tokens_for(application)
@@ -175,9 +161,7 @@ def test_a_wider_consent_leaves_narrower_tokens(
 # Who may ask
 
 
-def test_client_credentials_count_in_the_body_alone(
-    application: Application, person: Person
-) -> None:
+def test_client_credentials_count_in_the_body_alone(application, person):
     """A Basic header is refused, and so is any grant but the two of the specification."""
     for grant_type in ("client_credentials", "password", "x", ""):
         refused = application.token_request(grant_type=grant_type)
@@ -192,9 +176,7 @@ def test_client_credentials_count_in_the_body_alone(
 @pytest.mark.parametrize(
     "moved", ["code", "client_secret", "grant_type", "client_id", "x"]
 )
-def test_parameters_outside_the_form_are_refused(
-    application: Application, person: Person, moved: str
-) -> None:
+def test_parameters_outside_the_form_are_refused(application, person, moved):
     """In the query, or in a body that is no form (RFC 6749, section 3.2). The code stays good."""
     credentials = {
         "client_id": application.client_id,
@@ -212,9 +194,7 @@ def test_parameters_outside_the_form_are_refused(
 @pytest.mark.parametrize(
     "where", ["header", "body", "none", "broken header", "other id in header"]
 )
-def test_a_bad_client_is_challenged(
-    application: Application, person: Person, where: str
-) -> None:
+def test_a_bad_client_is_challenged(application, person, where):
     """401, ``invalid_client``, and the scheme that would have been right; the code stays good."""
     client_id, form = application.client_id, exchange(*person.approve(application))
     header, sent = {
@@ -240,9 +220,7 @@ def test_a_bad_client_is_challenged(
     [("wrong", (401, "invalid_client")), ("of another", (401, "invalid_client")),
      ("broken", (401, "invalid_client")), ("the same", (400, "invalid_request"))],
 )  # fmt: skip
-def test_a_client_proves_itself_once(
-    application: Application, person: Person, header: str, expected: tuple[int, str]
-) -> None:
+def test_a_client_proves_itself_once(application, person, header, expected):
     """Basic credentials beside a good body are refused (RFC 6749, section 2.3), right or wrong."""
     sandbox = application.sandbox
     other = Application(sandbox)
@@ -265,9 +243,7 @@ def test_a_client_proves_itself_once(
 
 
 @pytest.mark.parametrize("message", [True, False])
-def test_errors_can_come_in_the_envelope(
-    application: Application, person: Person, *, message: bool
-) -> None:
+def test_errors_can_come_in_the_envelope(application, person, *, message):
     """A switch changes their form; statuses and challenges stay, and codes are in capitals."""
     sandbox = application.sandbox
     sandbox.switch(token_errors="envelope", optional_members=message)
@@ -292,9 +268,7 @@ def test_errors_can_come_in_the_envelope(
 # Whom tokens name
 
 
-def test_by_default_no_token_names_its_person(
-    application: Application, person: Person
-) -> None:
+def test_by_default_no_token_names_its_person(application, person):
     """By default neither the answer nor the token tells who signed in; switches name the person."""
     tokens = person.tokens_for(application)
     assert person.user_id not in str(tokens)
@@ -314,13 +288,13 @@ def test_by_default_no_token_names_its_person(
     ],
 )
 def test_subject_is_named_in_a_signed_token(
-    application: Application,
-    person: Person,
-    how: str,
-    member: str,
-    typ: str,
-    aud: dict[str, str],
-) -> None:
+    application,
+    person,
+    how,
+    member,
+    typ,
+    aud,
+):
     """The switch gives a token, signed with a published key, whose ``sub`` is the user id."""
     sandbox = application.sandbox
     sandbox.switch(token_subject=how, **aud)

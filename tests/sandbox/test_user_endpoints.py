@@ -1,12 +1,11 @@
 """GET /users/:userId/profile, /kyc and /claims; and what every endpoint refuses."""
 
-from typing import Any
 from urllib.parse import quote
 
 import httpx
 import pytest
 
-from tests.sandbox.driver import ALL_SCOPES, Application, Person, Sandbox, refusal
+from tests.sandbox.driver import ALL_SCOPES, Person, refusal
 
 SCOPES = {
     "profile": "profile:read", "kyc": "kyc:read", "claims": "claims:read",
@@ -29,12 +28,12 @@ BASIC = {"id", "email", "first_name", "last_name", "country", "photo_url"}
     ],
 )
 def test_the_scopes_decide_what_a_profile_has(
-    application: Application,
-    person: Person,
-    scope: str,
-    switches: Any,
-    members: set[str],
-) -> None:
+    application,
+    person,
+    scope,
+    switches,
+    members,
+):
     """The specification's table of scopes; a switch for its table of fields, and one for less."""
     application.sandbox.switch(**switches)
     answer = person.read(person.tokens_for(application, scope=scope), "profile")
@@ -56,9 +55,7 @@ def test_the_scopes_decide_what_a_profile_has(
         assert httpx.get(photo).headers["Content-Type"] == "image/svg+xml"
 
 
-def test_a_person_may_have_no_address_to_show(
-    sandbox: Sandbox, application: Application
-) -> None:
+def test_a_person_may_have_no_address_to_show(sandbox, application):
     """They sign in with an address, and the profile has an empty text in its place."""
     person = Person(sandbox, shows_email=False, verified=True)
     shown = person.read(person.tokens_for(application), "profile").json()["data"]
@@ -66,9 +63,7 @@ def test_a_person_may_have_no_address_to_show(
 
 
 @pytest.mark.parametrize("endpoint", SCOPES)
-def test_each_endpoint_answers_its_own_scope_and_person(
-    trusted: Application, person: Person, endpoint: str
-) -> None:
+def test_each_endpoint_answers_its_own_scope_and_person(trusted, person, endpoint):
     """Each endpoint answers its own scope, about its own person, and refuses the others."""
     granted = person.tokens_for(trusted, scope=SCOPES[endpoint])
     assert person.read(granted, endpoint, person.user_id).status_code == 200
@@ -80,8 +75,8 @@ def test_each_endpoint_answers_its_own_scope_and_person(
 
 @pytest.mark.parametrize("endpoint", SCOPES)
 def test_a_request_without_a_good_bearer_token_is_challenged(
-    application: Application, person: Person, endpoint: str
-) -> None:
+    application, person, endpoint
+):
     """No token, an unknown one, or one that is not sent as Bearer: 401 with a challenge."""
     token = person.tokens_for(application)["access_token"]
     path = f"/api/v1/users/{person.user_id}/{endpoint}"
@@ -94,7 +89,7 @@ def test_a_request_without_a_good_bearer_token_is_challenged(
         assert refused.json()["error"]["message"]
 
 
-def test_token_is_bound_to_its_person(application: Application, person: Person) -> None:
+def test_token_is_bound_to_its_person(application, person):
     """Somebody else, or nobody, is refused in one way, and somebody of live in another.
 
     ``me`` is the token's person unless a switch says otherwise; a subject can be any text.
@@ -115,7 +110,7 @@ def test_token_is_bound_to_its_person(application: Application, person: Person) 
 
 
 @pytest.mark.parametrize("path", ["users", "nothing", "connect/result/req_1", "a\nb"])
-def test_an_unknown_endpoint_is_refused_in_json(sandbox: Sandbox, path: str) -> None:
+def test_an_unknown_endpoint_is_refused_in_json(sandbox, path):
     """Errors of the API are JSON, whatever was asked; Connect's retired address is one."""
     assert refusal(sandbox.client.get(f"/api/v1/{quote(path)}")) == (404, "NOT_FOUND")
 
@@ -131,9 +126,7 @@ def test_an_unknown_endpoint_is_refused_in_json(sandbox: Sandbox, path: str) -> 
         ("/api/v1/developer/apps/x/rotate-secret", "POST"),
     ],
 )  # fmt: skip
-def test_another_method_is_refused_in_json(
-    sandbox: Sandbox, path: str, allowed: str
-) -> None:
+def test_another_method_is_refused_in_json(sandbox, path, allowed):
     """405 as JSON, with the method that is allowed; never a page about CSRF."""
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE"} - {allowed}:
         refused = sandbox.client.request(
@@ -149,9 +142,7 @@ def test_another_method_is_refused_in_json(
      "/.well-known/jwks.json", "/account/sign-in", "/oauth2/auth", "/", "/portal/",
      "/console/switches", "/sandbox/health"],
 )  # fmt: skip
-def test_head_is_answered_as_get(
-    application: Application, person: Person, path: str
-) -> None:
+def test_head_is_answered_as_get(application, person, path):
     """The same status and headers, without a body (RFC 9110, section 9.3.2)."""
     bearer = {
         "Authorization": f"Bearer {person.tokens_for(application)['access_token']}"
@@ -163,9 +154,7 @@ def test_head_is_answered_as_get(
     assert (head.content, bool(got.content)) == (b"", True)
 
 
-def test_an_unverified_person_has_a_status_and_no_claims(
-    sandbox: Sandbox, application: Application
-) -> None:
+def test_an_unverified_person_has_a_status_and_no_claims(sandbox, application):
     """They are ``unverified`` at ``level_1``, and the list of claims is empty."""
     nobody = Person(sandbox)
     tokens = nobody.tokens_for(application)
@@ -179,9 +168,7 @@ def test_an_unverified_person_has_a_status_and_no_claims(
     assert claims.json()["data"]["claims"] == []
 
 
-def test_a_verified_person_has_a_level_a_vendor_and_a_time(
-    application: Application, person: Person
-) -> None:
+def test_a_verified_person_has_a_level_a_vendor_and_a_time(application, person):
     """A verified person is ``verified`` at ``level_2`` since a moment, by a vendor.
 
     What is optional can be absent: in the status, in the claims, and the message of an error.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.test import Client, override_settings
+from django.test import override_settings
 from django.urls import set_script_prefix
 from django.utils import timezone
 
@@ -18,9 +18,9 @@ from django_identity.gates import claims_of
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from django_identity.secrets import Secret
-from django_identity.testing.clock import Clock, moved_clock
+from django_identity.testing.clock import moved_clock
 from django_identity.testing.issuer import Issuer
-from django_identity.testing.sandbox import RunningSandbox, SandboxError, SandboxPerson
+from django_identity.testing.sandbox import SandboxError
 from tests.factories import make_user
 from tests.lifecycle.refetches import refetched
 
@@ -38,7 +38,7 @@ def as_seen_now() -> User:
 # Without a service
 
 
-def test_a_built_identity_opens_gates(identity_of: Call, identity_clock: Clock) -> None:
+def test_a_built_identity_opens_gates(identity_of, identity_clock):
     """Claims and a level, until their time has come."""
     held = {"age_over_18": True, "country_resident": "NG"}
     identity_of(make_user(), claims=held)
@@ -50,7 +50,7 @@ def test_a_built_identity_opens_gates(identity_of: Call, identity_clock: Clock) 
     assert claims_of(as_seen_now()) == {}
 
 
-def test_the_clock_is_put_back() -> None:
+def test_the_clock_is_put_back():
     """The tests after it see real time."""
     before = timezone.now
     with moved_clock() as clock:
@@ -60,8 +60,8 @@ def test_the_clock_is_put_back() -> None:
 
 
 def test_a_real_credential_is_stored_as_after_a_sign_in(
-    identity_issuer: Issuer, identity_clock: Clock
-) -> None:
+    identity_issuer, identity_clock
+):
     """Verified and stored as after a sign-in; refused for another subject or after its end."""
     application = conf.application()
     ours = {"keys": identity_issuer.keys, "issuer": application.api_origin,
@@ -94,7 +94,7 @@ def test_a_real_credential_is_stored_as_after_a_sign_in(
             identity_issuer.give(identity, wrong)
 
 
-def test_an_event_needs_no_sandbox(identity_of: Call, identity_event: Call) -> None:
+def test_an_event_needs_no_sandbox(identity_of, identity_event):
     """By a built identity, or by its subject; what is not acknowledged is said."""
     identity = identity_of(make_user())
     with override_settings(SECURE_SSL_REDIRECT=True):
@@ -119,9 +119,12 @@ def test_an_event_needs_no_sandbox(identity_of: Call, identity_event: Call) -> N
 @pytest.mark.parametrize("over_https", [False, True], ids=["http", "https"])
 @pytest.mark.parametrize("same_site", ["Lax", "Strict"])
 def test_a_whole_sign_in(
-    client: Client, identity_sign_in: Call, identity_person: SandboxPerson, over_https: bool,
-    same_site: str,
-) -> None:  # fmt: skip
+    client,
+    identity_sign_in,
+    identity_person,
+    over_https,
+    same_site,
+):
     """Over the site's redirect to https, and over the hop of a strict session cookie."""
     with override_settings(
         SECURE_SSL_REDIRECT=over_https, SESSION_COOKIE_SAMESITE=same_site
@@ -135,9 +138,7 @@ def test_a_whole_sign_in(
     assert claims_of(as_seen_now())["age_over_18"] is True
 
 
-def test_the_site_is_the_application(
-    identity_application: conf.Application, identity_sandbox: RunningSandbox
-) -> None:
+def test_the_site_is_the_application(identity_application, identity_sandbox):
     """Its addresses are the sandbox's; its other settings stay as they are."""
     assert identity_application == conf.application()
     assert identity_application.base_url == identity_sandbox.base_url
@@ -146,9 +147,13 @@ def test_the_site_is_the_application(
 
 
 def test_the_sandbox_moves_with_the_clock(
-    client: Client, identity_sign_in: Call, identity_sandbox: RunningSandbox,
-    identity_clock: Clock, identity_event: Call, identity_person: SandboxPerson,
-) -> None:  # fmt: skip
+    client,
+    identity_sign_in,
+    identity_sandbox,
+    identity_clock,
+    identity_event,
+    identity_person,
+):
     """A day later the old credential is worth nothing, and a new one is had, by a new key too."""
     identity_sign_in(client)
     identity_sandbox.control("POST", "keys/rotate")
@@ -164,9 +169,7 @@ def test_the_sandbox_moves_with_the_clock(
     identity_sandbox.fail_next("token", times=9)
 
 
-def test_the_sandbox_begins_anew(
-    identity_sandbox: RunningSandbox, identity_person: SandboxPerson
-) -> None:
+def test_the_sandbox_begins_anew(identity_sandbox, identity_person):
     """The tests before moved its clock; what it refuses is said, and no secret is in a repr."""
     assert identity_sandbox.control("GET", "clock")["offset_seconds"] == 0
     assert identity_sandbox.control("GET", "faults") == []
@@ -183,9 +186,12 @@ def test_the_sandbox_begins_anew(
 
 
 def test_the_sandbox_sends_to_the_live_server(
-    client: Client, identity_sign_in: Call, identity_person: SandboxPerson,
-    identity_sandbox: RunningSandbox, identity_webhooks: Callable[[], None],
-) -> None:  # fmt: skip
+    client,
+    identity_sign_in,
+    identity_person,
+    identity_sandbox,
+    identity_webhooks,
+):
     """What the person does at the service reaches the site; what the site refuses is said."""
     identity_sign_in(client)
     identity_sandbox.revoke_claim(identity_person, "age_over_18")
@@ -202,9 +208,7 @@ def test_the_sandbox_sends_to_the_live_server(
     assert not ErasureReceipt.objects.exists()
 
 
-def test_a_failure_is_ordered(
-    client: Client, identity_sign_in: Call, identity_sandbox: RunningSandbox
-) -> None:
+def test_a_failure_is_ordered(client, identity_sign_in, identity_sandbox):
     """For the next request only; a delay alone harms nobody."""
     identity_sandbox.fail_next("token")
     assert identity_sign_in(client).status_code == 503
@@ -214,9 +218,13 @@ def test_a_failure_is_ordered(
 
 
 def test_a_site_below_a_path(
-    client: Client, identity_sign_in: Call, identity_event: Call, identity_person: SandboxPerson,
-    identity_application: conf.Application, identity_sandbox: RunningSandbox,
-) -> None:  # fmt: skip
+    client,
+    identity_sign_in,
+    identity_event,
+    identity_person,
+    identity_application,
+    identity_sandbox,
+):
     """The test client takes paths without ``FORCE_SCRIPT_NAME``, and every address has it."""
     with override_settings(FORCE_SCRIPT_NAME="/portal"):
         set_script_prefix("/portal/")

@@ -16,15 +16,13 @@ from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, RevokedBy
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_identity_by_code, make_user
-from tests.fake_service import FakeService
 from tests.sign_in import sign_in
-from tests.views.conftest import Updates
 from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_link_by_a_code_is_told(service: FakeService, browser: Client) -> None:
+def test_a_link_by_a_code_is_told(service, browser):
     """To the account's own address: whose identity it was, masked, and that it signs nobody in.
 
     Renewing what a code had linked makes it a way in; another check is told as such.
@@ -47,9 +45,7 @@ def test_a_link_by_a_code_is_told(service: FakeService, browser: Client) -> None
     assert checked.subject == "Your details were checked again"
 
 
-def test_a_link_names_the_site_and_leads_to_the_account(
-    service: FakeService, browser: Client, client: Client
-) -> None:
+def test_a_link_names_the_site_and_leads_to_the_account(service, browser, client):
     """Its address, when it was, and advice that works: no "disconnect" for the only way in."""
     address = "https://ajo.example/identity/callback/"
     with override_settings(DJANGO_IDENTITY=service.settings(REDIRECT_URI=address)):
@@ -67,7 +63,7 @@ def test_a_link_names_the_site_and_leads_to_the_account(
     assert "disconnect" not in made.body
 
 
-def test_an_end_is_told(service: FakeService, browser: Client) -> None:
+def test_an_end_is_told(service, browser):
     """Whoever did it: the account's owner learns of it, once, with the time and the page.
 
     What the site did is not called somebody else's deed.
@@ -93,8 +89,8 @@ def test_an_end_is_told(service: FakeService, browser: Client) -> None:
 
 
 def test_nobody_is_told_that_the_site_ended_what_they_ended(
-    service: FakeService,
-) -> None:
+    service,
+):
     """An operator may revoke a list of people, or press twice."""
     identity = make_identity(
         make_user(email="ada@example.org"),
@@ -108,9 +104,7 @@ def test_nobody_is_told_that_the_site_ended_what_they_ended(
     assert identity.revoked_by == RevokedBy.PERSON
 
 
-def test_the_mail_is_in_the_persons_language(
-    service: FakeService, browser: Client
-) -> None:
+def test_the_mail_is_in_the_persons_language(service, browser):
     """In that of the request in which it happened."""
     with override_settings(LANGUAGE_CODE="fr"):
         hand_in(browser)
@@ -122,8 +116,8 @@ FORMER, NEW = "other@example.org", "ada@example.org"
 
 @pytest.mark.parametrize("way", ["link", "renew", "sign in"])
 def test_a_new_address_is_told_to_the_former_one_too(
-    service: FakeService, browser: Client, user: User, updates: Updates, way: str
-) -> None:
+    service, browser, user, updates, way
+):
     """Whoever has taken over an account must not be the only one to hear of it."""
     updates(lambda profile: {"email": profile.email})
     if way == "link":
@@ -147,9 +141,7 @@ def test_a_new_address_is_told_to_the_former_one_too(
     assert NEW not in told[FORMER].body
 
 
-def test_an_address_that_stays_is_not_told(
-    service: FakeService, browser: Client, user: User, updates: Updates
-) -> None:
+def test_an_address_that_stays_is_not_told(service, browser, user, updates):
     """Nor one that is refused, nor the first one of an account."""
     updates(lambda profile: {"email": profile.email})
     make_identity(user)
@@ -166,7 +158,7 @@ def test_an_address_that_stays_is_not_told(
 
 
 @pytest.mark.parametrize("email", ["", "two\n@example.org"])
-def test_an_address_that_is_none(service: FakeService, email: str) -> None:
+def test_an_address_that_is_none(service, email):
     """Nobody is told, and the link is made."""
     assert hand_in(browser_of(make_user(email=email))).status_code == 302
     assert mail.outbox == []
@@ -174,8 +166,8 @@ def test_an_address_that_is_none(service: FakeService, email: str) -> None:
 
 
 def test_nobody_is_told_of_a_refused_link_or_against_the_policy(
-    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    service, browser, monkeypatch
+):
     """Of a link that was refused, or if the site's policy tells nobody."""
     User.objects.update(is_staff=True)
     assert hand_in(browser).status_code == 403
@@ -193,9 +185,13 @@ def fail(*_args: Any, **_context: Any) -> None:
     ("holder", "name"), [(EmailBackend, "send_messages"), (IdentityPolicy, "notice")]
 )
 def test_a_mail_that_does_not_go_out_keeps_nobody_out(
-    service: FakeService, client: Client, caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch, holder: type, name: str,
-) -> None:  # fmt: skip
+    service,
+    client,
+    caplog,
+    monkeypatch,
+    holder,
+    name,
+):
     """Whatever fails is logged without the address."""
     monkeypatch.setattr(holder, name, fail)
     assert sign_in(client).status_code == 302

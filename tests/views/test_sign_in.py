@@ -3,7 +3,6 @@
 import base64
 import hashlib
 from functools import partial
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -23,14 +22,14 @@ from django_identity.models import (
 )
 from tests.credentials.issuer import b64
 from tests.factories import make_user
-from tests.fake_service import FakeService, serving
+from tests.fake_service import serving
 from tests.sign_in import begin, come_back, sign_in, signed_in_as
 from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_new_person_gets_an_account(client: Client, service: FakeService) -> None:
+def test_a_new_person_gets_an_account(client, service):
     """One press, one callback: a user, an identity, proven claims, and where they wanted to go.
 
     Whoever returns is the same user.
@@ -50,9 +49,7 @@ def test_a_new_person_gets_an_account(client: Client, service: FakeService) -> N
     assert User.objects.count() == LinkedIdentity.objects.count() == 1
 
 
-def test_nothing_secret_is_stored_in_the_clear(
-    client: Client, service: FakeService
-) -> None:
+def test_nothing_secret_is_stored_in_the_clear(client, service):
     """Tokens and verifier are sealed, the verifier goes when it is spent; no credential is kept."""
     sign_in(client)
     grant = TokenGrant.objects.get()
@@ -62,9 +59,7 @@ def test_nothing_secret_is_stored_in_the_clear(
     assert AuthorizationRequest.objects.get().code_verifier == ""
 
 
-def test_the_verifier_is_gone_before_the_code_is_sent(
-    client: Client, service: FakeService
-) -> None:
+def test_the_verifier_is_gone_before_the_code_is_sent(client, service):
     """A process that dies during the exchange leaves no verifier behind."""
     kept: list[str] = []
     requests = AuthorizationRequest.objects.values_list("code_verifier", flat=True)
@@ -73,9 +68,7 @@ def test_the_verifier_is_gone_before_the_code_is_sent(
     assert kept == [""]
 
 
-def test_the_authorization_address_is_the_specs(
-    client: Client, service: FakeService
-) -> None:
+def test_the_authorization_address_is_the_specs(client, service):
     """PKCE with S256, and no protocol parameter comes from the request."""
     posted = {
         "next": "/",
@@ -91,8 +84,8 @@ def test_the_authorization_address_is_the_specs(
 
 
 def test_a_callback_that_is_registered_without_its_last_slash(
-    client: Client, service: FakeService, settings: Any
-) -> None:
+    client, service, settings
+):
     """It is answered itself, so that the code stands in one address only."""
     registered = "http://testserver/identity/callback"
     settings.DJANGO_IDENTITY = service.settings(REDIRECT_URI=registered)
@@ -102,7 +95,7 @@ def test_a_callback_that_is_registered_without_its_last_slash(
     assert signed_in_as(client)
 
 
-def test_the_exchange_proves_who_began(client: Client, service: FakeService) -> None:
+def test_the_exchange_proves_who_began(client, service):
     """The token call carries the verifier of the challenge that went out (RFC 7636 §4.6)."""
     location = client.post(reverse("identity:login"))["Location"]
     begun = {
@@ -122,7 +115,7 @@ def test_the_exchange_proves_who_began(client: Client, service: FakeService) -> 
     assert (sent["code"], sent["redirect_uri"]) == ("a-code", begun["redirect_uri"])
 
 
-def test_nothing_that_goes_out_can_be_guessed(service: FakeService) -> None:
+def test_nothing_that_goes_out_can_be_guessed(service):
     """State, verifier and the browser's key are made anew, each of at least 160 random bits."""
     made = {"state": set(), "code_challenge": set(), "key": set()}
     for _ in range(20):
@@ -143,9 +136,7 @@ def test_nothing_that_goes_out_can_be_guessed(service: FakeService) -> None:
         )
 
 
-def test_a_session_planted_beforehand_is_not_signed_in(
-    client: Client, service: FakeService
-) -> None:
+def test_a_session_planted_beforehand_is_not_signed_in(client, service):
     """Signing in changes the session's key: whoever knew the old one has nothing."""
     session = client.session
     session["basket"] = "kept"
@@ -161,9 +152,7 @@ def test_a_session_planted_beforehand_is_not_signed_in(
 
 
 @pytest.mark.parametrize("purpose", ["link", "renew"])
-def test_linking_and_renewing_leave_the_session_alone(
-    client: Client, service: FakeService, purpose: str
-) -> None:
+def test_linking_and_renewing_leave_the_session_alone(client, service, purpose):
     """Whoever signed in with a password stays signed in with it, in the account as it is."""
     user = make_user(email="other@example.org")
     client.force_login(user, backend=LOCAL)
@@ -176,7 +165,7 @@ def test_linking_and_renewing_leave_the_session_alone(
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_only_a_press_begins(client: Client, service: FakeService, method: str) -> None:
+def test_only_a_press_begins(client, service, method):
     """An address that somebody is led to begins nothing, nor does a form of a foreign page."""
     response = client.generic(method, reverse("identity:login") + "?next=/adults/")
     assert (response.status_code, response.cookies.get("identity_browser")) == (
@@ -189,9 +178,7 @@ def test_only_a_press_begins(client: Client, service: FakeService, method: str) 
 
 
 @pytest.mark.parametrize("is_secure", [False, True])
-def test_the_browser_has_a_cookie_of_its_own(
-    client: Client, service: FakeService, is_secure: bool
-) -> None:
+def test_the_browser_has_a_cookie_of_its_own(client, service, is_secure):
     """No script reads it, no foreign form sends it, no other host sets it, and it ends soon."""
     cookies = client.post(reverse("identity:login"), secure=is_secure).cookies
     (cookie,) = cookies.values()
@@ -210,7 +197,7 @@ def test_the_browser_has_a_cookie_of_its_own(
     )
 
 
-def test_tabs_each_keep_their_own_next(client: Client, service: FakeService) -> None:
+def test_tabs_each_keep_their_own_next(client, service):
     """Flows of one browser do not disturb each other, and each may be opened again at its end."""
     states = [begin(client, f"/page-{i}/") for i in range(4)]
     for _ in range(2):
@@ -222,9 +209,7 @@ def test_tabs_each_keep_their_own_next(client: Client, service: FakeService) -> 
 @pytest.mark.parametrize(
     "way", ["user_id", "sub", "id_token", "access_token", "for the API", "none", "null"]
 )
-def test_the_subject_is_learnt_in_several_ways(
-    client: Client, service: FakeService, way: str
-) -> None:
+def test_the_subject_is_learnt_in_several_ways(client, service, way):
     """The token answer's own word, a token that the service signed, or else ``users/me``."""
     signed = partial(service.identity_token, "subject-1", head={"typ": "at+jwt"})
     service.token = {
@@ -255,9 +240,7 @@ def test_the_subject_is_learnt_in_several_ways(
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("where", ["id_token", "access_token"])
-def test_a_token_that_cannot_be_verified_names_nobody(
-    client: Client, service: FakeService, where: str, changes: dict[str, Any]
-) -> None:
+def test_a_token_that_cannot_be_verified_names_nobody(client, service, where, changes):
     """The subject is learnt by the next way then; nobody is signed in as whom it names."""
     changes = {"sub": "somebody-else", **changes}
     subject = changes.pop("sub")
@@ -279,9 +262,7 @@ def test_a_token_that_cannot_be_verified_names_nobody(
     ],
     ids=["letters", "empty objects", "dots", "deep", "list", "by another key"],
 )
-def test_a_token_of_others_is_opaque(
-    client: Client, service: FakeService, token: str | None
-) -> None:
+def test_a_token_of_others_is_opaque(client, service, token):
     """Whatever it looks like, also with the right words and the right ``kid``."""
     with serving() as stranger:
         foreign = stranger.identity_token("somebody", iss=service.origin)
@@ -304,9 +285,7 @@ def test_a_token_of_others_is_opaque(
     ],
     ids=str,
 )  # fmt: skip
-def test_an_odd_token_answer_is_a_good_one(
-    client: Client, service: FakeService, members: dict[str, Any], lives: float
-) -> None:
+def test_an_odd_token_answer_is_a_good_one(client, service, members, lives):
     """The person is in, and the token lives as long as can be made of what was said."""
     service.token = members
     assert sign_in(client).status_code == 302
@@ -315,7 +294,7 @@ def test_an_odd_token_answer_is_a_good_one(
     assert lives - 90 <= left <= max(lives, 1)
 
 
-def test_null_is_absent_in_every_answer(client: Client, service: FakeService) -> None:
+def test_null_is_absent_in_every_answer(client, service):
     """A service that writes ``null`` for what it does not say has said nothing wrong."""
     service.profile = dict.fromkeys(
         ("email", "last_name", "country", "kyc_level", "photo_url")
@@ -331,9 +310,7 @@ def test_null_is_absent_in_every_answer(client: Client, service: FakeService) ->
 
 
 @pytest.mark.parametrize("same_site", ["Strict", "strict", "STRICT"])
-def test_a_strict_session_cookie_gets_its_hop(
-    client: Client, service: FakeService, settings: Any, same_site: str
-) -> None:
+def test_a_strict_session_cookie_gets_its_hop(client, service, settings, same_site):
     """With SameSite=Strict the callback first opens itself again from our own page.
 
     Django takes the setting in any case.
@@ -354,9 +331,7 @@ def test_a_strict_session_cookie_gets_its_hop(
     ["Lax", "None", None, False],
     ids=["lax", "none", "not said", "not sent"],
 )
-def test_another_session_cookie_needs_no_hop(
-    client: Client, service: FakeService, settings: Any, same_site: Any
-) -> None:
+def test_another_session_cookie_needs_no_hop(client, service, settings, same_site):
     settings.SESSION_COOKIE_SAMESITE = same_site
     state = begin(client)
     answer = client.get(
@@ -365,9 +340,7 @@ def test_another_session_cookie_needs_no_hop(
     assert answer.status_code == 302
 
 
-def test_every_page_has_its_manners(
-    client: Client, service: FakeService, settings: Any
-) -> None:
+def test_every_page_has_its_manners(client, service, settings):
     """Never stored, never framed, naming nobody where the person came from.
 
     Also where a site asks for a sign-in everywhere: these are the way in.

@@ -85,9 +85,7 @@ ACCOUNTS = ("password", "no password", "is_staff", "is_superuser")
     ("history", "kind"),
     spread(itertools.product(HISTORIES, ACCOUNTS), every=3),
 )
-def test_a_removed_stranger_stays_out(
-    site: FakeService, history: str, kind: str
-) -> None:
+def test_a_removed_stranger_stays_out(site, history, kind):
     """Whatever the account and its history, the stranger's account is another one."""
     user = make_user("victim", email="victim@example.org")
     if kind != "password":
@@ -145,10 +143,10 @@ WAYS_TO_AN_ORPHAN: Mapping[str, Sequence[Callable[[Client], object]]] = {
 @pytest.mark.parametrize("steps", WAYS_TO_AN_ORPHAN.values(), ids=WAYS_TO_AN_ORPHAN)
 @pytest.mark.parametrize("kind", ["no password", "is_staff"])
 def test_no_code_orphans_an_account_that_the_identity_made(
-    site: FakeService,
-    kind: str,
-    steps: Sequence[Callable[[Client], object]],
-) -> None:
+    site,
+    kind,
+    steps,
+):
     """Its owner comes back by the link that made it, however often they paste a code of theirs."""
     sign_in(Client())
     user = User.objects.get()
@@ -163,7 +161,7 @@ def test_no_code_orphans_an_account_that_the_identity_made(
     assert signed_in_as(browser) == user.username
 
 
-def test_a_code_for_a_revoked_link_is_refused(site: FakeService) -> None:
+def test_a_code_for_a_revoked_link_is_refused(site):
     """It restores nothing, and the page says what does."""
     user = make_user("owner")
     sign_in(browser_of(user))
@@ -187,7 +185,7 @@ def test_a_code_for_a_revoked_link_is_refused(site: FakeService) -> None:
     assert told.status_code == 200, "a code of somebody who is linked refreshes"
 
 
-def test_a_redeemed_code_erases_nobody_elses_account(site: FakeService) -> None:
+def test_a_redeemed_code_erases_nobody_elses_account(site):
     """The thief redeems the victim's code and presses "Erase": no account is touched."""
     site.profile["email"] = "victim@example.org"
     sign_in(Client())
@@ -213,8 +211,8 @@ def test_a_redeemed_code_erases_nobody_elses_account(site: FakeService) -> None:
 
 
 def test_a_redeemed_code_shows_nothing_of_the_owners_earlier_link(
-    site: FakeService,
-) -> None:
+    site,
+):
     """What was heard of the subject before it was linked here is the other account's."""
     owner = browser_of(make_user("owner"))
     sign_in(owner)
@@ -229,7 +227,7 @@ def test_a_redeemed_code_shows_nothing_of_the_owners_earlier_link(
     assert "You gave your consent" in account
 
 
-def test_the_owner_gets_their_identity_back_from_a_thief(site: FakeService) -> None:
+def test_the_owner_gets_their_identity_back_from_a_thief(site):
     """They revoke at the service, which deletes the thief's link by code, and sign in."""
     hand_in(browser_of(make_user("thief")))
     owner = Client()
@@ -240,7 +238,7 @@ def test_the_owner_gets_their_identity_back_from_a_thief(site: FakeService) -> N
     assert LinkedIdentity.objects.get().user.username != "thief"
 
 
-def test_the_only_way_in_is_not_disconnected(site: FakeService) -> None:
+def test_the_only_way_in_is_not_disconnected(site):
     """The link that made the account stays until there is a password."""
     browser = Client()
     sign_in(browser)
@@ -260,9 +258,7 @@ def test_the_only_way_in_is_not_disconnected(site: FakeService) -> None:
     assert not is_signed_in(browser)
 
 
-def test_a_rotated_secret_key_loses_no_deletion(
-    site: FakeService, settings: Any
-) -> None:
+def test_a_rotated_secret_key_loses_no_deletion(site, settings):
     """Nothing that finds a person rests on the site's key."""
     browser = Client()
     sign_in(browser)

@@ -32,7 +32,6 @@ from django_identity.policy import IdentityPolicy
 from tests.factories import make_user
 from tests.fake_service import FakeService
 from tests.sign_in import is_signed_in, sign_in
-from tests.views.conftest import Says, Updates
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -55,9 +54,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
     ],
 )
 def test_a_new_account_has_what_is_valid(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture,
-    profile: dict[str, str], stored: tuple[str, str],
-) -> None:  # fmt: skip
+    client,
+    service,
+    caplog,
+    profile,
+    stored,
+):
     """What the user model refuses is left out, and the person is in."""
     service.profile = profile
     assert sign_in(client).status_code == 302
@@ -74,9 +76,13 @@ def no_adas(user: User) -> None:
 
 @pytest.mark.parametrize("username", ["no spaces, Ada", "taken", ""])
 def test_what_cannot_be_left_out_refuses(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch, says: Says, username: str,
-) -> None:  # fmt: skip
+    client,
+    service,
+    caplog,
+    monkeypatch,
+    says,
+    username,
+):
     """A bad name, a unique one that is taken, a rule of the whole model (``full_clean`` runs).
 
     The operator reads which field it was, and nobody what was in it.
@@ -97,9 +103,7 @@ def test_what_cannot_be_left_out_refuses(
     assert User.objects.count() == 1
 
 
-def test_the_sites_manager_makes_the_account(
-    client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sites_manager_makes_the_account(client, service, monkeypatch):
     """As the site's own sign-up does; a password that it sets is not kept."""
     made: list[str] = []
     create_user = UserManager.create_user
@@ -170,8 +174,8 @@ def unique_address(
 @pytest.mark.usefixtures("unique_address")
 @pytest.mark.parametrize("profile", [None, {"email": "no address"}])
 def test_people_without_an_address_where_it_is_unique(
-    client: Client, service: FakeService, settings: Any, profile: dict[str, str] | None
-) -> None:
+    client, service, settings, profile
+):
     """NULL for each of them, and no second person is refused: Django makes it an empty text."""
     if profile is None:
         settings.DJANGO_IDENTITY = service.settings(SCOPES=["claims:read"])
@@ -229,9 +233,7 @@ OF_THE_MODEL = {
 @pytest.mark.parametrize(
     "with_field", OF_THE_MODEL.values(), ids=OF_THE_MODEL, indirect=True
 )
-def test_a_field_that_the_model_fills(
-    with_field: str, service: FakeService, updates: Updates
-) -> None:
+def test_a_field_that_the_model_fills(with_field, service, updates):
     """It is the site's own: nobody is refused for it, at the first sign-in or a later one."""
     updates(lambda profile: {"last_name": "Changed"})
     assert sign_in(Client()).status_code == 302
@@ -257,8 +259,8 @@ def demanding(
 
 
 def test_what_the_sites_manager_demands_and_the_person_lacks(
-    client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    client, service, monkeypatch
+):
     """It gets an empty text."""
     monkeypatch.setattr(UserManager, "create_user", demanding)
     service.profile = {"last_name": "", "email": ""}
@@ -273,9 +275,12 @@ def raising(*_given: Any, **_about: Any) -> Any:
 
 @pytest.mark.parametrize("where", ["receiver", "save"])
 def test_code_of_the_site_that_raises_under_a_return(
-    service: FakeService, updates: Updates, caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch, where: str,
-) -> None:  # fmt: skip
+    service,
+    updates,
+    caplog,
+    monkeypatch,
+    where,
+):
     """The person is in, with the fields as they were."""
     updates(lambda profile: {"last_name": "Changed"})
     sign_in(Client())
@@ -303,9 +308,12 @@ def raise_for_changed(*given: Any, instance: Any = None, **_about: Any) -> None:
 
 @pytest.mark.parametrize("error", [IntegrityError, DataError, ValidationError])
 def test_what_the_database_refuses_each_time_is_told_so(
-    client: Client, service: FakeService, refused: Any, caplog: pytest.LogCaptureFixture,
-    error: type[Exception],
-) -> None:  # fmt: skip
+    client,
+    service,
+    refused,
+    caplog,
+    error,
+):
     """A receiver of the site writes a row that is refused: waiting does not help, nor trying."""
     calls: list[Any] = []
 
@@ -324,9 +332,7 @@ def test_what_the_database_refuses_each_time_is_told_so(
     assert not User.objects.exists()
 
 
-def test_what_the_database_refuses_once_is_tried_again(
-    client: Client, service: FakeService
-) -> None:
+def test_what_the_database_refuses_once_is_tried_again(client, service):
     """Another request was a moment earlier."""
     errors = [IntegrityError(), OperationalError(), IntegrityError()]
 
@@ -356,9 +362,11 @@ ADDRESS_FIELDS = {
     "with_field", ADDRESS_FIELDS.values(), ids=ADDRESS_FIELDS, indirect=True
 )
 def test_the_address_is_in_the_field_that_the_user_model_names(
-    with_field: str, service: FakeService, monkeypatch: pytest.MonkeyPatch,
-    mailoutbox: list[Any],
-) -> None:  # fmt: skip
+    with_field,
+    service,
+    monkeypatch,
+    mailoutbox,
+):
     """It is stored, it gets the notices, and it makes no second account."""
     monkeypatch.setattr(User, "EMAIL_FIELD", with_field)
     assert sign_in(Client()).status_code == 302
@@ -372,9 +380,7 @@ def test_the_address_is_in_the_field_that_the_user_model_names(
     assert User.objects.count() == 1
 
 
-def test_a_manager_may_demand_the_field_of_the_address(
-    service: FakeService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_manager_may_demand_the_field_of_the_address(service, monkeypatch):
     """A person without an address has an empty text there."""
 
     def create(self: Any, username: str, last_name: str, password: None) -> User:
@@ -390,9 +396,7 @@ def test_a_manager_may_demand_the_field_of_the_address(
 @pytest.mark.parametrize(
     "domain", ["xn--99999999.example", "xn--0.example", "xn--a-ecp.example", "xn--.example"]
 )  # fmt: skip
-def test_punycode_that_nothing_reads_is_one_spelling(
-    client: Client, service: FakeService, domain: str
-) -> None:
+def test_punycode_that_nothing_reads_is_one_spelling(client, service, domain):
     """Also what would be half a character."""
     service.profile = {"email": f"ada@{domain}"}
     assert sign_in(client).status_code == 302
@@ -412,9 +416,7 @@ ONE_MAILBOX = [
 
 
 @pytest.mark.parametrize(("stored", "said"), ONE_MAILBOX)
-def test_a_domain_has_two_spellings(
-    client: Client, service: FakeService, refused: Any, stored: str, said: str
-) -> None:
+def test_a_domain_has_two_spellings(client, service, refused, stored, said):
     """Unicode and Punycode. The account keeps the one that it has."""
     user = User.objects.create(username="ada", email=stored)
     service.profile = {"email": said}
@@ -457,9 +459,7 @@ THE_SAME = {
 
 
 @pytest.mark.parametrize("email", THE_SAME.values(), ids=THE_SAME)
-def test_one_address_makes_no_second_account(
-    client: Client, service: FakeService, refused: Any, email: str
-) -> None:
+def test_one_address_makes_no_second_account(client, service, refused, email):
     make_user(email="ada@kelvin.org")
     service.profile = {"email": email}
     refused(sign_in(client), "email_taken")
@@ -467,9 +467,7 @@ def test_one_address_makes_no_second_account(
 
 
 @pytest.mark.parametrize("email", NO_ADDRESSES.values(), ids=NO_ADDRESSES)
-def test_what_is_no_address_is_not_stored(
-    client: Client, service: FakeService, says: Says, email: str
-) -> None:
+def test_what_is_no_address_is_not_stored(client, service, says, email):
     """The person is in, without an address, and the policy sees none."""
     make_user(email="ada@kelvin.org")
     seen: list[str] = []
@@ -484,9 +482,7 @@ def test_what_is_no_address_is_not_stored(
 @pytest.mark.parametrize(
     "email", ["ada@b\u00fccher.example", "ada+x@example.org", "o'hara@a-b.org"]
 )
-def test_an_address_is_stored_as_it_is(
-    client: Client, service: FakeService, email: str
-) -> None:
+def test_an_address_is_stored_as_it_is(client, service, email):
     service.profile = {"email": f" {email}"}
     assert sign_in(client).status_code == 302
     assert User.objects.get().email == email
@@ -494,9 +490,13 @@ def test_an_address_is_stored_as_it_is(
 
 @pytest.mark.parametrize("way", ["manager", "policy"])
 def test_the_stored_address_counts(
-    client: Client, service: FakeService, refused: Any, says: Says,
-    monkeypatch: pytest.MonkeyPatch, way: str,
-) -> None:  # fmt: skip
+    client,
+    service,
+    refused,
+    says,
+    monkeypatch,
+    way,
+):
     """Whatever the site's ``create_user`` or its policy makes of that of the service."""
     make_user(email="ada@example.org")
     service.profile = {"email": "ada+identity@example.org"}
@@ -516,8 +516,8 @@ def test_the_stored_address_counts(
 
 
 def test_an_address_of_a_hidden_account_is_taken(
-    client: Client, service: FakeService, refused: Any, updates: Updates, hiding: None
-) -> None:
+    client, service, refused, updates, hiding
+):
     """The site's default manager hides accounts that were closed; their address stays theirs.
 
     Neither a new person gets it, nor somebody who returns.
@@ -533,9 +533,7 @@ def test_an_address_of_a_hidden_account_is_taken(
     assert User.objects.get().email == "new@example.org"
 
 
-def test_what_is_no_address_replaces_none(
-    service: FakeService, caplog: pytest.LogCaptureFixture, updates: Updates
-) -> None:
+def test_what_is_no_address_replaces_none(service, caplog, updates):
     updates(lambda profile: {"email": profile.email})
     sign_in(Client())
     for name, email in NO_ADDRESSES.items():
@@ -546,9 +544,7 @@ def test_what_is_no_address_replaces_none(
         assert "user_update.failed error=ValidationError" in caplog.text, name
 
 
-def test_an_address_that_the_site_empties_is_emptied(
-    service: FakeService, updates: Updates
-) -> None:
+def test_an_address_that_the_site_empties_is_emptied(service, updates):
     updates(lambda profile: {"email": ""})
     assert comes_back(service, email="new@example.org").email == ""
 
@@ -576,9 +572,12 @@ BEFORE = {"email": "ada@example.org", "first_name": "Ada", "last_name": "Obi"}
      ({"email": "a@b.example\nBcc: all@b.example"}, "ValidationError")],
 )  # fmt: skip
 def test_the_account_follows_the_identity(
-    service: FakeService, caplog: pytest.LogCaptureFixture, updates: Updates,
-    profile: dict[str, str], error: str,
-) -> None:  # fmt: skip
+    service,
+    caplog,
+    updates,
+    profile,
+    error,
+):
     """With an address that is taken or none, all stays as it was: no two accounts get one.
 
     The person is signed in all the same.
@@ -593,9 +592,7 @@ def test_the_account_follows_the_identity(
         assert profile["email"][:20] not in caplog.text
 
 
-def test_what_the_database_refuses_of_a_return(
-    service: FakeService, caplog: pytest.LogCaptureFixture, updates: Updates
-) -> None:
+def test_what_the_database_refuses_of_a_return(service, caplog, updates):
     """A name that another account has: nothing is changed, and the person is in."""
     make_user("Adaeze")
     updates(lambda profile: {"username": "Adaeze", "last_name": "Changed"})
@@ -627,7 +624,7 @@ def writes(
     return lambda then: monkeypatch.setattr(Writes, "then", staticmethod(then))
 
 
-def test_what_the_site_writes_of_who_returns_stays(writes: Any) -> None:
+def test_what_the_site_writes_of_who_returns_stays(writes):
     writes(lambda user: None)
     assert sign_in(Client()).status_code == 302
     assert User.objects.get().last_name == "Changed"
@@ -637,9 +634,7 @@ def test_what_the_site_writes_of_who_returns_stays(writes: Any) -> None:
 @pytest.mark.parametrize(
     "then", [raising, lambda user: set_rollback(True)], ids=["raises", "rolls back"]
 )
-def test_an_update_that_fails_leaves_nothing(
-    writes: Any, caplog: pytest.LogCaptureFixture, then: Any
-) -> None:
+def test_an_update_that_fails_leaves_nothing(writes, caplog, then):
     """No row of it stays, and the person is in, as who they were."""
     writes(then)
     browser = Client()
@@ -651,9 +646,7 @@ def test_an_update_that_fails_leaves_nothing(
     assert "ada@example.org" not in caplog.text
 
 
-def test_an_update_that_erases_the_account_is_refused(
-    writes: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_update_that_erases_the_account_is_refused(writes, caplog):
     """Nobody is signed in to what is no account any more."""
     writes(lambda user: erasure.erase_account(user) and None)
     assert sign_in(Client()).status_code == 500
@@ -663,9 +656,7 @@ def test_an_update_that_erases_the_account_is_refused(
     assert not Group.objects.exists()
 
 
-def test_an_update_that_loses_its_connection_is_tried_again(
-    writes: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_update_that_loses_its_connection_is_tried_again(writes, caplog):
     """A deadlock ends the whole transaction."""
     errors = [OperationalError(), InterfaceError()]
 
@@ -685,9 +676,7 @@ async def _later() -> None:
 
 
 @pytest.mark.parametrize("kind", ["dict", "coroutine"])
-def test_an_update_returns_nothing(
-    writes: Any, caplog: pytest.LogCaptureFixture, kind: str
-) -> None:
+def test_an_update_returns_nothing(writes, caplog, kind):
     """Whoever returns fields, or writes ``async``, reads so, and nothing is changed."""
     answers = {"dict": {}, "coroutine": _later()}
     writes(lambda user: answers[kind])
@@ -701,9 +690,7 @@ def test_an_update_returns_nothing(
 # What the policy says and hears
 
 
-def test_a_method_that_returns_nothing_is_named(
-    service: FakeService, caplog: pytest.LogCaptureFixture, says: Says
-) -> None:
+def test_a_method_that_returns_nothing_is_named(service, caplog, says):
     """Whoever forgot a ``return`` reads where."""
     says("new_user_fields", lambda profile: None)
     assert sign_in(Client()).status_code == 500
@@ -712,11 +699,11 @@ def test_a_method_that_returns_nothing_is_named(
 
 @pytest.mark.parametrize("found", [False, [], User.objects.none()], ids=repr)
 def test_a_look_for_an_account_finds_one_or_none(
-    service: FakeService,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    found: object,
-) -> None:
+    service,
+    caplog,
+    monkeypatch,
+    found,
+):
     """Else everybody would be told that they have an account already."""
     monkeypatch.setattr(IdentityPolicy, "account_with_email", lambda *_: found)
     assert sign_in(Client()).status_code == 500
@@ -730,13 +717,13 @@ def test_a_look_for_an_account_finds_one_or_none(
      (50.5, True), ("99", True), (True, False), ([1], False)],
 )  # fmt: skip
 def test_a_risk_score_is_a_number(
-    client: Client,
-    service: FakeService,
-    refused: Any,
-    says: Says,
-    score: Any,
-    is_refused: bool,
-) -> None:
+    client,
+    service,
+    refused,
+    says,
+    score,
+    is_refused,
+):
     """Or a text that is one; a high score is never taken for none."""
     service.profile = {"risk_score": score}
     says(

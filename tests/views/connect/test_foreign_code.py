@@ -13,18 +13,14 @@ from django_identity.lifecycle.arriving import connect as codes
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_identity_by_code, make_user
-from tests.fake_service import FakeService
 from tests.sign_in import sign_in, signed_in_as
-from tests.views.conftest import Updates
 from tests.views.connect.pages import browser_of, hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("flag", ["is_staff", "is_superuser"])
-def test_staff_are_not_linked_by_a_code(
-    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch, flag: str
-) -> None:
+def test_staff_are_not_linked_by_a_code(service, browser, monkeypatch, flag):
     """Unless the site's policy says so. A full sign-in links them."""
     User.objects.update(**{flag: True})
     refused(hand_in(browser), "link_not_allowed", 403)
@@ -35,9 +31,7 @@ def test_staff_are_not_linked_by_a_code(
     assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
 
 
-def test_a_code_writes_no_field_of_the_account(
-    service: FakeService, browser: Client, updates: Updates
-) -> None:
+def test_a_code_writes_no_field_of_the_account(service, browser, updates):
     """What the site takes over at a sign-in is not taken from somebody else's code."""
     updates(lambda profile: {"first_name": profile.first_name})
     hand_in(browser)
@@ -50,9 +44,7 @@ def test_a_code_writes_no_field_of_the_account(
     assert User.objects.get().first_name == ""
 
 
-def test_the_page_after_the_code_says_whose_it_was(
-    service: FakeService, browser: Client
-) -> None:
+def test_the_page_after_the_code_says_whose_it_was(service, browser):
     """First name, initial and masked address; that it worked, the way on, and one press to undo."""
     response = hand_in(browser, next="/loans/")
     assert response["Location"] == "/identity/connected/?next=%2Floans%2F"
@@ -66,7 +58,7 @@ def test_the_page_after_the_code_says_whose_it_was(
         assert 'action="/identity/connected/"' in shown
 
 
-def test_one_press_undoes_it(service: FakeService, browser: Client, user: User) -> None:
+def test_one_press_undoes_it(service, browser, user):
     """The link goes, and nobody is signed out; a second press changes nothing more."""
     hand_in(browser)
     for status in (200, 302):
@@ -88,9 +80,7 @@ def test_one_press_undoes_it(service: FakeService, browser: Client, user: User) 
         (None, ""),
     ],
 )
-def test_as_far_as_the_answer_goes(
-    service: FakeService, browser: Client, shared: dict[str, str] | None, shown: str
-) -> None:
+def test_as_far_as_the_answer_goes(service, browser, shared, shown):
     """A page without a name says that it knows none."""
     kyc = service.connect_result()["data"]["kyc"]
     service.connect = {"data": {"profile": shared, "kyc": kyc}}
@@ -113,9 +103,13 @@ def test_as_far_as_the_answer_goes(
     ],
 )  # fmt: skip
 def test_a_stranger_puts_no_words_into_our_mail(
-    service: FakeService, browser: Client, mailoutbox: list[Any], first: str, last: str,
-    shown: str,
-) -> None:  # fmt: skip
+    service,
+    browser,
+    mailoutbox,
+    first,
+    last,
+    shown,
+):
     """Of a name there are letters alone, and few: no address of a page, no number to call."""
     profile = {"first_name": first, "last_name": last, "email": ""}
     kyc = service.connect_result()["data"]["kyc"]
@@ -153,9 +147,11 @@ MEANWHILE: dict[str, Callable[[LinkedIdentity], object]] = {
 
 @pytest.mark.parametrize("happens", MEANWHILE.values(), ids=MEANWHILE)
 def test_a_press_undoes_nothing_that_was_confirmed_meanwhile(
-    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch,
-    happens: Callable[[LinkedIdentity], object],
-) -> None:  # fmt: skip
+    service,
+    browser,
+    monkeypatch,
+    happens,
+):
     hand_in(browser)
     between_look_and_lock(monkeypatch, happens)
     response = browser.post("/identity/connected/")
@@ -164,7 +160,7 @@ def test_a_press_undoes_nothing_that_was_confirmed_meanwhile(
         assert identity.linked_via == "oauth"
 
 
-def test_no_session_of_the_sign_in_rests_on_a_code(user: User) -> None:
+def test_no_session_of_the_sign_in_rests_on_a_code(user):
     """Whoever begins one is told so, and it would be nobody's."""
     identity = make_identity_by_code(user)
     browser = Client()
@@ -176,18 +172,14 @@ def test_no_session_of_the_sign_in_rests_on_a_code(user: User) -> None:
 
 
 @pytest.mark.parametrize("path", ["/identity/connected/"])
-def test_nobody_has_no_such_page(
-    service: FakeService, client: Client, path: str
-) -> None:
+def test_nobody_has_no_such_page(service, client, path):
     """Whoever is not signed in goes to sign in; whoever has no identity to their account."""
     assert client.get(path)["Location"].startswith("/identity/login/")
     assert client.post(path)["Location"].startswith("/identity/login/")
     assert browser_of(make_user()).get(path)["Location"] == "/identity/account/"
 
 
-def test_there_is_nothing_to_undo_where_no_code_was(
-    service: FakeService, browser: Client, user: User
-) -> None:
+def test_there_is_nothing_to_undo_where_no_code_was(service, browser, user):
     """Whoever opens the page after a sign-in goes on; the identity stays."""
     make_identity(user)
     assert browser.get("/identity/connected/?next=/loans/")["Location"] == "/loans/"

@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from django.views.debug import ExceptionReporter
 
@@ -12,7 +10,6 @@ from django_identity.exceptions import UnexpectedError
 from django_identity.lifecycle.arriving import connect
 from django_identity.models import LinkedIdentity
 from django_identity.service import ServiceClient
-from tests.fake_service import FakeService
 from tests.views.connect.pages import PASTED, SECRETS
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -37,9 +34,15 @@ def shows_no_code(report: str) -> None:
     ids=["before it is claimed", "before it is sent", "after the answer"],
 )
 def test_a_crash_shows_no_code(
-    service: FakeService, browser: Client, user: User, monkeypatch: pytest.MonkeyPatch,
-    holder: object, name: str, caller: str, caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+    service,
+    browser,
+    user,
+    monkeypatch,
+    holder,
+    name,
+    caller,
+    caplog,
+):
     """The operators' mail, wherever it happens. The verb hides its variables without a view too."""
     monkeypatch.setattr(holder, name, lambda *_args, **_kwargs: 1 / 0)
     if caller == "verb":
