@@ -23,6 +23,8 @@ from django_identity.testing.sandbox import RunningSandbox, running_sandbox
 REDIRECT_URI = "http://127.0.0.1:8000/callback"
 ALL_SCOPES = "profile:read kyc:read claims:read"
 CONNECT_SCOPES = ["profile:basic", "kyc:status"]
+INVALID_GRANT = (400, "invalid_grant")
+INVALID_CLIENT = (401, "invalid_client")
 ADA = "00000000-0000-4000-8000-000000000001"
 KEY = JWK.generate(
     kty="EC", crv="P-256", kid="documents-1", alg="ECDH-ES+A256KW", use="enc"
@@ -119,6 +121,11 @@ class Application:
         self.client_id = self._made[mode]["client_id"]
         self.client_secret = self._made[mode]["client_secret"]
 
+    @property
+    def credentials(self) -> dict[str, str]:
+        """As members of a form."""
+        return {"client_id": self.client_id, "client_secret": self.client_secret}
+
     def receive_at(self, url: str, **secret: str) -> None:
         """Register a webhook address."""
         self.sandbox.control(
@@ -158,8 +165,7 @@ class Application:
 
     def token_request(self, **form: str) -> httpx.Response:
         """Send a token request with the application's credentials in the body."""
-        credentials = {"client_id": self.client_id, "client_secret": self.client_secret}
-        return self.sandbox.client.post("/oauth2/token", data=credentials | form)
+        return self.sandbox.client.post("/oauth2/token", data=self.credentials | form)
 
     def redeem(self, code: str, pkce: Pkce, **changes: str) -> httpx.Response:
         """Exchange a code."""
