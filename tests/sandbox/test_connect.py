@@ -96,13 +96,7 @@ def test_a_missing_code_is_refused_by_either_rule(application, missing):
         ("live", "test", CONNECT_SCOPES, (403, "ENVIRONMENT_MISMATCH")),
     ],
 )
-def test_a_refusal_consumes_the_code(
-    sandbox,
-    mode,
-    environment,
-    scopes,
-    code,
-):
+def test_a_refusal_consumes_the_code(sandbox, mode, environment, scopes, code):
     """A scope that Connect does not have; test credentials and a real user, or the reverse."""
     person = Person(sandbox, environment=environment, verified=True)
     answer = Application(sandbox, mode).connect(person.make_code(), scopes)
