@@ -36,12 +36,8 @@ def types_of(application: Application) -> list[str]:
 
 def send(application: Application, **event: object) -> Any:
     """Let the sandbox send an event that nothing caused."""
-    members = {
-        "client_id": application.client_id,
-        "event_type": "kyc.verified",
-        **event,
-    }
-    return application.sandbox.control("POST", "events", **members)
+    members = {"client_id": application.client_id, "event_type": "kyc.verified"}
+    return application.sandbox.control("POST", "events", **members | event)
 
 
 def settled(application: Application, *, attempts: int = 1) -> dict[str, Any]:
@@ -98,31 +94,24 @@ def test_a_verification_and_its_end_are_told_by_all_seven_types(
         *["claim.revoked"] * 4, "consent.revoked", "data.deletion_requested",
     ]  # fmt: skip
     about = {"kyc_level": "level_2", "status": "verified", "provider": "Sandbox KYC"}
-    assert told[0]["data"] == {"user_id": unverified.user_id, **about}
+    alone = {"user_id": unverified.user_id}
+    assert told[0]["data"] == alone | about
     if not details:
-        assert [each["data"] for each in told[1:]] == [
-            {"user_id": unverified.user_id}
-        ] * 11
+        assert [each["data"] for each in told[1:]] == [alone] * 11
         return
-    assert [
-        each["data"]["claim_type"] for each in (*told[1:5], *told[6:10])
-    ] == ALL_CLAIMS * 2
-    assert (told[5]["data"]["status"], told[5]["data"]["kyc_level"]) == (
-        "rejected",
-        "level_1",
-    )
+    claims = [each["data"]["claim_type"] for each in (*told[1:5], *told[6:10])]
+    assert claims == ALL_CLAIMS * 2
+    assert told[5]["data"].items() >= {("status", "rejected"), ("kyc_level", "level_1")}
 
 
+#: The switch, and how it names somebody.
 NAMED: dict[str, dict[str, Any]] = {
-    "data.user_id": {"data": {"user_id": "X"}},
-    "data.userId": {"data": {"userId": "X"}},
-    "data.sub": {"data": {"sub": "X"}},
+    "data.user_id": {"data": {"user_id": "X"}}, "data.userId": {"data": {"userId": "X"}},
+    "data.sub": {"data": {"sub": "X"}}, "data.subject": {"data": {"subject": "X"}},
     "data.user.user_id": {"data": {"user": {"user_id": "X"}}},
-    "data.user.id": {"data": {"user": {"id": "X"}}},
-    "data.subject": {"data": {"subject": "X"}},
-    "data.id": {"data": {"id": "X"}},
+    "data.user.id": {"data": {"user": {"id": "X"}}}, "data.id": {"data": {"id": "X"}},
     "user_id": {"user_id": "X", "data": {}},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("place", NAMED)
@@ -160,11 +149,8 @@ def test_deletion_reaches_everyone_who_ever_had_consent(sandbox, known, hearing)
     for _ in range(2):
         assert known.cause("deletion")["deletion_requested"]
     assert types_of(hearing) == ["consent.granted"] * 2 + ["data.deletion_requested"]
-    assert types_of(former) == [
-        "consent.granted",
-        "consent.revoked",
-        "data.deletion_requested",
-    ]
+    ended = ["consent.granted", "consent.revoked", "data.deletion_requested"]
+    assert types_of(former) == ended
     assert types_of(stranger) == []
     told, heard = hearing.deliveries()[-1], former.deliveries()[-1]
     assert json.loads(told["body"])["data"] == {"user_id": known.user_id}
@@ -175,12 +161,9 @@ def test_deletion_reaches_everyone_who_ever_had_consent(sandbox, known, hearing)
 
 
 HEARD = {
-    "profile:read": [],
-    "kyc:read": ["kyc"],
-    "claims:read": ["claim"],
-    "kyc:status": ["kyc"],
+    "profile:read": [], "kyc:read": ["kyc"], "claims:read": ["claim"], "kyc:status": ["kyc"],
     "kyc:read claims:read": ["claim", "kyc"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("scopes", HEARD)
@@ -249,10 +232,8 @@ def test_any_2xx_acknowledges_and_nothing_else_does(hearing, receiver, status):
     attempt = delivery["attempts"][0]
     problem = "A redirect is not followed." if status in (301, 307) else ""
     assert (attempt["status"], attempt["problem"]) == (status, problem)
-    assert (attempt["excerpt"], attempt["url"]) == (
-        receiver.body.decode(),
-        receiver.url,
-    )
+    assert attempt["excerpt"] == receiver.body.decode()
+    assert attempt["url"] == receiver.url
     assert delivery["body"].encode() == receiver.requests[0].body
     signature = attempt["headers"]["x-webhook-signature"]
     assert signature == receiver.requests[0].headers["x-webhook-signature"]
@@ -267,11 +248,8 @@ def test_a_delivery_fails_after_nine_attempts_and_can_be_sent_again(
     for attempts in range(1, 9):
         delivery = settled(hearing, attempts=attempts)
         assert delivery["state"] == "waiting"
-        sent_at, next_at = (
-            delivery["attempts"][-1]["sent_at"],
-            delivery["next_attempt_at"],
-        )
-        pause = datetime.fromisoformat(next_at) - datetime.fromisoformat(sent_at)
+        next_at = datetime.fromisoformat(delivery["next_attempt_at"])
+        pause = next_at - datetime.fromisoformat(delivery["attempts"][-1]["sent_at"])
         # On a busy machine the first pauses, of seconds, may be over already.
         assert round(pause.total_seconds()) == PAUSES[len(delivery["attempts"]) - 1]
         sandbox.advance(7201)
@@ -296,9 +274,7 @@ def test_refused_connection_is_attempted_again(sandbox, application):
     assert "refused" in attempt["problem"]
     application.receive_at("")
     sandbox.advance(2)
-    until(
-        lambda: "no webhook address" in settled(application)["attempts"][-1]["problem"]
-    )
+    until(lambda: "no webhook" in settled(application)["attempts"][-1]["problem"])
     with Receiver() as receiver:
         application.receive_at(receiver.url)
         sandbox.advance(100)
@@ -307,13 +283,8 @@ def test_refused_connection_is_attempted_again(sandbox, application):
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        b"",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf",
-        b"HTTP/1.1 2OO OK\r\n\r\n",
-    ],
-)
+    "answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", b"HTTP/1.1 2OO OK\r\n\r\n"]
+)  # fmt: skip
 def test_broken_answer_acknowledges_nothing(application, answer):
     """What is no whole answer is a failure that the delivery shows."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -338,10 +309,8 @@ def test_held_deliveries_leave_in_the_order_asked_for(
     ids = [send(hearing)["event_id"] for _ in range(6)]
     assert {each["state"] for each in hearing.deliveries()} == {"held"}
     assert receiver.requests == []
-    released = sandbox.control(
-        "POST", "deliveries/release", **named, backwards=backwards
-    )
-    assert released["released"] == 6
+    how = named | {"backwards": backwards}
+    assert sandbox.control("POST", "deliveries/release", **how)["released"] == 6
     came = [each["event_id"] for each in receiver.wait_for(6)]
     assert came == (ids[::-1] if backwards else ids)
     assert send(hearing)["state"] == "waiting"
