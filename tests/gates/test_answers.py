@@ -6,19 +6,18 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ImproperlyConfigured
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.test import Client
 from django.urls import include, path
 
 from django_identity.gates import (
     ClaimRequiredMixin,
-    Closed,
     Gate,
     claim_required,
     closed_response,
     closed_to,
 )
-from tests.gates.gated_views import SECRET, AsyncPage, Page, answer_of, async_view, view
+from tests.gates.gated_views import AsyncPage, Page, answer_of, async_view, view
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
 
@@ -101,17 +100,6 @@ def test_a_question_of_the_sites_own_is_answered_as_a_gate_is(
         browser.force_login(user)
 
 
-def test_a_callable_answers_a_question_too(user):
-    """Marked private, as every answer of a gate."""
-
-    def answer(request: HttpRequest, closed: Closed) -> HttpResponse:
-        return HttpResponse(closed.missing, status=418)
-
-    answered = answer_of(lambda request: asking(request, answer), user)
-    assert (answered.status_code, answered.content) == (418, b"country_resident")
-    assert answered["Cache-Control"] == "private"
-
-
 @pytest.mark.parametrize("on_closed", [None, "", "forbidden", 403])
 def test_an_answer_that_there_is_not_is_an_error(user, on_closed):
     """And no redirect that the site did not mean."""
@@ -119,10 +107,3 @@ def test_an_answer_that_there_is_not_is_an_error(user, on_closed):
         ImproperlyConfigured, match='"redirect", "forbid", "problem" or a callable'
     ):
         answer_of(lambda request: asking(request, on_closed), user)
-
-
-def test_an_open_question_is_the_view_itself(user):
-    """Nothing of the gate is in its answer."""
-    closed_to_nobody = closed_to(Gate("country_resident=NG"), user)
-    assert closed_to_nobody is None
-    assert answer_of(view, user).content == SECRET
