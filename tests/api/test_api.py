@@ -36,6 +36,10 @@ UNSAFE = ENDPOINTS[1:]
 METHODS = {"me": "get"}
 JSON = "application/json"
 CODE = "CNX-AB12-CD34"
+SCOPES = {
+    "scopes": ["profile:read", "kyc:read", "claims:read"],
+    "connect_scopes": ["profile:basic", "kyc:status"],
+}
 
 
 @pytest.fixture
@@ -74,12 +78,14 @@ def test_the_versions_of_the_sites_own_api_are_not_ours(signed_in, monkeypatch, 
     monkeypatch.setattr(versioning.BaseVersioning, "default_version", None)
     for name in ENDPOINTS:
         for accept in (JSON, "application/json; version=v9"):
-            assert ask(signed_in, name, {}, HTTP_ACCEPT=accept).status_code in (
-                200,
-                400,
-            )
+            answer = ask(signed_in, name, {}, HTTP_ACCEPT=accept)
+            assert answer.status_code in (200, 400)
     disconnected = ask(signed_in, "disconnect", {})
     assert disconnected.data["disconnected"] is False
+
+
+def is_refused(answer: Any, status: int, code: str) -> bool:
+    return (answer.status_code, answer.json()["code"]) == (status, code)
 
 
 def begin(client: APIClient, **body: object) -> str:
@@ -112,10 +118,7 @@ def test_every_endpoint_has_its_manners(service, name):
             assert response["Content-Type"] == "application/problem+json"
             assert response.json().keys() - {"code_spent"} == MEMBERS
             assert response.json()["title"] == response.reason_phrase
-    assert (wrong_method.status_code, wrong_method.json()["code"]) == (
-        405,
-        "method_not_allowed",
-    )
+    assert is_refused(wrong_method, 405, "method_not_allowed")
     for end in ("/other", "/default", "/"):
         assert client.get(f"{address}{end}").status_code == 404, end
 
@@ -160,22 +163,15 @@ def test_a_whole_sign_in(service, browser, caplog):
     assert told.pop("csrf_token")
     assert told.pop("kyc_holds_until")[:2] == "20"
     assert told == {
-        "is_authenticated": True,
-        "is_linked": True,
-        "consent_revoked_at": None,
-        "kyc_level": "level_2",
-        "kyc_status": "verified",
-        "claims": {"age_over_18": True},
-        "scopes": ["profile:read", "kyc:read", "claims:read"],
-        "connect_scopes": ["profile:basic", "kyc:status"],
-    }
+        "is_authenticated": True, "is_linked": True, "consent_revoked_at": None,
+        "kyc_level": "level_2", "kyc_status": "verified", "claims": {"age_over_18": True},
+        **SCOPES,
+    }  # fmt: skip
     assert ask(browser, "disconnect").json()["code"] == "no_other_way_in"
     assert "identity.disconnect_failed code=" in caplog.text
     LinkedIdentity.objects.update(made_account="")
-    assert ask(browser, "disconnect").json() == {
-        "disconnected": True,
-        "signed_out": True,
-    }
+    ended = {"disconnected": True, "signed_out": True}
+    assert ask(browser, "disconnect").json() == ended
     assert not LinkedIdentity.objects.exists()
     assert not TokenGrant.objects.exists()
     assert ask(browser, "me").json()["is_authenticated"] is False
@@ -184,14 +180,8 @@ def test_a_whole_sign_in(service, browser, caplog):
 
 def test_the_authorization_address_is_the_pages(service, browser):
     """Nothing in the body alters a protocol parameter: an unknown member is refused."""
-    body = {
-        "next": "/",
-        "scope": "all",
-        "redirect_uri": "https://evil.example",
-        "state": "x",
-    }
-    refused = ask(browser, "login", body)
-    assert (refused.status_code, refused.json()["code"]) == (400, "unknown_member")
+    body = {"next": "/", "scope": "all", "redirect_uri": "https://evil.example"}
+    assert is_refused(ask(browser, "login", body), 400, "unknown_member")
     assert not AuthorizationRequest.objects.exists()
     response = ask(browser, "login", {"next": "/"})
     sent = parse_qs(urlsplit(response.json()["authorization_url"]).query)
@@ -228,10 +218,7 @@ def test_a_foreign_next_page_is_refused(service, browser):
     """With a code, and not dropped in silence; a wildcard is no origin."""
     for given in ELSEWHERE:
         response = ask(browser, "login", {"next": given})
-        assert (response.status_code, response.json()["code"]) == (
-            400,
-            "next_refused",
-        ), given
+        assert is_refused(response, 400, "next_refused"), given
     assert not AuthorizationRequest.objects.exists()
 
 
@@ -244,9 +231,8 @@ def test_a_next_page_is_of_the_site_or_of_a_named_origin(service, browser, given
     with override_settings(CSRF_TRUSTED_ORIGINS=TRUSTED):
         assert sign_in(browser, next=given).json() == {"next": given}
         state = begin(browser, next=given)
-        page = browser.get(
-            reverse("identity:callback"), {"state": state, "code": "a-code"}
-        )
+        query = {"state": state, "code": "a-code"}
+        page = browser.get(reverse("identity:callback", query=query))
     assert page["Location"] == given
 
 
@@ -258,20 +244,13 @@ def test_a_next_page_is_of_the_site_or_of_a_named_origin(service, browser, given
         ({"state": "{state}", "error": "<script>"}, "authorization_refused"),
     ],
 )
-def test_a_bad_callback_is_a_problem_with_a_code(
-    service,
-    browser,
-    caplog,
-    body,
-    code,
-):
+def test_a_bad_callback_is_a_problem_with_a_code(service, browser, caplog, body, code):
     """A problem with a code, one line; nothing is asked of the service, no session, nobody made."""
     caplog.set_level(0)
     state = begin(browser)
-    response = ask(
-        browser, "callback", {**body, "state": body["state"].format(state=state)}
-    )
-    assert (response.status_code, response.json()["code"]) == (400, code)
+    sent = {**body, "state": body["state"].format(state=state)}
+    response = ask(browser, "callback", sent)
+    assert is_refused(response, 400, code)
     (line,) = lines_of_ours(caplog)
     assert f" code={code} " in line
     assert f" reference={response.json()['reference']} " in line
@@ -286,17 +265,14 @@ def test_a_bad_callback_is_a_problem_with_a_code(
 # Who is asked about
 
 
-def test_nobody_learns_what_the_site_would_ask_for(
-    django_assert_num_queries,
-):
+def test_nobody_learns_what_the_site_would_ask_for(django_assert_num_queries):
     """The first call of a frontend: 200, no query, and the CSRF token of the calls after it."""
     strict = APIClient(enforce_csrf_checks=True)
     with django_assert_num_queries(0):
         response = ask(strict, "me")
     told = response.json()
     expected = {"is_authenticated": False, "is_linked": False, "claims": {}, "kyc_level": "",
-                "kyc_holds_until": None, "scopes": ["profile:read", "kyc:read", "claims:read"],
-                "connect_scopes": ["profile:basic", "kyc:status"]}  # fmt: skip
+                "kyc_holds_until": None, **SCOPES}  # fmt: skip
     assert response.status_code == 200
     assert told.items() >= expected.items()
     assert strict.cookies["csrftoken"].value
@@ -326,9 +302,8 @@ def test_me_is_what_the_gates_see(signed_in, user, django_assert_num_queries):
 
 def device(user: User) -> Any:
     """A principal that is no user, with the number of one: it acts for nobody."""
-    return SimpleNamespace(
-        pk=user.pk, id=user.pk, is_authenticated=True, is_active=True
-    )
+    known = {"is_authenticated": True, "is_active": True}
+    return SimpleNamespace(pk=user.pk, id=user.pk, **known)
 
 
 def test_a_device_neither_reads_nor_links_nor_disconnects(browser, user):
@@ -350,47 +325,32 @@ def test_a_device_neither_reads_nor_links_nor_disconnects(browser, user):
 def test_a_local_session_outlives_the_bond(signed_in, user):
     """Whoever signed in with a password stays signed in, and may disconnect twice."""
     make_identity(user)
-    assert ask(signed_in, "disconnect").json() == {
-        "disconnected": True,
-        "signed_out": False,
-    }
-    assert ask(signed_in, "disconnect").json() == {
-        "disconnected": False,
-        "signed_out": False,
-    }
+    for is_linked in (True, False):
+        ended = {"disconnected": is_linked, "signed_out": False}
+        assert ask(signed_in, "disconnect").json() == ended
     assert ask(signed_in, "me").json()["is_linked"] is False
 
 
 # Connect
 
 
-def test_a_code_verifies_the_account(
-    service,
-    signed_in,
-    user,
-    caplog,
-):
+def test_a_code_verifies_the_account(service, signed_in, user, caplog):
     """The answer says what the site now holds, and whose code it was, masked; the log does not."""
     caplog.set_level("DEBUG", logger="django_identity")
     response = hand_in(signed_in, "my code: cnx ab12 cd34")
     assert response.status_code == 200
     assert response.json() == {
-        "consent": "granted",
-        "linked_via": "connect",
-        "connect_person": "Ada O., a***@example.org",
-        "scopes": ["profile:basic", "kyc:status"],
-        "kyc_level": "level_2",
-        "kyc_status": "verified",
-        "kyc_provider": "KYC",
+        "consent": "granted", "linked_via": "connect", "scopes": SCOPES["connect_scopes"],
+        "connect_person": "Ada O., a***@example.org", "kyc_level": "level_2",
+        "kyc_status": "verified", "kyc_provider": "KYC",
         "kyc_verified_at": "2026-11-01T10:00:00Z",
-    }
+    }  # fmt: skip
     assert LinkedIdentity.objects.get().user == user
     assert hand_in(signed_in).json() == response.json()
     assert service.calls("request") == 1
     assert "identity.connect.redeemed" in caplog.text
-    assert not [
-        part for part in ("AB12", "ab12", "subject-1", "ada@") if part in caplog.text
-    ]
+    for part in ("AB12", "ab12", "subject-1", "ada@"):
+        assert part not in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -410,14 +370,7 @@ def test_a_code_verifies_the_account(
     ],
     ids=lambda value: str(value)[:40],
 )  # fmt: skip
-def test_errors_are_for_machines(
-    service,
-    signed_in,
-    caplog,
-    answer,
-    status,
-    expected,
-):
+def test_errors_are_for_machines(service, signed_in, caplog, answer, status, expected):
     """A stable code, what to do next, and the reference that stands in the log."""
     service.answers["request"] = answer
     response = hand_in(signed_in)
@@ -443,8 +396,8 @@ def test_errors_are_for_machines(
 def test_what_is_no_code_is_not_sent(service, signed_in, given, code):
     """The code is not spent, so the person may try it again."""
     response = hand_in(signed_in, given)
-    assert response.status_code == 400
-    assert (response.json()["code"], response.json()["code_spent"]) == (code, False)
+    assert is_refused(response, 400, code)
+    assert response.json()["code_spent"] is False
     assert service.requests == []
 
 
@@ -455,7 +408,7 @@ def test_a_wait_is_told_with_retry_after(service, signed_in):
         hand_in(signed_in, f"CNX-AB12-{number:04}")
     response = hand_in(signed_in)
     problem = response.json()
-    assert (response.status_code, problem["code"]) == (429, "too_many_tries")
+    assert is_refused(response, 429, "too_many_tries")
     assert 590 <= problem["retry_after"] == int(response["Retry-After"]) <= 600
     assert problem["code_spent"] is False
     shown = signed_in.post(reverse("identity:connect"), {"connect_code": CODE})
@@ -484,10 +437,9 @@ def test_a_body_out_of_bounds_is_refused(signed_in, body):
     """A problem as JSON, and nothing happens."""
     signed_in.raise_request_exception = False
     for name in ("login", "callback", "connect"):
-        response = signed_in.post(
-            reverse(f"identity_api:{name}"), body, content_type=JSON
-        )
-        assert (response.status_code, response.json()["code"]) == (400, "parse_error")
+        address = reverse(f"identity_api:{name}")
+        response = signed_in.post(address, body, content_type=JSON)
+        assert is_refused(response, 400, "parse_error")
 
 
 FOREIGN_ORIGIN = {"origin": "https://evil.example"}
@@ -500,19 +452,13 @@ def test_a_body_that_does_not_arrive_is_refused(signed_in, name):
     broken: Any = {"wsgi.input": CutOff()}
     address = reverse(f"identity_api:{name}")
     response = signed_in.generic("POST", address, "{}", content_type=JSON, **broken)
-    assert (response.status_code, response.json()["code"]) == (400, "parse_error")
+    assert is_refused(response, 400, "parse_error")
 
 
-FOREIGN = (
-    "application/x-www-form-urlencoded",
-    "multipart/form-data",
-    "text/plain",
-    "",
-    JSON,
-)
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain", "")
 
 
-@pytest.mark.parametrize("content_type", FOREIGN)
+@pytest.mark.parametrize("content_type", [*FORMS, JSON])
 def test_a_foreign_form_changes_nothing(user, content_type):
     """Credentials that a browser adds by itself do not make a foreign form the person's own."""
     make_identity(user)
@@ -521,12 +467,9 @@ def test_a_foreign_form_changes_nothing(user, content_type):
     for name in UNSAFE:
         for client, headers in ((by_session, FOREIGN_ORIGIN), (by_password, BASIC)):
             address = reverse(f"identity_api:{name}")
-            response = client.post(
-                address, b"", content_type=content_type, headers=headers
-            )
-            assert (response.status_code, response.json()["code"]) == (
-                403,
-                "permission_denied",
+            how = {"content_type": content_type, "headers": headers}
+            assert is_refused(
+                client.post(address, b"", **how), 403, "permission_denied"
             )
     assert LinkedIdentity.objects.count() == 1
 
@@ -551,13 +494,10 @@ def test_a_token_comes_from_no_foreign_form(user):
 )
 def test_members_are_texts_and_known(signed_in, name, usable):
     """Each is refused as null, a list or an object, and so is one that the endpoint lacks."""
-    wrong = [
-        {**usable, member: value}
-        for member in usable
-        for value in (None, ["a"], {"a": "a"})
-    ]
-    for body, codes in [*((each, {"null", "invalid"}) for each in wrong),
-                       ({**usable, "role": "all"}, {"unknown_member"})]:  # fmt: skip
-        answer = ask(signed_in, name, body)
-        assert answer.status_code == 400
-        assert answer.json()["code"] in codes
+    for member in usable:
+        for value in (None, ["a"], {"a": "a"}):
+            answer = ask(signed_in, name, {**usable, member: value})
+            assert answer.status_code == 400
+            assert answer.json()["code"] in {"null", "invalid"}
+    unknown = ask(signed_in, name, {**usable, "role": "all"})
+    assert is_refused(unknown, 400, "unknown_member")

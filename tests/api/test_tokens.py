@@ -73,13 +73,7 @@ ALONE = (by_header, by_cookie, beside_another_session, beside_an_ended_session)
     "redirect_uri", [None, OWN_PAGE], ids=["by request", "own page"]
 )
 def test_a_token_alone_is_refused_before_anybody_consents(
-    service,
-    client,
-    ada,
-    grace,
-    way,
-    linked,
-    redirect_uri,
+    service, client, ada, grace, way, linked, redirect_uri
 ):
     """Else the person would come back to a page that does not know them."""
     if linked:
@@ -119,10 +113,8 @@ def test_a_page_of_the_front_end_comes_back_with_the_same_token(
     settings = service.settings(REDIRECT_URI=FRONT_END)
     with override_settings(DJANGO_IDENTITY=settings):
         for other, code in ((token_of(grace), "user_changed"), ({}, "session_ended")):
-            state = state_in(
-                post(client, "login", {"next": "/"}, headers=token_of(ada))
-            )
-            returned = {"state": state, "code": "a-code"}
+            begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
+            returned = {"state": state_in(begun), "code": "a-code"}
             refused = post(client, "callback", returned, headers=other)
             assert refused.json()["code"] == code
         begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
@@ -157,12 +149,7 @@ def test_a_site_whose_host_has_no_page_of_ours_leads_to_its_front_end(
 @pytest.mark.parametrize("nobody", [AnonymousUser, None])
 @pytest.mark.parametrize(("path", "status"), [("me", 200), ("bar", 401)])
 def test_a_session_that_an_api_does_not_know_stays_whole(
-    service,
-    client,
-    monkeypatch,
-    nobody,
-    path,
-    status,
+    service, client, monkeypatch, nobody, path, status
 ):
     """To an API for tokens alone nobody is there. The browser's session has not ended by that."""
     monkeypatch.setattr(api_settings, "UNAUTHENTICATED_USER", nobody)
