@@ -206,9 +206,7 @@ class Deleting(IdentityPolicy):
 
 
 @pytest.mark.parametrize("policy", [IdentityPolicy, Deleting])
-def test_the_files_go_whatever_becomes_of_the_account(
-    policy,
-):
+def test_the_files_go_whatever_becomes_of_the_account(policy):
     """A deleted row leaves its files behind; the one of whoever brought none is everybody's."""
     default_storage.save(PORTRAIT_OF_ALL, ContentFile(b"nobody"))
     ada, grace = make_member("ada", 1), make_member("grace", 2)

@@ -53,9 +53,7 @@ def test_a_database_of_utf8mb3_is_an_error(old_tables):
 
 
 @pytest.mark.django_db
-def test_migrate_stops_at_a_database_that_lacks_characters(
-    monkeypatch,
-):
+def test_migrate_stops_at_a_database_that_lacks_characters(monkeypatch):
     """Before anything is written."""
     monkeypatch.setattr(charset, "lacking", lambda: "latin1")
     with pytest.raises(SystemCheckError, match=r"E072.*latin1"):

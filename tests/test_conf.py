@@ -250,11 +250,7 @@ def test_a_setting_of_django(setting, value, number):
     ],
 )
 def test_sqlite_without_a_lock_at_the_beginning_is_a_warning(
-    monkeypatch,
-    vendor,
-    options,
-    *,
-    is_reported,
+    monkeypatch, vendor, options, *, is_reported
 ):
     """A transaction that reads first would fail at once beside another writer."""
     database = connections["default"]

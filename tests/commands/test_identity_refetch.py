@@ -118,10 +118,7 @@ def test_what_is_left_out_is_said_when_the_others_fail(service, three):
     ],
 )
 def test_arguments_that_contradict_or_name_nobody_are_refused(
-    service,
-    three,
-    arguments,
-    said,
+    service, three, arguments, said
 ):
     """Neither ids nor ``--due`` nor ``--pause``, or two of them, or nothing that can be done."""
     ran = refetch(*arguments)

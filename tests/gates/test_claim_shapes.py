@@ -11,10 +11,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.mark.parametrize("form", ["object", "bare"])
 def test_both_forms_open_the_same_gates(
-    client,
-    form,
-    identity_sandbox,
-    identity_sign_in,
+    client, form, identity_sandbox, identity_sign_in
 ):
     """The same claims for the site's code, and the country on the person's page."""
     identity_sandbox.control("POST", "switches", claim_values=form)

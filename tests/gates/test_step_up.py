@@ -150,9 +150,7 @@ def test_what_is_no_recent_sign_in(browser):
         assert not is_open(browser), held
 
 
-def test_what_another_app_wrote_is_replaced_by_the_next_sign_in(
-    browser,
-):
+def test_what_another_app_wrote_is_replaced_by_the_next_sign_in(browser):
     """A sign-in does not fail on it, and the gate opens."""
     for held in ("text", ["1.0"], 7):
         session = browser.session

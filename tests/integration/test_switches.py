@@ -74,11 +74,7 @@ def site(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("scopes", SCOPE_SETS, ids=" ".join)
 def test_every_reading_of_a_sign_in(
-    scopes,
-    site,
-    settings,
-    identity_sign_in,
-    identity_webhooks,
+    scopes, site, settings, identity_sign_in, identity_webhooks
 ):
     """A sign-in and an event for each row with these scopes."""
     own = settings.DJANGO_IDENTITY
@@ -101,12 +97,7 @@ def test_every_reading_of_a_sign_in(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("seconds", [-240, 240], ids=["behind", "ahead"])
-def test_a_clock_that_differs(
-    site,
-    seconds,
-    identity_sign_in,
-    identity_webhooks,
-):
+def test_a_clock_that_differs(site, seconds, identity_sign_in, identity_webhooks):
     """The service's, by minutes: a sign-in, a revocation, and the next re-fetch mean the same."""
     site.control("POST", "clock", offset=seconds)
     person = site.create_person()
@@ -122,12 +113,7 @@ def test_a_clock_that_differs(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("form", VALUES["token_errors"])
 def test_every_form_of_a_token_error(
-    identity_sandbox,
-    settings,
-    form,
-    client,
-    identity_sign_in,
-    identity_person,
+    identity_sandbox, settings, form, client, identity_sign_in, identity_person
 ):
     """A rejected client ends the run, and a dead grant needs the person; neither is an outage."""
     identity_sandbox.control("POST", "switches", token_errors=form)

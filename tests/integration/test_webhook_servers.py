@@ -66,9 +66,7 @@ def test_a_chunked_body_that_is_cut_off_is_no_event(gunicorn, end):
     ]
 
 
-def test_a_server_that_marks_no_end_cannot_take_a_chunked_body(
-    live_server,
-):
+def test_a_server_that_marks_no_end_cannot_take_a_chunked_body(live_server):
     """``runserver``, and whatever else is made of ``wsgiref``: 411, and nobody waits for more."""
     port = urlsplit(live_server.url).port
     assert deliver(port, event_body("consent.granted"), chunked=True) == 411

@@ -28,11 +28,7 @@ BASIC = {"id", "email", "first_name", "last_name", "country", "photo_url"}
     ],
 )
 def test_the_scopes_decide_what_a_profile_has(
-    application,
-    person,
-    scope,
-    switches,
-    members,
+    application, person, scope, switches, members
 ):
     """The specification's table of scopes; a switch for its table of fields, and one for less."""
     application.sandbox.switch(**switches)

@@ -119,11 +119,7 @@ def test_an_event_needs_no_sandbox(identity_of, identity_event):
 @pytest.mark.parametrize("over_https", [False, True], ids=["http", "https"])
 @pytest.mark.parametrize("same_site", ["Lax", "Strict"])
 def test_a_whole_sign_in(
-    client,
-    identity_sign_in,
-    identity_person,
-    over_https,
-    same_site,
+    client, identity_sign_in, identity_person, over_https, same_site
 ):
     """Over the site's redirect to https, and over the hop of a strict session cookie."""
     with override_settings(
@@ -186,11 +182,7 @@ def test_the_sandbox_begins_anew(identity_sandbox, identity_person):
 
 
 def test_the_sandbox_sends_to_the_live_server(
-    client,
-    identity_sign_in,
-    identity_person,
-    identity_sandbox,
-    identity_webhooks,
+    client, identity_sign_in, identity_person, identity_sandbox, identity_webhooks
 ):
     """What the person does at the service reaches the site; what the site refuses is said."""
     identity_sign_in(client)

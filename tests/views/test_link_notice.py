@@ -88,9 +88,7 @@ def test_an_end_is_told(service, browser):
     assert "If you do not know why, ask them." in revoked.body
 
 
-def test_nobody_is_told_that_the_site_ended_what_they_ended(
-    service,
-):
+def test_nobody_is_told_that_the_site_ended_what_they_ended(service):
     """An operator may revoke a list of people, or press twice."""
     identity = make_identity(
         make_user(email="ada@example.org"),
@@ -185,12 +183,7 @@ def fail(*_args: Any, **_context: Any) -> None:
     ("holder", "name"), [(EmailBackend, "send_messages"), (IdentityPolicy, "notice")]
 )
 def test_a_mail_that_does_not_go_out_keeps_nobody_out(
-    service,
-    client,
-    caplog,
-    monkeypatch,
-    holder,
-    name,
+    service, client, caplog, monkeypatch, holder, name
 ):
     """Whatever fails is logged without the address."""
     monkeypatch.setattr(holder, name, fail)

@@ -142,11 +142,7 @@ WAYS_TO_AN_ORPHAN: Mapping[str, Sequence[Callable[[Client], object]]] = {
 
 @pytest.mark.parametrize("steps", WAYS_TO_AN_ORPHAN.values(), ids=WAYS_TO_AN_ORPHAN)
 @pytest.mark.parametrize("kind", ["no password", "is_staff"])
-def test_no_code_orphans_an_account_that_the_identity_made(
-    site,
-    kind,
-    steps,
-):
+def test_no_code_orphans_an_account_that_the_identity_made(site, kind, steps):
     """Its owner comes back by the link that made it, however often they paste a code of theirs."""
     sign_in(Client())
     user = User.objects.get()
@@ -210,9 +206,7 @@ def test_a_redeemed_code_erases_nobody_elses_account(site):
     )
 
 
-def test_a_redeemed_code_shows_nothing_of_the_owners_earlier_link(
-    site,
-):
+def test_a_redeemed_code_shows_nothing_of_the_owners_earlier_link(site):
     """What was heard of the subject before it was linked here is the other account's."""
     owner = browser_of(make_user("owner"))
     sign_in(owner)

@@ -53,13 +53,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
         ({"email": "no-address"}, ("Ada", "Obi")),
     ],
 )
-def test_a_new_account_has_what_is_valid(
-    client,
-    service,
-    caplog,
-    profile,
-    stored,
-):
+def test_a_new_account_has_what_is_valid(client, service, caplog, profile, stored):
     """What the user model refuses is left out, and the person is in."""
     service.profile = profile
     assert sign_in(client).status_code == 302
@@ -76,12 +70,7 @@ def no_adas(user: User) -> None:
 
 @pytest.mark.parametrize("username", ["no spaces, Ada", "taken", ""])
 def test_what_cannot_be_left_out_refuses(
-    client,
-    service,
-    caplog,
-    monkeypatch,
-    says,
-    username,
+    client, service, caplog, monkeypatch, says, username
 ):
     """A bad name, a unique one that is taken, a rule of the whole model (``full_clean`` runs).
 
@@ -275,11 +264,7 @@ def raising(*_given: Any, **_about: Any) -> Any:
 
 @pytest.mark.parametrize("error", [IntegrityError, DataError, ValidationError])
 def test_what_the_database_refuses_each_time_is_told_so(
-    client,
-    service,
-    refused,
-    caplog,
-    error,
+    client, service, refused, caplog, error
 ):
     """A receiver of the site writes a row that is refused: waiting does not help, nor trying."""
     calls: list[Any] = []
@@ -329,10 +314,7 @@ ADDRESS_FIELDS = {
     "with_field", ADDRESS_FIELDS.values(), ids=ADDRESS_FIELDS, indirect=True
 )
 def test_the_address_is_in_the_field_that_the_user_model_names(
-    with_field,
-    service,
-    monkeypatch,
-    mailoutbox,
+    with_field, service, monkeypatch, mailoutbox
 ):
     """It is stored, it gets the notices, and it makes no second account."""
     monkeypatch.setattr(User, "EMAIL_FIELD", with_field)
@@ -443,14 +425,7 @@ def test_an_address_is_stored_as_it_is(client, service, email):
 
 
 @pytest.mark.parametrize("way", ["manager", "policy"])
-def test_the_stored_address_counts(
-    client,
-    service,
-    refused,
-    says,
-    monkeypatch,
-    way,
-):
+def test_the_stored_address_counts(client, service, refused, says, monkeypatch, way):
     """Whatever the site's ``create_user`` or its policy makes of that of the service."""
     make_user(email="ada@example.org")
     service.profile = {"email": "ada+identity@example.org"}
@@ -509,13 +484,7 @@ BEFORE = {"email": "ada@example.org", "first_name": "Ada", "last_name": "Obi"}
      ({"email": "no address"}, "ValidationError"),
      ({"email": "a@b.example\nBcc: all@b.example"}, "ValidationError")],
 )  # fmt: skip
-def test_the_account_follows_the_identity(
-    service,
-    caplog,
-    updates,
-    profile,
-    error,
-):
+def test_the_account_follows_the_identity(service, caplog, updates, profile, error):
     """With an address that is taken or none, all stays as it was: no two accounts get one.
 
     The person is signed in all the same.
@@ -636,12 +605,7 @@ def test_a_method_that_returns_nothing_is_named(service, caplog, says):
 
 
 @pytest.mark.parametrize("found", [False, [], User.objects.none()], ids=repr)
-def test_a_look_for_an_account_finds_one_or_none(
-    service,
-    caplog,
-    monkeypatch,
-    found,
-):
+def test_a_look_for_an_account_finds_one_or_none(service, caplog, monkeypatch, found):
     """Else everybody would be told that they have an account already."""
     monkeypatch.setattr(IdentityPolicy, "account_with_email", lambda *_: found)
     assert sign_in(Client()).status_code == 500
@@ -654,14 +618,7 @@ def test_a_look_for_an_account_finds_one_or_none(
     [(49, False), (50, True), (None, False), (-1, False), ("12", False), (1.5, False),
      (50.5, True), ("99", True), (True, False), ([1], False)],
 )  # fmt: skip
-def test_a_risk_score_is_a_number(
-    client,
-    service,
-    refused,
-    says,
-    score,
-    is_refused,
-):
+def test_a_risk_score_is_a_number(client, service, refused, says, score, is_refused):
     """Or a text that is one; a high score is never taken for none."""
     service.profile = {"risk_score": score}
     says(

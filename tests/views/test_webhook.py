@@ -71,9 +71,7 @@ def test_the_signature_is_the_proof(settings):
     assert post(event_body("consent.granted"), client=browser).status_code == 200
 
 
-def test_a_delivery_has_a_transaction_of_its_own(
-    monkeypatch,
-):
+def test_a_delivery_has_a_transaction_of_its_own(monkeypatch):
     """Where every request is one: it could only commit, or fail, when the answer is made."""
     monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
     body = event_body("consent.revoked")
@@ -117,9 +115,7 @@ def test_a_wrong_signature_is_refused(signature):
     assert not WebhookEvent.objects.exists()
 
 
-def test_a_signed_body_that_is_no_event_leaves_its_digest(
-    caplog,
-):
+def test_a_signed_body_that_is_no_event_leaves_its_digest(caplog):
     """400; the log can name the body, and says nothing of it."""
     caplog.set_level(logging.DEBUG)
     assert post(b'{"event_type": "ada@example.org"}').status_code == 400

@@ -71,11 +71,7 @@ def asked(service: FakeService) -> list[str]:
     ],
 )  # fmt: skip
 def test_a_bad_token_answer_ends_in_a_page_and_makes_nobody(
-    client,
-    service,
-    refused,
-    answer,
-    code,
+    client, service, refused, answer, code
 ):
     """However badly the token endpoint answers: one call, no user, a page within the deadline."""
     service.answers["token"] = answer
@@ -137,12 +133,7 @@ def test_a_redirect_is_not_followed(client, service, refused, endpoint, status):
     ids=str,
 )  # fmt: skip
 def test_answers_about_different_people_sign_nobody_in(
-    client,
-    service,
-    refused,
-    fields,
-    code,
-    last,
+    client, service, refused, fields, code, last
 ):
     """All answers must name one subject. At the first that does not, the calls end."""
     for name, value in fields.items():
@@ -174,13 +165,7 @@ def test_answers_about_different_people_sign_nobody_in(
         ({"answers": {"jwks": fake_service.silent}}, "keys_unavailable"),
     ],
 )
-def test_what_cannot_be_read_opens_nothing(
-    client,
-    service,
-    caplog,
-    fields,
-    error,
-):
+def test_what_cannot_be_read_opens_nothing(client, service, caplog, fields, error):
     """The person is signed in with what could be read; the rest is fetched again soon.
 
     A line of the log and a sign of the doctor say it at once, and not only the next upkeep.

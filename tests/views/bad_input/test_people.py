@@ -109,13 +109,7 @@ def test_a_site_may_refuse_newcomers(client, service, refused, monkeypatch):
 )  # fmt: skip
 @pytest.mark.parametrize("way", ["by the user", "by a query"])
 def test_a_policy_may_not_overwrite_protected_fields(
-    client,
-    service,
-    refused,
-    field,
-    value,
-    way,
-    monkeypatch,
+    client, service, refused, field, value, way, monkeypatch
 ):
     """Not even when a person signs in again: nothing is changed."""
     if (way, field, connection.vendor) == ("by a query", "id", "mysql"):

@@ -103,12 +103,7 @@ def test_as_far_as_the_answer_goes(service, browser, shared, shown):
     ],
 )  # fmt: skip
 def test_a_stranger_puts_no_words_into_our_mail(
-    service,
-    browser,
-    mailoutbox,
-    first,
-    last,
-    shown,
+    service, browser, mailoutbox, first, last, shown
 ):
     """Of a name there are letters alone, and few: no address of a page, no number to call."""
     profile = {"first_name": first, "last_name": last, "email": ""}
@@ -147,10 +142,7 @@ MEANWHILE: dict[str, Callable[[LinkedIdentity], object]] = {
 
 @pytest.mark.parametrize("happens", MEANWHILE.values(), ids=MEANWHILE)
 def test_a_press_undoes_nothing_that_was_confirmed_meanwhile(
-    service,
-    browser,
-    monkeypatch,
-    happens,
+    service, browser, monkeypatch, happens
 ):
     hand_in(browser)
     between_look_and_lock(monkeypatch, happens)

@@ -115,12 +115,7 @@ def test_what_is_no_code_is_not_sent(service, browser, given):
 
 
 @pytest.mark.parametrize("is_good", [True, False])
-def test_nothing_of_the_code_stays(
-    service,
-    browser,
-    caplog,
-    is_good,
-):
+def test_nothing_of_the_code_stays(service, browser, caplog, is_good):
     """Neither page, session, cookie, cache, log nor database holds it."""
     caplog.set_level("DEBUG", logger="django_identity")
     if not is_good:

@@ -35,13 +35,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
     ids=lambda value: getattr(value, "__name__", None) or str(value)[:40],
 )  # fmt: skip
 def test_every_no_says_what_to_do_next(
-    service,
-    browser,
-    caplog,
-    answer,
-    code,
-    status,
-    advice,
+    service, browser, caplog, answer, code, status, advice
 ):
     """A plain page, one log line, nothing changed. Never the same code again; a new one works."""
     caplog.set_level(logging.DEBUG)
@@ -67,10 +61,7 @@ def test_every_no_says_what_to_do_next(
 
 @pytest.mark.usefixtures("as_in_production")
 def test_a_policy_that_raises_is_no_failed_sign_in(
-    service,
-    browser,
-    monkeypatch,
-    caplog,
+    service, browser, monkeypatch, caplog
 ):
     """Whoever is alerted looks at codes, and not at the button."""
 
@@ -97,11 +88,7 @@ REFUSED_AFTER_THE_ANSWER: dict[str, tuple[dict[str, Any], str, int]] = {
 
 @pytest.mark.parametrize("case", REFUSED_AFTER_THE_ANSWER)
 def test_the_services_own_number_helps_support(
-    service,
-    browser,
-    monkeypatch,
-    caplog,
-    case,
+    service, browser, monkeypatch, caplog, case
 ):
     """``request_id`` of the answer stands on the page, in the one log line and in the record."""
     changes, code, status = REFUSED_AFTER_THE_ANSWER[case]
@@ -119,10 +106,7 @@ def test_the_services_own_number_helps_support(
 
 
 def test_a_number_that_is_no_code_is_kept_and_not_shown(
-    service,
-    browser,
-    monkeypatch,
-    caplog,
+    service, browser, monkeypatch, caplog
 ):
     """Any other text of the service stays out of the log, whose lines a program reads."""
     monkeypatch.setattr(IdentityPolicy, "may_accept_connect_answer", lambda *_: False)
@@ -187,10 +171,7 @@ def test_a_code_sent_again_after_disconnecting_is_no_success(service, browser):
 
 @pytest.mark.parametrize("atomic_requests", [False, True])
 def test_after_a_crash_a_code_is_never_sent_again(
-    service,
-    browser,
-    monkeypatch,
-    atomic_requests,
+    service, browser, monkeypatch, atomic_requests
 ):
     """Once sent it is never sent again, whatever is rolled back then."""
     monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", atomic_requests)

@@ -34,14 +34,7 @@ def shows_no_code(report: str) -> None:
     ids=["before it is claimed", "before it is sent", "after the answer"],
 )
 def test_a_crash_shows_no_code(
-    service,
-    browser,
-    user,
-    monkeypatch,
-    holder,
-    name,
-    caller,
-    caplog,
+    service, browser, user, monkeypatch, holder, name, caller, caplog
 ):
     """The operators' mail, wherever it happens. The verb hides its variables without a view too."""
     monkeypatch.setattr(holder, name, lambda *_args, **_kwargs: 1 / 0)
