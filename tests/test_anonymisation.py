@@ -56,7 +56,7 @@ class Member(AbstractBaseUser):
     class Meta:
         app_label = "tests"
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["handle"], name="member_handle"),
+            models.UniqueConstraint(fields=["handle"], name="member_handle")
         ]
 
     def __str__(self) -> str:

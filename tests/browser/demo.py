@@ -79,11 +79,9 @@ def give_password(page: Page, person: dict[str, str]) -> None:
 @pytest.fixture(scope="session")
 def running_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """With ``SameSite=Strict``, the service on another host, and sessions that a test can read."""
-    folder, port, sandbox_port = (
-        tmp_path_factory.mktemp("demo"),
-        free_port(),
-        free_port(),
-    )
+    folder = tmp_path_factory.mktemp("demo")
+    port = free_port()
+    sandbox_port = free_port()
     database = folder / "demo.sqlite3"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_SETTINGS_MODULE", "example_project.settings")

@@ -35,15 +35,7 @@ from tests.credentials.issuer import jwk
 from tests.databases import read_only
 from tests.deliveries import SECRET
 from tests.factories import make_event, make_grant, make_identity, make_user
-from tests.fake_service import (
-    Answer,
-    FakeService,
-    answer,
-    html,
-    http,
-    refusal,
-    silent,
-)
+from tests.fake_service import Answer, FakeService, answer, html, http, refusal, silent
 from tests.service.environment import environment
 from tests.service.servers import ForwardProxy
 

@@ -179,11 +179,9 @@ def test_who_lacks_one_thing_is_told_which(user, lacking, code, missing, recover
     LACKS[lacking]()
     for address in PAGES:
         body = the_problem(ask(user, address, JSON), 403)
-        assert (body["code"], body["missing"], body["recovery"]) == (
-            code,
-            missing,
-            recovery,
-        )
+        assert body["code"] == code
+        assert body["missing"] == missing
+        assert body["recovery"] == recovery
         assert body["detail"].count(". ") >= 1
         assert body["title"] == "Forbidden"
 

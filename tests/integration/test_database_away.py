@@ -34,11 +34,7 @@ from tests.lifecycle.grants import expired, stored
 from tests.sandbox.receiver import until
 from tests.snippets import module_of
 
-pytestmark = [
-    pytest.mark.race,
-    pytest.mark.django_db(transaction=True),
-    on_postgresql,
-]
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True), on_postgresql]
 
 Cut = Callable[[float], threading.Timer]
 AWAY_SECONDS = 15.0
@@ -81,11 +77,9 @@ def test_storing_waits_for_the_database(service, cut, seconds):
     assert time.monotonic() - began >= seconds
     assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
     grant = TokenGrant.objects.get()
-    assert (grant.generation, grant.lease_until, grant.needs_reauthorization) == (
-        2,
-        None,
-        False,
-    )
+    assert grant.generation == 2
+    assert grant.lease_until is None
+    assert grant.needs_reauthorization is False
 
 
 @pytest.mark.server

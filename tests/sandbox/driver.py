@@ -74,11 +74,9 @@ def started(*options: str) -> Iterator[Sandbox]:
 
 def certificates(folder: Path) -> tuple[Path, Path]:
     """Files of a new authority, and of a server on this machine for which it vouches."""
-    authority, ca_file, server_file = (
-        trustme.CA(),
-        folder / "ca.pem",
-        folder / "server.pem",
-    )
+    authority = trustme.CA()
+    ca_file = folder / "ca.pem"
+    server_file = folder / "server.pem"
     authority.cert_pem.write_to_path(str(ca_file))
     issued = authority.issue_cert("localhost", "127.0.0.1")
     issued.private_key_and_cert_chain_pem.write_to_path(str(server_file))

@@ -13,13 +13,7 @@ from jwcrypto.common import base64url_encode
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 
-from tests.sandbox.driver import (
-    CONNECT_SCOPES,
-    Application,
-    Person,
-    basic,
-    refusal,
-)
+from tests.sandbox.driver import CONNECT_SCOPES, Application, Person, basic, refusal
 
 CODE = re.compile(r"CNX-[A-Z0-9]{4}-[A-Z0-9]{4}")
 NEW_CODE = "/account/connect-codes/new"

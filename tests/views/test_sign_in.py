@@ -168,10 +168,8 @@ def test_linking_and_renewing_leave_the_session_alone(client, service, purpose):
 def test_only_a_press_begins(client, service, method):
     """An address that somebody is led to begins nothing, nor does a form of a foreign page."""
     response = client.generic(method, reverse("identity:login") + "?next=/adults/")
-    assert (response.status_code, response.cookies.get("identity_browser")) == (
-        200,
-        None,
-    )
+    assert response.status_code == 200
+    assert response.cookies.get("identity_browser") is None
     foreign = Client(enforce_csrf_checks=True)
     assert foreign.post(reverse("identity:login")).status_code == 403
     assert not AuthorizationRequest.objects.exists()
@@ -185,16 +183,12 @@ def test_the_browser_has_a_cookie_of_its_own(client, service, is_secure):
     assert cookie.key == (
         "__Host-identity_browser" if is_secure else "identity_browser"
     )
-    assert (cookie["httponly"], cookie["samesite"], cookie["max-age"]) == (
-        True,
-        "Lax",
-        3600,
-    )
-    assert (bool(cookie["secure"]), cookie["path"], cookie["domain"]) == (
-        is_secure,
-        "/",
-        "",
-    )
+    assert cookie["httponly"] is True
+    assert cookie["samesite"] == "Lax"
+    assert cookie["max-age"] == 3600
+    assert bool(cookie["secure"]) == is_secure
+    assert cookie["path"] == "/"
+    assert cookie["domain"] == ""
 
 
 def test_tabs_each_keep_their_own_next(client, service):

@@ -82,8 +82,7 @@ ACCOUNTS = ("password", "no password", "is_staff", "is_superuser")
 
 
 @pytest.mark.parametrize(
-    ("history", "kind"),
-    spread(itertools.product(HISTORIES, ACCOUNTS), every=3),
+    ("history", "kind"), spread(itertools.product(HISTORIES, ACCOUNTS), every=3)
 )
 def test_a_removed_stranger_stays_out(site, history, kind):
     """Whatever the account and its history, the stranger's account is another one."""

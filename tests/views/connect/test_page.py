@@ -28,11 +28,9 @@ def test_a_code_verifies_the_account(service, browser, user):
     response = hand_in(browser, PASTED)
     assert (response.status_code, response["Location"]) == (302, "/identity/connected/")
     identity = LinkedIdentity.objects.get()
-    assert (identity.user, identity.subject, identity.linked_via) == (
-        user,
-        "subject-1",
-        "connect",
-    )
+    assert identity.user == user
+    assert identity.subject == "subject-1"
+    assert identity.linked_via == "connect"
     issued_at = identity.connect_issued_at
     assert issued_at is not None
     assert issued_at.isoformat().replace("+00:00", "Z") == service.connect["issued_at"]
