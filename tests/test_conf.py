@@ -119,27 +119,18 @@ def test_no_secret_is_in_the_repr():
         ({"DOCUMENT_PATHS": {"documents:read": "/documents"}}, "E004"),
         ({"DOCUMENT_PATHS": {"documents:read": "/../{subject}"}}, "E004"),
         ({"DOCUMENT_PATHS": {"documents:read": "/{subject}/{secret}"}}, "E004"),
-        (
-            {"DOCUMENT_PATHS": {"documents:read": "https://example.org/{subject}"}},
-            "E004",
-        ),
+        ({"DOCUMENT_PATHS": {"documents:read": "https://example.org/{subject}"}}, "E004"),
         ({"DOCUMENT_PATHS": {"documents:read": "/users/{subject}?all=1"}}, "E004"),
         ({"SCOPES": ["openid"]}, "E019"),
         ({"SCOPES": ["kyc:read"]}, "E019"),
         ({"SCOPES": ["openid", "kyc:read"]}, "E019"),
-        (
-            {"SCOPES": ["kyc:read"], "LATER_SCOPES": ["profile:read", "claims:read"]},
-            "E019",
-        ),
+        ({"SCOPES": ["kyc:read"], "LATER_SCOPES": ["profile:read", "claims:read"]}, "E019"),
         ({"SCOPES": ["profile:read", "documents:metadata"]}, "E065"),
-        (
-            {"SCOPES": ["profile:read", "documents:read"], "DOCUMENT_PATHS": PATHS},
-            "E066",
-        ),
+        ({"SCOPES": ["profile:read", "documents:read"], "DOCUMENT_PATHS": PATHS}, "E066"),
         ({"POLICY": "no.such.Policy"}, "E010"),
         ({"POLICY": "django_identity.conf.Application"}, "E010"),
     ],
-)
+)  # fmt: skip
 def test_every_mistake_has_a_check(changes, expected):
     """A mistake in the setting is a system check error with its own id."""
     with configured(**changes):

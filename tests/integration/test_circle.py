@@ -112,12 +112,8 @@ def test_every_answer_carries_the_strict_policy(site):
     """Pages, refusals and errors alike."""
     with window(site) as client:
         for path in (
-            "/",
-            "/adults/",
-            "/residents/",
-            "/identity/callback/",
-            "/nowhere/",
-        ):
+            "/", "/adults/", "/residents/", "/identity/callback/", "/nowhere/",
+        ):  # fmt: skip
             assert (
                 client.get(path).headers["Content-Security-Policy"]
                 == "default-src 'self'"
@@ -133,13 +129,8 @@ def is_ours(answer: httpx.Response, status: int, words: str, language: str) -> N
     assert " Ajo Circle</title>" in answer.text
     assert answer.headers["Content-Security-Policy"] == "default-src 'self'"
     for inside in (
-        SECRET,
-        "Traceback",
-        "sqlite",
-        "django.",
-        "DEBUG",
-        "csrfmiddlewaretoken: ",
-    ):
+        SECRET, "Traceback", "sqlite", "django.", "DEBUG", "csrfmiddlewaretoken: ",
+    ):  # fmt: skip
         assert inside not in answer.text
 
 

@@ -11,12 +11,8 @@ from tests.sandbox.driver import ADA, Person, Sandbox, Visitor, refusal
 
 TOKEN = "a-token-for-control-alone"
 PAGES = (
-    "/",
-    "/console/activity",
-    "/console/credential",
-    "/console/switches",
-    "/portal/",
-)
+    "/", "/console/activity", "/console/credential", "/console/switches", "/portal/",
+)  # fmt: skip
 ON_THE_WAY = [
     "X-Forwarded-For:203.0.113.9", "X-Forwarded-For:", "X-Forwarded-Host:sandbox.example",
     "X-Forwarded-Proto:https", "Forwarded:for=203.0.113.9", "X-Real-IP:203.0.113.9",

@@ -66,11 +66,8 @@ def test_consent_names_application_scopes_and_account(application, person):
         application.authorization_url(Pkce(), scope="profile:read kyc:read")
     )
     for words in (
-        "Example shop",
-        "Your profile",
-        "Your verification status",
-        "Test environment",
-    ):
+        "Example shop", "Your profile", "Your verification status", "Test environment",
+    ):  # fmt: skip
         assert words in page.text
     assert "Your verified claims" not in page.text
     assert person.account["email"] in page.text

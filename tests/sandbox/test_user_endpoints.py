@@ -19,14 +19,10 @@ BASIC = {"id", "email", "first_name", "last_name", "country", "photo_url"}
     [
         ("profile:read", {}, BASIC),
         ("profile:read kyc:read", {}, BASIC | {"kyc_level"}),
-        (
-            "profile:read",
-            {"profile_members": "all"},
-            BASIC | {"kyc_level", "risk_score"},
-        ),
+        ("profile:read", {"profile_members": "all"}, BASIC | {"kyc_level", "risk_score"}),
         ("profile:read kyc:read", {"optional_members": False}, BASIC - {"photo_url"}),
     ],
-)
+)  # fmt: skip
 def test_the_scopes_decide_what_a_profile_has(
     application, person, scope, switches, members
 ):

@@ -38,11 +38,8 @@ def test_every_page_opens_with_times_at_the_calendars_edges(
     assert valid_until is not None
     assert (valid_until > timezone.now()) is edge.startswith("9999")
     for event_type in (
-        "kyc.verified",
-        "claim.revoked",
-        "consent.granted",
-        "kyc.something",
-    ):
+        "kyc.verified", "claim.revoked", "consent.granted", "kyc.something",
+    ):  # fmt: skip
         body = event_body(
             event_type, status="verified", expires_at=edge, verified_at=edge
         )
