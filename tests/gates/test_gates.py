@@ -15,7 +15,7 @@ from django_identity.gates import (
     kyc_level_required,
 )
 from django_identity.models import LinkedIdentity
-from tests.factories import again, make_user
+from tests.factories import again
 from tests.gates.gated_views import SECRET, AsyncPage, Page, answer_of, async_view, view
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -84,14 +84,6 @@ def test_a_closed_gate_forbids_if_that_was_chosen(user):
         )
         assert said.status_code == 401
         assert json.loads(said.content)["code"] == "not_signed_in"
-
-
-def test_a_code_says_a_level_and_proves_no_claim():
-    """So the page of a closed gate offers one for the level alone."""
-    offer, user = b"Use a code from your identity service", make_user()
-    by_claim = claim_required("age_over_18", on_closed="forbid")(view)
-    assert offer in answer_of(decorated(view, on_closed="forbid"), user).content
-    assert offer not in answer_of(by_claim, user).content
 
 
 def test_a_callable_answers_for_a_closed_gate(user):

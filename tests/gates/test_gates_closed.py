@@ -20,12 +20,10 @@ from django_identity.api.permissions import HasClaim, HasKycLevel
 from django_identity.gates import (
     ClaimRequiredMixin,
     Gate,
-    KycLevelRequiredMixin,
     aclaims_of,
     claim_required,
     kyc_level_required,
 )
-from django_identity.models import LinkedIdentity, StoredClaim
 from tests.factories import again, make_identity, make_user
 from tests.gates.gated_views import (
     ASKED,
@@ -35,14 +33,11 @@ from tests.gates.gated_views import (
     TAG,
     WAYS,
     AsyncPage,
-    Endpoint,
     Page,
     VerifiedMixin,
     adult,
     answer_of,
     async_view,
-    by_api,
-    by_request,
     by_template,
     view,
 )
@@ -357,45 +352,6 @@ def test_a_sync_gate_around_an_async_view_raises(user, hidden):
     """Nothing is answered."""
     with pytest.raises(ImproperlyConfigured, match="async"):
         answer_of(hidden, user)
-
-
-# Several requirements
-
-
-class FirstMixin(ClaimRequiredMixin):
-    required_claims = ("age_over_18",)
-
-
-class SecondMixin(KycLevelRequiredMixin):
-    required_kyc_level = "level_2"
-
-
-def mixed(*bases: type) -> Any:
-    return type("Mixed", (*bases, Page), {}).as_view()
-
-
-BOTH = [HasClaim("age_over_18"), HasKycLevel("level_2")]
-OF_BOTH = {
-    "decorators": by_request(adult(kyc_level_required("level_2")(view))),
-    "mixins": by_request(mixed(FirstMixin, SecondMixin)),
-    "mixins, turned round": by_request(mixed(SecondMixin, FirstMixin)),
-    "decorator around mixin": by_request(adult(mixed(SecondMixin))),
-    "permissions": by_api(Endpoint.as_view(permission_classes=BOTH)),
-    "tags": by_template(
-        '{% identity_gate "age_over_18" %}{% identity_gate level="level_2" %}'
-        "secret{% end_identity_gate %}{% end_identity_gate %}"
-    ),
-}
-
-
-def test_all_requirements_must_be_met(user):
-    """However they are put together."""
-    assert opened_by(OF_BOTH, user) == list(OF_BOTH)
-    LinkedIdentity.objects.update(kyc_level="level_1")
-    assert opened_by(OF_BOTH, again(user)) == []
-    LinkedIdentity.objects.update(kyc_level="level_2")
-    StoredClaim.objects.all().delete()
-    assert opened_by(OF_BOTH, again(user)) == []
 
 
 @pytest.mark.django_db(transaction=True)

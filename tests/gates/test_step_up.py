@@ -76,14 +76,6 @@ def test_other_browsers_and_other_people_do_not_count(browser, service):
     assert not is_open(other)
 
 
-def test_two_tabs_each_return_to_their_own_page(browser, identity_clock):
-    identity_clock.advance(minutes=11)
-    first, second = begin(browser, "/payout/?tab=1"), begin(browser, "/payout/?tab=2")
-    assert come_back(browser, second)["Location"] == "/payout/?tab=2"
-    assert come_back(browser, first)["Location"] == "/payout/?tab=1"
-    assert is_open(browser)
-
-
 def test_a_session_key_that_somebody_else_knows_is_not_confirmed(
     browser, identity_clock
 ):
