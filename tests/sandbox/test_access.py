@@ -58,17 +58,15 @@ def test_whoever_comes_from_elsewhere_controls_nothing(sandbox, line):
 def test_a_page_of_another_site_controls_nothing(sandbox, line):
     """The browser runs on this machine, but its requests name where they come from."""
     headers = [tuple(line.split(":", 1))]
-    assert (
-        sandbox.client.post("/sandbox/keys/rotate", headers=headers).status_code == 403
-    )
+    answer = sandbox.client.post("/sandbox/keys/rotate", headers=headers)
+    assert answer.status_code == 403
 
 
 def test_this_machine_needs_no_token(sandbox):
     """It is known by each of its names."""
     for host in ("127.0.0.1", "localhost", "[::1]"):
-        answer = sandbox.client.get(
-            "/sandbox/health", headers={"Host": f"{host}:{sandbox.port}"}
-        )
+        named = {"Host": f"{host}:{sandbox.port}"}
+        answer = sandbox.client.get("/sandbox/health", headers=named)
         assert answer.json() == {"status": "ready"}
         assert sandbox.client.get("/", headers={"Host": host}).status_code == 200
 
@@ -79,16 +77,13 @@ def test_this_machine_needs_no_token(sandbox):
 def test_a_published_sandbox_needs_the_token(published, sent):
     """From this machine too: a proxy may run here. The portal's token opens its endpoints alone."""
     for value in (sent, f"Bearer {published.portal_token}"):
-        refused = published.client.get(
-            "/sandbox/health", headers={"Authorization": value}
-        )
+        sent = {"Authorization": value}
+        refused = published.client.get("/sandbox/health", headers=sent)
         assert refusal(refused) == (403, "FORBIDDEN")
     elsewhere = {"X-Forwarded-For": "203.0.113.9", "Origin": "https://tool.example"}
     assert published.client.get("/sandbox/health", headers=elsewhere).status_code == 200
-    assert (
-        published.client.post("/api/v1/developer/test-users", json={}).status_code
-        == 401
-    )
+    made = published.client.post("/api/v1/developer/test-users", json={})
+    assert made.status_code == 401
 
 
 def test_the_token_opens_the_pages(published):
@@ -104,11 +99,8 @@ def test_the_token_opens_the_pages(published):
     stranger = Visitor(published).browser
     stranger.cookies.set("sandbox_operator", "1")
     assert stranger.get("/").status_code == 302
-    assert (
-        "attacker"
-        not in stranger.get("/console/operator?next=https://attacker.example/").text
-    )
+    page = stranger.get("/console/operator?next=https://attacker.example/")
+    assert "attacker" not in page.text
+    # With a password of their own.
     account = published.client.post("/sandbox/users", json={}).json()
-    assert (
-        Person(published, account).sign_in().url.path == "/account/"
-    )  # a password of their own
+    assert Person(published, account).sign_in().url.path == "/account/"

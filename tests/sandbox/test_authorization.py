@@ -26,14 +26,9 @@ def test_an_approval_ends_in_tokens_and_a_denial_in_an_error(application, person
     answer = callback_parameters(person.submit(page, allow="Approve"))
     assert (answer.keys(), answer["state"]) == ({"code", "state"}, "a b&c")
     tokens = application.redeem(answer["code"], pkce).json()
-    assert set(tokens) == {
-        "access_token",
-        "refresh_token",
-        "expires_in",
-        "token_type",
-        "scope",
-    }
-    assert (tokens["expires_in"], tokens["token_type"]) == (3600, "Bearer")
+    expected = {"expires_in": 3600, "token_type": "Bearer"}
+    assert tokens.items() >= expected.items()
+    assert tokens.keys() - expected == {"access_token", "refresh_token", "scope"}
 
 
 @pytest.mark.parametrize("length", [1_000, 1_800, 2_048, 4_000])
@@ -62,9 +57,8 @@ def test_nobody_is_led_elsewhere(sandbox, foreign):
 def test_consent_names_application_scopes_and_account(application, person):
     """It is shown each time: who asks, for what, and as whom. The person can switch accounts."""
     person.consent_screen(application)
-    page = person.open(
-        application.authorization_url(Pkce(), scope="profile:read kyc:read")
-    )
+    asked = application.authorization_url(Pkce(), scope="profile:read kyc:read")
+    page = person.open(asked)
     for words in (
         "Example shop", "Your profile", "Your verification status", "Test environment",
     ):  # fmt: skip
@@ -84,18 +78,17 @@ def test_consent_names_application_scopes_and_account(application, person):
         ({"code_challenge_method": None}, "invalid_request"),
         ({"code_challenge": "too-short"}, "invalid_request"),
         ({"response_type": "token"}, "unsupported_response_type"),
-        ({"scope": "documents:read"}, "invalid_scope"),
-        ({"scope": None}, "invalid_scope"),
-        ({"scope": ""}, "invalid_scope"),
-        ({"state": None}, "invalid_request"),
-        ({"state": ""}, "invalid_request"),
+        *(
+            ({"scope": scope}, "invalid_scope")
+            for scope in ("documents:read", None, "")
+        ),
+        *(({"state": state}, "invalid_request") for state in (None, "")),
     ],
 )
 def test_bad_request_is_returned_to_the_application(application, changes, error):
     """A request that the application got wrong goes back to it as an error, unseen by a person."""
-    answer = callback_parameters(
-        httpx.get(application.authorization_url(Pkce(), **changes))
-    )
+    address = application.authorization_url(Pkce(), **changes)
+    answer = callback_parameters(httpx.get(address))
     assert answer["error"] == error
     assert answer.get("state", "") == ("" if "state" in changes else "state-value")
 
@@ -157,11 +150,9 @@ def test_live_client_refuses_sandbox_user(application, person):
     """The page says so, and a form that is sent without the page is refused too."""
     application.use("live")
     page = person.sign_in(person.open(application.authorization_url(Pkce())))
-    form = {
-        "allow": "Approve",
-        "csrfmiddlewaretoken": person.browser.cookies["sandbox_csrftoken"],
-    }
-    sent = person.browser.post(application.authorization_url(Pkce()), data=form)
+    token = {"csrfmiddlewaretoken": person.browser.cookies["sandbox_csrftoken"]}
+    address = application.authorization_url(Pkce())
+    sent = person.browser.post(address, data=token | {"allow": "Approve"})
     for answer in (page, sent):
         assert answer.status_code == 403
         assert "ENVIRONMENT_MISMATCH" in answer.text

@@ -16,12 +16,8 @@ from tests.sandbox.driver import (
     refusal,
 )
 
-RSA = JWK.generate(
-    kty="RSA", size=2048, kid="documents-2", alg="RSA-OAEP-256", use="enc"
-)
-DIRECT = JWK.generate(
-    kty="EC", crv="P-256", kid="documents-3", alg="ECDH-ES", use="enc"
-)
+RSA = JWK.generate(kty="RSA", size=2048, kid="d-2", alg="RSA-OAEP-256", use="enc")
+DIRECT = JWK.generate(kty="EC", crv="P-256", kid="d-3", alg="ECDH-ES", use="enc")
 BOTH = "profile:read documents:metadata documents:read"
 TYPES = ["passport", "national_id", "bank_verification_number"]
 WAYS = {"documents:read": "documents", "documents:metadata": "documents/metadata"}

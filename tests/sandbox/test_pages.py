@@ -9,7 +9,6 @@ import pytest
 
 from tests.sandbox.driver import (
     ADA,
-    Application,
     Person,
     Pkce,
     Visitor,
@@ -99,40 +98,6 @@ def test_a_number_that_does_not_verify_is_explained(
     left = status if status == "rejected" else "verified"
     assert (asked["outcome"], asked["kyc_status"]) == (outcome, left)
     assert (verified.active_claims() == set()) is (left == "rejected")
-
-
-def test_a_rejected_person_learns_why_until_they_are_verified(sandbox, application):
-    """On the account, and at the next sign-in before and on the consent screen."""
-    person, (bvn, _, _, words) = Person(sandbox), NUMBERS[0]
-    person.sign_in()
-    for each in (bvn, "00000000000"):
-        person.submit(person.open("/account/verify"), bvn=each)
-    asking = person.open(application.authorization_url(Pkce()))
-    for page in (person.open("/account/"), asking, person.submit(asking, skip="1")):
-        assert words in page.text
-    person.submit(person.open("/account/verify"), bvn="22222222222")
-    for path in ("/account/", "/account/verify"):
-        assert words not in person.open(path).text
-
-
-@pytest.mark.parametrize(
-    ("redirect_uri", "link"),
-    [
-        ("https://shop.example/a/callback?x=1", 'href="https://shop.example"'),
-        ("app:/callback", None),
-        ("javascript:alert(1)", None),
-        ("http://[x", 'href="http://[x"'),
-    ],
-)
-def test_an_application_with_access_has_a_link_back(
-    sandbox, person, redirect_uri, link
-):
-    """To the site of its first redirect address, if that is on the web."""
-    person.consent_to(Application(sandbox, redirect_uris=[redirect_uri]))
-    text = person.sign_in().text
-    assert ("Back to" in text) is (link is not None)
-    assert link is None or link in text
-    assert "javascript:" not in text
 
 
 def test_person_revokes_a_consent(application, person):
