@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.django_db
 LATELY = "{0}__gte=2020-01-01T00:00Z&{0}__lt=2090-01-01T00:00Z"
 
 
-def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) -> None:
+def test_a_row_says_how_fresh_it_is(operator, identity):
     """Freshness, due and failing in words; the subject shortened, with the whole of it beside."""
     text = page(operator, IDENTITIES)
     for words in (
@@ -53,9 +52,7 @@ def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) 
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )  # fmt: skip
-def test_a_list_costs_eight_queries_at_most(
-    operator: Client, identity: LinkedIdentity, name: str, queries: tuple[str, ...]
-) -> None:
+def test_a_list_costs_eight_queries_at_most(operator, identity, name, queries):
     """However many rows it has, filters and search included; and none is about every row."""
     for number in range(60):
         other = make_identity(make_user(f"u{number}"), subject=f"subject-{number}")
@@ -87,9 +84,7 @@ def test_a_list_costs_eight_queries_at_most(
     ],
     ids=str,
 )  # fmt: skip
-def test_a_filter_or_search_finds_the_one(
-    operator: Client, identity: LinkedIdentity, query: dict[str, str]
-) -> None:
+def test_a_filter_or_search_finds_the_one(operator, identity, query):
     """Each finds the identity it describes and none of another kind."""
     identity.grant.needs_reauthorization = True
     identity.grant.save()
