@@ -157,11 +157,9 @@ def test_what_is_known_says_nothing():
     joined_at = ada.joined_at
     anonymise(ada)
     ada.refresh_from_db()
-    left = [name for name, value in HERS.items() if getattr(ada, name) == value]
-    assert left == []
-    assert {"ada", "ada@example.org"}.isdisjoint(
-        {ada.handle, ada.email, ada.nickname, ada.locker}
-    )
+    assert [name for name, value in HERS.items() if getattr(ada, name) == value] == []
+    for text in (ada.handle, ada.email, ada.nickname, ada.locker):
+        assert text not in ("ada", "ada@example.org")
     assert (ada.joined_at, ada.sees_all) == (joined_at, True)
     assert cannot_blank(Member) == ["citizen_number", "shoe_size", "card"]
     assert (ada.citizen_number, ada.shoe_size, ada.card) == (18151210, 37, CARD)
@@ -180,24 +178,19 @@ def test_what_a_constraint_keeps_apart_stays_apart():
     Numbers that a constraint keeps apart have no neutral value: the check names them.
     """
     for number in (1, 2, 3):
-        texts = {
-            name: f"{name}-{number}" for name in ("handle", "phone", "badge", "house")
-        }
-        tenant = Tenant(
-            **texts, email=f"{number}@example.org", floor=number, flat=number
-        )
-        tenant.born_on = HERS["born_on"]
-        tenant.save()
+        names = ("handle", "phone", "badge", "house")
+        texts = {name: f"{name}-{number}" for name in names}
+        numbers = {"floor": number, "flat": number, "born_on": HERS["born_on"]}
+        address = f"{number}@example.org"
+        tenant = Tenant.objects.create(**texts, **numbers, email=address)
         anonymise(tenant)
         tenant.refresh_from_db()
         held = {getattr(tenant, name) for name in ("email", *texts)}
         assert held.isdisjoint({f"{number}@example.org", *texts.values()})
         assert tenant.born_on == date(1900, 1, 1)
         validate_email(tenant.email)
-    assert (
-        Tenant.objects.values("email", "phone", "badge", "house").distinct().count()
-        == 3
-    )
+    kept = Tenant.objects.values("email", "phone", "badge", "house")
+    assert kept.distinct().count() == 3
     assert cannot_blank(Tenant) == ["floor", "flat"]
 
 
@@ -228,12 +221,8 @@ def test_what_inherits_from_the_user_model_is_part_of_the_account(policy, childr
     left = Cyclist.objects.exclude(handle="grace").values_list("address", "bicycle")
     assert list(left) == [("", "")] * (policy is IdentityPolicy)
     assert Cyclist.objects.get(handle="grace").address
-    assert cannot_blank(Member) == [
-        "citizen_number",
-        "shoe_size",
-        "card",
-        "Courier.van",
-    ]
+    numbers = ["citizen_number", "shoe_size", "card", "Courier.van"]
+    assert cannot_blank(Member) == numbers
 
 
 def test_a_way_of_erasing_that_is_misspelt_erases_nothing():
