@@ -46,9 +46,8 @@ class Sandbox(ExitStack):
     def open_browser(self) -> httpx.Client:
         """A client with cookies of its own, and with the authority in SSL_CERT_FILE for https."""
         verify = TLS if self.origin.startswith("http:") else httpx.create_ssl_context()
-        return self.enter_context(
-            httpx.Client(base_url=self.origin, timeout=120, verify=verify)
-        )
+        client = httpx.Client(base_url=self.origin, timeout=120, verify=verify)
+        return self.enter_context(client)
 
     def switch(self, **values: object) -> None:
         """Set switches."""

@@ -66,11 +66,9 @@ def test_a_real_credential_is_stored_as_after_a_sign_in(
     application = conf.application()
     ours = {"keys": identity_issuer.keys, "issuer": application.api_origin,
             "audience": application.client_id, "environment": "test"}  # fmt: skip
-    text = identity_issuer.credential(
-        "ada", {"age_over_18": True, "country_resident": "NG"}
-    )
-    proof = verify(text, subject="ada", **ours)
-    assert dict(proof.claims) == {"age_over_18": True, "country_resident": "NG"}
+    claims = {"age_over_18": True, "country_resident": "NG"}
+    proof = verify(identity_issuer.credential("ada", claims), subject="ada", **ours)
+    assert dict(proof.claims) == claims
     for wrong, reason in (
         (identity_issuer.credential("eve"), "payload.sub"),
         (identity_issuer.credential("ada", lifetime=timedelta(0)), "payload.expired"),
@@ -79,17 +77,14 @@ def test_a_real_credential_is_stored_as_after_a_sign_in(
         with pytest.raises(CredentialRejected) as rejected:
             verify(wrong, subject="ada", **ours)
         assert rejected.value.reason == reason
-    identity = identity_issuer.link(
-        make_user(), {"age_over_18": True, "unique_human": False}
-    )
+    said = {"age_over_18": True, "unique_human": False}
+    identity = identity_issuer.link(make_user(), said)
     assert claims_of(as_seen_now()) == {"age_over_18": True}
     identity_clock.advance(hours=1)
     identity_issuer.give(identity, identity_issuer.credential(identity.subject, {}))
     assert claims_of(as_seen_now()) == {}
-    for wrong in (
-        identity_issuer.credential("eve"),
-        Issuer().credential(identity.subject),
-    ):
+    others = (identity_issuer.credential("eve"), Issuer().credential(identity.subject))
+    for wrong in others:
         with pytest.raises(CredentialRejected):
             identity_issuer.give(identity, wrong)
 
@@ -100,9 +95,8 @@ def test_an_event_needs_no_sandbox(identity_of, identity_event):
     with override_settings(SECURE_SSL_REDIRECT=True):
         identity_event("claim.revoked", identity, claim_type="age_over_18")
     assert claims_of(as_seen_now()) == {}
-    identity_event(
-        "kyc.rejected", identity.subject, event_id="evt_1", status="rejected"
-    )
+    about = {"event_id": "evt_1", "status": "rejected"}
+    identity_event("kyc.rejected", identity.subject, **about)
     assert standing_of(as_seen_now()).level_shortfall("level_2")
     with pytest.raises(AssertionError, match="answered 400"):
         identity_event("x" * 65, identity)
@@ -122,14 +116,11 @@ def test_a_whole_sign_in(
     client, identity_sign_in, identity_person, over_https, same_site
 ):
     """Over the site's redirect to https, and over the hop of a strict session cookie."""
-    with override_settings(
-        SECURE_SSL_REDIRECT=over_https, SESSION_COOKIE_SAMESITE=same_site
-    ):
+    site = {"SECURE_SSL_REDIRECT": over_https, "SESSION_COOKIE_SAMESITE": same_site}
+    with override_settings(**site):
         assert identity_sign_in(client, next_url="/adults/")["Location"] == "/adults/"
-        assert (
-            client.get("/", secure=over_https).content.decode()
-            == as_seen_now().username
-        )
+        shown = client.get("/", secure=over_https)
+        assert shown.content.decode() == as_seen_now().username
     assert LinkedIdentity.objects.get().subject == identity_person.user_id
     assert claims_of(as_seen_now())["age_over_18"] is True
 
@@ -173,11 +164,8 @@ def test_the_sandbox_begins_anew(identity_sandbox, identity_person):
     with pytest.raises(SandboxError, match="no such user"):
         identity_sandbox.control("GET", "users/nobody")
     shown = repr(identity_sandbox) + repr(identity_person)
-    for secret in (
-        identity_sandbox.portal_token,
-        identity_person.password,
-        identity_person.email,
-    ):
+    of_the_person = (identity_person.password, identity_person.email)
+    for secret in (identity_sandbox.portal_token, *of_the_person):
         assert secret not in shown
 
 
