@@ -51,9 +51,8 @@ def test_the_code_before_it_serves_with_an_added_column(service):
         assert post(event_body("kyc.verified")).status_code == 200
         LinkedIdentity.objects.update(refetch_due_at=timezone.now())
         assert upkeep.run()[1] == {"stored": 1}
-        ConnectRedemption.objects.create(
-            code_digest="0", expires_at=identity.created_at
-        )
+        spent = {"code_digest": "0", "expires_at": identity.created_at}
+        ConnectRedemption.objects.create(**spent)
         for model in TABLES:
             if model is not ErasureReceipt:
                 assert values_of(model) == {"new"}, model

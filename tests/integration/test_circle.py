@@ -38,10 +38,8 @@ def site(folder: Path) -> Iterator[Site]:
 @contextmanager
 def window(site: Site, person: str = "") -> Iterator[httpx.Client]:
     cookies = {"sessionid": site.sessions[person]} if person else {}
-    address = site.address
-    with httpx.Client(
-        base_url=address, cookies=cookies, trust_env=False, verify=TLS
-    ) as client:
+    how = {"base_url": site.address, "trust_env": False, "verify": TLS}
+    with httpx.Client(cookies=cookies, **how) as client:
         yield client
 
 
@@ -49,9 +47,8 @@ def post(client: httpx.Client, path: str, **fields: str) -> httpx.Response:
     """Send the page's form, with the token that the page holds."""
     page = client.get(path).text
     token = re.search(r'name="csrfmiddlewaretoken" value="(.*?)"', page)
-    return client.post(
-        path, data={"csrfmiddlewaretoken": token[1] if token else "", **fields}
-    )
+    given = {"csrfmiddlewaretoken": token[1] if token else ""}
+    return client.post(path, data=given | fields)
 
 
 @pytest.mark.parametrize("person", ["", "run_out", "revoked", "withdrawn", "unlinked"])
@@ -82,12 +79,9 @@ def test_a_closed_page_says_what_is_missing(site):
     with window(site, "abroad") as client:
         assert client.get("/adults/").status_code == 200
         closed = client.get("/residents/")
-        sent = client.get("/loans/")
-        assert "missing=level_2" in sent.headers["Location"]
-        assert (
-            "You are verified at a lower level"
-            in client.get(sent.headers["Location"]).text
-        )
+        sent_to = client.get("/loans/").headers["Location"]
+        assert "missing=level_2" in sent_to
+        assert "You are verified at a lower level" in client.get(sent_to).text
     assert closed.status_code == 403
     assert "Your country of residence: Ghana." in closed.text
     with window(site, "proven") as client:

@@ -79,11 +79,8 @@ def test_every_reading_of_a_sign_in(
     """A sign-in and an event for each row with these scopes."""
     own = settings.DJANGO_IDENTITY
     for row in NAMED + (ALONE if scopes == SCOPES else []):
-        given = {
-            **own,
-            "SCOPES": list(scopes),
-            **SAID_BY_THE_SITE.get(row["event_subject"], {}),
-        }
+        said = SAID_BY_THE_SITE.get(row["event_subject"], {})
+        given = {**own, "SCOPES": list(scopes), **said}
         with override_settings(DJANGO_IDENTITY=given):
             cache.clear()
             site.control("POST", "switches", **row)
@@ -135,19 +132,16 @@ def test_every_reading_of_a_code(site):
         site.control("POST", "switches", **row)
         user = make_user(f"member-{number}")
         live = site.create_person(environment="live")
-        page_of(
-            hand_in(browser_of(user), site.connect_code(live)), "environment_mismatch"
-        )
+        refused = hand_in(browser_of(user), site.connect_code(live))
+        page_of(refused, "environment_mismatch")
         response = hand_in(browser_of(user), site.connect_code(site.create_person()))
         assert response.status_code == 302, row
         assert LinkedIdentity.objects.get(user=user).kyc_status == "verified"
         with pytest.raises(ServiceRefusal) as raised:
             ServiceClient(conf.application()).redeem_connect_code("", ["profile:basic"])
-        expected = {
-            "required": "connect_code_required",
-            "invalid": "invalid_connect_code",
-        }
-        assert raised.value.code == expected[row["missing_connect_code"]]
+        is_told = row["missing_connect_code"] == "required"
+        code = "connect_code_required" if is_told else "invalid_connect_code"
+        assert raised.value.code == code
 
 
 def _sign_in(
@@ -173,10 +167,9 @@ def _sign_in(
 
 def _is_named(row: Row) -> bool:
     """Whether the service says who signs in, anywhere that the scopes allow the site to look."""
-    answers = row["users_me"] and not {"profile:read", "claims:read"}.isdisjoint(
-        row["scopes"]
-    )
-    return row["token_subject"] != "none" or answers
+    if row["token_subject"] != "none":
+        return True
+    return row["users_me"] and {*row["scopes"]} != {"kyc:read"}
 
 
 def _is_revoked(row: Row, user: User) -> None:
