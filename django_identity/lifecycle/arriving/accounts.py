@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 
 from django_identity import database, exceptions, policy, uniqueness
 from django_identity.lifecycle.arriving.addresses import address_of, spellings_of
+from django_identity.lifecycle.ground import withdrawal
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus, Profile
@@ -85,7 +86,7 @@ def _empty_as_null(user: AbstractBaseUser) -> list[str]:
     for column in user._meta.concrete_fields:
         # Not by ``getattr``, which would read a generated or a deferred column.
         is_empty = vars(user).get(column.attname) == "" and not column.generated
-        if is_empty and column.null and uniqueness.must_differ(column):
+        if is_empty and column.null and uniqueness.is_named(column):
             setattr(user, column.attname, None)
             names.append(column.name)
     return names
@@ -207,6 +208,8 @@ def _require_free(
                 f"The policy's account_with_email returned {returned}, not an account or None."
             )
         if owner is not None and (besides is None or owner.pk != besides.pk):
+            if withdrawal.waits_for_erasure(owner.pk):
+                raise exceptions.LinkingRefused(code="erasure_pending")
             raise exceptions.EmailTaken
 
 

@@ -60,13 +60,6 @@ def link(request: LinkRequest) -> Linked:
     service was called, it is tried again, and raises ``StorageUnavailable`` in the end. After
     ``REFUSED`` it is tried once more.
     """
-    linked = _link_with_retries(request)
-    if linked.refusal is not None:
-        raise linked.refusal
-    return linked
-
-
-def _link_with_retries(request: LinkRequest) -> Linked:
     was_refused = False
     tries_left = TRIES
     while True:
@@ -102,7 +95,10 @@ def _link(request: LinkRequest) -> Linked:
         heard = events.heard_since(subject_digest, request.began_at)
         level = _ask_first(request, allowed, user, heard).kyc
         identity = known or _written(request, user, level, via=allowed.via)
-        return _grant(request, identity, allowed, heard)
+        linked = _grant(request, identity, allowed, heard)
+    if linked.refusal is not None:
+        raise linked.refusal
+    return linked
 
 
 # Before anything is written
@@ -118,17 +114,27 @@ def _user_of(
     if request.arrival is Arrival.SIGN_IN:
         return None
     withdrawal.delete_unserved(request.user_id)
-    return _locked_active_user(request.user_id)
+    user = _locked_active_user(request.user_id)
+    _require_no_erasure(user.pk)
+    return user
 
 
 def _require_open(request: LinkRequest, identity: LinkedIdentity) -> None:
-    """Raises ``LinkingRefused`` if the account is disabled, or the consent ended since."""
+    """Raises ``LinkingRefused``: a disabled account, a consent that ended since, an erasure."""
     if not (identity.user.is_active or _waits_for_approval(identity)):
         raise exceptions.LinkingRefused(code="user_inactive")
     # The consent ended after the press of the button. Withdrawing must be as easy as giving (GDPR
     # art. 7 (3)), so the older yes counts no more.
     if identity.revoked_at is not None and identity.revoked_at > request.began_at:
         raise exceptions.LinkingRefused(code="consent_withdrawn")
+    # Who was let in before may come until the account goes.
+    if identity.consent != Consent.GRANTED and not identity.is_new:
+        _require_no_erasure(identity.user_id, identity.subject_digest)
+
+
+def _require_no_erasure(user_id: Any, subject_digest: str = "") -> None:
+    if withdrawal.waits_for_erasure(user_id, subject_digest=subject_digest):
+        raise exceptions.LinkingRefused(code="erasure_pending")
 
 
 def _locked_active_user(user_id: Any) -> AbstractBaseUser:
@@ -164,7 +170,9 @@ def _ask_first(
     proven = questions.proven_by_arrival(request, heard)
     for question in allowed.asks:
         if question is not Question.MAY_SIGN_IN:
-            questions.require_yes(request, question, user, proven)
+            refusal = questions.refusal_of(request, question, user, proven)
+            if refusal is not None:
+                raise refusal
     return proven
 
 
@@ -197,9 +205,6 @@ def _written(
         raise exceptions.LinkingRefused("a receiver deleted it", code="user_inactive")
     identity.is_new = True
     _require_open(request, identity)
-    # ``decide`` has asked this of a row that was known.
-    if not made_account and withdrawal.is_being_erased(identity):
-        raise exceptions.LinkingRefused(code="erasure_pending")
     return identity
 
 
@@ -253,9 +258,7 @@ def _store(
     """Store what came, and apply the events since. Returns what opens gates then."""
     stored = arrivals.store(request, identity, heard, via=via)
     rows = stored.rows
-    version = identity.version
-    events.apply_again(identity, events.overtaking(heard, request.began_at))
-    if identity.version != version:
+    if events.apply_again(identity, events.overtaking(heard, request.began_at)):
         # An event has changed the identity since, and perhaps its claims.
         rows = None
     identity.save_changes(before)
