@@ -30,6 +30,7 @@ from django_identity.models import (
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_claim, make_identity, make_user
+from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
 from tests.views.connect.pages import PASTED, browser_of, hand_in
 
@@ -150,7 +151,10 @@ def texts(caplog: pytest.LogCaptureFixture) -> list[Any]:
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_person_sees_one_page_with_a_reference(service, monkeypatch, caplog, point):
+def test_a_person_sees_one_page_with_a_reference(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, point: str,
+) -> None:  # fmt: skip
     """The log has one line and one text with it, of no person, and nothing half is stored."""
     break_it, act = POINTS[point]
     user = make_user("other", email="other@example.org")
@@ -176,7 +180,9 @@ def test_a_person_sees_one_page_with_a_reference(service, monkeypatch, caplog, p
         assert not LinkedIdentity.objects.exists()
 
 
-def test_a_table_of_the_sites(service, caplog):
+def test_a_table_of_the_sites(
+    service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
     """The message of a database may have a row's values."""
 
     def lacks_a_column(run: Any, sql: str, *rest: Any) -> Any:
@@ -200,7 +206,9 @@ def receiving(signal: Any, **how: Any) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("sender", [User, LinkedIdentity])
-def test_a_receiver_of_djangos_signals(service, caplog, sender):
+def test_a_receiver_of_djangos_signals(
+    service: FakeService, caplog: pytest.LogCaptureFixture, sender: type
+) -> None:
     with receiving(post_save, sender=sender):
         assert sign_in(Client()).status_code == 500
     assert len(texts(caplog)) == 1
@@ -208,14 +216,16 @@ def test_a_receiver_of_djangos_signals(service, caplog, sender):
     assert not User.objects.exists()
 
 
-def test_a_receiver_of_ours_holds_nobody_up(service, caplog):
+def test_a_receiver_of_ours_holds_nobody_up(
+    service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
     with receiving(signals.identity_linked):
         assert sign_in(Client()).status_code == 302
     assert len(texts(caplog)) == 1
     assert names_nobody(caplog.text)
 
 
-def test_a_code_is_ended(service, monkeypatch):
+def test_a_code_is_ended(service: FakeService, monkeypatch: pytest.MonkeyPatch) -> None:
     """The next try is told so at once, and not for ten minutes that it is in use."""
     of_policy("may_link")(monkeypatch)
     browser = browser_of(make_user("other"))
@@ -224,7 +234,9 @@ def test_a_code_is_ended(service, monkeypatch):
     assert "connect_code_used" in hand_in(browser).content.decode()
 
 
-def test_a_handler(service, settings, caplog):
+def test_a_handler(
+    service: FakeService, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     make_identity(make_user())
     on_event("claim.issued", name="fails")(fail)
@@ -240,7 +252,10 @@ def test_a_handler(service, settings, caplog):
 
 
 @pytest.mark.parametrize("method", ["keeps_account", "erase_user"])
-def test_an_erasure_stays_pending(service, monkeypatch, caplog, method):
+def test_an_erasure_stays_pending(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, method: str,
+) -> None:  # fmt: skip
     of_policy(method)(monkeypatch)
     assert posts("erase")(make_user(email="ada@example.org")).status_code == 200
     assert ErasureReceipt.objects.get().erased_at is None
@@ -260,7 +275,10 @@ CALLS: dict[str, tuple[str, Callable[[User], object]]] = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_call_outside_any_view(service, monkeypatch, caplog, call):
+def test_a_call_outside_any_view(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, call: str,
+) -> None:  # fmt: skip
     """One error of ours, in whose report is no person."""
     method, work = CALLS[call]
     user = make_user("subject-1-ada@example.org", email="ada@example.org")
@@ -274,7 +292,10 @@ def test_a_call_outside_any_view(service, monkeypatch, caplog, call):
     assert text.reference in str(caught.value)
 
 
-def test_a_gate_above_the_sites_own_view(service, monkeypatch, caplog):
+def test_a_gate_above_the_sites_own_view(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
     user = make_user("subject-1-ada@example.org", email="ada@example.org")
     make_claim(make_identity(user))
     of_policy("claim_value")(monkeypatch)
@@ -284,7 +305,10 @@ def test_a_gate_above_the_sites_own_view(service, monkeypatch, caplog):
     assert len(texts(caplog)) == 1
 
 
-def test_a_command(service, monkeypatch, caplog):
+def test_a_command(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
     make_identity(make_user(email="ada@example.org"))
     monkeypatch.setattr(User, "from_db", fail)
     with pytest.raises(CommandError, match="LookupError, reference") as caught:
@@ -295,7 +319,10 @@ def test_a_command(service, monkeypatch, caplog):
 
 
 @pytest.mark.parametrize(("error", "status"), [(PermissionDenied, 403), (Full, 418)])
-def test_what_is_an_answer_passes(service, monkeypatch, caplog, error, status):
+def test_what_is_an_answer_passes(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, error: type[Exception], status: int,
+) -> None:  # fmt: skip
     """Django's, or a response that a package raises for its own middleware."""
 
     def answer(*_given: Any, **_about: Any) -> bool:
@@ -312,13 +339,15 @@ def test_what_is_an_answer_passes(service, monkeypatch, caplog, error, status):
     assert texts(caplog) == []
 
 
-def test_in_debug_it_is_seen(service, monkeypatch):
+def test_in_debug_it_is_seen(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     of_policy("may_sign_up")(monkeypatch)
     with override_settings(DEBUG=True), pytest.raises(LookupError):
         sign_in(Client())
 
 
-def test_a_refusal_leaves_without_its_frames(service):
+def test_a_refusal_leaves_without_its_frames(service: FakeService) -> None:
     """An error of ours from a public call has no frame either, and none of its causes."""
 
     def refuse(**_about: Any) -> None:
@@ -337,7 +366,10 @@ def test_a_refusal_leaves_without_its_frames(service):
     assert names_nobody(report_of(refused.value))
 
 
-def test_a_page_that_cannot_be_shown(service, monkeypatch, caplog):
+def test_a_page_that_cannot_be_shown(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
     """Nor can the page of its error: Django answers, and its report has nobody."""
     of_policy("site_name")(monkeypatch)
     make_claim(make_identity(make_user("ada@example.org")))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.test import override_settings
+from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
@@ -64,7 +64,13 @@ def identity(service: FakeService) -> LinkedIdentity:
         ("erase", "Everything that this site holds"),
     ],
 )
-def test_what_cannot_be_undone_asks_first(operator, identity, service, action, cost):
+def test_what_cannot_be_undone_asks_first(
+    operator: Client,
+    identity: LinkedIdentity,
+    service: FakeService,
+    action: str,
+    cost: str,
+) -> None:
     """Without the confirmation nothing happens but a page, which names the person and the cost."""
     text = press(operator, action, identity).content.decode()
     for words in (">ada<", ">Cancel</a>", f"<p>{cost}"):
@@ -74,7 +80,9 @@ def test_what_cannot_be_undone_asks_first(operator, identity, service, action, c
     assert not LogEntry.objects.exists()
 
 
-def test_a_refetch_opens_the_gate(operator, identity, service):
+def test_a_refetch_opens_the_gate(
+    operator: Client, identity: LinkedIdentity, service: FakeService
+) -> None:
     """At once. One that fails says why in words, and the identity keeps what it had."""
     answer = press(operator, "refetch", identity, confirmed="yes")
     assert answer["Location"] == reverse(IDENTITY, args=[identity.pk])
@@ -88,7 +96,9 @@ def test_a_refetch_opens_the_gate(operator, identity, service):
     assert standing_of(identity.user).shortfall(RequiredClaim("age_over_18")) is None
 
 
-def test_a_refetch_of_several_makes_them_due(operator, identity, service):
+def test_a_refetch_of_several_makes_them_due(
+    operator: Client, identity: LinkedIdentity, service: FakeService
+) -> None:
     """Those without consent excepted; nothing is fetched while the operator waits."""
     other = make_identity(make_user("b"), subject="b")
     gone = make_identity(make_user("gone"), subject="gone", consent=Consent.REVOKED)
@@ -99,7 +109,7 @@ def test_a_refetch_of_several_makes_them_due(operator, identity, service):
     assert service.requests == []
 
 
-def test_a_revocation_is_at_once(operator, identity):
+def test_a_revocation_is_at_once(operator: Client, identity: LinkedIdentity) -> None:
     """Gates closed, grant and credential gone; the identity itself stays to be looked at."""
     make_claim(identity)
     press(operator, "revoke", identity, confirmed="yes")
@@ -114,7 +124,9 @@ def test_a_revocation_is_at_once(operator, identity):
     assert 'value="refetch"' not in text, "there is nothing to fetch"
 
 
-def test_a_newcomer_is_known_by_the_address(operator, service):
+def test_a_newcomer_is_known_by_the_address(
+    operator: Client, service: FakeService
+) -> None:
     """An account that the package made has a generated user name, which tells nobody anything."""
     made = make_identity(make_user(f"identity-{'a' * 32}", email=ADDRESS))
     assert f">{ADDRESS}<" in page(operator, IDENTITIES)
@@ -125,7 +137,9 @@ def test_a_newcomer_is_known_by_the_address(operator, service):
     assert f"user #{made.user_id}" in page(staff("view_linkedidentity"), IDENTITIES)
 
 
-def test_an_erasure_leaves_a_receipt(operator, identity):
+def test_an_erasure_leaves_a_receipt(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """One at a time. Identity, grant and claims are gone; the receipt names nobody."""
     make_claim(identity)
     other = make_identity(make_user("b"), subject="another")
@@ -140,7 +154,9 @@ def test_an_erasure_leaves_a_receipt(operator, identity):
     assert (receipt.account, receipt.subject_digest) == (None, "")
 
 
-def test_what_was_done_is_written_down_without_anybodys_data(operator, identity):
+def test_what_was_done_is_written_down_without_anybodys_data(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """Django's log says who did what to which row: no subject, name or address."""
     event = make_event(identity, "claim.issued")
     for action in ACTIONS:
@@ -155,7 +171,9 @@ def test_what_was_done_is_written_down_without_anybodys_data(operator, identity)
         assert not any(personal in line for line in lines)
 
 
-def test_what_did_not_happen_is_not_written_down(operator, identity, service):
+def test_what_did_not_happen_is_not_written_down(
+    operator: Client, identity: LinkedIdentity, service: FakeService
+) -> None:
     """A re-fetch that failed, and an erasure that the site's own code holds up."""
     service.answers["claims"] = html("503 Service Unavailable")
     press(operator, "refetch", identity)
@@ -177,8 +195,14 @@ def test_what_did_not_happen_is_not_written_down(operator, identity, service):
     ],
 )
 def test_what_an_action_leaves_is_said(
-    operator, identity, monkeypatch, action, into, most, module
-):
+    operator: Client,
+    identity: LinkedIdentity,
+    monkeypatch: pytest.MonkeyPatch,
+    action: str,
+    into: str,
+    most: str,
+    module: Any,
+) -> None:
     """All of a list can be chosen, and an action does so many at once."""
     monkeypatch.setattr(module, most, 2)
     others = [make_identity(make_user(n), subject=n) for n in "bc"]
@@ -194,7 +218,9 @@ def test_what_an_action_leaves_is_said(
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_an_action_on_a_row_that_is_gone_does_nothing(operator, identity, action):
+def test_an_action_on_a_row_that_is_gone_does_nothing(
+    operator: Client, identity: LinkedIdentity, action: str
+) -> None:
     """Somebody erased the person while the list or the question stood open."""
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
     assert press(operator, action, identity, confirmed="yes").status_code == 302
@@ -202,7 +228,9 @@ def test_an_action_on_a_row_that_is_gone_does_nothing(operator, identity, action
     assert not ErasureReceipt.objects.exists()
 
 
-def test_an_operator_removes_a_stranger_and_keeps_the_only_way_in(operator):
+def test_an_operator_removes_a_stranger_and_keeps_the_only_way_in(
+    operator: Client,
+) -> None:
     """A later link always goes; the one that made the account stays without another way in."""
     later = make_identity(make_user("victim"), account_made=False)
     made = make_identity(make_user("ada"), subject="subject-2")
@@ -225,7 +253,9 @@ class Protecting(IdentityPolicy):
         raise RuntimeError("a loan is open")
 
 
-def test_a_pending_erasure_is_marked_and_tried_now(operator, identity, service):
+def test_a_pending_erasure_is_marked_and_tried_now(
+    operator: Client, identity: LinkedIdentity, service: FakeService
+) -> None:
     """On the overview; the receipt then says what it covered."""
     given = service.settings(POLICY=f"{__name__}.Protecting")
     with override_settings(DJANGO_IDENTITY=given):
@@ -245,7 +275,9 @@ def test_a_pending_erasure_is_marked_and_tried_now(operator, identity, service):
     assert "Events: 0" in text
 
 
-def test_a_replay_makes_the_handlers_due(operator, identity):
+def test_a_replay_makes_the_handlers_due(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """The event is due again, but not while a worker runs it, or if it is emptied."""
     handled = {
         "outcome": "failed",

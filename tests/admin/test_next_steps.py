@@ -3,10 +3,12 @@
 import html
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
+from django.test import Client
 from django.urls import include, path, reverse
 from django.utils import timezone
 
@@ -32,6 +34,7 @@ from tests.factories import (
     make_identity,
     make_user,
 )
+from tests.fake_service import FakeService
 
 pytestmark = pytest.mark.django_db
 
@@ -51,14 +54,16 @@ def text_of(markup: str) -> str:
     return re.sub(r"(?:<[^>]+>|\s)+", " ", markup.replace("\xa0", " "))
 
 
-def test_the_index_leads_to_the_overview():
+def test_the_index_leads_to_the_overview() -> None:
     """Whoever may see identities finds the page in the index; nobody else does."""
     link = f'href="{reverse(OVERVIEW)}"'
     assert link in page(staff("view_linkedidentity"), "admin:index")
     assert link not in page(staff("view_webhookevent"), "admin:index")
 
 
-def test_how_long_something_holds_is_a_sentence(operator, identity):
+def test_how_long_something_holds_is_a_sentence(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """ "Credential: 12 hours ago" says neither that it ran out nor that it is valid."""
     shown = text_of(page(operator, IDENTITY, identity.pk))
     assert "Credential valid for 5 hours" in shown
@@ -71,7 +76,9 @@ def test_how_long_something_holds_is_a_sentence(operator, identity):
     assert "runs out 12 hours ago" not in shown
 
 
-def test_a_row_of_the_other_environment_is_marked(operator, identity, settings):
+def test_a_row_of_the_other_environment_is_marked(
+    operator: Client, identity: LinkedIdentity, settings: Any
+) -> None:
     """On its page and before it is revoked. A row of the settings' environment is not."""
     shown = (
         page(operator, IDENTITY, identity.pk),
@@ -89,14 +96,16 @@ def test_a_row_of_the_other_environment_is_marked(operator, identity, settings):
 
 
 @pytest.mark.urls(__name__)
-def test_a_gate_names_the_pages_that_it_guards(operator, identity):
+def test_a_gate_names_the_pages_that_it_guards(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """The first five, and how many others."""
     shown = text_of(page(operator, IDENTITY, identity.pk))
     gate = shown.partition("age_over_18 ")[2]
     assert gate.startswith("/room-0/ /room-1/ /room-2/ /room-3/ /room-4/ and 2 more")
 
 
-def test_what_an_operator_reads_about_an_error_is_theirs():
+def test_what_an_operator_reads_about_an_error_is_theirs() -> None:
     """Every failure of service, site or database has a hint, and none says "your service"."""
     for code, row in ERRORS.items():
         if row.status >= 500:
@@ -105,7 +114,9 @@ def test_what_an_operator_reads_about_an_error_is_theirs():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_failed_refetches_are_in_the_timeline(operator, service):
+def test_failed_refetches_are_in_the_timeline(
+    operator: Client, service: FakeService
+) -> None:
     """When the newest one was, how many there were, and why; a success ends the entry."""
     identity = make_identity(make_user(), scopes=["claims:read"], refetch_failures=6)
     make_grant(identity)
@@ -119,7 +130,9 @@ def test_failed_refetches_are_in_the_timeline(operator, service):
 
 
 @pytest.mark.parametrize("grant", ["live", "dead", "none"])
-def test_a_refetch_is_offered_where_it_can_work(operator, identity, grant):
+def test_a_refetch_is_offered_where_it_can_work(
+    operator: Client, identity: LinkedIdentity, grant: str
+) -> None:
     """Where only the person's sign-in helps there is no button that must fail."""
     if grant == "none":
         TokenGrant.objects.all().delete()
@@ -128,7 +141,9 @@ def test_a_refetch_is_offered_where_it_can_work(operator, identity, grant):
     assert ("Re-fetch now</button>" in shown) is (grant == "live")
 
 
-def test_a_question_says_how_many_and_whom(operator, identity):
+def test_a_question_says_how_many_and_whom(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """In its title, and on its button."""
     other = make_identity(make_user("kemi"), subject="another")
     one = press(operator, "disconnect", other).content.decode()
@@ -142,7 +157,7 @@ def test_a_question_says_how_many_and_whom(operator, identity):
     assert "<h1>Revoke 2 identities at this site?</h1>" in both
 
 
-def test_receipts_are_filtered_by_what_they_are(operator):
+def test_receipts_are_filtered_by_what_they_are(operator: Client) -> None:
     """Pending or erased, in these words."""
     now = timezone.now()
     for erased_at in (None, now):
@@ -156,7 +171,7 @@ def test_receipts_are_filtered_by_what_they_are(operator):
     assert f"/{pending.pk}/change/" not in page(operator, RECEIPTS, state="erased")
 
 
-def test_subjects_are_told_apart_by_their_end(operator):
+def test_subjects_are_told_apart_by_their_end(operator: Client) -> None:
     """Those of one service often begin alike."""
     for number in (1, 2):
         user = make_user(f"u{number}")
@@ -166,7 +181,9 @@ def test_subjects_are_told_apart_by_their_end(operator):
     assert ">000000…0002<" in listed
 
 
-def test_a_pending_erasure_says_what_to_do(operator, identity):
+def test_a_pending_erasure_says_what_to_do(
+    operator: Client, identity: LinkedIdentity
+) -> None:
     """What is closed, what is not, who mends it, when it is tried again, and whom it is about."""
     receipt = ErasureReceipt.objects.get()
     receipt.error = "BillingSystemDown"
@@ -191,12 +208,20 @@ def test_a_pending_erasure_says_what_to_do(operator, identity):
         ({}, {}, "The account is emptied and disabled."),
         ({}, {"erasure": "delete"}, "The account is deleted."),
         ({"account_made": False}, {}, "The account stays. It is older than the link."),
-        ({}, {"keeps_account": lambda *_, **__: True}, "The account stays. The site's policy"),
+        (
+            {},
+            {"keeps_account": lambda *_, **__: True},
+            "The account stays. The site's policy",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_erasure_says_beforehand_what_it_does(
-    operator, monkeypatch, fields, policy, fate
-):
+    operator: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    fields: Any,
+    policy: Any,
+    fate: str,
+) -> None:
     """Whom, how many records, and what happens to the account; then exactly that happens."""
     identity = make_identity(make_user("kemi"), **fields)
     make_claim(identity)

@@ -345,7 +345,7 @@ def upkeep(**columns: Any) -> BreakIt:
 def sign_in_that(outcome: str) -> BreakIt:
     def break_it(_site: Site) -> None:
         AuthorizationRequest.objects.create(
-            environment="test", purpose="sign_in", expires_at=NOW, state_digest="s",
+            environment="test", purpose="sign_in", expires_at=NOW + HOUR, state_digest="s",
             browser_digest="b", scopes=[], redirect_uri="", outcome=outcome,
         )  # fmt: skip
 

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -39,9 +40,12 @@ pytestmark = pytest.mark.django_db
 SECRET = "must-never-be-shown"
 # What every connected person can do at the end of the page.
 REST = [
-    "Disconnect your identity service", "Erase my data", "Download my data", "Sign out",
+    "Disconnect your identity service",
+    "Erase my data",
+    "Download my data",
+    "Sign out",
     "Sign out everywhere",
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -96,7 +100,7 @@ def hold_everything(user: User) -> LinkedIdentity:
 
 
 @pytest.mark.parametrize("page", ["account", "download"])
-def test_somebody_who_is_not_signed_in_sees_nothing(client, page):
+def test_somebody_who_is_not_signed_in_sees_nothing(client: Client, page: str) -> None:
     """Whoever is not signed in is sent to sign in, and never told anything."""
     hold_everything(make_user())
     response = client.get(reverse(f"identity:{page}"))
@@ -105,7 +109,9 @@ def test_somebody_who_is_not_signed_in_sees_nothing(client, page):
 
 
 @pytest.mark.parametrize("page", ["account", "download"])
-def test_nobody_sees_secrets_or_somebody_elses(client, ada, page):
+def test_nobody_sees_secrets_or_somebody_elses(
+    client: Client, ada: User, page: str
+) -> None:
     """Neither other people's records, nor tokens, verifier, digests and internals."""
     hold_everything(ada)
     other = make_identity(make_user("eve"), subject="subject-of-eve")
@@ -121,7 +127,7 @@ def test_nobody_sees_secrets_or_somebody_elses(client, ada, page):
         assert hidden not in content
 
 
-def test_the_download_is_complete(client, ada):
+def test_the_download_is_complete(client: Client, ada: User) -> None:
     """JSON that a browser shows: every place by name, every shown column, times in ISO 8601."""
     tables = {place.model._meta.model_name: [set(place.shown)] for place in PLACES}
     nothing = json.loads(client.get(reverse("identity:download")).getvalue())
@@ -146,8 +152,8 @@ def test_the_download_is_complete(client, ada):
 
 
 def test_the_page_shows_the_newest_and_counts_all(
-    client, ada, django_assert_max_num_queries
-):
+    client: Client, ada: User, django_assert_max_num_queries: Any
+) -> None:
     """However much there is, a kind has one heading and 100 records, and costs the same queries."""
     identity = make_identity(ada)
     for number in range(20):
@@ -187,7 +193,9 @@ def test_the_page_shows_the_newest_and_counts_all(
         "a verified no",
     ],
 )
-def test_a_proof_says_whether_it_holds(client, ada, claim, words):
+def test_a_proof_says_whether_it_holds(
+    client: Client, ada: User, claim: dict[str, Any], words: str
+) -> None:
     """A country has a name. What ran out, was revoked, denied or never proven is not valid."""
     make_claim(make_identity(ada), **claim)
     page = account(client).replace("\xa0", " ")
@@ -198,7 +206,7 @@ def test_a_proof_says_whether_it_holds(client, ada, claim, words):
 # What is held, for people
 
 
-def test_the_page_has_words_and_the_download_codes(client, ada):
+def test_the_page_has_words_and_the_download_codes(client: Client, ada: User) -> None:
     """The page for people has no JSON, and no code that has a name."""
     identity = make_identity(ada, kyc_provider="Verify Ltd")
     make_claim(identity, "country_resident", {"verified": True, "country": "NG"})
@@ -213,8 +221,12 @@ def test_the_page_has_words_and_the_download_codes(client, ada):
     )
     assert "not completed" in held
     for code in (
-        "level_2", "country_resident", "request_expired", "{", "&quot;",
-    ):  # fmt: skip
+        "level_2",
+        "country_resident",
+        "request_expired",
+        "{",
+        "&quot;",
+    ):
         assert not [each for each in held if code in each], code
     download = json.loads(client.get(reverse("identity:download")).getvalue())
     assert download["linkedidentity"][0]["kyc_level"] == "level_2"
@@ -227,12 +239,18 @@ def test_the_page_has_words_and_the_download_codes(client, ada):
 @pytest.mark.parametrize(
     ("how", "words", "action"),
     [
-        ("dead grant", "Your permission has ended", "Check again with your identity service"),
+        (
+            "dead grant",
+            "Your permission has ended",
+            "Check again with your identity service",
+        ),
         ("person", "You took back your consent", "Allow again"),
         ("site", "This site ended your connection on", "Connect again"),
     ],
-)  # fmt: skip
-def test_what_keeps_an_account_back_is_said(client, ada, how, words, action):
+)
+def test_what_keeps_an_account_back_is_said(
+    client: Client, ada: User, how: str, words: str, action: str
+) -> None:
     """A banner says what it is, or who ended the connection, and what helps."""
     identity = make_identity(ada)
     assert words not in account(client)
@@ -255,7 +273,9 @@ def test_what_keeps_an_account_back_is_said(client, ada, how, words, action):
     ("status", "shown"),
     [("rejected", "Not accepted"), ("pending", "Being verified"), ("", "Not verified")],
 )
-def test_the_verification_is_told_as_it_is(client, ada, status, shown):
+def test_the_verification_is_told_as_it_is(
+    client: Client, ada: User, status: str, shown: str
+) -> None:
     """Somebody who was refused is not called untried, and hears what to do."""
     make_identity(
         ada, kyc_status=status, kyc_level="", scopes=["claims:read", "kyc:read"]
@@ -265,7 +285,7 @@ def test_the_verification_is_told_as_it_is(client, ada, status, shown):
     assert ("See there why, and try again." in page) is (status == "rejected")
 
 
-def test_who_lost_every_proof_is_told_so(client, ada):
+def test_who_lost_every_proof_is_told_so(client: Client, ada: User) -> None:
     """The account page has the banner and the next step."""
     identity = make_identity(ada)
     claim = make_claim(identity)
@@ -277,7 +297,7 @@ def test_who_lost_every_proof_is_told_so(client, ada):
     assert "Get verified there again, then check again here." in page
 
 
-def test_nothing_can_be_disconnected_twice(client, ada):
+def test_nothing_can_be_disconnected_twice(client: Client, ada: User) -> None:
     """Without a link the page asks nothing: it leads to the account page."""
     address = reverse("identity:disconnect")
     assert client.get(address)["Location"] == "/identity/account/"
@@ -285,7 +305,7 @@ def test_nothing_can_be_disconnected_twice(client, ada):
     assert client.get(address).status_code == 200
 
 
-def test_a_code_alone_is_not_renewed(client, ada):
+def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
     """There are no tokens to renew: the page offers a sign-in, which brings proofs, or a new code.
 
     Once somebody has signed in, the page offers to renew as to anybody else.
@@ -307,8 +327,8 @@ def test_a_code_alone_is_not_renewed(client, ada):
 
 @pytest.mark.parametrize("address", ["https://service.example/me", None])
 def test_where_a_check_cannot_help_it_is_not_the_big_button(
-    client, ada, settings, address
-):
+    client: Client, ada: User, settings: Any, address: str | None
+) -> None:
     """Somebody never verified is told to get verified, with a link to the service if known."""
     given = settings.DJANGO_IDENTITY
     settings.DJANGO_IDENTITY = {**given, "SERVICE_ACCOUNT_URL": address}
@@ -319,7 +339,7 @@ def test_where_a_check_cannot_help_it_is_not_the_big_button(
     assert 'identity-button identity-button-outline" type="submit"' in page
 
 
-def test_a_sign_out_is_on_the_page(client, ada):
+def test_a_sign_out_is_on_the_page(client: Client, ada: User) -> None:
     """It ends the session, by POST only, and leads to the site's home below its path."""
     address = reverse("identity:sign_out")
     assert client.get(address)["Location"] == "/identity/account/"
@@ -334,7 +354,7 @@ def test_a_sign_out_is_on_the_page(client, ada):
         assert client.post(address)["Location"] == "/bye/"
 
 
-def test_an_account_without_an_identity_may_link_one(client, ada):
+def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) -> None:
     """The way to link is the page's only action."""
     page = account(client)
     assert "Your account is not connected to your identity service." in page
@@ -342,7 +362,9 @@ def test_an_account_without_an_identity_may_link_one(client, ada):
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["made", "older"])
-def test_people_erase_themselves_and_get_a_receipt(client, ada, made):
+def test_people_erase_themselves_and_get_a_receipt(
+    client: Client, ada: User, made: bool
+) -> None:
     """The page says what becomes of accounts; then there is a receipt, and an older account."""
     hold_everything(ada)
     LinkedIdentity.objects.update(made_account=str(ada.pk) if made else "")
@@ -363,7 +385,9 @@ def test_people_erase_themselves_and_get_a_receipt(client, ada, made):
     assert client.get(reverse("identity:account")).status_code == (302 if made else 200)
 
 
-def test_a_site_may_switch_the_erasure_off(client, ada, monkeypatch):
+def test_a_site_may_switch_the_erasure_off(
+    client: Client, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(IdentityPolicy, "people_may_erase", False)
     make_identity(ada)
     assert "Erase my data" not in account(client)

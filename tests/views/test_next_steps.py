@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -11,6 +12,7 @@ from django_identity.gates import Gate, closed_to
 from django_identity.gates.closed import Closed
 from django_identity.requirements import RequiredLevel, RequiredScope
 from tests.factories import make_claim, make_identity, make_user
+from tests.fake_service import FakeService
 from tests.views.connect.pages import hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,7 +37,7 @@ def buttons(page: str) -> list[str]:
     return [re.sub(r"<[^>]+>|\s+", " ", text).strip() for text in BUTTON.findall(page)]
 
 
-def test_a_verified_child_is_not_sent_to_verify(browser, user):
+def test_a_verified_child_is_not_sent_to_verify(browser: Client, user: User) -> None:
     """The service verified them, so verifying again is a circle: look there, or go back."""
     make_claim(make_identity(user), "kyc_verified")
     page = asked(browser, **ADULT)
@@ -47,7 +49,7 @@ def test_a_verified_child_is_not_sent_to_verify(browser, user):
     assert f'href="{reverse("identity:login")}?next=/adults/"' in page
 
 
-def test_who_was_refused_is_told_so(browser, user):
+def test_who_was_refused_is_told_so(browser: Client, user: User) -> None:
     make_identity(user, kyc_status="rejected", kyc_level="")
     page = asked(browser, **ADULT)
     assert "Your identity service did not accept your verification." in page
@@ -55,7 +57,7 @@ def test_who_was_refused_is_told_so(browser, user):
     assert buttons(page)[0] == "Open your identity service"
 
 
-def test_no_sentence_has_a_code(user):
+def test_no_sentence_has_a_code(user: User) -> None:
     """Neither a level nor a scope: a person reads words."""
     make_identity(user, kyc_level="level_1")
     lower = closed_to(Gate(kyc_level="level_2"), user)
@@ -69,7 +71,7 @@ def test_no_sentence_has_a_code(user):
     )
 
 
-def test_an_open_page_that_grew_old_is_explained_once():
+def test_an_open_page_that_grew_old_is_explained_once() -> None:
     """One sentence, and one button."""
     page = (
         Client(enforce_csrf_checks=True)
@@ -82,7 +84,7 @@ def test_an_open_page_that_grew_old_is_explained_once():
     assert buttons(main) == ["Start again"]
 
 
-def test_a_wrong_code_is_explained_once(service, browser):
+def test_a_wrong_code_is_explained_once(service: FakeService, browser: Client) -> None:
     """One sentence, which leads to the field and describes it."""
     page = refused(hand_in(browser, "hello"), "connect_code_malformed", 400)
     assert page.count("Enter a code like CNX-XXXX-XXXX.") == 1
@@ -90,7 +92,9 @@ def test_a_wrong_code_is_explained_once(service, browser):
     assert '<p id="identity-connect-error">' in page
 
 
-def test_a_code_of_another_account_says_how_to_move_it(service, browser):
+def test_a_code_of_another_account_says_how_to_move_it(
+    service: FakeService, browser: Client
+) -> None:
     """Where to disconnect it, and that the code is used up."""
     make_identity(make_user("eve"), subject=service.subject)
     page = refused(hand_in(browser), "subject_taken", 403)
