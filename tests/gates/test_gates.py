@@ -48,10 +48,8 @@ def test_a_redirect_names_what_is_missing(user):
         assert answer_of(gated(), user)["Location"] == (
             "/identity/login/?next=%2Fhere%2F%3Fa%3D1&missing=level_3"
         )
-        assert (
-            answer_of(gated(), user, "post")["Location"]
-            == "/identity/login/?missing=level_3"
-        )
+        posted = answer_of(gated(), user, "post")
+        assert posted["Location"] == "/identity/login/?missing=level_3"
         assert answer_of(gated(), AnonymousUser()).status_code == 302
         htmx = answer_of(gated(), AnonymousUser(), hx_request="true")
         assert htmx.status_code == 204
@@ -124,9 +122,8 @@ def test_a_class_may_answer_itself(user):
 def test_an_answer_that_is_none_opens_nothing(user):
     """Django says that the site's function forgot its response."""
     for way in ("view", "async view"):
-        assert (
-            answer_of(WAYS[way](on_closed=lambda request, closed: None), user) is None
-        )
+        gated = WAYS[way](on_closed=lambda request, closed: None)
+        assert answer_of(gated, user) is None
 
 
 @pytest.mark.parametrize(

@@ -47,10 +47,8 @@ def test_a_page_of_badges_costs_two_queries():
         shown = badges(people)
         claims = claims_of_all([again_in_memory(person) for person in people])
         assert all(claims_of(person) == claims[person.pk] for person in people)
-        assert (
-            sum(closed_to(Gate("age_over_18"), person) is None for person in people)
-            == 5
-        )
+        gate = Gate("age_over_18")
+        assert sum(closed_to(gate, person) is None for person in people) == 5
     assert len(captured) == 4
     assert shown.count("18+") == 5
     assert shown.startswith("user-0 18+;user-1;user-2;user-3;user-4 18+;")

@@ -182,9 +182,8 @@ def test_somebody_without_an_identity_connects_first():
     browser = Client()
     assert browser.get("/payout/")["Location"].endswith("missing=recent_sign_in")
     user = make_user()
-    assert (
-        closed_to(Gate(minutes=10), user, session={}).shortfall.reason == "not_linked"
-    )
+    closed = closed_to(Gate(minutes=10), user, session={})
+    assert closed.shortfall.reason == "not_linked"
     browser.force_login(user)
     page = browser.get(browser.get("/payout/")["Location"]).content.decode()
     assert "Not connected yet" in page

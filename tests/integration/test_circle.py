@@ -108,10 +108,8 @@ def test_every_answer_carries_the_strict_policy(site):
         for path in (
             "/", "/adults/", "/residents/", "/identity/callback/", "/nowhere/",
         ):  # fmt: skip
-            assert (
-                client.get(path).headers["Content-Security-Policy"]
-                == "default-src 'self'"
-            )
+            policy = client.get(path).headers["Content-Security-Policy"]
+            assert policy == "default-src 'self'"
 
 
 def is_ours(answer: httpx.Response, status: int, words: str, language: str) -> None:

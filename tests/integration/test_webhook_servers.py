@@ -39,9 +39,8 @@ def test_gunicorn_hands_over_a_chunked_body(gunicorn):
     assert deliver(gunicorn, b" " * LIMIT, chunked=True) == 400
     assert deliver(gunicorn, b" " * (LIMIT + 1), chunked=True) == 413
     zipped = gzip.compress(event_body("consent.granted"))
-    assert (
-        deliver(gunicorn, zipped, chunked=True, **{"Content-Encoding": "gzip"}) == 400
-    )
+    encoded = {"Content-Encoding": "gzip"}
+    assert deliver(gunicorn, zipped, chunked=True, **encoded) == 400
     assert WebhookEvent.objects.count() == 1
 
 
@@ -61,9 +60,7 @@ def test_a_chunked_body_that_is_cut_off_is_no_event(gunicorn, end):
     assert answered.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 401 "))
     assert not WebhookEvent.objects.exists()
     assert deliver(gunicorn, event_body("claim.issued"), chunked=True) == 200
-    assert [event.event_type for event in WebhookEvent.objects.all()] == [
-        "claim.issued"
-    ]
+    assert WebhookEvent.objects.get().event_type == "claim.issued"
 
 
 def test_a_server_that_marks_no_end_cannot_take_a_chunked_body(live_server):
@@ -71,9 +68,7 @@ def test_a_server_that_marks_no_end_cannot_take_a_chunked_body(live_server):
     port = urlsplit(live_server.url).port
     assert deliver(port, event_body("consent.granted"), chunked=True) == 411
     assert deliver(port, event_body("claim.issued")) == 200
-    assert [event.event_type for event in WebhookEvent.objects.all()] == [
-        "claim.issued"
-    ]
+    assert WebhookEvent.objects.get().event_type == "claim.issued"
 
 
 def test_asgi_needs_no_length():

@@ -51,9 +51,8 @@ def test_a_clean_stop_leaves_nothing_half_done(counting_service, workers, pool):
     # Four messages, two seconds a row: who does not hear of the end finishes all of them.
     assert 0 < finished < 20
     soon = timezone.now() + due.TAKEN_FOR
-    assert (
-        LinkedIdentity.objects.filter(refetch_due_at__lte=soon).count() == 80 - finished
-    )
+    left = LinkedIdentity.objects.filter(refetch_due_at__lte=soon)
+    assert left.count() == 80 - finished
     assert len(counting_service.seen) == 2 * finished
 
 
@@ -69,10 +68,8 @@ def test_an_erasure_does_not_wait_for_a_backlog(counting_service, workers, setti
     workers.start()
     background.publish(background.TaskName.UPKEEP, [()])
     wait_until(lambda: due.count() < BACKLOG, workers)
-    assert (
-        post(event_body("data.deletion_requested", subject=person.subject)).status_code
-        == 200
-    )
+    body = event_body("data.deletion_requested", subject=person.subject)
+    assert post(body).status_code == 200
     wait_until(ErasureReceipt.objects.exclude(erased_at=None).exists, workers)
     asked_for = conf.application().refetches_per_minute
     assert LinkedIdentity.objects.exclude(credential_issued_at=None).count() < asked_for

@@ -143,9 +143,8 @@ def test_a_refresh_with_fewer_scopes_takes_level_and_claims(
         with pytest.raises(ReauthorizationNeeded):
             access_token_for(LinkedIdentity.objects.get())
     else:
-        assert (
-            refetched(LinkedIdentity.objects.get()) is Refetched.REAUTHORIZATION_NEEDED
-        )
+        ended = refetched(LinkedIdentity.objects.get())
+        assert ended is Refetched.REAUTHORIZATION_NEEDED
 
     identity = LinkedIdentity.objects.get()
     assert identity.scopes == service.token["scope"].split()

@@ -163,9 +163,9 @@ def test_no_session_of_the_sign_in_rests_on_a_code(user):
     assert IdentityBackend().get_user(user.pk) is None
 
 
-@pytest.mark.parametrize("path", ["/identity/connected/"])
-def test_nobody_has_no_such_page(service, client, path):
+def test_nobody_has_no_such_page(service, client):
     """Whoever is not signed in goes to sign in; whoever has no identity to their account."""
+    path = "/identity/connected/"
     assert client.get(path)["Location"].startswith("/identity/login/")
     assert client.post(path)["Location"].startswith("/identity/login/")
     assert browser_of(make_user()).get(path)["Location"] == "/identity/account/"

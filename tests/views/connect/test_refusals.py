@@ -44,13 +44,8 @@ def test_every_no_says_what_to_do_next(
     assert advice in refused(response, code, status)
     # The person is asked to wait a minute at most.
     assert response.get("Retry-After") == {"rate_limited": "60"}.get(code)
-    lines = [
-        r.getMessage()
-        for r in caplog.records
-        if "identity.connect.failed" in r.getMessage()
-    ]
-    assert len(lines) == 1
-    assert f"code={code} " in lines[0]
+    [line] = [each for each in caplog.messages if "identity.connect.failed" in each]
+    assert f"code={code} " in line
     assert not [secret for secret in SECRETS if secret in caplog.text]
     assert not LinkedIdentity.objects.exists()
     assert hand_in(browser).status_code >= 400
@@ -68,9 +63,8 @@ def test_a_policy_that_raises_is_no_failed_sign_in(
     def may_accept_connect_answer(self: IdentityPolicy, _answer: object) -> bool:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(
-        IdentityPolicy, "may_accept_connect_answer", may_accept_connect_answer
-    )
+    name = "may_accept_connect_answer"
+    monkeypatch.setattr(IdentityPolicy, name, may_accept_connect_answer)
     browser.raise_request_exception = False
     assert hand_in(browser).status_code == 500
     text, line = [each for each in caplog.records if each.name == "django_identity"]
@@ -94,9 +88,8 @@ def test_the_services_own_number_helps_support(
     changes, code, status = REFUSED_AFTER_THE_ANSWER[case]
     make_identity(make_user("bob"), subject="bobs")
     if case == "by the policy":
-        monkeypatch.setattr(
-            IdentityPolicy, "may_accept_connect_answer", lambda *_: False
-        )
+        name = "may_accept_connect_answer"
+        monkeypatch.setattr(IdentityPolicy, name, lambda *_: False)
     service.connect = {"request_id": "req_7f3a", **changes}
     page = refused(hand_in(browser), code, status)
     assert "· <code>req_7f3a</code>" in page
