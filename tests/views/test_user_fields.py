@@ -199,15 +199,10 @@ def with_field(
 #: Fields that a person does not fill: the model does, or the database.
 OF_THE_MODEL = {
     "an empty dict": models.JSONField(default=dict),
-    "an empty list": models.JSONField(default=list),
     "an empty text": models.CharField(max_length=9, default=""),
     "no choice of its own": models.CharField(max_length=9, choices=[("a", "A")], default="b"),
     "no number in bounds": models.IntegerField(default=0, validators=[MinValueValidator(1)]),
     "by the database": models.CharField(max_length=9, db_default=""),
-    "generated": models.GeneratedField(
-        expression=Lower("username"), output_field=models.CharField(max_length=150),
-        db_persist=True,
-    ),
     "generated and unique": models.GeneratedField(
         expression=Lower("username"), output_field=models.CharField(max_length=150),
         db_persist=True, unique=True,
