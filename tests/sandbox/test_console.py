@@ -6,13 +6,7 @@ import re
 
 import pytest
 
-from tests.sandbox.driver import (
-    KEY,
-    Application,
-    Person,
-    Sandbox,
-    Visitor,
-)
+from tests.sandbox.driver import KEY, Application, Person, Sandbox, Visitor
 from tests.sandbox.receiver import until
 
 LINE = re.compile(r'<li class="activity-.*?</li>', re.DOTALL)
