@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
 from django.core.checks import Tags, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
@@ -41,10 +42,8 @@ def check_ids() -> set[str]:
 
 def test_defaults_are_filled_in():
     """The issuer is the API's origin, unless the site names another. ``None`` is the default."""
-    for given in (
-        {},
-        {"API_ORIGIN": None, "ENCRYPTION_KEYS": None, "REDIRECT_URI": None},
-    ):
+    none = dict.fromkeys(("API_ORIGIN", "ENCRYPTION_KEYS", "REDIRECT_URI"))
+    for given in ({}, none):
         with configured(BASE_URL="https://API.example.org:443/api/v1/", **given):
             application = conf.application()
         assert application.api_origin == "https://api.example.org"
@@ -62,12 +61,8 @@ def test_plain_http_to_this_machine_is_no_warning():
 def test_an_environment_that_cannot_work_is_an_error():
     """It is said at the start, and not at the first sign-in."""
     with configured(), environment(HTTPS_PROXY="ftp://user:passed@nowhere.example"):
-        [found] = [
-            each
-            for each in run_checks(tags=[Tags.security])
-            if "E014" in (each.id or "")
-        ]
-    assert "passed" not in f"{found}"
+        found = {each.id: each for each in run_checks(tags=[Tags.security])}
+    assert "passed" not in f"{found['django_identity.E014']}"
 
 
 def test_no_secret_is_in_the_repr():
@@ -83,6 +78,7 @@ def test_no_secret_is_in_the_repr():
     [
         ({"CLIENT_ID": ...}, "E003"),
         ({"CLEINT_ID": "x"}, "E002"),
+        ({"DOCUMENT_PATH": {"documents:read": "/{subject}"}}, "E002"),
         ({"SCOPES": "profile:read"}, "E004"),
         ({"SCOPES": []}, "E004"),
         ({"ENVIRONMENT": "production"}, "E004"),
@@ -173,14 +169,11 @@ def test_the_setting_is_a_dict(setting):
 @pytest.mark.parametrize(
     "setting",
     [
-        {"default": COMPLETE},
-        {"default": {}},
-        {"default": COMPLETE, "second": COMPLETE},
-        {"brand": COMPLETE},
-        {**COMPLETE, "default": COMPLETE},
+        {"default": COMPLETE}, {"default": {}}, {"default": COMPLETE, "second": COMPLETE},
+        {"brand": COMPLETE}, {**COMPLETE, "default": COMPLETE},
     ],
     ids=["one", "empty", "two", "another name", "beside the keys"],
-)
+)  # fmt: skip
 def test_an_entry_for_each_application_is_one_mistake(setting):
     """It says how the setting is written, and not that each key is missing."""
     with override_settings(DJANGO_IDENTITY=setting):
@@ -189,14 +182,6 @@ def test_an_entry_for_each_application_is_one_mistake(setting):
         assert 'DJANGO_IDENTITY = {"ENVIRONMENT": "test"' in problem.hint
         with pytest.raises(ConfigurationError):
             conf.application()
-
-
-@pytest.mark.parametrize(
-    "key", [{"CLEINT_ID": "x"}, {"DOCUMENT_PATH": {"documents:read": "/{subject}"}}]
-)
-def test_an_unknown_key_is_named(key):
-    with configured(**key):
-        assert check_ids() == {"django_identity.E002"}
 
 
 def test_a_short_secret_is_reported_but_usable():
@@ -211,7 +196,7 @@ def test_a_short_secret_is_reported_but_usable():
         # Without the backend nobody would stay signed in.
         (
             "AUTHENTICATION_BACKENDS",
-            ["django.contrib.auth.backends.ModelBackend"],
+            [f"{ModelBackend.__module__}.ModelBackend"],
             "E009",
         ),
         # The callback address must not follow a forged Host header; a wildcard domain is open too.
@@ -263,9 +248,8 @@ def test_loopback_is_this_machine_only():
 def test_live_cookies_are_secure():
     """A cookie without ``Secure`` goes over plain http as well; in test that is nobody's harm."""
     secure = {"SESSION_COOKIE_SECURE": True, "CSRF_COOKIE_SECURE": True}
-    with configured(
-        ENVIRONMENT="live", ENCRYPTION_KEYS=["a-key-of-its-own-long-enough"]
-    ):
+    keys = ["a-key-of-its-own-long-enough"]
+    with configured(ENVIRONMENT="live", ENCRYPTION_KEYS=keys):
         assert check_ids() == {"django_identity.E011"}
         for setting in secure:
             with override_settings(**{**secure, setting: False}):

@@ -222,7 +222,6 @@ def test_an_action_is_done(operator, name, button, says):
 
 
 def test_a_replay_runs_the_handlers_of_a_failed_event_again(operator):
-    """A failed event's handlers run again."""
     the_first(f"{EVENTS}?outcome__exact=failed")(operator)
     press(operator, "Replay the site's handlers")
     operator.get_by_text("The handlers of 1 event run again.").wait_for()

@@ -34,9 +34,8 @@ def test_rotated_secret_replaces_the_old_one(sandbox, application, mode):
     application.client_secret = issued["clientSecret"]
     assert application.redeem(code, pkce).status_code == 200
     application.use("live" if mode == "test" else "test")
-    assert application.refresh("x").status_code == 400, (
-        "the other mode keeps its secret"
-    )
+    # The other mode keeps its secret.
+    assert application.refresh("x").status_code == 400
 
 
 def test_test_user_can_sign_in(sandbox, application):
@@ -69,10 +68,8 @@ def test_an_unusable_request_is_refused_in_the_envelope(
 ):
     """The envelope says what is wrong."""
     answer = ask(sandbox, path.format(app=application.app_id), body)
-    assert refusal(answer) == (
-        status,
-        {400: "INVALID_REQUEST", 404: "NOT_FOUND"}[status],
-    )
+    code = {400: "INVALID_REQUEST", 404: "NOT_FOUND"}[status]
+    assert refusal(answer) == (status, code)
 
 
 @pytest.mark.parametrize("path", ["apps/x/rotate-secret", "test-users"])
@@ -83,7 +80,6 @@ def test_session_token_is_required(application, person, path):
         refused = ask(sandbox, path, {}, token)
         assert refusal(refused) == (401, "UNAUTHORIZED")
         assert "Bearer" in refused.headers["WWW-Authenticate"]
-    basic = httpx.post(
-        f"{sandbox.api}/developer/{path}", auth=("x", sandbox.portal_token)
-    )
+    by_password = {"auth": ("x", sandbox.portal_token)}
+    basic = httpx.post(f"{sandbox.api}/developer/{path}", **by_password)
     assert basic.status_code == 401
