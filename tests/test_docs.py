@@ -9,6 +9,7 @@ import runpy
 import subprocess
 import textwrap
 from dataclasses import fields
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -143,6 +144,7 @@ def test_each_statement_of_the_interface_names_a_test_of_each_half():
         assert all(test and test[2] in names_in(test[1]) for test in tests), row["n"]
 
 
+@cache
 def names_in(file: str) -> set[str]:
     path = Path(__file__).parent / file
     tree = ast.parse(path.read_text("utf-8")) if path.exists() else ast.Module([], [])
