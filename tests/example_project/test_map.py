@@ -19,6 +19,7 @@ GATED = {"/adults/", "/residents/", "/loans/", "/leave/", "/api/circles/", *DOCU
 CLOSED = {
     "": GATED, "proven": {"/leave/", *DOCUMENTS},
     "abroad": {"/residents/", "/loans/", "/leave/", *DOCUMENTS}, "run_out": GATED - {"/loans/"},
+    "revoked": GATED - {"/loans/"}, "withdrawn": GATED, "unlinked": GATED,
 }  # fmt: skip
 
 

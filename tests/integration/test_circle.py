@@ -51,15 +51,6 @@ def post(client: httpx.Client, path: str, **fields: str) -> httpx.Response:
     return client.post(path, data=given | fields)
 
 
-@pytest.mark.parametrize("person", ["", "run_out", "revoked", "withdrawn", "unlinked"])
-@pytest.mark.parametrize("path", ["/adults/", "/residents/", "/api/circles/"])
-def test_nobody_enters_a_circle_without_its_proof(site, person, path):
-    """Nobody without a proof that holds gets in, by page or by API."""
-    with window(site, person) as client:
-        assert client.get(path, headers=JSON).status_code in (401, 403)
-        assert client.get(path).status_code in (302, 403)
-
-
 def test_nobody_joins_without_a_proof(site):
     """Nor by sending the form that only members see, nor through another page's."""
     with window(site, "run_out") as client:
