@@ -517,39 +517,7 @@ def writes(
     return lambda then: monkeypatch.setattr(Writes, "then", staticmethod(then))
 
 
-def test_what_the_site_writes_of_who_returns_stays(writes):
-    writes(lambda user: None)
-    assert sign_in(Client()).status_code == 302
-    assert User.objects.get().last_name == "Changed"
-    assert Group.objects.exists()
-
-
-@pytest.mark.parametrize(
-    "then", [raising, lambda user: set_rollback(True)], ids=["raises", "rolls back"]
-)
-def test_an_update_that_fails_leaves_nothing(writes, caplog, then):
-    """No row of it stays, and the person is in, as who they were."""
-    writes(then)
-    browser = Client()
-    assert sign_in(browser).status_code == 302
-    assert is_signed_in(browser)
-    assert User.objects.get().last_name == "Obi"
-    assert not Group.objects.exists()
-    assert "identity.user_update.failed error=" in caplog.text
-    assert "ada@example.org" not in caplog.text
-
-
-def test_an_update_that_erases_the_account_is_refused(writes, caplog):
-    """Nobody is signed in to what is no account any more."""
-    writes(lambda user: erasure.erase_account(user) and None)
-    assert sign_in(Client()).status_code == 500
-    assert "may not write is_active, password" in caplog.text
-    assert User.objects.get().last_name == "Obi"
-    assert LinkedIdentity.objects.exists()
-    assert not Group.objects.exists()
-
-
-def test_an_update_that_loses_its_connection_is_tried_again(writes, caplog):
+def breaks_down_twice() -> Callable[[User], None]:
     """A deadlock ends the whole transaction."""
     errors = [OperationalError(), InterfaceError()]
 
@@ -557,27 +525,52 @@ def test_an_update_that_loses_its_connection_is_tried_again(writes, caplog):
         if errors:
             raise errors.pop()
 
-    writes(break_down)
-    assert sign_in(Client()).status_code == 302
-    assert User.objects.get().last_name == "Changed"
-    assert Group.objects.count() == 1
-    assert "identity.user_update.failed" not in caplog.text
+    return break_down
 
 
 async def _later() -> None:
     pass
 
 
-@pytest.mark.parametrize("kind", ["dict", "coroutine"])
-def test_an_update_returns_nothing(writes, caplog, kind):
-    """Whoever returns fields, or writes ``async``, reads so, and nothing is changed."""
-    later = _later()
-    writes(lambda user: {} if kind == "dict" else later)
-    assert sign_in(Client()).status_code == 500
-    later.close()
-    assert f"update_user returned {kind}, not None" in caplog.text
-    assert User.objects.get().last_name == "Obi"
-    assert not Group.objects.exists()
+def promises(_user: User) -> Any:
+    """As a method that is written ``async``."""
+    coroutine = _later()
+    coroutine.close()
+    return coroutine
+
+
+FAILED = "identity.user_update.failed error="
+#: What the policy does -> the status, whether it was written, and the log.
+UPDATES = {
+    "nothing more": (lambda user: None, 302, True, ""),
+    "loses its connection": (breaks_down_twice(), 302, True, ""),
+    "raises": (raising, 302, False, FAILED),
+    "rolls back": (lambda user: set_rollback(True), 302, False, FAILED),
+    # Nobody is signed in to what is no account any more.
+    "erases": (lambda user: erasure.erase_account(user) and None, 500, False,
+               "may not write is_active, password"),
+    "returns fields": (lambda user: {}, 500, False, "update_user returned dict, not None"),
+    "is async": (promises, 500, False, "update_user returned coroutine, not None"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("then", "status", "is_written", "told"), UPDATES.values(), ids=UPDATES
+)
+def test_an_update_is_written_whole_or_not_at_all(
+    writes, caplog, then, status, is_written, told
+):
+    """No row of one that fails stays, and the person is in, as who they were."""
+    writes(then)
+    browser = Client()
+    assert sign_in(browser).status_code == status
+    assert is_signed_in(browser) is (status == 302)
+    assert User.objects.get().last_name == ("Changed" if is_written else "Obi")
+    assert Group.objects.count() == is_written
+    assert LinkedIdentity.objects.exists()
+    assert told in caplog.text
+    assert (FAILED in caplog.text) is (told == FAILED)
+    assert "ada@example.org" not in caplog.text
 
 
 # What the policy says and hears
