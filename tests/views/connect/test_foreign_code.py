@@ -70,50 +70,41 @@ def test_one_press_undoes_it(service, browser, user):
     assert signed_in_as(stranger) not in ("", user.username), "an account of their own"
 
 
-@pytest.mark.parametrize(
-    ("shared", "shown"),
-    [
-        ({"first_name": "Ada", "last_name": "", "email": ""}, "Ada"),
-        ({"first_name": "", "last_name": "Obi", "email": "a@b.org"}, "O., ***@b.org"),
-        ({"first_name": "", "last_name": "", "email": "no address"}, ""),
-        ({}, ""),
-        (None, ""),
-    ],
-)
-def test_as_far_as_the_answer_goes(service, browser, shared, shown):
-    """A page without a name says that it knows none."""
+def named(first: str, last: str = "", email: str = "") -> dict[str, str]:
+    return {"first_name": first, "last_name": last, "email": email}
+
+
+HINDI = "\u0939\u093f\u0928\u094d\u0926\u0940"
+SHOWN = [
+    (named("Ada"), "Ada"), (named("", "Obi", "a@b.org"), "O., ***@b.org"),
+    (named("", "", "no address"), ""), ({}, ""), (None, ""),
+    (named("Pay at evil.example"), "Pay at evil example"),
+    (named("https://evil.example/x?y=1"), "https evil example x"),
+    (named("Ada", ".evil"), "Ada e."), (named("www.evil.example", "1"), "www evil example"),
+    (named("a" * 60, "b" * 60), f"{'a' * 20} b."),
+    (named("Call +1 555 0100 now"), "Call now"), (named("J. R.", "R."), "J R R."),
+    (named("Jean-Luc", "d'Arc"), "Jean-Luc d."), (named(HINDI), HINDI),
+    (named("evil\u3002example"), "evil example"), (named("a_b@c"), "a b c"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shared", "shown"), SHOWN)
+def test_a_stranger_puts_no_words_on_our_page_or_into_our_mail(
+    service, browser, mailoutbox, shared, shown
+):
+    """Of a name there are letters alone, and few: no address of a page, no number to call.
+
+    A page without a name says that it knows none.
+    """
     kyc = service.connect_result()["data"]["kyc"]
     service.connect = {"data": {"profile": shared, "kyc": kyc}}
     page = browser.get(hand_in(browser)["Location"]).content.decode()
     identity = LinkedIdentity.objects.get()
     assert (identity.connect_person, identity.kyc_level) == (shown, "level_2")
     assert (shown in page) if shown else ("did not say whose" in page)
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "shown"),
-    [
-        ("Pay at evil.example", "", "Pay at evil example"),
-        ("https://evil.example/x?y=1", "", "https evil example x"),
-        ("Ada", ".evil", "Ada e."), ("www.evil.example", "1", "www evil example"),
-        ("a" * 60, "b" * 60, f"{'a' * 20} b."), ("Call +1 555 0100 now", "", "Call now"),
-        ("J. R.", "R.", "J R R."), ("Jean-Luc", "d'Arc", "Jean-Luc d."),
-        ("\u0939\u093f\u0928\u094d\u0926\u0940", "", "\u0939\u093f\u0928\u094d\u0926\u0940"),
-        ("evil\u3002example", "", "evil example"), ("a_b@c", "", "a b c"),
-    ],
-)  # fmt: skip
-def test_a_stranger_puts_no_words_into_our_mail(
-    service, browser, mailoutbox, first, last, shown
-):
-    """Of a name there are letters alone, and few: no address of a page, no number to call."""
-    profile = {"first_name": first, "last_name": last, "email": ""}
-    kyc = service.connect_result()["data"]["kyc"]
-    service.connect = {"data": {"profile": profile, "kyc": kyc}}
-    hand_in(browser)
-    assert LinkedIdentity.objects.get().connect_person == shown
     [notice] = mailoutbox
     assert shown in notice.body
-    assert "evil.example" not in notice.body
+    assert "evil.example" not in notice.body + page
 
 
 def between_look_and_lock(
