@@ -84,12 +84,10 @@ def test_a_stranger_goes_to_the_sites_own_login_page(settings, login_url, leads_
 @pytest.mark.parametrize(
     ("is_stranger", "address", "login_url"),
     [
-        (True, "/bar/", "identity:login"),
-        (True, "/club/", "/enter/"),
-        (False, "/bar/", "/enter/"),
-        (False, "/club/", "/enter/"),
+        (True, "/bar/", "identity:login"), (True, "/club/", "/enter/"),
+        (False, "/bar/", "/enter/"), (False, "/club/", "/enter/"),
     ],
-)
+)  # fmt: skip
 def test_else_the_answer_is_plain(settings, is_stranger, address, login_url):
     """Signing in again would prove nothing. The page says what is missing, and is private."""
     settings.LOGIN_URL = login_url

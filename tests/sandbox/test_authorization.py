@@ -93,19 +93,15 @@ def test_bad_request_is_returned_to_the_application(application, changes, error)
     assert answer.get("state", "") == ("" if "state" in changes else "state-value")
 
 
+OTHER_ADDRESSES = (
+    "http://127.0.0.1:8001/callback", REDIRECT_URI + "/", REDIRECT_URI + "?more=1", "http://[",
+    "javascript:alert(1)", "https://attacker.example/<script>", "", None,
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"redirect_uri": "http://127.0.0.1:8001/callback"},
-        {"redirect_uri": REDIRECT_URI + "/"},
-        {"redirect_uri": REDIRECT_URI + "?more=1"},
-        {"redirect_uri": "http://["},
-        {"redirect_uri": "javascript:alert(1)"},
-        {"redirect_uri": "https://attacker.example/<script>"},
-        {"redirect_uri": ""},
-        {"redirect_uri": None},
-        {"client_id": "unknown"},
-    ],
+    [{"client_id": "unknown"}, *({"redirect_uri": each} for each in OTHER_ADDRESSES)],
 )
 def test_untrusted_address_is_never_redirected_to(application, person, changes):
     """The person sees an error page; a decision without a browser is refused as well."""

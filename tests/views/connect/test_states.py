@@ -52,9 +52,8 @@ def test_a_code_that_is_good_no_more(
     code = identity_sandbox.connect_code(identity_person)
     identity_sandbox.control("POST", "clock", advance=601)
     identity_sandbox.control("DELETE", "requests")
-    assert "Make a new one" in refused(
-        hand_in(browser, code), "invalid_connect_code", 400
-    )
+    page = refused(hand_in(browser, code), "invalid_connect_code", 400)
+    assert "Make a new one" in page
     refused(hand_in(browser, code), "connect_code_used", 409)
     sent = identity_sandbox.control("GET", "requests")
     assert [each["endpoint"] for each in sent] == ["connect"]
