@@ -37,24 +37,29 @@ def address_of(url: str) -> str:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("person", CLOSED)
 @override_settings(
     INSTALLED_APPS=["example_project.circle", *settings.INSTALLED_APPS],
     ROOT_URLCONF="example_project.urls",
     DJANGO_IDENTITY=TRUSTED,
 )
-def test_every_url_is_closed_where_the_map_says_so(person):
-    # An open page of the example may fail: its own tables are not here.
-    browser = Client(raise_request_exception=False)
-    user = AnonymousUser()
-    if person:
-        browser.cookies["sessionid"] = people.settle()[person]
-        user = User.objects.get(username=people.PEOPLE[person][0].split()[0].lower())
-    session, said, met = browser.session, set(), set()
-    for address in gate_map.addresses():
-        if any(closed_to(gate, user, session=session) for gate in address.gates):
-            said.add(address.url)
-        if is_closed(browser.get(address_of(address.url))):
-            met.add(address.url)
+def test_every_url_is_closed_where_the_map_says_so():
+    addresses = list(gate_map.addresses())
+    sessions = people.settle()
+    for person, closed in CLOSED.items():
+        # An open page of the example may fail: its own tables are not here.
+        browser, user = Client(raise_request_exception=False), AnonymousUser()
+        if person:
+            name = people.PEOPLE[person][0].split()[0].lower()
+            user = User.objects.get(username=name)
+            browser.cookies["sessionid"] = sessions[person]
+        session, said, met = browser.session, set(), set()
+        for address in addresses:
+            if any(closed_to(gate, user, session=session) for gate in address.gates):
+                said.add(address.url)
+            # One visitor looks whether a page is closed of which the map says nothing.
+            if person and not address.gates:
+                continue
+            if is_closed(browser.get(address_of(address.url))):
+                met.add(address.url)
 
-    assert said == met == CLOSED[person]
+        assert said == met == closed, person
