@@ -96,10 +96,7 @@ def _no_memory() -> Iterator[None]:
 
 @pytest.fixture
 def service() -> Iterator[FakeService]:
-    with (
-        serving() as running,
-        override_settings(DJANGO_IDENTITY=running.settings()),
-    ):
+    with serving() as running, override_settings(DJANGO_IDENTITY=running.settings()):
         yield running
 
 

@@ -2,12 +2,5 @@
 
 #: The members of a problem (RFC 9457).
 MEMBERS = {
-    "type",
-    "title",
-    "status",
-    "code",
-    "detail",
-    "missing",
-    "recovery",
-    "reference",
-}
+    "type", "title", "status", "code", "detail", "missing", "recovery", "reference",
+}  # fmt: skip

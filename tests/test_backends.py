@@ -40,7 +40,7 @@ def of(user: User) -> User:
     return User.objects.get(pk=user.pk)
 
 
-def test_staff_may_do_what_djangos_own_backend_allows(operator: User) -> None:
+def test_staff_may_do_what_djangos_own_backend_allows(operator):
     """By themselves and by their groups, for a whole app, and in the admin."""
     make_identity(operator)
     assert of(operator).get_user_permissions() == {f"django_identity.{LOOK}"}
@@ -57,7 +57,7 @@ def test_staff_may_do_what_djangos_own_backend_allows(operator: User) -> None:
     assert browser.get(listed).status_code == 200
 
 
-def test_it_allows_no_more(operator: User) -> None:
+def test_it_allows_no_more(operator):
     """Nothing about one row, nothing that was not given, and nothing to a disabled account."""
     identity = make_identity(operator)
     asked = of(operator)
@@ -69,7 +69,7 @@ def test_it_allows_no_more(operator: User) -> None:
     assert not async_to_sync(of(operator).ahas_perm)(f"django_identity.{LOOK}")
 
 
-def test_it_takes_no_password() -> None:
+def test_it_takes_no_password():
     """Whoever knows the password of an account has to be let in by another backend."""
     make_identity(make_user())
     given = {"username": "ada", "password": "a password"}
@@ -83,7 +83,7 @@ def test_it_takes_no_password() -> None:
     [(LinkedIdentity, {"consent": Consent.REVOKED}), (User, {"is_active": False})],
     ids=str,
 )
-def test_async_code_finds_nobody_either(model: Any, changed: dict[str, Any]) -> None:
+def test_async_code_finds_nobody_either(model, changed):
     """In a session that has ended. Django's own backend reads the user there by itself."""
     user = make_identity(make_user()).user
     browser = Client()

@@ -2,7 +2,7 @@
 
 import pytest
 from django.http import HttpRequest, HttpResponse
-from django.test import Client, override_settings
+from django.test import override_settings
 from django.urls import include, path
 
 from django_identity.gates import claim_required
@@ -42,7 +42,7 @@ SignInTests = here(module_of("unittest").SignInTests)
 @pytest.mark.django_db
 @pytest.mark.urls(__name__)
 @override_settings(TEMPLATES=WITH_WINES)
-def test_a_fragment_of_htmx_leads_the_whole_page(client: Client) -> None:
+def test_a_fragment_of_htmx_leads_the_whole_page(client):
     """Open, it is the fragment; closed, the page goes and comes back to where it was."""
     page = {"HX-Request": "true", "HX-Current-URL": "http://testserver/shop/?kind=red"}
     closed = client.get("/wines/", headers=page)

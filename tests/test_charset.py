@@ -22,7 +22,7 @@ def says_so() -> list[str]:
 
 
 @pytest.mark.django_db
-def test_a_complete_database_needs_nothing() -> None:
+def test_a_complete_database_needs_nothing():
     assert says_so() == []
 
 
@@ -43,7 +43,7 @@ def old_tables(transactional_db: None) -> Iterator[None]:
 
 
 @only_mysql
-def test_a_database_of_utf8mb3_is_an_error(old_tables: None) -> None:
+def test_a_database_of_utf8mb3_is_an_error(old_tables):
     """The check says what to do, and so does the doctor; ``migrate`` stops."""
     (message,) = says_so()
     assert "utf8mb3" in message
@@ -53,9 +53,7 @@ def test_a_database_of_utf8mb3_is_an_error(old_tables: None) -> None:
 
 
 @pytest.mark.django_db
-def test_migrate_stops_at_a_database_that_lacks_characters(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_migrate_stops_at_a_database_that_lacks_characters(monkeypatch):
     """Before anything is written."""
     monkeypatch.setattr(charset, "lacking", lambda: "latin1")
     with pytest.raises(SystemCheckError, match=r"E072.*latin1"):

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
 from django.core.checks import Tags, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
@@ -39,12 +40,10 @@ def check_ids() -> set[str]:
     return {id_ for id_ in found if "django_identity" in id_}
 
 
-def test_defaults_are_filled_in() -> None:
+def test_defaults_are_filled_in():
     """The issuer is the API's origin, unless the site names another. ``None`` is the default."""
-    for given in (
-        {},
-        {"API_ORIGIN": None, "ENCRYPTION_KEYS": None, "REDIRECT_URI": None},
-    ):
+    none = dict.fromkeys(("API_ORIGIN", "ENCRYPTION_KEYS", "REDIRECT_URI"))
+    for given in ({}, none):
         with configured(BASE_URL="https://API.example.org:443/api/v1/", **given):
             application = conf.application()
         assert application.api_origin == "https://api.example.org"
@@ -53,24 +52,20 @@ def test_defaults_are_filled_in() -> None:
         assert application.encryption_keys[0].reveal() == settings.SECRET_KEY
 
 
-def test_plain_http_to_this_machine_is_no_warning() -> None:
+def test_plain_http_to_this_machine_is_no_warning():
     address = "http://localhost:9400"
     with configured(BASE_URL=f"{address}/api/v1", AUTH_URL=address):
         assert check_ids() == set()
 
 
-def test_an_environment_that_cannot_work_is_an_error() -> None:
+def test_an_environment_that_cannot_work_is_an_error():
     """It is said at the start, and not at the first sign-in."""
     with configured(), environment(HTTPS_PROXY="ftp://user:passed@nowhere.example"):
-        [found] = [
-            each
-            for each in run_checks(tags=[Tags.security])
-            if "E014" in (each.id or "")
-        ]
-    assert "passed" not in f"{found}"
+        found = {each.id: each for each in run_checks(tags=[Tags.security])}
+    assert "passed" not in f"{found['django_identity.E014']}"
 
 
-def test_no_secret_is_in_the_repr() -> None:
+def test_no_secret_is_in_the_repr():
     """An application can be printed without giving away a secret."""
     with configured(ENCRYPTION_KEYS=["k" * 40], DOCUMENT_KEYS=[KEY]):
         shown = repr(conf.application())
@@ -83,6 +78,7 @@ def test_no_secret_is_in_the_repr() -> None:
     [
         ({"CLIENT_ID": ...}, "E003"),
         ({"CLEINT_ID": "x"}, "E002"),
+        ({"DOCUMENT_PATH": {"documents:read": "/{subject}"}}, "E002"),
         ({"SCOPES": "profile:read"}, "E004"),
         ({"SCOPES": []}, "E004"),
         ({"ENVIRONMENT": "production"}, "E004"),
@@ -122,34 +118,25 @@ def test_no_secret_is_in_the_repr() -> None:
         ({"DOCUMENT_PATHS": {"documents:read": "/documents"}}, "E004"),
         ({"DOCUMENT_PATHS": {"documents:read": "/../{subject}"}}, "E004"),
         ({"DOCUMENT_PATHS": {"documents:read": "/{subject}/{secret}"}}, "E004"),
-        (
-            {"DOCUMENT_PATHS": {"documents:read": "https://example.org/{subject}"}},
-            "E004",
-        ),
+        ({"DOCUMENT_PATHS": {"documents:read": "https://example.org/{subject}"}}, "E004"),
         ({"DOCUMENT_PATHS": {"documents:read": "/users/{subject}?all=1"}}, "E004"),
         ({"SCOPES": ["openid"]}, "E019"),
         ({"SCOPES": ["kyc:read"]}, "E019"),
         ({"SCOPES": ["openid", "kyc:read"]}, "E019"),
-        (
-            {"SCOPES": ["kyc:read"], "LATER_SCOPES": ["profile:read", "claims:read"]},
-            "E019",
-        ),
+        ({"SCOPES": ["kyc:read"], "LATER_SCOPES": ["profile:read", "claims:read"]}, "E019"),
         ({"SCOPES": ["profile:read", "documents:metadata"]}, "E065"),
-        (
-            {"SCOPES": ["profile:read", "documents:read"], "DOCUMENT_PATHS": PATHS},
-            "E066",
-        ),
+        ({"SCOPES": ["profile:read", "documents:read"], "DOCUMENT_PATHS": PATHS}, "E066"),
         ({"POLICY": "no.such.Policy"}, "E010"),
         ({"POLICY": "django_identity.conf.Application"}, "E010"),
     ],
-)
-def test_every_mistake_has_a_check(changes: dict[str, Any], expected: str) -> None:
+)  # fmt: skip
+def test_every_mistake_has_a_check(changes, expected):
     """A mistake in the setting is a system check error with its own id."""
     with configured(**changes):
         assert check_ids() == {f"django_identity.{expected}"}
 
 
-def test_a_scope_of_documents_is_named_with_its_list() -> None:
+def test_a_scope_of_documents_is_named_with_its_list():
     """What is asked for later is no less asked for; the hint has what to set."""
     for scopes in ("SCOPES", "LATER_SCOPES"):
         asked = {"SCOPES": ["profile:read"], scopes: ["profile:read", "documents:read"]}
@@ -161,7 +148,7 @@ def test_a_scope_of_documents_is_named_with_its_list() -> None:
             assert f"Set {needed}" in str(mistake.hint)
 
 
-def test_document_keys_need_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_document_keys_need_their_extra(monkeypatch):
     """Without joserfc no document would open; with it the keys are fine."""
     with configured(DOCUMENT_KEYS=[KEY]):
         assert check_ids() == set()
@@ -170,7 +157,7 @@ def test_document_keys_need_their_extra(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("setting", [None, [], "x", 7], ids=repr)
-def test_the_setting_is_a_dict(setting: object) -> None:
+def test_the_setting_is_a_dict(setting):
     """Else there is one error, not a crash; it is Django's own too."""
     with override_settings(DJANGO_IDENTITY=setting):
         assert check_ids() == {"django_identity.E001"}
@@ -182,15 +169,12 @@ def test_the_setting_is_a_dict(setting: object) -> None:
 @pytest.mark.parametrize(
     "setting",
     [
-        {"default": COMPLETE},
-        {"default": {}},
-        {"default": COMPLETE, "second": COMPLETE},
-        {"brand": COMPLETE},
-        {**COMPLETE, "default": COMPLETE},
+        {"default": COMPLETE}, {"default": {}}, {"default": COMPLETE, "second": COMPLETE},
+        {"brand": COMPLETE}, {**COMPLETE, "default": COMPLETE},
     ],
     ids=["one", "empty", "two", "another name", "beside the keys"],
-)
-def test_an_entry_for_each_application_is_one_mistake(setting: object) -> None:
+)  # fmt: skip
+def test_an_entry_for_each_application_is_one_mistake(setting):
     """It says how the setting is written, and not that each key is missing."""
     with override_settings(DJANGO_IDENTITY=setting):
         [problem] = conf.problems()
@@ -200,15 +184,7 @@ def test_an_entry_for_each_application_is_one_mistake(setting: object) -> None:
             conf.application()
 
 
-@pytest.mark.parametrize(
-    "key", [{"CLEINT_ID": "x"}, {"DOCUMENT_PATH": {"documents:read": "/{subject}"}}]
-)
-def test_an_unknown_key_is_named(key: dict[str, Any]) -> None:
-    with configured(**key):
-        assert check_ids() == {"django_identity.E002"}
-
-
-def test_a_short_secret_is_reported_but_usable() -> None:
+def test_a_short_secret_is_reported_but_usable():
     """A development stand-in with a short secret still runs, with an error in the checks."""
     with configured(CLIENT_SECRET="short"):
         assert conf.application().client_secret.reveal() == "short"
@@ -220,7 +196,7 @@ def test_a_short_secret_is_reported_but_usable() -> None:
         # Without the backend nobody would stay signed in.
         (
             "AUTHENTICATION_BACKENDS",
-            ["django.contrib.auth.backends.ModelBackend"],
+            [f"{ModelBackend.__module__}.ModelBackend"],
             "E009",
         ),
         # The callback address must not follow a forged Host header; a wildcard domain is open too.
@@ -235,7 +211,7 @@ def test_a_short_secret_is_reported_but_usable() -> None:
         ("IDENTITY_LOCAL_SIGN_IN_URL", "https://login.example.org/", ""),
     ],
 )
-def test_a_setting_of_django(setting: str, value: object, number: str) -> None:
+def test_a_setting_of_django(setting, value, number):
     """A host is no matter where the callback is fixed."""
     with override_settings(**{setting: value}):
         assert check_ids() == ({f"django_identity.{number}"} if number else set())
@@ -253,12 +229,8 @@ def test_a_setting_of_django(setting: str, value: object, number: str) -> None:
     ],
 )
 def test_sqlite_without_a_lock_at_the_beginning_is_a_warning(
-    monkeypatch: pytest.MonkeyPatch,
-    vendor: str,
-    options: dict[str, Any],
-    *,
-    is_reported: bool,
-) -> None:
+    monkeypatch, vendor, options, *, is_reported
+):
     """A transaction that reads first would fail at once beside another writer."""
     database = connections["default"]
     monkeypatch.setattr(database, "vendor", vendor)
@@ -266,19 +238,18 @@ def test_sqlite_without_a_lock_at_the_beginning_is_a_warning(
     assert check_ids() == ({"django_identity.W003"} if is_reported else set())
 
 
-def test_loopback_is_this_machine_only() -> None:
+def test_loopback_is_this_machine_only():
     """A name that merely begins like loopback is not loopback."""
     hosts = ("127.0.0.1", "127.9.9.9", "::1", "localhost")
     others = ("127.0.0.1.example.org", "localhost.example.org", "10.0.0.1", "", None)
     assert [host for host in (*hosts, *others) if rules.is_loopback(host)] == [*hosts]
 
 
-def test_live_cookies_are_secure() -> None:
+def test_live_cookies_are_secure():
     """A cookie without ``Secure`` goes over plain http as well; in test that is nobody's harm."""
     secure = {"SESSION_COOKIE_SECURE": True, "CSRF_COOKIE_SECURE": True}
-    with configured(
-        ENVIRONMENT="live", ENCRYPTION_KEYS=["a-key-of-its-own-long-enough"]
-    ):
+    keys = ["a-key-of-its-own-long-enough"]
+    with configured(ENVIRONMENT="live", ENCRYPTION_KEYS=keys):
         assert check_ids() == {"django_identity.E011"}
         for setting in secure:
             with override_settings(**{**secure, setting: False}):

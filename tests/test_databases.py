@@ -53,7 +53,7 @@ def _replica(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("_replica")
 @pytest.mark.parametrize("model", OURS, ids=lambda model: model.__name__)
-def test_every_table_is_read_where_it_is_written(model: type[models.Model]) -> None:
+def test_every_table_is_read_where_it_is_written(model):
     """A replica that lags answers nothing, whichever way a row is looked for."""
     assert model._default_manager.all().db == "default"
     assert model._base_manager.all().db == "default"
@@ -62,7 +62,7 @@ def test_every_table_is_read_where_it_is_written(model: type[models.Model]) -> N
 
 
 @pytest.mark.usefixtures("_replica", "db")
-def test_relations_are_read_where_they_are_written() -> None:
+def test_relations_are_read_where_they_are_written():
     user = make_user()
     identity = build_identity(user)
     assert identity.claims.all().db == "default"
@@ -81,8 +81,8 @@ def test_relations_are_read_where_they_are_written() -> None:
      ("archive", "_replica", False)],
 )  # fmt: skip
 def test_a_user_of_another_database_is_nobody_here(
-    request: pytest.FixtureRequest, read_from: str, router: str, *, is_open: bool
-) -> None:
+    request, read_from, router, *, is_open
+):
     """The key of a user of another database is somebody else's; a replica's users are ours."""
     if router:
         request.getfixturevalue(router)
@@ -93,9 +93,7 @@ def test_a_user_of_another_database_is_nobody_here(
 
 
 @pytest.mark.parametrize("torn", [StoredClaim, LinkedIdentity, User])
-def test_a_router_that_tears_the_tables_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, torn: type[models.Model]
-) -> None:
+def test_a_router_that_tears_the_tables_is_an_error(monkeypatch, torn):
     """No transaction spans two databases, and no foreign key does."""
 
     def is_said() -> bool:

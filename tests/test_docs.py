@@ -9,6 +9,7 @@ import runpy
 import subprocess
 import textwrap
 from dataclasses import fields
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -74,13 +75,13 @@ NAMED = {
 
 
 @pytest.mark.parametrize("kind", NAMED)
-def test_every_public_name_is_in_the_documentation(kind: str) -> None:
+def test_every_public_name_is_in_the_documentation(kind):
     assert not {
         name for name in NAMED[kind] if not re.search(rf"\b{re.escape(name)}\b", DOCS)
     }
 
 
-def test_every_system_check_is_a_row() -> None:
+def test_every_system_check_is_a_row():
     """Once, and no row is about a check that is gone."""
     package = Path(django_identity.__file__).parent
     used = {id_ for path in package.glob("c[ho]*/*.py")
@@ -97,7 +98,7 @@ def anchors_of(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+def test_every_link_leads_to_a_file_and_a_heading(page):
     for path, anchor in LINK.findall(PAGES[page]):
         target = page.parent / path if path else page
         assert target.exists(), path
@@ -105,7 +106,7 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_block_of_code_compiles(page: Path) -> None:
+def test_every_block_of_code_compiles(page):
     for kind, text in BLOCK.findall(PAGES[page]):
         code = textwrap.dedent(text)
         if kind == "python":
@@ -122,7 +123,7 @@ def test_every_block_of_code_compiles(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_import_of_a_block_leads_to_a_name(page: Path) -> None:
+def test_every_import_of_a_block_leads_to_a_name(page):
     blocks = [text for kind, text in BLOCK.findall(PAGES[page]) if kind == "python"]
     for module, below, beside in OURS.findall("\n".join(blocks)):
         for name in re.findall(r"\w+", below or beside):
@@ -130,7 +131,7 @@ def test_every_import_of_a_block_leads_to_a_name(page: Path) -> None:
             assert hasattr(imported, name) or import_module(f"{module}.{name}")
 
 
-def test_each_statement_of_the_interface_names_a_test_of_each_half() -> None:
+def test_each_statement_of_the_interface_names_a_test_of_each_half():
     """Or says that the statement is not this half's; every test that is named exists."""
     with (ROOT / "tests" / "interface.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -143,6 +144,7 @@ def test_each_statement_of_the_interface_names_a_test_of_each_half() -> None:
         assert all(test and test[2] in names_in(test[1]) for test in tests), row["n"]
 
 
+@cache
 def names_in(file: str) -> set[str]:
     path = Path(__file__).parent / file
     tree = ast.parse(path.read_text("utf-8")) if path.exists() else ast.Module([], [])
@@ -160,7 +162,7 @@ POLICIES = [
 @pytest.mark.parametrize(
     ("page", "text"), POLICIES, ids=[page.name for page, _text in POLICIES]
 )
-def test_every_policy_overrides_what_the_package_calls(page: Path, text: str) -> None:
+def test_every_policy_overrides_what_the_package_calls(page, text):
     """With the same arguments: no check finds a misspelt method."""
     tree = ast.parse(textwrap.dedent(text))
     [policy] = [each for each in tree.body if isinstance(each, ast.ClassDef)]

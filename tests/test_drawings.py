@@ -182,13 +182,13 @@ def agree(name: str, title: str, play: Play) -> None:
     assert file.read_text("utf-8") == shown
 
 
-def test_a_sign_in(play: Play) -> None:
+def test_a_sign_in(play):
     """From the closed gate to the open page."""
     play.sign_in()
     agree("steps-sign-in", "A sign-in, from the closed gate to the open page", play)
 
 
-def test_a_revocation(play: Play) -> None:
+def test_a_revocation(play):
     """At the next request the gate is closed, and the session is over."""
     play.sign_in()
     play.begin()
@@ -199,7 +199,7 @@ def test_a_revocation(play: Play) -> None:
     agree("steps-revocation", "A revocation closes the gate at the next request", play)
 
 
-def test_an_erasure(play: Play) -> None:
+def test_an_erasure(play):
     """What the event takes at once, and what the worker does after it, if anything is left."""
     play.sign_in()
     play.begin()

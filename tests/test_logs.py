@@ -15,9 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PEOPLE = ("subject-1", "ada@example.org", "Obi", "at-secret", "192.0.2.1")
 
 
-def test_an_event_names_its_type_outcome_and_row(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_event_names_its_type_outcome_and_row(caplog):
     """In the text and in fields; a repeat has the same row, and an unknown type no name."""
     caplog.set_level(logging.INFO, "django_identity")
     body = event_body("kyc.verified")
@@ -39,9 +37,7 @@ def test_an_event_names_its_type_outcome_and_row(
     assert not [name for name in PEOPLE if name in caplog.text]
 
 
-def test_of_a_foreign_error_only_the_class_is_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_of_a_foreign_error_only_the_class_is_logged(caplog):
     """Its message may quote a person."""
     log_trouble(LogEvent.HANDLER_FAILED, ValueError("ada@example.org has no plan"))
     [line] = caplog.records
@@ -59,8 +55,8 @@ def test_of_a_foreign_error_only_the_class_is_logged(
     ],
 )
 def test_a_server_that_a_developer_does_not_run_is_a_warning(
-    caplog: pytest.LogCaptureFixture, error: Exception, debug: bool, level: str
-) -> None:
+    caplog, error, debug, level
+):
     """Only with ``DEBUG``; an error of the site's own code is an error there, too."""
     with override_settings(DEBUG=debug):
         log_trouble(LogEvent.LINK_NOTICE_FAILED, error)

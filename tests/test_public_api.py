@@ -65,7 +65,7 @@ NAMES = {
 }
 
 
-def test_names_stand_where_they_are_promised() -> None:
+def test_names_stand_where_they_are_promised():
     """And each says what it is."""
     for module, names in NAMES.items():
         for name in names.split():
@@ -74,12 +74,12 @@ def test_names_stand_where_they_are_promised() -> None:
             )
 
 
-def test_the_gates_export_what_is_promised() -> None:
+def test_the_gates_export_what_is_promised():
     """In one place, whatever files they are in."""
     assert gates.__all__ == sorted(NAMES["django_identity.gates"].split())
 
 
-def test_the_app_label_and_the_backend_stay() -> None:
+def test_the_app_label_and_the_backend_stay():
     """The label names the tables, the backend's path stands in every signed-in session."""
     assert apps.get_app_config("django_identity").name == "django_identity"
     assert backends.BACKEND_PATH == "django_identity.backends.IdentityBackend"
@@ -88,7 +88,7 @@ def test_the_app_label_and_the_backend_stay() -> None:
 # The verifier
 
 
-def test_verify_is_called_as_it_is_promised() -> None:
+def test_verify_is_called_as_it_is_promised():
     """The credential by position, everything that could be mixed up by its name."""
     given = inspect.signature(verify)
     names = [each.replace(annotation=each.empty) for each in given.parameters.values()]
@@ -122,7 +122,7 @@ def _tree(kind: type[IdentityError]) -> list[type[IdentityError]]:
     return [kind, *(leaf for child in kind.__subclasses__() for leaf in _tree(child))]
 
 
-def test_errors_have_one_root_and_codes_of_their_own() -> None:
+def test_errors_have_one_root_and_codes_of_their_own():
     """The tree is drawn, and each code that is raised or recorded has a row in the table."""
     ours = [
         kind
@@ -140,7 +140,7 @@ def test_errors_have_one_root_and_codes_of_their_own() -> None:
         assert hint_of(code)
 
 
-def test_each_code_in_the_source_is_in_the_table() -> None:
+def test_each_code_in_the_source_is_in_the_table():
     """``code="…"`` of a raise; an unknown one would be a KeyError in front of a person."""
     sources = [
         path.read_text()
@@ -157,7 +157,7 @@ def test_each_code_in_the_source_is_in_the_table() -> None:
 # Settings
 
 
-def test_each_setting_has_its_default() -> None:
+def test_each_setting_has_its_default():
     """What a site does not say; ``API_ORIGIN`` is the base address's origin, keys are Django's."""
     given = conf.application()
     defaults = {
@@ -175,7 +175,7 @@ def test_each_setting_has_its_default() -> None:
     assert len(given.encryption_keys) == 1
 
 
-def test_the_policy_answers_as_it_is_promised() -> None:
+def test_the_policy_answers_as_it_is_promised():
     """The names that sites override, with the arguments that they are called with."""
     expected: dict[str, list[str]] = {
         "may_sign_up": ["profile", "kyc", "claims"],
@@ -202,7 +202,7 @@ def test_the_policy_answers_as_it_is_promised() -> None:
 # Addresses, templates, tags
 
 
-def test_pages_and_api_have_their_addresses() -> None:
+def test_pages_and_api_have_their_addresses():
     """And nothing may stand behind one."""
     pages = (
         "login",
@@ -238,7 +238,7 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize("template", BLOCKS)
-def test_templates_have_their_blocks(template: str) -> None:
+def test_templates_have_their_blocks(template):
     """A site overrides a page block by block; all but the base extend it."""
     parsed: Any = get_template(f"django_identity/{template}.html").template  # type: ignore[attr-defined]
     assert {block.name for block in parsed.nodelist.get_nodes_by_type(BlockNode)} >= {
@@ -295,6 +295,6 @@ disclosure.collision
 
 
 @pytest.mark.parametrize("kind", FROZEN)
-def test_names_that_are_stored_or_typed_stay(kind: str) -> None:
+def test_names_that_are_stored_or_typed_stay(kind):
     found, promised = FROZEN[kind]
     assert found == set(promised.split())

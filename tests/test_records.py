@@ -39,13 +39,13 @@ UNIQUE = {
 }
 
 
-def test_there_are_nine_tables() -> None:
+def test_there_are_nine_tables():
     models = apps.get_app_config("django_identity").get_models()
     assert {each.__name__ for each in models if not each._meta.proxy} == {*WITHHELD}
 
 
 @pytest.mark.parametrize("record", WITHHELD)
-def test_records_have_their_columns(record: str) -> None:
+def test_records_have_their_columns(record):
     """Those that are shown or withheld and no more; a state, a code and a grant are one each."""
     model = apps.get_model("django_identity", record)
     columns = {each.name: each for each in model._meta.concrete_fields}
@@ -61,7 +61,7 @@ def test_records_have_their_columns(record: str) -> None:
 
 
 @pytest.mark.parametrize("record", WITHHELD)
-def test_what_a_column_may_hold_is_valid(record: str) -> None:
+def test_what_a_column_may_hold_is_valid(record):
     """A site may validate every row before it is saved, with what is NULL or empty."""
     columns = apps.get_model("django_identity", record)._meta.concrete_fields
     may_be_empty = [
@@ -71,7 +71,7 @@ def test_what_a_column_may_hold_is_valid(record: str) -> None:
 
 
 @pytest.mark.django_db
-def test_no_link_by_code_has_made_its_account() -> None:
+def test_no_link_by_code_has_made_its_account():
     """The database refuses it, whoever writes the row: its withdrawal would orphan the account."""
     identity = make_identity(make_user(), account_made=True)
     for change in (
@@ -85,7 +85,7 @@ def test_no_link_by_code_has_made_its_account() -> None:
     )
 
 
-def test_set_columns_refuses_a_misspelt_column() -> None:
+def test_set_columns_refuses_a_misspelt_column():
     """A record takes columns by name, and a name that is no column is an error."""
     identity = LinkedIdentity()
     identity.set_columns({"kyc_level": "level_2"})

@@ -23,9 +23,7 @@ CLAIMS: list[tuple[str, str, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("text", "claim_type", "values"), CLAIMS)
-def test_a_claim_is_read_from_its_text(
-    text: str, claim_type: str, values: tuple[str, ...]
-) -> None:
+def test_a_claim_is_read_from_its_text(text, claim_type, values):
     """A name, or a name and the values of which one is enough."""
     required = RequiredClaim.parse(text)
     assert required == RequiredClaim(claim_type, values)
@@ -46,7 +44,7 @@ NO_CLAIMS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("value", "rule"), NO_CLAIMS)
-def test_what_is_no_claim_is_named_with_the_rule(value: Any, rule: str) -> None:
+def test_what_is_no_claim_is_named_with_the_rule(value, rule):
     """A gate that nobody could pass is a mistake that is found when it is made."""
     with pytest.raises(NotARequirement) as refused:
         RequiredClaim.parse(value)
@@ -57,14 +55,14 @@ def test_what_is_no_claim_is_named_with_the_rule(value: Any, rule: str) -> None:
 @pytest.mark.parametrize(
     "level", ["", None, 2, "age_over_18", "level_1|level_2", "a=b", "x:y"]
 )
-def test_what_is_no_level(level: Any) -> None:
+def test_what_is_no_level(level):
     """A claim, a list and a scope are none."""
     with pytest.raises(NotARequirement, match='such as "level_2"'):
         RequiredLevel(level)
 
 
 @pytest.mark.parametrize("scope", ["", None, 7, "documents:read openid"])
-def test_what_is_no_scope(scope: Any) -> None:
+def test_what_is_no_scope(scope):
     """Each scope has a gate of its own."""
     with pytest.raises(NotARequirement, match='such as "documents:read"'):
         RequiredScope(scope)
@@ -73,13 +71,13 @@ def test_what_is_no_scope(scope: Any) -> None:
 @pytest.mark.parametrize(
     "minutes", [0, -1, True, "10", None, float("nan"), float("inf")]
 )
-def test_what_is_no_time(minutes: Any) -> None:
+def test_what_is_no_time(minutes):
     """A comparison with it would be always true, or never."""
     with pytest.raises(NotARequirement, match="a number above 0"):
         RecentSignIn(minutes)
 
 
-def test_what_a_problem_names_is_read_back() -> None:
+def test_what_a_problem_names_is_read_back():
     """A level, a sign-in and a claim are told apart by their form."""
     for text, kind in (
         ("level_2", RequiredLevel),

@@ -3,9 +3,7 @@
 import copy
 import json
 import pickle
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -34,7 +32,7 @@ class Holder:
         "deepcopy", "asdict",
     ],
 )  # fmt: skip
-def test_no_use_but_reveal(use: Callable[[Any], Any]) -> None:
+def test_no_use_but_reveal(use):
     """A form, a header, a log line or a copy fails loudly, instead of sending a mask."""
     with pytest.raises(TypeError) as raised:
         use(Secret(TEXT))
@@ -42,12 +40,12 @@ def test_no_use_but_reveal(use: Callable[[Any], Any]) -> None:
     assert Secret(TEXT).reveal() == TEXT
 
 
-def test_a_debugger_shows_a_mask() -> None:
+def test_a_debugger_shows_a_mask():
     assert repr(Holder(Secret(TEXT))) == "Holder(secret=Secret(***))"
     assert f"{Secret(TEXT)!r}" == "Secret(***)"
 
 
-def test_two_of_one_text_are_equal() -> None:
+def test_two_of_one_text_are_equal():
     """And a secret never equals its text."""
     assert Secret(TEXT) == Secret(TEXT)
     assert len({Secret(TEXT), Secret(TEXT)}) == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from babel.messages import Catalog, Message
 from babel.messages.pofile import read_po
-from django.test import Client, override_settings
+from django.test import override_settings
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import override
@@ -56,7 +56,7 @@ def forms(text: str | Sequence[str]) -> tuple[str, ...]:
 
 
 @EACH
-def test_a_catalogue_is_complete(locale: Path, language: str) -> None:
+def test_a_catalogue_is_complete(locale, language):
     """Each text has all forms that the language needs; none is in doubt or left over."""
     catalogue = texts_of(locale, language)
     messages = messages_of(locale, language)
@@ -72,7 +72,7 @@ def test_a_catalogue_is_complete(locale: Path, language: str) -> None:
 
 
 @EACH
-def test_placeholders_and_tags_survive(locale: Path, language: str) -> None:
+def test_placeholders_and_tags_survive(locale, language):
     """A translation takes the values and the markup of its text: all of them, and no others."""
     for (_context, *english), message in messages_of(locale, language).items():
         wanted = Counter(PLACEHOLDER.findall(english[0]))
@@ -85,7 +85,7 @@ def test_placeholders_and_tags_survive(locale: Path, language: str) -> None:
 
 
 @EACH
-def test_the_compiled_catalogue_is_the_written_one(locale: Path, language: str) -> None:
+def test_the_compiled_catalogue_is_the_written_one(locale, language):
     """What a site loads is what the translator wrote."""
     compiled = gettext.translation("django", COMPILED[locale], [language])
     for (context, *english), message in messages_of(locale, language).items():
@@ -108,9 +108,7 @@ def test_the_compiled_catalogue_is_the_written_one(locale: Path, language: str) 
         ("ar", "ستنتقلون إلى خدمة هويتكم"),
     ],
 )
-def test_a_page_speaks_the_language(
-    client: Client, language: str, sentence: str
-) -> None:
+def test_a_page_speaks_the_language(client, language, sentence):
     """The sign-in page greets a person in their language, and runs the way it is read."""
     direction = "rtl" if language == "ar" else "ltr"
 
@@ -133,14 +131,14 @@ def test_a_page_speaks_the_language(
         (24, "قبل يوم"),
     ],
 )
-def test_no_number_stands_beside_the_dual(hours: int, words: str) -> None:
+def test_no_number_stands_beside_the_dual(hours, words):
     """Arabic has a form for two of a thing, which says the number."""
     with override("ar"):
         assert distance(timezone.now() - timedelta(hours=hours, minutes=1)) == words
 
 
 @pytest.mark.parametrize("language", ["fr", "pt", "pt-br", "es", "ar"])
-def test_a_heading_has_one_colon(language: str) -> None:
+def test_a_heading_has_one_colon(language):
     """Where no preposition fits all countries, the name stands behind a colon."""
     with override(language):
         for asked in (
@@ -158,7 +156,7 @@ def test_a_colon_is_part_of_the_text_before_it() -> None:
         assert '" %}:' not in template.read_text(encoding="utf-8"), template
 
 
-def test_french_has_no_plain_space_before_its_signs() -> None:
+def test_french_has_no_plain_space_before_its_signs():
     """A line does not begin with a colon."""
     for locale in CATALOGUES:
         for message in messages_of(locale, "fr").values():

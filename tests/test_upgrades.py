@@ -16,7 +16,6 @@ from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.minute import upkeep
 from django_identity.models import ConnectRedemption, ErasureReceipt, LinkedIdentity
 from tests.deliveries import SECRET, event_body, post
-from tests.fake_service import FakeService
 from tests.sign_in import sign_in
 
 TABLES = tuple(
@@ -42,7 +41,7 @@ def added_to_every_table(column: str) -> Iterator[None]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_code_before_it_serves_with_an_added_column(service: FakeService) -> None:
+def test_the_code_before_it_serves_with_an_added_column(service):
     """A sign-in, events, a re-fetch and an erasure insert, read and update rows of the tables."""
     settings = service.settings(WEBHOOK_SECRETS=[SECRET])
     added = added_to_every_table("varchar(8) DEFAULT 'new' NOT NULL")
@@ -52,9 +51,8 @@ def test_the_code_before_it_serves_with_an_added_column(service: FakeService) ->
         assert post(event_body("kyc.verified")).status_code == 200
         LinkedIdentity.objects.update(refetch_due_at=timezone.now())
         assert upkeep.run()[1] == {"stored": 1}
-        ConnectRedemption.objects.create(
-            code_digest="0", expires_at=identity.created_at
-        )
+        spent = {"code_digest": "0", "expires_at": identity.created_at}
+        ConnectRedemption.objects.create(**spent)
         for model in TABLES:
             if model is not ErasureReceipt:
                 assert values_of(model) == {"new"}, model

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.test import Client, override_settings
+from django.test import override_settings
 from django.urls import reverse
 from django.utils import timezone
 
@@ -67,13 +67,7 @@ def identity(service: FakeService) -> LinkedIdentity:
         ("erase", "Everything that this site holds"),
     ],
 )
-def test_what_cannot_be_undone_asks_first(
-    operator: Client,
-    identity: LinkedIdentity,
-    service: FakeService,
-    action: str,
-    cost: str,
-) -> None:
+def test_what_cannot_be_undone_asks_first(operator, identity, service, action, cost):
     """Without the confirmation nothing happens but a page, which names the person and the cost."""
     text = press(operator, action, identity).content.decode()
     for words in (">ada<", ">Cancel</a>", f"<p>{cost}"):
@@ -83,9 +77,7 @@ def test_what_cannot_be_undone_asks_first(
     assert not LogEntry.objects.exists()
 
 
-def test_a_refetch_opens_the_gate(
-    operator: Client, identity: LinkedIdentity, service: FakeService
-) -> None:
+def test_a_refetch_opens_the_gate(operator, identity, service):
     """At once. One that fails says why in words, and the identity keeps what it had."""
     press(operator, "refetch", identity, confirmed="yes")
     assert "Re-fetched." in page(operator, IDENTITIES)
@@ -98,9 +90,7 @@ def test_a_refetch_opens_the_gate(
     assert standing_of(identity.user).shortfall(RequiredClaim("age_over_18")) is None
 
 
-def test_a_refetch_of_several_makes_them_due(
-    operator: Client, identity: LinkedIdentity, service: FakeService
-) -> None:
+def test_a_refetch_of_several_makes_them_due(operator, identity, service):
     """Those without consent excepted; nothing is fetched while the operator waits."""
     other = make_identity(make_user("b"), subject="b")
     gone = make_identity(make_user("gone"), subject="gone", consent=Consent.REVOKED)
@@ -111,7 +101,7 @@ def test_a_refetch_of_several_makes_them_due(
     assert service.requests == []
 
 
-def test_a_revocation_is_at_once(operator: Client, identity: LinkedIdentity) -> None:
+def test_a_revocation_is_at_once(operator, identity):
     """Gates closed, grant and credential gone; the identity itself stays to be looked at."""
     make_claim(identity)
     press(operator, "revoke", identity, confirmed="yes")
@@ -126,9 +116,7 @@ def test_a_revocation_is_at_once(operator: Client, identity: LinkedIdentity) -> 
     assert 'value="refetch"' not in text, "there is nothing to fetch"
 
 
-def test_a_newcomer_is_known_by_the_address(
-    operator: Client, service: FakeService
-) -> None:
+def test_a_newcomer_is_known_by_the_address(operator, service):
     """An account that the package made has a generated user name, which tells nobody anything."""
     made = make_identity(make_user(f"identity-{'a' * 32}", email=ADDRESS))
     assert f">{ADDRESS}<" in page(operator, IDENTITIES)
@@ -139,9 +127,7 @@ def test_a_newcomer_is_known_by_the_address(
     assert f"user #{made.user_id}" in page(staff("view_linkedidentity"), IDENTITIES)
 
 
-def test_an_erasure_leaves_a_receipt(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_an_erasure_leaves_a_receipt(operator, identity):
     """One at a time. Identity, grant and claims are gone; the receipt names nobody."""
     make_claim(identity)
     other = make_identity(make_user("b"), subject="another")
@@ -157,9 +143,7 @@ def test_an_erasure_leaves_a_receipt(
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_after_an_action_the_list_stands_as_it_was_filtered(
-    operator: Client, identity: LinkedIdentity, action: str
-) -> None:
+def test_after_an_action_the_list_stands_as_it_was_filtered(operator, identity, action):
     """From the list, from a person's page, and if the operator leaves the question."""
     wanted = "consent__exact=granted&q=ada"
     filtered = f"{reverse(IDENTITIES)}?{wanted}"
@@ -187,9 +171,7 @@ def test_after_an_action_the_list_stands_as_it_was_filtered(
     assert operator.post(filtered, of_list)["Location"] == filtered
 
 
-def test_what_was_done_is_written_down_without_anybodys_data(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_what_was_done_is_written_down_without_anybodys_data(operator, identity):
     """Django's log says who did what to which row: no subject, name or address."""
     event = make_event(identity, "claim.issued")
     for action in ACTIONS:
@@ -204,9 +186,7 @@ def test_what_was_done_is_written_down_without_anybodys_data(
         assert not any(personal in line for line in lines)
 
 
-def test_what_did_not_happen_is_not_written_down(
-    operator: Client, identity: LinkedIdentity, service: FakeService
-) -> None:
+def test_what_did_not_happen_is_not_written_down(operator, identity, service):
     """A re-fetch that failed, and an erasure that the site's own code holds up."""
     service.answers["claims"] = fake_service.html("503 Service Unavailable")
     press(operator, "refetch", identity)
@@ -228,14 +208,8 @@ def test_what_did_not_happen_is_not_written_down(
     ],
 )
 def test_what_an_action_leaves_is_said(
-    operator: Client,
-    identity: LinkedIdentity,
-    monkeypatch: pytest.MonkeyPatch,
-    action: str,
-    into: str,
-    most: str,
-    module: Any,
-) -> None:
+    operator, identity, monkeypatch, action, into, most, module
+):
     """All of a list can be chosen, and an action does so many at once."""
     monkeypatch.setattr(module, most, 2)
     others = [make_identity(make_user(n), subject=n) for n in "bc"]
@@ -251,9 +225,7 @@ def test_what_an_action_leaves_is_said(
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_an_action_on_a_row_that_is_gone_does_nothing(
-    operator: Client, identity: LinkedIdentity, action: str
-) -> None:
+def test_an_action_on_a_row_that_is_gone_does_nothing(operator, identity, action):
     """Somebody erased the person while the list or the question stood open."""
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
     assert press(operator, action, identity, confirmed="yes").status_code == 302
@@ -261,9 +233,7 @@ def test_an_action_on_a_row_that_is_gone_does_nothing(
     assert not ErasureReceipt.objects.exists()
 
 
-def test_an_operator_removes_a_stranger_and_keeps_the_only_way_in(
-    operator: Client,
-) -> None:
+def test_an_operator_removes_a_stranger_and_keeps_the_only_way_in(operator):
     """A later link always goes; the one that made the account stays without another way in."""
     later = make_identity(make_user("victim"), account_made=False)
     made = make_identity(make_user("ada"), subject="subject-2")
@@ -286,9 +256,7 @@ class Protecting(IdentityPolicy):
         raise RuntimeError("a loan is open")
 
 
-def test_a_pending_erasure_is_marked_and_tried_now(
-    operator: Client, identity: LinkedIdentity, service: FakeService
-) -> None:
+def test_a_pending_erasure_is_marked_and_tried_now(operator, identity, service):
     """On the overview; the receipt then says what it covered."""
     given = service.settings(POLICY=f"{__name__}.Protecting")
     with override_settings(DJANGO_IDENTITY=given):
@@ -308,9 +276,7 @@ def test_a_pending_erasure_is_marked_and_tried_now(
     assert "Events: 0" in text
 
 
-def test_a_replay_makes_the_handlers_due(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_a_replay_makes_the_handlers_due(operator, identity):
     """The event is due again, but not while a worker runs it, or if it is emptied."""
     handled = {
         "outcome": "failed",

@@ -3,12 +3,10 @@
 import html
 import re
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
-from django.test import Client
 from django.urls import include, path, reverse
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -43,7 +41,6 @@ from tests.factories import (
     make_identity,
     make_user,
 )
-from tests.fake_service import FakeService
 
 pytestmark = pytest.mark.django_db
 
@@ -63,16 +60,14 @@ def text_of(markup: str) -> str:
     return re.sub(r"(?:<[^>]+>|\s)+", " ", markup.replace("\xa0", " "))
 
 
-def test_the_index_leads_to_the_overview() -> None:
+def test_the_index_leads_to_the_overview():
     """Whoever may see identities finds the page in the index; nobody else does."""
     link = f'href="{reverse(OVERVIEW)}"'
     assert link in page(staff("view_linkedidentity"), "admin:index")
     assert link not in page(staff("view_webhookevent"), "admin:index")
 
 
-def test_how_long_something_holds_is_a_sentence(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_how_long_something_holds_is_a_sentence(operator, identity):
     """ "Credential: 12 hours ago" says neither that it ran out nor that it is valid."""
     shown = text_of(page(operator, IDENTITY, identity.pk))
     assert "Credential valid for 5 hours" in shown
@@ -85,9 +80,7 @@ def test_how_long_something_holds_is_a_sentence(
     assert "runs out 12 hours ago" not in shown
 
 
-def test_a_row_of_the_other_environment_is_marked(
-    operator: Client, identity: LinkedIdentity, settings: Any
-) -> None:
+def test_a_row_of_the_other_environment_is_marked(operator, identity, settings):
     """On its page and before it is revoked. A row of the settings' environment is not."""
     shown = (
         page(operator, IDENTITY, identity.pk),
@@ -105,7 +98,7 @@ def test_a_row_of_the_other_environment_is_marked(
 
 
 @pytest.mark.urls(__name__)
-def test_a_strip_says_where_it_ends(operator: Client, identity: LinkedIdentity) -> None:
+def test_a_strip_says_where_it_ends(operator, identity):
     """From the consent to the gates, each with its state and since when."""
     grant, claim = identity.grant, identity.claims.get()
     at = {
@@ -145,9 +138,7 @@ def test_a_strip_says_where_it_ends(operator: Client, identity: LinkedIdentity) 
 
 
 @pytest.mark.urls(__name__)
-def test_a_revoked_claim_is_called_revoked(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_a_revoked_claim_is_called_revoked(operator, identity):
     """Not valid, and not unproven: in the strip, at its gate and in the line of time."""
     identity.claims.update(revoked_at=timezone.now() - timedelta(hours=3))
     shown = text_of(page(operator, IDENTITY, identity.pk))
@@ -159,9 +150,7 @@ def test_a_revoked_claim_is_called_revoked(
 
 
 @pytest.mark.urls(__name__)
-def test_a_closed_gate_has_the_step_that_the_person_reads(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_a_closed_gate_has_the_step_that_the_person_reads(operator, identity):
     """Why it is closed, what to do, and since when."""
     past = timezone.now() - timedelta(hours=12)
     identity.claims.update(valid_until=past)
@@ -172,9 +161,7 @@ def test_a_closed_gate_has_the_step_that_the_person_reads(
     )
 
 
-def test_an_event_links_to_its_person(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_an_event_links_to_its_person(operator, identity):
     """To who may see identities, and as long as the event has its content."""
     event = WebhookEvent.objects.get()
     link = f'href="{reverse(IDENTITY, args=[identity.pk])}"'
@@ -186,16 +173,14 @@ def test_an_event_links_to_its_person(
 
 
 @pytest.mark.urls(__name__)
-def test_a_gate_names_the_pages_that_it_guards(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_a_gate_names_the_pages_that_it_guards(operator, identity):
     """The first five, and how many others."""
     shown = text_of(page(operator, IDENTITY, identity.pk))
     gate = shown.partition("passes now age_over_18 ")[2]
     assert gate.startswith("/room-0/ /room-1/ /room-2/ /room-3/ /room-4/ and 2 more")
 
 
-def test_what_an_operator_reads_about_an_error_is_theirs() -> None:
+def test_what_an_operator_reads_about_an_error_is_theirs():
     """Every failure of service, site or database has a hint, and none says "your service"."""
     for code, row in ERRORS.items():
         if row.status >= 500:
@@ -204,9 +189,7 @@ def test_what_an_operator_reads_about_an_error_is_theirs() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_failed_refetches_are_in_the_timeline(
-    operator: Client, service: FakeService
-) -> None:
+def test_failed_refetches_are_in_the_timeline(operator, service):
     """When the newest one was, how many there were, and why; a success ends the entry."""
     identity = make_identity(make_user(), scopes=["claims:read"], refetch_failures=6)
     make_grant(identity)
@@ -221,9 +204,7 @@ def test_failed_refetches_are_in_the_timeline(
 
 
 @pytest.mark.parametrize("grant", ["live", "dead", "none"])
-def test_a_refetch_is_offered_where_it_can_work(
-    operator: Client, identity: LinkedIdentity, grant: str
-) -> None:
+def test_a_refetch_is_offered_where_it_can_work(operator, identity, grant):
     """Where only the person's sign-in helps there is no button that must fail."""
     if grant == "none":
         TokenGrant.objects.all().delete()
@@ -232,9 +213,7 @@ def test_a_refetch_is_offered_where_it_can_work(
     assert ("Re-fetch now</button>" in shown) is (grant == "live")
 
 
-def test_a_question_says_how_many_and_whom(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_a_question_says_how_many_and_whom(operator, identity):
     """In its title, and on its button."""
     other = make_identity(make_user("kemi"), subject="another")
     one = press(operator, "disconnect", other).content.decode()
@@ -248,7 +227,7 @@ def test_a_question_says_how_many_and_whom(
     assert "<h1>Revoke 2 identities at this site?</h1>" in both
 
 
-def test_receipts_are_filtered_by_what_they_are(operator: Client) -> None:
+def test_receipts_are_filtered_by_what_they_are(operator):
     """Pending or erased, in these words."""
     now = timezone.now()
     for erased_at in (None, now):
@@ -262,7 +241,7 @@ def test_receipts_are_filtered_by_what_they_are(operator: Client) -> None:
     assert f"/{pending.pk}/change/" not in page(operator, RECEIPTS, state="erased")
 
 
-def test_subjects_are_told_apart_by_their_end(operator: Client) -> None:
+def test_subjects_are_told_apart_by_their_end(operator):
     """Those of one service often begin alike."""
     for number in (1, 2):
         user = make_user(f"u{number}")
@@ -272,9 +251,7 @@ def test_subjects_are_told_apart_by_their_end(operator: Client) -> None:
     assert ">000000…0002<" in listed
 
 
-def test_a_pending_erasure_says_what_to_do(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_a_pending_erasure_says_what_to_do(operator, identity):
     """What is closed, what is not, who mends it, when it is tried again, and whom it is about."""
     receipt = ErasureReceipt.objects.get()
     receipt.error = "BillingSystemDown"
@@ -299,20 +276,12 @@ def test_a_pending_erasure_says_what_to_do(
         ({}, {}, "The account is emptied and disabled."),
         ({}, {"erasure": "delete"}, "The account is deleted."),
         ({"account_made": False}, {}, "The account stays. It is older than the link."),
-        (
-            {},
-            {"keeps_account": lambda *_, **__: True},
-            "The account stays. The site's policy",
-        ),
+        ({}, {"keeps_account": lambda *_, **__: True}, "The account stays. The site's policy"),
     ],
-)
+)  # fmt: skip
 def test_an_erasure_says_beforehand_what_it_does(
-    operator: Client,
-    monkeypatch: pytest.MonkeyPatch,
-    fields: Any,
-    policy: Any,
-    fate: str,
-) -> None:
+    operator, monkeypatch, fields, policy, fate
+):
     """Whom, how many records, and what happens to the account; then exactly that happens."""
     identity = make_identity(make_user("kemi"), **fields)
     make_claim(identity)

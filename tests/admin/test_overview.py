@@ -38,7 +38,7 @@ def shown(client: Client) -> str:
     return client.get(address).content.decode()
 
 
-def test_it_shows_exactly_what_the_doctor_finds(admin_client: Client) -> None:
+def test_it_shows_exactly_what_the_doctor_finds(admin_client):
     """Each finding with its level, name, message and remedy, and no other."""
     make_identities(1, refetch_due_at=LONG_AGO)
     make_identities(2, refetch_failures=1, last_error="service_timeout")
@@ -63,7 +63,7 @@ def test_it_shows_exactly_what_the_doctor_finds(admin_client: Client) -> None:
     assert "not healthy" in page
 
 
-def test_a_site_that_is_all_right_is_healthy(admin_client: Client) -> None:
+def test_a_site_that_is_all_right_is_healthy(admin_client):
     """Before the first person, and with a few."""
     for _ in range(2):
         cache.clear()
@@ -75,7 +75,7 @@ def test_a_site_that_is_all_right_is_healthy(admin_client: Client) -> None:
 
 
 @pytest.mark.parametrize("days", [-1, 1], ids=["ago", "ahead, by a clock set back"])
-def test_upkeep_that_does_not_run_needs_an_operator(days: int) -> None:
+def test_upkeep_that_does_not_run_needs_an_operator(days):
     """As soon as somebody has a re-fetch before them, and not only when it is late."""
     runs.begin()
     run = runs.newest()
@@ -86,7 +86,7 @@ def test_upkeep_that_does_not_run_needs_an_operator(days: int) -> None:
     assert not overview.look().is_healthy
 
 
-def test_a_finding_leads_to_its_rows(admin_client: Client) -> None:
+def test_a_finding_leads_to_its_rows(admin_client):
     make_identities(1, refetch_failures=7, last_error="service_timeout")
     ErasureReceipt.objects.create(requested_at=LONG_AGO)
     make_event(
@@ -100,7 +100,7 @@ def test_a_finding_leads_to_its_rows(admin_client: Client) -> None:
         assert "1 " in admin_client.get(address).content.decode()
 
 
-def test_it_looks_again_after_a_minute(admin_client: Client, monkeypatch: Any) -> None:
+def test_it_looks_again_after_a_minute(admin_client, monkeypatch):
     """Several operators have the page open."""
     shown(admin_client)
     make_identities(1, refetch_failures=7)
@@ -111,7 +111,7 @@ def test_it_looks_again_after_a_minute(admin_client: Client, monkeypatch: Any) -
     assert overview.KEPT_SECONDS == 60
 
 
-def test_people_are_counted_by_consent_and_status() -> None:
+def test_people_are_counted_by_consent_and_status():
     """Those of the settings' environment."""
     make_identities(3)
     make_identities(5, kyc_level="level_1", kyc_status="unverified")
@@ -128,7 +128,7 @@ def test_people_are_counted_by_consent_and_status() -> None:
     ]
 
 
-def test_days_have_links_that_still_stand_and_revocations() -> None:
+def test_days_have_links_that_still_stand_and_revocations():
     """Days without a row count nothing; a revoked link is no link."""
     now = timezone.now()
     for number, days in enumerate((1, 1, 29, 30)):
@@ -148,7 +148,7 @@ def test_days_have_links_that_still_stand_and_revocations() -> None:
     assert found[-1].day == now.date()
 
 
-def test_the_number_of_queries_does_not_grow() -> None:
+def test_the_number_of_queries_does_not_grow():
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
             overview.look()

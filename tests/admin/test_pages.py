@@ -59,9 +59,7 @@ urlpatterns = [
 ]
 
 
-def test_no_secret_stands_on_any_page(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_no_secret_stands_on_any_page(operator, identity):
     """Tokens, credentials and verifiers appear nowhere: not plain, not sealed, not in part."""
     kept = (identity.grant.access_token, identity.grant.refresh_token)
     bodies = {value.rpartition(".")[2] for value in kept}
@@ -71,9 +69,7 @@ def test_no_secret_stands_on_any_page(
         assert not any(secret in text for text in pages)
 
 
-def test_nothing_can_be_added_changed_or_deleted(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_nothing_can_be_added_changed_or_deleted(operator, identity):
     """Not even by a superuser: what the service owns is looked at, or erased."""
     for row in (model.objects.get() for model in MODELS):
         name = f"admin:django_identity_{row._meta.model_name}"
@@ -88,13 +84,13 @@ def test_nothing_can_be_added_changed_or_deleted(
 
 
 @pytest.mark.parametrize("name", [IDENTITIES, EVENTS, RECEIPTS, OVERVIEW])
-def test_a_page_needs_its_permission(name: str) -> None:
+def test_a_page_needs_its_permission(name):
     """Staff without the permission to look at these records see none of them."""
     assert staff().get(reverse(name)).status_code == 403
     assert Client().get(reverse(name)).status_code == 302
 
 
-def test_the_page_of_an_identity(operator: Client, identity: LinkedIdentity) -> None:
+def test_the_page_of_an_identity(operator, identity):
     """Consent in words, claims with their proof, what happened, and the last error in words."""
     text = page(operator, IDENTITY, identity.pk)
     for words in (
@@ -104,9 +100,7 @@ def test_the_page_of_an_identity(operator: Client, identity: LinkedIdentity) -> 
         assert words in text
 
 
-def test_what_the_service_wrote_is_escaped(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_what_the_service_wrote_is_escaped(operator, identity):
     """Subjects, values and payloads are text, whatever they look like."""
     evil = "<script>alert(1)</script>"
     make_claim(identity, "kyc_verified", {"provider": evil}, provider=evil)
@@ -117,9 +111,7 @@ def test_what_the_service_wrote_is_escaped(
     assert not [text for text in every_page(operator) if evil in text]
 
 
-def test_an_event_shows_its_payload_indented(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_an_event_shows_its_payload_indented(operator, identity):
     """As readable JSON without control characters, or that it is no longer held."""
     event = WebhookEvent.objects.get()
     assert "{\n  &quot;user_id&quot;: &quot;" in page(operator, EVENT, event.pk)
@@ -141,9 +133,7 @@ def test_an_event_shows_its_payload_indented(
     assert "The event could not be applied" in page(operator, EVENT, event.pk)
 
 
-def test_each_bar_of_a_chart_has_its_label_and_number(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_each_bar_of_a_chart_has_its_label_and_number(operator, identity):
     """Each bar stands beside its label and its number; no style stands in the page."""
     text = page(operator, OVERVIEW)
     assert text.count("<caption>") == 4, "two are of the lists of the sidebar"
@@ -153,13 +143,11 @@ def test_each_bar_of_a_chart_has_its_label_and_number(
     assert not re.search(r"<style| style=", text)
 
 
-def test_every_reason_has_words() -> None:
+def test_every_reason_has_words():
     assert set(REASONS) == set(Reason)
 
 
-def test_a_user_with_an_identity_is_not_deleted_by_the_way(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_a_user_with_an_identity_is_not_deleted_by_the_way(operator, identity):
     """Django's page of the user says that the identity is in the way; erase it first."""
     operator.post(
         reverse("admin:auth_user_delete", args=[identity.user_id]), {"post": "yes"}
@@ -168,7 +156,7 @@ def test_a_user_with_an_identity_is_not_deleted_by_the_way(
 
 
 @pytest.mark.urls(__name__)
-def test_the_sites_own_gates_with_their_values(operator: Client) -> None:
+def test_the_sites_own_gates_with_their_values(operator):
     """The same answers as the gates give, and why not."""
     identity = make_identity(make_user("ben"))
     make_claim(identity, "country_resident", {"country": "EG"})
@@ -184,7 +172,7 @@ def test_the_sites_own_gates_with_their_values(operator: Client) -> None:
 
 
 @pytest.mark.urls(__name__)
-def test_no_gate_is_open_to_a_disabled_account(operator: Client) -> None:
+def test_no_gate_is_open_to_a_disabled_account(operator):
     identity = make_identity(make_user("ben", is_active=False))
     make_claim(identity, "country_resident", "NG")
     shown = page(operator, IDENTITY, identity.pk)
@@ -195,9 +183,7 @@ def test_no_gate_is_open_to_a_disabled_account(operator: Client) -> None:
 
 
 @pytest.mark.urls(__name__)
-def test_a_second_admin_is_left_by_no_link(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_a_second_admin_is_left_by_no_link(operator, identity):
     """Links and actions stay in the admin in which the operator is."""
     listed, own = f"{HERE}linkedidentity/", f"{HERE}linkedidentity/{identity.pk}/"
     event = f"{HERE}webhookevent/{WebhookEvent.objects.get().pk}/change/"
@@ -211,9 +197,7 @@ def test_a_second_admin_is_left_by_no_link(
         assert operator.post(listed, chosen)["Location"] == listed
 
 
-def test_the_gates_of_a_page_are_not_said_to_be_all(
-    operator: Client, identity: LinkedIdentity
-) -> None:
+def test_the_gates_of_a_page_are_not_said_to_be_all(operator, identity):
     """A site may ask in templates or in code of its own, which the map does not see."""
     assert "code of the site asks about are not listed" in page(
         operator, IDENTITY, identity.pk
@@ -221,7 +205,7 @@ def test_the_gates_of_a_page_are_not_said_to_be_all(
 
 
 @override_settings(USE_THOUSAND_SEPARATOR=True, LANGUAGE_CODE="de")
-def test_the_buttons_of_a_page_name_its_row(operator: Client) -> None:
+def test_the_buttons_of_a_page_name_its_row(operator):
     """Also where a thousand is written ``1.000``."""
     identity = make_identity(make_user("ada"), pk=1000)
     make_event(identity, "claim.issued", pk=1000)

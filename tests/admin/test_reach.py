@@ -1,7 +1,5 @@
 """How far operators who may only look can see: no sealed column, no address that is not theirs."""
 
-from typing import Any
-
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
@@ -56,9 +54,7 @@ def identity(request: pytest.FixtureRequest) -> LinkedIdentity:
     ("name", "lookup", "value"),
     [(name, *asked) for name, lookups in SEALED.items() for asked in lookups.items()],
 )
-def test_a_list_filters_on_nothing_but_its_filters(
-    name: str, lookup: str, value: str
-) -> None:
+def test_a_list_filters_on_nothing_but_its_filters(name, lookup, value):
     """A lookup that finds or does not find spells out what is sealed, letter by letter."""
     assert staff(*VIEW).get(reverse(name), {lookup: value}).status_code == 400
 
@@ -72,9 +68,7 @@ def test_a_list_filters_on_nothing_but_its_filters(
         ("try_now", ErasureReceipt, "erase_linkedidentity"),
     ],
 )
-def test_an_action_needs_its_own_permission(
-    action: str, model: Any, permission: str
-) -> None:
+def test_an_action_needs_its_own_permission(action, model, permission):
     """Every permission but this one is not enough, and the button is not shown."""
     make_everything()
     pk, name = model.objects.get().pk, f"admin:django_identity_{model._meta.model_name}"
@@ -88,7 +82,7 @@ def test_an_action_needs_its_own_permission(
     assert not LinkedIdentity.objects.exclude(consent="granted").exists()
 
 
-def test_no_address_for_who_may_not_see_users(identity: LinkedIdentity) -> None:
+def test_no_address_for_who_may_not_see_users(identity):
     """No page and no question shows it, though the operator may do everything else."""
     pages = list(every_page(staff(*VIEW, *MAY_DO)))
     assert not [text for text in pages if ADDRESS in text]
@@ -97,7 +91,7 @@ def test_no_address_for_who_may_not_see_users(identity: LinkedIdentity) -> None:
 
 
 @pytest.mark.parametrize("permission", ["view_user", "change_user"])
-def test_the_address_for_who_may(identity: LinkedIdentity, permission: str) -> None:
+def test_the_address_for_who_may(identity, permission):
     """Whoever may see the site's users finds the person by it."""
     browser = staff(*VIEW, permission)
     assert ADDRESS in page(browser, IDENTITY, identity.pk)
@@ -105,7 +99,7 @@ def test_the_address_for_who_may(identity: LinkedIdentity, permission: str) -> N
 
 
 @pytest.mark.parametrize("wanted", ["ada@", ADDRESS, "ADA@EXAMPLE", "a", "agnes"])
-def test_a_search_finds_nobody_for_who_may_not_see_users(wanted: str) -> None:
+def test_a_search_finds_nobody_for_who_may_not_see_users(wanted):
     """Found or not would be an answer; such an operator searches for subjects alone."""
     make_identity(make_user("bola", email=ADDRESS))
     make_identity(make_user(ADDRESS), subject="subject-2")

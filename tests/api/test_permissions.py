@@ -22,7 +22,7 @@ def ask(user: Any, *permissions: Any) -> Response:
     return api_answer_of(Endpoint.as_view(permission_classes=permissions), user)
 
 
-def test_a_closed_permission_says_what_is_missing() -> None:
+def test_a_closed_permission_says_what_is_missing():
     """A stable code, as a closed gate's."""
     user = make_user()
     make_identity(user)
@@ -47,7 +47,7 @@ COMBINED = [
 ]
 
 
-def test_permissions_combine_as_django_rest_frameworks_own() -> None:
+def test_permissions_combine_as_django_rest_frameworks_own():
     """About the request and about an object."""
     request: Any = APIRequestFactory().get("/")
     request.user = make_user()
@@ -61,7 +61,7 @@ def test_permissions_combine_as_django_rest_frameworks_own() -> None:
 
 
 @pytest.mark.parametrize("nobody", [None, "django.contrib.auth.models.AnonymousUser"])
-def test_nobody_is_told_no(nobody: Any) -> None:
+def test_nobody_is_told_no(nobody):
     """With ``UNAUTHENTICATED_USER = None`` too, where there is no user at all."""
     asked = {"permission_classes": [HasKycLevel("level_1")]}
     view = Endpoint.as_view(authentication_classes=[TokenAuthentication], **asked)

@@ -1,6 +1,5 @@
 """People whom a token names: what a page of the site would not know is refused at once."""
 
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,7 +12,6 @@ from rest_framework.settings import api_settings
 from django_identity.models import AuthorizationRequest, LinkedIdentity
 from tests.api.token_urls import new_token
 from tests.factories import make_claim, make_identity, make_user
-from tests.fake_service import FakeService
 from tests.sign_in import come_back, is_signed_in, sign_in, signed_in_as
 
 pytestmark = [
@@ -75,9 +73,8 @@ ALONE = (by_header, by_cookie, beside_another_session, beside_an_ended_session)
     "redirect_uri", [None, OWN_PAGE], ids=["by request", "own page"]
 )
 def test_a_token_alone_is_refused_before_anybody_consents(
-    service: FakeService, client: Client, ada: User, grace: User,
-    way: Callable[..., dict[str, str]], linked: bool, redirect_uri: str | None,
-) -> None:  # fmt: skip
+    service, client, ada, grace, way, linked, redirect_uri
+):
     """Else the person would come back to a page that does not know them."""
     if linked:
         make_identity(ada)
@@ -93,9 +90,7 @@ def test_a_token_alone_is_refused_before_anybody_consents(
     assert service.requests == []
 
 
-def test_a_token_beside_the_persons_own_session_links(
-    service: FakeService, client: Client, ada: User
-) -> None:
+def test_a_token_beside_the_persons_own_session_links(service, client, ada):
     """The page of the callback knows them by the session."""
     client.force_login(ada)
     begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
@@ -110,18 +105,16 @@ def state_in(begun: Any) -> str:
 
 @pytest.mark.parametrize("linked", [False, True], ids=["link", "renew"])
 def test_a_page_of_the_front_end_comes_back_with_the_same_token(
-    service: FakeService, client: Client, ada: User, grace: User, linked: bool
-) -> None:
+    service, client, ada, grace, linked
+):
     """Another person's token, or none, links nobody; and no session begins."""
     if linked:
         make_identity(ada, subject="subject-1")
     settings = service.settings(REDIRECT_URI=FRONT_END)
     with override_settings(DJANGO_IDENTITY=settings):
         for other, code in ((token_of(grace), "user_changed"), ({}, "session_ended")):
-            state = state_in(
-                post(client, "login", {"next": "/"}, headers=token_of(ada))
-            )
-            returned = {"state": state, "code": "a-code"}
+            begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
+            returned = {"state": state_in(begun), "code": "a-code"}
             refused = post(client, "callback", returned, headers=other)
             assert refused.json()["code"] == code
         begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
@@ -134,9 +127,7 @@ def test_a_page_of_the_front_end_comes_back_with_the_same_token(
     assert told["claims"] == {"age_over_18": True}
 
 
-def test_nobody_is_asked_for_a_session_to_sign_in(
-    service: FakeService, client: Client
-) -> None:
+def test_nobody_is_asked_for_a_session_to_sign_in(service, client):
     """A sign-in begins without one; a token that is wrong is refused as any other call's."""
     assert post(client, "login", {"next": "/"}).status_code == 200
     wrong = post(client, "login", {}, headers={"authorization": "Bearer nobody's"})
@@ -144,8 +135,8 @@ def test_nobody_is_asked_for_a_session_to_sign_in(
 
 
 def test_a_site_whose_host_has_no_page_of_ours_leads_to_its_front_end(
-    service: FakeService, client: Client, ada: User
-) -> None:
+    service, client, ada
+):
     """On that host nothing of ours can be the page that the service leads back to."""
     settings = service.settings(REDIRECT_URI=FRONT_END)
     with override_settings(
@@ -158,9 +149,8 @@ def test_a_site_whose_host_has_no_page_of_ours_leads_to_its_front_end(
 @pytest.mark.parametrize("nobody", [AnonymousUser, None])
 @pytest.mark.parametrize(("path", "status"), [("me", 200), ("bar", 401)])
 def test_a_session_that_an_api_does_not_know_stays_whole(
-    service: FakeService, client: Client, monkeypatch: pytest.MonkeyPatch,
-    nobody: Any, path: str, status: int,
-) -> None:  # fmt: skip
+    service, client, monkeypatch, nobody, path, status
+):
     """To an API for tokens alone nobody is there. The browser's session has not ended by that."""
     monkeypatch.setattr(api_settings, "UNAUTHENTICATED_USER", nobody)
     sign_in(client)
@@ -173,9 +163,7 @@ def test_a_session_that_an_api_does_not_know_stays_whole(
 
 
 @pytest.mark.parametrize("way", ["function", "class", "mixin", "dispatch"])
-def test_a_gate_around_an_endpoint_raises(
-    client: Client, ada: User, grace: User, way: str
-) -> None:
+def test_a_gate_around_an_endpoint_raises(client, ada, grace, way):
     """It would ask about the session, and the endpoint would serve the person of the token."""
     make_claim(make_identity(ada))
     client.force_login(ada)
@@ -185,9 +173,7 @@ def test_a_gate_around_an_endpoint_raises(
 
 
 @pytest.mark.parametrize("way", ["function", "handler"])
-def test_a_gate_within_an_endpoint_asks_about_whom_it_serves(
-    client: Client, ada: User, grace: User, way: str
-) -> None:
+def test_a_gate_within_an_endpoint_asks_about_whom_it_serves(client, ada, grace, way):
     make_claim(make_identity(ada))
     client.force_login(grace)
     served = client.get(f"/within/{way}/", headers=token_of(ada))

@@ -79,11 +79,9 @@ def give_password(page: Page, person: dict[str, str]) -> None:
 @pytest.fixture(scope="session")
 def running_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """With ``SameSite=Strict``, the service on another host, and sessions that a test can read."""
-    folder, port, sandbox_port = (
-        tmp_path_factory.mktemp("demo"),
-        free_port(),
-        free_port(),
-    )
+    folder = tmp_path_factory.mktemp("demo")
+    port = free_port()
+    sandbox_port = free_port()
     database = folder / "demo.sqlite3"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_SETTINGS_MODULE", "example_project.settings")
@@ -105,9 +103,8 @@ def running_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
 def demo(running_demo: dict[str, Any], window: Callable[..., Page]) -> Iterator[Demo]:
     """People of its own, the second one verified. What it leaves at the site is gone after it."""
     users = f"{running_demo['pages']}/sandbox/users"
-    people = [
-        httpx.post(users, json={"verified": is_so}).json() for is_so in (False, True)
-    ]
+    made = [httpx.post(users, json={"verified": is_so}) for is_so in (False, True)]
+    people = [answer.json() for answer in made]
     opening = partial(window, base_url=running_demo["site"])
     yield Demo(**running_demo, people=people, window=opening)
     names = [member.name for member in (*MEMBERS, OPERATOR, SUPERUSER)]

@@ -158,11 +158,7 @@ EXAMPLE_PAGES = (
 )
 # Another state of a page is the same page: in the bare frame each page is looked at once.
 BARE_PAGES = (
-    *(
-        replace(exhibit, looks=EXTREMES)
-        for exhibit in PAGES
-        if exhibit.looks == EVERY_LOOK
-    ),
+    *(replace(exhibit, looks=EXTREMES) for exhibit in PAGES if exhibit.looks == EVERY_LOOK),
     Exhibit("hop", held_hop),
     Exhibit("buttons", at("/")),
-)
+)  # fmt: skip

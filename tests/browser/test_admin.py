@@ -60,19 +60,12 @@ def person(name: str) -> Way:
 PAGES = (
     Exhibit("index", at("/admin/")),
     Exhibit("identities", at(IDENTITIES)),
-    Exhibit(
-        "identities-filtered", at(f"{IDENTITIES}?failing=yes&environment__exact=test")
-    ),
+    Exhibit("identities-filtered", at(f"{IDENTITIES}?failing=yes&environment__exact=test")),
     Exhibit("identities-nobody", at(f"{IDENTITIES}?q=nobody")),
-    *(
-        Exhibit(f"identity-{name}", person(name))
-        for name in (CLOSED_OUT, "ada", "dayo", "musa")
-    ),
+    *(Exhibit(f"identity-{name}", person(name)) for name in (CLOSED_OUT, "ada", "dayo", "musa")),
     Exhibit("identity-history", at(f"{IDENTITIES}1/history/")),
     Exhibit("events", at(EVENTS)),
-    Exhibit(
-        "events-filtered", at(f"{EVENTS}?type=kyc.verified&outcome__exact=applied")
-    ),
+    Exhibit("events-filtered", at(f"{EVENTS}?type=kyc.verified&outcome__exact=applied")),
     Exhibit("events-none", at(f"{EVENTS}?q=nothing")),
     Exhibit(
         "event",
@@ -84,20 +77,18 @@ PAGES = (
     Exhibit("receipt-pending", the_first(f"{RECEIPTS}?state=pending")),
     Exhibit("receipt", the_first(f"{RECEIPTS}?state=erased")),
     Exhibit("overview", at(OVERVIEW)),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("exhibit", PAGES, ids=str)
-def test_a_page_of_the_admin(operator: Page, exhibit: Exhibit) -> None:
+def test_a_page_of_the_admin(operator, exhibit):
     """Every page of the admin, at every width and in both colour schemes."""
     exhibit.way(operator)
     look(operator, exhibit.name)
 
 
 @pytest.mark.parametrize("exhibit", PAGES, ids=str)
-def test_a_page_from_right_to_left(
-    visit: Visit, operated_site: Site, exhibit: Exhibit
-) -> None:
+def test_a_page_from_right_to_left(visit, operated_site, exhibit):
     """In Arabic: it runs from right to left, it fits, and axe finds nothing."""
     page = visit(operated_site, "operator", locale="ar")
     exhibit.way(page)
@@ -116,9 +107,7 @@ LONG_NAME = """document.querySelector('#result_list tbody th a').textContent =
     "path", [IDENTITIES, EVENTS, RECEIPTS], ids=["identities", "events", "receipts"]
 )
 @pytest.mark.parametrize("locale", ["en-US", "ar", "pt-BR", "fr"])
-def test_a_list_is_not_cut_by_its_filters(
-    visit: Visit, operated_site: Site, path: str, locale: str
-) -> None:
+def test_a_list_is_not_cut_by_its_filters(visit, operated_site, path, locale):
     """At 1280 px, with the sidebar and the filters open, no column has to be scrolled to."""
     page = visit(operated_site, "operator", locale=locale)
     page.goto(path)
@@ -131,9 +120,7 @@ def test_a_list_is_not_cut_by_its_filters(
     assert page.evaluate(CUT) == []
 
 
-def test_who_may_only_look_sees_what_staff_did(
-    visit: Visit, operated_site: Site
-) -> None:
+def test_who_may_only_look_sees_what_staff_did(visit, operated_site):
     """The button leads to the page, also for an operator who may do nothing else."""
     page = visit(operated_site, "looker")
     person(CLOSED_OUT)(page)
@@ -143,7 +130,7 @@ def test_who_may_only_look_sees_what_staff_did(
     assert page.get_by_text("403").count() == 0
 
 
-def test_the_overview_leads_to_what_needs_attention(operator: Page) -> None:
+def test_the_overview_leads_to_what_needs_attention(operator):
     """From a failing re-fetch to those it fails for."""
     operator.goto("/admin/")
     operator.get_by_role("link", name="Overview", exact=True).click()
@@ -152,7 +139,7 @@ def test_the_overview_leads_to_what_needs_attention(operator: Page) -> None:
     operator.get_by_role("link", name=CLOSED_OUT).wait_for()
 
 
-def test_a_new_operator_finds_out_why(operator: Page) -> None:
+def test_a_new_operator_finds_out_why(operator):
     """Three clicks from the admin's index to why one person cannot pass the age gate."""
 
     def click(role: str, name: str) -> None:
@@ -182,7 +169,7 @@ def ask(page: Page, name: str, button: str) -> None:
     press(page, button)
 
 
-def test_the_admin_works_without_javascript(visit: Visit, operated_site: Site) -> None:
+def test_the_admin_works_without_javascript(visit, operated_site):
     """Lists, pages and questions work in a browser that runs no script."""
     page = visit(operated_site, "operator", java_script_enabled=False)
     ask(page, "ada", "Revoke at this site")
@@ -190,7 +177,7 @@ def test_the_admin_works_without_javascript(visit: Visit, operated_site: Site) -
 
 
 @pytest.mark.parametrize("button", ["Revoke at this site", "Disconnect", "Erase"])
-def test_every_action_asks_before_it_acts(operator: Page, button: str) -> None:
+def test_every_action_asks_before_it_acts(operator, button):
     """The confirmation page of every action; leaving it does nothing."""
     ask(operator, "ada", button)
     look(operator, f"ask-{button.split()[0].lower()}")
@@ -206,7 +193,7 @@ def ask_about_all(page: Page, search: str, action: str) -> None:
     press(page, "Go")
 
 
-def test_an_action_asks_about_several(operator: Page) -> None:
+def test_an_action_asks_about_several(operator):
     """Everybody who was chosen is named; leaving leads back to the list. Or one, who is revoked."""
     ask_about_all(operator, "", "disconnect")
     operator.locator(".identity-chosen li").nth(5).wait_for()
@@ -225,7 +212,7 @@ def test_an_action_asks_about_several(operator: Page) -> None:
      ("ada", "Re-fetch now", "The last re-fetch failed:"),  # whom the service does not know
      ("jide", "Erase", "The person was erased.")],
 )  # fmt: skip
-def test_an_action_is_done(operator: Page, name: str, button: str, says: str) -> None:
+def test_an_action_is_done(operator, name, button, says):
     """The message says how it went."""
     ask(operator, name, button)
     if button == "Erase":
@@ -234,8 +221,7 @@ def test_an_action_is_done(operator: Page, name: str, button: str, says: str) ->
     look(operator, f"done-{name}")
 
 
-def test_a_replay_runs_the_handlers_of_a_failed_event_again(operator: Page) -> None:
-    """A failed event's handlers run again."""
+def test_a_replay_runs_the_handlers_of_a_failed_event_again(operator):
     the_first(f"{EVENTS}?outcome__exact=failed")(operator)
     press(operator, "Replay the site's handlers")
     operator.get_by_text("The handlers of 1 event run again.").wait_for()

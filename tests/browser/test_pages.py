@@ -3,14 +3,11 @@
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.conftest import Visit, Windows
 from tests.browser.gallery import (
     BARE_PAGES,
     EVERY_LOOK,
     EXAMPLE_PAGES,
     LOGIN,
-    Exhibit,
-    Way,
     at,
     coming_back,
     handing_in,
@@ -25,7 +22,6 @@ from tests.browser.page_looks import (
     shoot,
     violations,
 )
-from tests.example_project.site import Site
 
 SEEN_IN_FULL = [exhibit for exhibit in EXAMPLE_PAGES if exhibit.looks == EVERY_LOOK]
 RINGED = """() => {
@@ -52,21 +48,19 @@ IN_SIGHT = """() => {
 
 
 @pytest.mark.parametrize("exhibit", EXAMPLE_PAGES, ids=str)
-def test_a_page_of_the_example_project(
-    visit: Visit, example_site: Site, exhibit: Exhibit
-) -> None:
+def test_a_page_of_the_example_project(visit, example_site, exhibit):
     """At 320 and 1280 px, light and dark: nothing scrolls sideways, axe finds nothing."""
     look_at(visit, example_site, exhibit, "example")
 
 
 @pytest.mark.parametrize("exhibit", BARE_PAGES, ids=str)
-def test_a_page_as_it_comes(visit: Visit, bare_site: Site, exhibit: Exhibit) -> None:
+def test_a_page_as_it_comes(visit, bare_site, exhibit):
     """The package's pages on a site that adds nothing to them: the extremes of the same."""
     look_at(visit, bare_site, exhibit, "bare")
 
 
 @pytest.mark.parametrize("exhibit", SEEN_IN_FULL, ids=str)
-def test_from_right_to_left(visit: Visit, example_site: Site, exhibit: Exhibit) -> None:
+def test_from_right_to_left(visit, example_site, exhibit):
     """In Arabic: from right to left, nothing stays in English, it fits, and axe finds nothing."""
     page = visit(example_site, exhibit.person, locale="ar")
     exhibit.way(page)
@@ -90,9 +84,7 @@ def test_from_right_to_left(visit: Visit, example_site: Site, exhibit: Exhibit) 
     ],
     ids=["sign-in", "disconnect"],
 )  # fmt: skip
-def test_every_control_is_reached_in_order(
-    visit: Visit, example_site: Site, person: str, path: str, expected: list[str]
-) -> None:
+def test_every_control_is_reached_in_order(visit, example_site, person, path, expected):
     """Tab goes through links and buttons in reading order, and each one shows that it has focus."""
     page = visit(example_site, person)
     page.goto(path)
@@ -105,9 +97,7 @@ def test_every_control_is_reached_in_order(
     assert walked == expected
 
 
-def test_the_account_page_works_with_the_keyboard_alone(
-    visit: Visit, example_site: Site
-) -> None:
+def test_the_account_page_works_with_the_keyboard_alone(visit, example_site):
     """The skip link stands in sight and skips, what is held unfolds, a file is saved."""
     page = visit(example_site, "proven")
     page.goto("/identity/account/")
@@ -127,9 +117,7 @@ def test_the_account_page_works_with_the_keyboard_alone(
 
 
 @pytest.mark.parametrize("path", ["/identity/account/", f"{LOGIN}age_over_18"])
-def test_paper_gets_dark_text_in_the_dark_scheme_too(
-    visit: Visit, example_site: Site, path: str
-) -> None:
+def test_paper_gets_dark_text_in_the_dark_scheme_too(visit, example_site, path):
     """A printer leaves the ground away: pale text would stand on white. Nobody presses paper."""
     page = visit(example_site, "child")
     page.goto(path)
@@ -147,7 +135,7 @@ def test_paper_gets_dark_text_in_the_dark_scheme_too(
     assert printed == by_day
 
 
-def test_nothing_needs_java_script(visit: Visit, example_site: Site) -> None:
+def test_nothing_needs_java_script(visit, example_site):
     """Gate, renewal and the way out to the service, with scripts switched off."""
     page = visit(example_site, "run_out", java_script_enabled=False)
     page.goto("/residents/")
@@ -156,9 +144,7 @@ def test_nothing_needs_java_script(visit: Visit, example_site: Site) -> None:
     assert "/oauth2/auth?" in page.url
 
 
-def test_the_strict_policy_is_really_there(
-    visit: Visit, example_site: Site, windows: Windows
-) -> None:
+def test_the_strict_policy_is_really_there(visit, example_site, windows):
     """An inline script is refused here, so a page that complains of nothing has none."""
     page = visit(example_site)
     page.goto("/")
@@ -169,7 +155,7 @@ def test_the_strict_policy_is_really_there(
     windows.complaints.clear()
 
 
-def test_the_button_stands_alone(visit: Visit, bare_site: Site) -> None:
+def test_the_button_stands_alone(visit, bare_site):
     """Every size is tall enough to hit, and named."""
     page = visit(bare_site)
     page.goto("/")
@@ -181,9 +167,7 @@ def test_the_button_stands_alone(visit: Visit, bare_site: Site) -> None:
 
 
 @pytest.mark.parametrize("locale", ["en", "ar"])
-def test_a_name_without_a_space_is_broken(
-    visit: Visit, bare_site: Site, locale: str
-) -> None:
+def test_a_name_without_a_space_is_broken(visit, bare_site, locale):
     """A site or a service may be called by a long domain, and texts may be twice as large."""
     page = visit(bare_site, "by_code", locale=locale)
     page.goto("/identity/account/")
@@ -219,8 +203,8 @@ def too_late(page: Page) -> None:
     ids=["code", "callback", "refused", "denied", "account-exists", "too-late"],
 )
 def test_the_error_is_in_sight_and_has_the_focus(
-    visit: Visit, example_site: Site, way: Way, person: str, title: str
-) -> None:
+    visit, example_site, way, person, title
+):
     """The page after an error does not look like the page before it."""
     page = visit(example_site, person, viewport=ZOOM)
     way(page)
@@ -233,7 +217,7 @@ def test_the_error_is_in_sight_and_has_the_focus(
     assert violations(page) == []
 
 
-def test_a_field_tells_its_error(visit: Visit, example_site: Site) -> None:
+def test_a_field_tells_its_error(visit, example_site):
     """The field is empty again, and points to its hint and its error."""
     page = visit(example_site, "unlinked", viewport=ZOOM)
     handing_in("CNX-EF34")(page)

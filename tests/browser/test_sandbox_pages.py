@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Window
 from tests.browser.demo import make_code
@@ -31,7 +31,7 @@ def look_at(page: Page, name: str) -> None:
     looks_well(page, f"sandbox-{name}", (Look(320), Look(1280)))
 
 
-def test_a_person_looks_after_the_account(sandbox: Sandbox, page: Page) -> None:
+def test_a_person_looks_after_the_account(sandbox, page):
     """Each page fits: sign-in, account, verification, deletion."""
     person = Person(sandbox, verified=True)
     person.consent_to(Application(sandbox))
@@ -50,7 +50,7 @@ def test_a_person_looks_after_the_account(sandbox: Sandbox, page: Page) -> None:
         look_at(page, name)
 
 
-def test_a_developer_watches_and_acts(sandbox: Sandbox, page: Page) -> None:
+def test_a_developer_watches_and_acts(sandbox, page):
     """A request appears without a reload; buttons work; each page of the console fits."""
     application, person = Application(sandbox), Person(sandbox, verified=True)
     with Receiver() as receiver:
@@ -73,7 +73,7 @@ def test_a_developer_watches_and_acts(sandbox: Sandbox, page: Page) -> None:
         look_at(page, "console-switches")
 
 
-def test_the_console_says_that_the_connection_is_lost(page: Page) -> None:
+def test_the_console_says_that_the_connection_is_lost(page):
     """The sandbox was stopped: the page says so and tries again."""
     with started() as stopping:
         page.goto(stopping.origin)
@@ -86,7 +86,7 @@ def seconds(shown: str) -> int:
     return int(minutes) * 60 + int(rest)
 
 
-def test_the_countdown_is_live(sandbox: Sandbox, chromium: Browser) -> None:
+def test_the_countdown_is_live(sandbox, chromium):
     """It counts each second, the code can be copied, and at the end the page says so itself."""
     # A page whose clock was taken over does not get it back.
     with chromium.new_context() as context:

@@ -22,7 +22,6 @@ from django.utils import timezone
 from django.utils.http import http_date
 
 from django_identity import background
-from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
     AuthorizationRequest,
     ErasureReceipt,
@@ -35,21 +34,13 @@ from tests.credentials.issuer import jwk
 from tests.databases import read_only
 from tests.deliveries import SECRET
 from tests.factories import make_event, make_grant, make_identity, make_user
-from tests.fake_service import (
-    Answer,
-    FakeService,
-    answer,
-    html,
-    http,
-    refusal,
-    silent,
-)
+from tests.fake_service import Answer, FakeService, answer, html, http, refusal, silent
 from tests.service.environment import environment
 from tests.service.servers import ForwardProxy
 
 NOW = timezone.now()
 LATE = NOW - timedelta(hours=1)
-DAY = timedelta(days=1)
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 NOTHING_LEFT = {"hits": {}, "unsure": {}, "unread": {}}
 LEFT = {**NOTHING_LEFT, "hits": {"shop.Order.address": 1}}
 UNREAD = {**NOTHING_LEFT, "unread": {"shop.Scan.text": "1 too long"}}
@@ -307,18 +298,39 @@ def forgetful_cache(site: Site) -> None:
 # What is stored
 
 
-def identity(**fields: Any) -> BreakIt:
-    def break_it(_site: Site) -> None:
-        make_identity(make_user(), **fields)
+def all_of(*ways: BreakIt) -> BreakIt:
+    def break_it(site: Site) -> None:
+        for way in ways:
+            way(site)
 
     return break_it
 
 
-unread_sign_ins = identity(last_error="credential_rejected", refetch_due_at=NOW)
-changed_environment = identity(environment="live")
+def identities(*people: dict[str, Any], **of_all: Any) -> BreakIt:
+    """A person for each dict of columns. ``grant``: of their tokens, if they have some."""
+
+    def break_it(_site: Site) -> None:
+        for number, person in enumerate(people):
+            name = f"user-{number}"
+            fields = {"subject": f"subject-{number}", **of_all, **person}
+            grant = fields.pop("grant", None)
+            linked = make_identity(make_user(name), **fields)
+            if grant is not None:
+                make_grant(linked, **grant)
+
+    return break_it
 
 
-# Upkeep
+def events(*several: dict[str, Any], **of_all: Any) -> BreakIt:
+    """An event about one person for each dict of columns."""
+
+    def break_it(_site: Site) -> None:
+        linked = make_identity(make_user())
+        for fields in several:
+            given = {"event_type": "kyc.verified", **of_all, **fields}
+            make_event(linked, **given)
+
+    return break_it
 
 
 def upkeep(**columns: Any) -> BreakIt:
@@ -330,25 +342,44 @@ def upkeep(**columns: Any) -> BreakIt:
     return break_it
 
 
-def all_of(*ways: BreakIt) -> BreakIt:
-    def break_it(site: Site) -> None:
-        for way in ways:
-            way(site)
+def sign_in_that(outcome: str) -> BreakIt:
+    def break_it(_site: Site) -> None:
+        AuthorizationRequest.objects.create(
+            environment="test", purpose="sign_in", expires_at=NOW + HOUR, state_digest="s",
+            browser_digest="b", scopes=[], redirect_uri="", outcome=outcome,
+        )  # fmt: skip
 
     return break_it
 
 
-def overdue_handlers(site: Site) -> None:
-    make_event(make_identity(make_user()), "kyc.verified", next_attempt_at=LATE)
+def receipts(*several: tuple[Any, int]) -> BreakIt:
+    """What an audit found, and how many days ago."""
+
+    def break_it(_site: Site) -> None:
+        for audit, days in several:
+            at = NOW - timedelta(days=days)
+            ErasureReceipt.objects.create(requested_at=at, erased_at=at, audit=audit)
+
+    return break_it
 
 
-overdue_rows = identity(refetch_due_at=LATE)
+unread_sign_ins = identities(
+    {"last_error": "credential_rejected", "refetch_due_at": NOW}
+)
+changed_environment = identities({"environment": "live"})
+failing_sign_ins = sign_in_that("credential_rejected")
+redirected_sign_ins = sign_in_that("unexpected_redirect")
+
+# Upkeep
+
+overdue_rows = identities({"refetch_due_at": LATE})
+overdue_handlers = events({"next_attempt_at": LATE})
 upkeep_never_ran = upkeep(begun_at=NEVER)
 upkeep_needed_and_never_ran = all_of(
-    upkeep_never_ran, identity(refetch_due_at=LATE + DAY)
+    upkeep_never_ran, identities({"refetch_due_at": LATE + DAY})
 )
 upkeep_before_the_clock_was_set_back = all_of(
-    upkeep(begun_at=NOW + 9 * DAY), identity(refetch_due_at=NOW + DAY)
+    upkeep(begun_at=NOW + 9 * DAY), identities({"refetch_due_at": NOW + DAY})
 )
 upkeep_stopped = all_of(upkeep(begun_at=LATE), overdue_rows)
 upkeep_stopped_for_handlers = all_of(upkeep(begun_at=LATE), overdue_handlers)
@@ -356,145 +387,67 @@ paused_upkeep = upkeep(paused_until=NOW + DAY)
 overdue_in_a_pause = all_of(overdue_rows, paused_upkeep)
 overdue_beside_a_run = all_of(overdue_rows, upkeep(begun_at=NOW))
 
-
 # Keys and grants
 
-
-def sealed_by(key: str, people: int = 1) -> BreakIt:
-    """Grants that were stored under that key, which the settings do not have."""
-
-    def break_it(site: Site) -> None:
-        site.configure(ENCRYPTION_KEYS=[key])
-        for number in range(people):
-            due_at = NOW + timedelta(hours=number)
-            name = f"person-{number}"
-            linked = make_identity(make_user(name), subject=name, refetch_due_at=due_at)
-            make_grant(linked)
-        site.configure()
-
-    return break_it
+TOKENS = {"grant": {}}
+missing_key = all_of(
+    # Grants that were stored under a key which the settings do not have.
+    configured(ENCRYPTION_KEYS=["a key that is missing"]),
+    identities(*({**TOKENS, "refetch_due_at": NOW + n * HOUR} for n in range(22))),
+    configured(),
+)
+two_grants = identities(TOKENS, TOKENS, refetch_due_at=NOW + DAY, scopes=[])
 
 
-missing_key = sealed_by("a key that is missing", people=22)
-rows_without_key = identity(refetch_failures=1, last_error="sealed_value_unreadable")
-
-
-def damaged_grant(_site: Site) -> None:
+def damaged_grant(site: Site) -> None:
     """No key opens one of two."""
-    linked = [
-        make_identity(make_user(n), subject=n, refetch_due_at=NOW + DAY, scopes=[])
-        for n in "ab"
-    ]
-    make_grant(linked[0])
-    TokenGrant.objects.create(
-        identity=linked[1], refresh_token="x", access_expires_at=NOW
-    )
+    two_grants(site)
+    one = TokenGrant.objects.filter(identity__subject="subject-0")
+    one.update(access_token="", refresh_token="x")
 
 
-def restored_backup(_site: Site) -> None:
-    """The service takes the refresh tokens of nobody any more."""
-    for number in range(12):
-        linked = make_identity(make_user(f"user-{number}"), subject=f"subject-{number}")
-        make_grant(linked, needs_reauthorization=True, access_expires_at=NOW)
-
-
-def lost_grants(site: Site) -> None:
-    """One can come back; the other's consent is over."""
-    for number in range(2):
-        linked = make_identity(make_user(f"user-{number}"), subject=f"subject-{number}")
-        make_grant(linked, needs_reauthorization=True)
-    interventions.revoke([linked])
-
+rows_without_key = identities(
+    {"refetch_failures": 1, "last_error": "sealed_value_unreadable"}
+)
+#: The service takes the refresh tokens of nobody any more.
+restored_backup = identities(
+    *[{"grant": {"needs_reauthorization": True, "access_expires_at": NOW}}] * 12
+)
 
 # The webhook and its events
 
+#: One can be replayed; the other's content is deleted.
+failed_events = events(
+    {}, {"event_id": "", "payload": None}, outcome=EventOutcome.FAILED
+)
+#: A revocation that fails to be applied: it is tried again tomorrow.
+stored_events = events({
+    "event_type": "consent.revoked", "outcome": "", "received_at": LATE, "attempts": 7,
+    "error": "OperationalError", "next_attempt_at": NOW + DAY,
+})  # fmt: skip
+#: Two lately; one is from before the setting was mended.
+nameless_events = events(
+    *({"received_at": NOW - hours * HOUR} for hours in (0, 1, 25)),
+    event_type="consent.revoked", event_id="", subject="", subject_digest="",
+    outcome=EventOutcome.IGNORED,
+)  # fmt: skip
 
-def begin_sign_in(redirect_uri: str, **fields: Any) -> None:
-    AuthorizationRequest.objects.create(
-        environment="test", purpose="sign_in", expires_at=NOW + timedelta(hours=1),
-        state_digest="s", browser_digest="b", scopes=[], redirect_uri=redirect_uri, **fields,
-    )  # fmt: skip
+# Re-fetches and erasures
 
-
-def failed_events(site: Site) -> None:
-    """One can be replayed; the other's content is deleted."""
-    linked = make_identity(make_user())
-    for fields in ({}, {"event_id": "", "payload": None}):
-        make_event(linked, "kyc.verified", outcome=EventOutcome.FAILED, **fields)
-
-
-def stored_events(site: Site) -> None:
-    """A revocation that fails to be applied: it is tried again tomorrow."""
-    make_event(
-        make_identity(make_user()),
-        "consent.revoked",
-        outcome="",
-        received_at=LATE,
-        attempts=7,
-        error="OperationalError",
-        next_attempt_at=NOW + DAY,
-    )
-
-
-def nameless_events(site: Site) -> None:
-    """Two lately; one is from before the setting was mended."""
-    linked = make_identity(make_user())
-    for hours in (0, 1, 25):
-        make_event(
-            linked,
-            "consent.revoked",
-            event_id="",
-            subject="",
-            subject_digest="",
-            outcome=EventOutcome.IGNORED,
-            received_at=timezone.now() - timedelta(hours=hours),
-        )
-
-
-# Re-fetches, erasures and sign-ins
-
-
-def failing_rows(site: Site) -> None:
-    reasons = ("credential_rejected", "service_timeout", "service_timeout")
-    for number, (failures, reason) in enumerate(zip((1, 2, 5), reasons, strict=True)):
-        failing = {"refetch_failures": failures, "last_error": reason}
-        make_identity(
-            make_user(f"user-{number}"), subject=f"subject-{number}", **failing
-        )
-
-
-def many_reasons(site: Site) -> None:
-    """The rarest is the site's own fault."""
-    reasons = [f"service_trouble_{n // 2}" for n in range(12)]
-    for number, reason in enumerate([*reasons, "sealed_value_unreadable"]):
-        failing = {"refetch_failures": 1, "last_error": reason}
-        make_identity(make_user(f"u-{number}"), subject=f"s-{number}", **failing)
+failing_rows = identities(
+    {"refetch_failures": 1, "last_error": "credential_rejected"},
+    {"refetch_failures": 2, "last_error": "service_timeout"},
+    {"refetch_failures": 5, "last_error": "service_timeout"},
+)
 
 
 def erasures_left_undone(site: Site) -> None:
     ErasureReceipt.objects.create(requested_at=LATE)
 
 
-def erasures_that_left_something(site: Site) -> None:
-    """One lately; two left nothing that is known, and one is over a month old."""
-    for audit, days in ((LEFT, 1), (NOTHING_LEFT, 1), (None, 1), (LEFT, 40)):
-        make_audited(audit, days=days)
-
-
-def audits_that_could_not_read(site: Site) -> None:
-    """One lately, and one over a month ago."""
-    for audit, days in ((UNREAD, 1), (NOTHING_LEFT, 1), (UNREAD, 40)):
-        make_audited(audit, days=days)
-
-
-def make_audited(audit: Any, *, days: int) -> None:
-    at = NOW - timedelta(days=days)
-    ErasureReceipt.objects.create(requested_at=at, erased_at=at, audit=audit)
-
-
-def failing_sign_ins(site: Site) -> None:
-    begin_sign_in("", outcome="credential_rejected")
-
-
-def redirected_sign_ins(site: Site) -> None:
-    begin_sign_in("", outcome="unexpected_redirect")
+#: One lately; two left nothing that is known, and one is over a month old.
+erasures_that_left_something = receipts(
+    (LEFT, 1), (NOTHING_LEFT, 1), (None, 1), (LEFT, 40)
+)
+#: One lately, and one over a month ago.
+audits_that_could_not_read = receipts((UNREAD, 1), (NOTHING_LEFT, 1), (UNREAD, 40))

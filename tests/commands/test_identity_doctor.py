@@ -2,17 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.checks import charset
 from django_identity.instruments.signs import (
     Level,
@@ -24,7 +20,6 @@ from django_identity.instruments.signs import (
 )
 from django_identity.models import ErasureReceipt
 from tests.commands import broken_setups as broken
-from tests.commands.broken_setups import BreakIt, Site
 from tests.commands.run_command import run
 from tests.credentials.issuer import OTHER_KEY, jwk
 from tests.databases import on_postgresql
@@ -117,9 +112,7 @@ SIGNS_OF["upkeep_stopped_for_handlers"].add("upkeep")
 
 
 @pytest.mark.parametrize(("setup", "check", "level", "cause", "remedy"), SETUPS)
-def test_what_is_broken_is_named(
-    site: Site, setup: str, check: str, level: Level, cause: str, remedy: str
-) -> None:
+def test_what_is_broken_is_named(site, setup, check, level, cause, remedy):
     """With its remedy, by no other sign, and without anything of a person."""
     getattr(broken, setup)(site)
     found = [finding for finding in diagnose() if finding.level is not Level.FINE]
@@ -140,9 +133,7 @@ def test_what_is_broken_is_named(
 
 @pytest.mark.parametrize("failures", [1, 5])
 @pytest.mark.parametrize("is_back", [True, False], ids=["back", "missing"])
-def test_a_former_key_that_is_back_is_no_longer_asked_for(
-    site: Site, is_back: bool, failures: int
-) -> None:
+def test_a_former_key_that_is_back_is_no_longer_asked_for(site, is_back, failures):
     """The rows that failed are tried again by themselves, within hours."""
     if not is_back:
         site.configure(ENCRYPTION_KEYS=["a key that is missing"])
@@ -156,7 +147,7 @@ def test_a_former_key_that_is_back_is_no_longer_asked_for(
     assert (asked == []) is is_back
 
 
-def test_a_site_that_is_all_right_needs_nobody(site: Site) -> None:
+def test_a_site_that_is_all_right_needs_nobody(site):
     """Keys of a type that is not used are no fault. Exit code 0."""
     site.service.answers["jwks"] = {
         "keys": [7, "d", jwk("a"), jwk("c", OTHER_KEY, d="AAAA")]
@@ -175,9 +166,7 @@ def test_a_site_that_is_all_right_needs_nobody(site: Site) -> None:
 @pytest.mark.parametrize(
     ("value", "is_told"), [("0", True), ("0ms", True), ("5s", False)]
 )
-def test_locks_that_are_waited_for_without_end(
-    site: Site, value: str, is_told: bool
-) -> None:
+def test_locks_that_are_waited_for_without_end(site, value, is_told):
     """The server is asked for the value that the connection really has."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW lock_timeout")
@@ -190,7 +179,7 @@ def test_locks_that_are_waited_for_without_end(
     assert [each.level for each in told] == [WARNING] * is_told
 
 
-def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:
+def test_the_figures_to_alert_on_are_in_the_json(site):
     """The number of each sign's rows, and the age of the oldest in seconds."""
     ago = timezone.now() - timedelta(minutes=20)
     identity = make_identity(make_user(), refetch_due_at=ago, refetch_failures=1)
@@ -217,7 +206,7 @@ def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:
     assert late == {"oldest_due_rows", "oldest_handlers", "oldest_erasures"}
 
 
-def test_an_event_of_this_week_is_no_silence(site: Site) -> None:
+def test_an_event_of_this_week_is_no_silence(site):
     week_ago = timezone.now() - timedelta(days=7, minutes=1)
     event = make_event(make_identity(make_user()), "claim.issued", received_at=week_ago)
     assert "webhook" in {finding.check for finding in diagnose()}
@@ -227,7 +216,7 @@ def test_an_event_of_this_week_is_no_silence(site: Site) -> None:
     assert "webhook" not in {finding.check for finding in diagnose()}
 
 
-def test_a_problem_is_printed_with_its_remedy_and_exit_code_1(site: Site) -> None:
+def test_a_problem_is_printed_with_its_remedy_and_exit_code_1(site):
     """So that a scheduler notices; each finding is printed, and its remedy below it."""
     broken.wrong_secret(site)
     ran = run("identity_doctor")
@@ -242,7 +231,7 @@ def test_a_problem_is_printed_with_its_remedy_and_exit_code_1(site: Site) -> Non
     [broken.unusable_settings, broken.cut_connection],
     ids=["unusable settings", "a cut connection"],
 )
-def test_what_cannot_be_counted_has_no_figures(site: Site, break_it: BreakIt) -> None:
+def test_what_cannot_be_counted_has_no_figures(site, break_it):
     """The findings say why."""
     break_it(site)
     ran = run("identity_doctor", "--json")
@@ -250,7 +239,7 @@ def test_what_cannot_be_counted_has_no_figures(site: Site, break_it: BreakIt) ->
     assert (ran.code, said["problems"], said["figures"]) == (1, 1, {})
 
 
-def test_colours_are_for_a_terminal_alone(site: Site) -> None:
+def test_colours_are_for_a_terminal_alone(site):
     """Each level has its own; what is piped has none."""
     broken.wrong_secret(site)
     plain = run("identity_doctor").out
@@ -260,7 +249,7 @@ def test_colours_are_for_a_terminal_alone(site: Site) -> None:
     assert re.sub("\x1b\\[[0-9;]*m", "", coloured).count("PROBLEM") == 1
 
 
-def test_a_live_application_is_asked_as_well(site: Site) -> None:
+def test_a_live_application_is_asked_as_well(site):
     """With a token of nobody: a wrong secret is found before anybody signs in."""
     address = f"https://127.0.0.1:{site.closed_port()}"
     site.configure(ENVIRONMENT="live", BASE_URL=f"{address}/api/v1", AUTH_URL=address)
@@ -268,7 +257,7 @@ def test_a_live_application_is_asked_as_well(site: Site) -> None:
     assert [message.split()[0] for message in found] == ["AUTH_URL", "BASE_URL"]
 
 
-def test_a_silenced_check_is_silent(site: Site) -> None:
+def test_a_silenced_check_is_silent(site):
     """An operator has looked at it. What keeps the doctor from looking further is told."""
     broken.no_webhook_secret(site)
     site.settings.SILENCED_SYSTEM_CHECKS = [
@@ -280,9 +269,7 @@ def test_a_silenced_check_is_silent(site: Site) -> None:
     assert [each.level for each in diagnose()] == [PROBLEM]
 
 
-def test_a_count_that_ended_says_so(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_count_that_ended_says_so(site, monkeypatch):
     """In an outage of a large site all re-fetches fail."""
     monkeypatch.setattr(table, "MOST_COUNTED", 2)
     for number in range(4):
@@ -297,7 +284,7 @@ def test_a_count_that_ended_says_so(
     )
 
 
-def test_the_most_frequent_reasons_are_named(site: Site) -> None:
+def test_the_most_frequent_reasons_are_named(site):
     """Five of them, the most frequent first; a reason that is not kept is said."""
     for number in range(20):
         reason = f"service_trouble_{number // 4}" if number < 18 else ""
@@ -310,7 +297,7 @@ def test_the_most_frequent_reasons_are_named(site: Site) -> None:
 
 
 @pytest.mark.urls("tests.gates.scope_and_step_up_urls")
-def test_a_later_scope_for_which_no_gate_asks_is_a_warning(site: Site) -> None:
+def test_a_later_scope_for_which_no_gate_asks_is_a_warning(site):
     site.configure(
         LATER_SCOPES=["documents:read", "documents:metadata"], DOCUMENT_KEYS=[]
     )
@@ -320,9 +307,7 @@ def test_a_later_scope_for_which_no_gate_asks_is_a_warning(site: Site) -> None:
     assert "asks for documents:read" not in out
 
 
-def test_a_database_that_lacks_characters_hides_nothing_else(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_that_lacks_characters_hides_nothing_else(site, monkeypatch):
     """It can be used all the same, so what its rows tell is told."""
     monkeypatch.setattr(charset, "lacking", lambda: "latin1")
     broken.erasures_left_undone(site)
@@ -330,7 +315,7 @@ def test_a_database_that_lacks_characters_hides_nothing_else(
     assert found == ["database", "erasures"]
 
 
-def test_the_number_of_queries_is_bounded(site: Site) -> None:
+def test_the_number_of_queries_is_bounded(site):
     """However much is stored and wrong."""
 
     def queries() -> int:
@@ -362,7 +347,7 @@ LARGE = ("linkedidentity", "webhookevent", "tokengrant", "erasurereceipt")
 @pytest.mark.skipif(
     connection.vendor != "sqlite", reason="the others scan small tables"
 )
-def test_an_index_serves_every_question_about_rows(site: Site) -> None:
+def test_an_index_serves_every_question_about_rows(site):
     """So the doctor takes no longer because a site has more people who are well."""
     with CaptureQueriesContext(connection) as captured:
         list(of_rows())
@@ -383,10 +368,8 @@ def test_an_index_serves_every_question_about_rows(site: Site) -> None:
 
 
 def test_the_sandbox_passes_every_check_of_the_service(
-    client: Client,
-    identity_application: conf.Application,
-    identity_sign_in: Callable[..., Any],
-) -> None:
+    client, identity_application, identity_sign_in
+):
     """It knows the client, and refuses what does not exist."""
     assert identity_sign_in(client).status_code == 302
     of_service = ("key_set", "clock", "client", "address")

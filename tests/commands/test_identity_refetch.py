@@ -12,9 +12,7 @@ from django.utils import timezone
 
 from django_identity.lifecycle.ground import runs
 from django_identity.models import Consent, LinkedIdentity, LinkedVia
-from django_identity.testing.clock import Clock
 from tests.commands import broken_setups as broken
-from tests.commands.broken_setups import BreakIt, Site
 from tests.commands.run_command import Ran, run
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import FakeService, answer, http
@@ -59,9 +57,7 @@ def three(service: FakeService) -> list[LinkedIdentity]:
     return [due(number) for number in (1, 2, 3)]
 
 
-def test_all_that_is_due_is_fetched_up_to_the_limit(
-    service: FakeService, three: list[LinkedIdentity]
-) -> None:
+def test_all_that_is_due_is_fetched_up_to_the_limit(service, three):
     """The summary says how each ended."""
     assert refetch("--due", "--limit", 2).out == "re-fetches, stored: 2\n"
     assert still_due() == 1
@@ -70,9 +66,7 @@ def test_all_that_is_due_is_fetched_up_to_the_limit(
     assert service.calls("claims") == 3
 
 
-def test_identities_that_are_named_are_fetched_whether_due_or_not(
-    service: FakeService, three: list[LinkedIdentity]
-) -> None:
+def test_identities_that_are_named_are_fetched_whether_due_or_not(service, three):
     """An id is enough. Those over the limit wait for another time."""
     refetch("--due")
     ids = [identity.pk for identity in three]
@@ -80,9 +74,7 @@ def test_identities_that_are_named_are_fetched_whether_due_or_not(
 
 
 @pytest.mark.parametrize("unknown", ["absent", "huge", "revoked", "by code", "live"])
-def test_an_id_that_cannot_be_re_fetched_is_named(
-    service: FakeService, three: list[LinkedIdentity], unknown: str
-) -> None:
+def test_an_id_that_cannot_be_re_fetched_is_named(service, three, unknown):
     """The others are re-fetched. The command exits with 1: somebody may have mistyped an id."""
     rows = LinkedIdentity.objects.filter(pk=three[1].pk)
     pk = three[1].pk
@@ -103,9 +95,7 @@ def test_an_id_that_cannot_be_re_fetched_is_named(
     assert ran.code == 1
 
 
-def test_what_is_left_out_is_said_when_the_others_fail(
-    service: FakeService, three: list[LinkedIdentity]
-) -> None:
+def test_what_is_left_out_is_said_when_the_others_fail(service, three):
     """The error is then that of the service, and the list of ids stands above it."""
     service.answers["jwks"] = http(b"", status="500 Oops")
     ran = refetch(three[0].pk, 999_999)
@@ -128,11 +118,8 @@ def test_what_is_left_out_is_said_when_the_others_fail(
     ],
 )
 def test_arguments_that_contradict_or_name_nobody_are_refused(
-    service: FakeService,
-    three: list[LinkedIdentity],
-    arguments: tuple[object, ...],
-    said: str,
-) -> None:
+    service, three, arguments, said
+):
     """Neither ids nor ``--due`` nor ``--pause``, or two of them, or nothing that can be done."""
     ran = refetch(*arguments)
     assert ran.error.startswith(said)
@@ -142,9 +129,7 @@ def test_arguments_that_contradict_or_name_nobody_are_refused(
 # The pause
 
 
-def test_during_a_pause_nothing_is_fetched(
-    service: FakeService, three: list[LinkedIdentity]
-) -> None:
+def test_during_a_pause_nothing_is_fetched(service, three):
     """Nothing is asked, the command fails, and all stays due."""
     runs.pause(until=timezone.now() + timedelta(minutes=1))
     ran = refetch("--due")
@@ -152,9 +137,7 @@ def test_during_a_pause_nothing_is_fetched(
     assert (still_due(), service.calls("claims")) == (3, 0)
 
 
-def test_an_operator_can_pause_re_fetches(
-    service: FakeService, three: list[LinkedIdentity], identity_clock: Clock
-) -> None:
+def test_an_operator_can_pause_re_fetches(service, three, identity_clock):
     """For a day or so many hours, until it is over or is ended.
 
     A refresh token that a restored backup has brought back is then not sent.
@@ -173,9 +156,7 @@ def test_an_operator_can_pause_re_fetches(
 
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c_finishes_what_is_under_way(
-    service: FakeService, three: list[LinkedIdentity], times: int
-) -> None:
+def test_ctrl_c_finishes_what_is_under_way(service, three, times):
     """What is under way is finished, and the summary is printed; the second one ends it at once."""
     turn = service.meanwhile["claims"]
 
@@ -196,9 +177,7 @@ def test_ctrl_c_finishes_what_is_under_way(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_dead_service_without_keys_is_an_error(
-    service: FakeService, three: list[LinkedIdentity]
-) -> None:
+def test_a_dead_service_without_keys_is_an_error(service, three):
     """Nothing could be verified, so a person has to look: cron hears of it."""
     service.answers["jwks"] = http(b"", status="500 Oops")
     assert refetch("--due").code == 1
@@ -212,9 +191,7 @@ def test_a_dead_service_without_keys_is_an_error(
 @pytest.mark.parametrize(
     "command", ["identity_upkeep", "identity_refetch --due", "identity_replay --failed"]
 )
-def test_a_database_that_fails_is_one_sentence(
-    site: Site, command: str, break_it: BreakIt
-) -> None:
+def test_a_database_that_fails_is_one_sentence(site, command, break_it):
     """No traceback: cron's mail has the kind of error, and what to run. Exit code 1."""
     break_it(site)
     ran = run(*command.split())
@@ -222,6 +199,6 @@ def test_a_database_that_fails_is_one_sentence(
     assert (ran.error.endswith("identity_doctor says why."), ran.code) == (True, 1)
 
 
-def test_a_database_that_takes_no_writes_is_one_sentence(site: Site) -> None:
+def test_a_database_that_takes_no_writes_is_one_sentence(site):
     broken.read_only_database(site)
     assert run("identity_upkeep").error.startswith("The database cannot be used (")

@@ -13,7 +13,7 @@ from django.test import override_settings
 
 from tests.commands.run_command import run
 from tests.credentials import issuer
-from tests.fake_service import FakeService, answer
+from tests.fake_service import answer
 from tests.test_conf import COMPLETE
 
 SETTINGS = {
@@ -63,7 +63,7 @@ def rejected(*arguments: object) -> str:
     return ran.error
 
 
-def test_a_good_credential_is_verified_offline(written: Write, jwks: str) -> None:
+def test_a_good_credential_is_verified_offline(written, jwks):
     """What it proves, of whom; the white space around it is the file's."""
     path = written(f"\n{fresh()}\n")
     said = json.loads(
@@ -73,7 +73,7 @@ def test_a_good_credential_is_verified_offline(written: Write, jwks: str) -> Non
     assert said["claims"]["age_over_18"] is True
 
 
-def test_no_control_character_reaches_the_terminal(written: Write, jwks: str) -> None:
+def test_no_control_character_reaches_the_terminal(written, jwks):
     """The issuer's texts are written as ASCII."""
     name = issuer.disclose("\x1b[2Jname", "\x1b]0;title\x07")
     path = written(fresh(disclosures=[name], _sd=[issuer.digest(name)]))
@@ -82,16 +82,14 @@ def test_no_control_character_reaches_the_terminal(written: Write, jwks: str) ->
     assert out.replace("\n", "").isprintable()
 
 
-def test_the_credential_may_come_from_standard_input(
-    jwks: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_credential_may_come_from_standard_input(jwks, monkeypatch):
     """A pipe keeps it out of the shell's history and the process list."""
     given = io.TextIOWrapper(io.BytesIO(fresh(aud="client-2").encode()))
     monkeypatch.setattr(sys, "stdin", given)
     assert rejected(jwks) == "rejected: payload.aud"
 
 
-def test_nothing_of_a_rejected_credential_is_said(written: Write, jwks: str) -> None:
+def test_nothing_of_a_rejected_credential_is_said(written, jwks):
     text = issuer.join(issuer.token(key=issuer.OTHER_KEY), [])
     error = rejected(written(text), jwks)
     assert error == "rejected: signature"
@@ -108,8 +106,8 @@ def test_nothing_of_a_rejected_credential_is_said(written: Write, jwks: str) -> 
     ],
 )
 def test_a_credential_is_checked_for_what_the_operator_asked(
-    written: Write, jwks: str, option: str, reason: str
-) -> None:
+    written, jwks, option, reason
+):
     """Whose credential, by which keys; a file of no use is said so."""
     path = written(fresh())
     assert reason in rejected(path, jwks, option.format(path=path))
@@ -120,23 +118,19 @@ def test_a_credential_is_checked_for_what_the_operator_asked(
     [b"", b"\xff\xfe", b"\0" * 10, b"a" * 3_000_000],
     ids=["none", "bom", "nul", "huge"],
 )
-def test_any_bytes_end_in_a_rejection(written: Write, jwks: str, octets: bytes) -> None:
+def test_any_bytes_end_in_a_rejection(written, jwks, octets):
     """Whatever the file holds."""
     assert rejected(written(octets), jwks).startswith("rejected: ")
 
 
-def test_without_a_file_the_services_key_set_is_used(
-    written: Write, service: FakeService
-) -> None:
+def test_without_a_file_the_services_key_set_is_used(written, service):
     """The application's own key set, as a sign-in would fetch it."""
     path = written(service.credential())
     assert json.loads(run("identity_verify", path).out)["subject"] == service.subject
     assert service.calls("jwks") == 1
 
 
-def test_a_service_without_keys_is_no_verdict(
-    written: Write, service: FakeService
-) -> None:
+def test_a_service_without_keys_is_no_verdict(written, service):
     """Neither verified nor rejected: try later."""
     service.answers["jwks"] = answer({}, status="503 Busy")
     assert rejected(written(service.credential())).startswith("keys_unavailable")

@@ -12,9 +12,7 @@ from tests.commands.run_command import run
     "command",
     [("identity_erase", "subject-1"), ("identity_rotate_keys", "--forget-unreadable")],
 )
-def test_under_cron_nobody_answers_a_question(
-    monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
-) -> None:
+def test_under_cron_nobody_answers_a_question(monkeypatch, command):
     """The command says what to give instead, and does nothing."""
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     ran = run(*command)

@@ -51,9 +51,8 @@ def settle() -> dict[str, str]:
     make_grant(run_out, scopes=SCOPES, needs_reauthorization=True)
     _claims(_identity(users["revoked"]), revoked_at=_in(days=-1))
     _claims(_identity(users["abroad"], kyc_level="level_1"), country="GH")
-    _identity(
-        users["unverified"], kyc_level="", kyc_status="", credential_expires_at=None
-    )
+    never = {"kyc_level": "", "kyc_status": "", "credential_expires_at": None}
+    _identity(users["unverified"], **never)
     _identity(
         users["withdrawn"], consent=Consent.REVOKED, revoked_at=_in(days=-2), scopes=[],
         credential_issued_at=None, credential_expires_at=None,
@@ -65,12 +64,7 @@ def settle() -> dict[str, str]:
     )  # fmt: skip
     LinkedIdentity.objects.update(created_at=_in(days=-40))
     _child(users["child"])
-    _identity(
-        users["rejected"],
-        kyc_level="",
-        kyc_status="rejected",
-        credential_expires_at=None,
-    )
+    _identity(users["rejected"], **{**never, "kyc_status": "rejected"})
     users["unlinked"].set_password(PASSWORD)
     users["unlinked"].save()
     return {
@@ -90,18 +84,15 @@ def _proven(user: User) -> None:
     """Everything is proven: for 5 more hours by the service, for 20 by the vendor."""
     identity = _identity(user)
     soon, later = _in(hours=5, minutes=1), _in(hours=20, minutes=1)
-    make_claim(
-        identity, valid_until=soon, provider="Verify Ltd", issued_at=_in(days=-1)
-    )
-    make_claim(
-        identity, "country_resident", "NG", valid_until=soon, provider="Identity"
-    )
+    of_age = {"valid_until": soon, "provider": "Verify Ltd", "issued_at": _in(days=-1)}
+    make_claim(identity, **of_age)
+    country = {"valid_until": soon, "provider": "Identity"}
+    make_claim(identity, "country_resident", "NG", **country)
     make_claim(identity, "kyc_verified", {"verified": True}, valid_until=later)
     make_claim(identity, "unique_human", None, valid_until=None)
     make_grant(identity, scopes=SCOPES, refresh_expires_at=_in(days=29))
-    for number, event_type in enumerate(
-        ("consent.granted", "claim.issued", "claim.issued")
-    ):
+    types = ("consent.granted", "claim.issued", "claim.issued")
+    for number, event_type in enumerate(types):
         at = _in(days=-18, minutes=number)
         make_event(identity, event_type, occurred_at=at, received_at=at)
     AuthorizationRequest.objects.create(
@@ -113,14 +104,9 @@ def _proven(user: User) -> None:
 
 def _child(user: User) -> None:
     """Somebody who is verified, and whom the service does not call 18 or older."""
-    identity = _identity(user)
-    make_claim(
-        identity,
-        "kyc_verified",
-        {"verified": True},
-        valid_until=_in(hours=5, minutes=1),
-    )
-    make_claim(identity, "country_resident", "NG", valid_until=_in(hours=5, minutes=1))
+    identity, soon = _identity(user), _in(hours=5, minutes=1)
+    make_claim(identity, "kyc_verified", {"verified": True}, valid_until=soon)
+    make_claim(identity, "country_resident", "NG", valid_until=soon)
 
 
 def _claims(identity: LinkedIdentity, *, country: str = "NG", **fields: Any) -> None:

@@ -29,7 +29,7 @@ def shown(documents: list[Document]) -> str:
     ROOT_URLCONF="example_project.urls",
     DJANGO_IDENTITY=TRUSTED,
 )
-def test_each_type_has_a_name() -> None:
+def test_each_type_has_a_name():
     """No code of the service stands on the page; a type without a name is shown as it is."""
     page = shown(
         [Document(each, "1", "NG", "verified") for each in (*TYPES, "a_licence")]

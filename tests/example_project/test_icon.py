@@ -2,14 +2,14 @@
 
 from django.conf import settings
 from django.contrib.staticfiles import finders
-from django.test import Client, override_settings
+from django.test import override_settings
 
 
 @override_settings(
     INSTALLED_APPS=["example_project.circle", *settings.INSTALLED_APPS],
     ROOT_URLCONF="example_project.urls",
 )
-def test_a_browser_gets_an_icon(client: Client) -> None:
+def test_a_browser_gets_an_icon(client):
     """The address leads to a static file that is there."""
     answer = client.get("/favicon.ico")
     assert answer.status_code == 302

@@ -21,9 +21,7 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), SimpleHTTPRequestHandler).serve_fore
         ("", "Nothing answers at"),
     ],
 )
-def test_a_process_that_ends_at_its_start_says_what_it_said(
-    program: str, said: str
-) -> None:
+def test_a_process_that_ends_at_its_start_says_what_it_said(program, said):
     """The error has the end of its output, beside the address that does not answer."""
     address = f"http://{HOST}:{free_port()}/"
     with (
@@ -34,7 +32,7 @@ def test_a_process_that_ends_at_its_start_says_what_it_said(
     assert f"Nothing answers at {address}" in str(raised.value)
 
 
-def test_a_process_runs_until_the_block_ends() -> None:
+def test_a_process_runs_until_the_block_ends():
     port = free_port()
     address = f"http://{HOST}:{port}/"
     with running("-c", SERVES, str(port), ready_at=address):

@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.template import Context, Template
 from django.test import AsyncClient
@@ -76,9 +75,7 @@ urlpatterns = [
 
 @pytest.mark.parametrize("address", ["/decorated/", "/class/"])
 @pytest.mark.parametrize("way", WAYS)
-def test_after_a_gate_every_way_to_ask_answers_alike(
-    user: User, address: str, way: str
-) -> None:
+def test_after_a_gate_every_way_to_ask_answers_alike(user, address, way):
     """Django loads one user for ``request.user`` and another for ``request.auser()``."""
 
     async def visit() -> Any:
@@ -89,7 +86,7 @@ def test_after_a_gate_every_way_to_ask_answers_alike(
     assert asyncio.run(visit()).content.decode() == WAYS[way]
 
 
-def test_a_question_in_an_async_view(user: User) -> None:
+def test_a_question_in_an_async_view(user):
     """The same answer as ``closed_to``, with the session for a recent sign-in."""
     gate = Gate("age_over_18")
     assert asyncio.run(aclosed_to(gate, user)) is None

@@ -20,12 +20,10 @@ from django_identity.api.permissions import HasClaim, HasKycLevel
 from django_identity.gates import (
     ClaimRequiredMixin,
     Gate,
-    KycLevelRequiredMixin,
     aclaims_of,
     claim_required,
     kyc_level_required,
 )
-from django_identity.models import LinkedIdentity, StoredClaim
 from tests.factories import again, make_identity, make_user
 from tests.gates.gated_views import (
     ASKED,
@@ -35,14 +33,11 @@ from tests.gates.gated_views import (
     TAG,
     WAYS,
     AsyncPage,
-    Endpoint,
     Page,
     VerifiedMixin,
     adult,
     answer_of,
     async_view,
-    by_api,
-    by_request,
     by_template,
     view,
 )
@@ -72,12 +67,12 @@ BROKEN_CACHE = {"default": {"BACKEND": "tests.broken_cache.BrokenCache"}}
 
 
 @override_settings(CACHES=BROKEN_CACHE)
-def test_who_has_all_comes_in(user: User) -> None:
+def test_who_has_all_comes_in(user):
     """Without this the rest would prove nothing. No gate rests on a cache."""
     assert opened_by(WAYS, user) == list(WAYS)
 
 
-def test_who_lacks_one_thing_stays_outside(user: User) -> None:
+def test_who_lacks_one_thing_stays_outside(user):
     """Whatever it is that is missing."""
     for name, lacking in LACKS.items():
         with transaction.atomic():
@@ -91,7 +86,7 @@ def test_who_lacks_one_thing_stays_outside(user: User) -> None:
     "lacking",
     ["a claim that is not revoked", "the level", "an account that is not disabled"],
 )
-def test_every_gate_asks_for_all(user: User, lacking: str) -> None:
+def test_every_gate_asks_for_all(user, lacking):
     """However many requirements stand beside each other, and wherever they were declared."""
     LACKS[lacking]()
     assert opened_by(WAYS, again(user)) == []
@@ -112,7 +107,7 @@ STRANGERS: dict[str, Callable[[User], Any]] = {
 }
 
 
-def test_a_stranger_stays_outside(user: User) -> None:
+def test_a_stranger_stays_outside(user):
     """Only a user of the site has a standing, and no number is taken for theirs."""
     for name, stranger in STRANGERS.items():
         assert opened_by(FEW, stranger(user)) == [], name
@@ -124,7 +119,7 @@ def failing_database(
     raise OperationalError("the database has gone away")
 
 
-def test_a_database_that_fails_opens_nothing(user: User) -> None:
+def test_a_database_that_fails_opens_nothing(user):
     """A view raises, a template takes the other branch."""
     with connection.execute_wrapper(failing_database):
         assert opened_by(FEW, user) == []
@@ -133,7 +128,7 @@ def test_a_database_that_fails_opens_nothing(user: User) -> None:
 @pytest.mark.parametrize(
     "given", [{}, {"POLICY": "nowhere.Policy"}], ids=["no key", "no policy"]
 )
-def test_settings_that_are_wrong_open_nothing(user: User, given: Any) -> None:
+def test_settings_that_are_wrong_open_nothing(user, given):
     """Nor to somebody for whom the gate was open."""
     with override_settings(DJANGO_IDENTITY=given):
         assert opened_by(FEW, user) == []
@@ -150,14 +145,9 @@ FILTERS = [
 
 @pytest.mark.parametrize(
     ("shape", "asked"),
-    [
-        *(("if not", asked) for asked in FILTERS),
-        *((shape, FILTERS[0]) for shape in SHAPES),
-    ],
-)
-def test_a_filter_that_cannot_answer_says_no(
-    user: User, shape: str, asked: str, caplog: pytest.LogCaptureFixture
-) -> None:
+    [*(("if not", asked) for asked in FILTERS), *((shape, FILTERS[0]) for shape in SHAPES)],
+)  # fmt: skip
+def test_a_filter_that_cannot_answer_says_no(user, shape, asked, caplog):
     """Under ``not``, ``or`` and ``==`` too, where Django takes an exception for false."""
     way = by_template(SHAPES[shape].format(asked, asked, asked))
     with caplog.at_level(logging.ERROR, "django_identity"):
@@ -169,7 +159,7 @@ def test_a_filter_that_cannot_answer_says_no(
 @pytest.mark.parametrize(
     "source", [TAG, SHAPES["if not"].format(*ASKED)], ids=["tag", "filters"]
 )
-def test_an_async_view_renders_a_gate_after_it_asked(user: User, source: str) -> None:
+def test_an_async_view_renders_a_gate_after_it_asked(user, source):
     """Open once the view awaited the claims; without that, and after a loss, closed."""
     way = by_template(source)
 
@@ -191,7 +181,7 @@ TAGS = [
 ]  # fmt: skip
 
 
-def test_a_tag_that_cannot_answer_shows_the_other_part(user: User) -> None:
+def test_a_tag_that_cannot_answer_shows_the_other_part(user):
     """An argument that is not there, of another type or empty keeps it closed."""
     source = (
         "{% load identity %}"
@@ -204,30 +194,25 @@ def test_a_tag_that_cannot_answer_shows_the_other_part(user: User) -> None:
         )
 
 
-def test_a_page_about_somebody_else_asks_about_who_reads_it(user: User) -> None:
+def test_a_page_about_somebody_else_asks_about_who_reads_it(user):
     """The request's user comes before one whom the page calls ``user``."""
     request = HttpRequest()
     request.user = make_user("eve")
     source = Template("{% load identity %}" + TAG)
     assert source.render(Context({"user": user, "request": request})) == "denied"
     request.user = user
-    assert (
-        source.render(Context({"user": make_user("bola"), "request": request}))
-        == "secret"
-    )
+    bola = Context({"user": make_user("bola"), "request": request})
+    assert source.render(bola) == "secret"
 
 
 @pytest.mark.parametrize(
     "given", ["", "user=user", '"age_over_18" application="default"']
 )
-def test_a_tag_that_asks_for_nothing_is_a_mistake(given: str) -> None:
+def test_a_tag_that_asks_for_nothing_is_a_mistake(given):
     """Found when the template is read."""
+    gate = f"{{% identity_gate {given} %}}{{% end_identity_gate %}}"
     with pytest.raises(TemplateSyntaxError):
-        Template(
-            "{% load identity %}{% identity_gate "
-            + given
-            + " %}{% end_identity_gate %}"
-        )
+        Template("{% load identity %}" + gate)
 
 
 EXTENDING = "{% extends base %}{% load identity %}"
@@ -241,7 +226,7 @@ if django.VERSION >= (6, 0):
 
 
 @pytest.mark.parametrize("part", SHOWN_ALONE)
-def test_a_tag_around_a_block_or_a_partial_is_a_mistake(part: str) -> None:
+def test_a_tag_around_a_block_or_a_partial_is_a_mistake(part):
     """In a template that extends another, a block is shown; as ``page.html#part``, a partial."""
     around = GATED.replace("IN", part.replace("IN", "secret"))
     for before in (EXTENDING, "{% load identity %}"):
@@ -258,7 +243,7 @@ NO_TEXT = [None, "", "  ", 2, True, (), ["level_2"], view]
 
 
 @pytest.mark.parametrize("given", NO_TEXT)
-def test_a_gate_asks_for_text_and_nothing_else(given: Any) -> None:
+def test_a_gate_asks_for_text_and_nothing_else(given):
     """A setting that is not there would open it to everybody."""
     for make in (
         lambda: claim_required("age_over_18", given),
@@ -272,19 +257,19 @@ def test_a_gate_asks_for_text_and_nothing_else(given: Any) -> None:
             make()
 
 
+class Door(ClaimRequiredMixin, Page):
+    required_claims = [None]
+
+
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: claim_required(None),
-        lambda: Gate(None),
-        lambda: HasClaim("age_over_18", None),
-        lambda: type(
-            "Door", (ClaimRequiredMixin, Page), {"required_claims": [None]}
-        )().gates(),
+        lambda: claim_required(None), lambda: Gate(None),
+        lambda: HasClaim("age_over_18", None), lambda: Door().gates(),
     ],
     ids=["decorator", "gate", "permission", "class"],
-)
-def test_the_error_says_what_and_where(make: Any) -> None:
+)  # fmt: skip
+def test_the_error_says_what_and_where(make):
     """The value, what a claim looks like, and the line of the site or the class."""
     with pytest.raises(ImproperlyConfigured) as raised:
         make()
@@ -296,17 +281,14 @@ def test_the_error_says_what_and_where(make: Any) -> None:
         assert "tests.gates.test_gates_closed.Door.required_claims: " in said
 
 
-def test_two_requirements_at_once_are_named() -> None:
+def test_two_requirements_at_once_are_named():
     """With what to do."""
-    with pytest.raises(ImproperlyConfigured) as raised:
+    said = r"and kyc_level \('level_2'\)\. Write a gate for each\.$"
+    with pytest.raises(ImproperlyConfigured, match=said):
         Gate("age_over_18", kyc_level="level_2")
-    said = "claims (('age_over_18',)) and kyc_level ('level_2'). Write a gate for each."
-    assert str(raised.value).endswith(said)
 
 
-def test_a_template_that_asks_wrongly_logs_no_value(
-    user: User, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_template_that_asks_wrongly_logs_no_value(user, caplog):
     """The argument may be what somebody has typed."""
     source = "{% load identity %}{% if user|has_claim:typed %}open{% endif %}"
     context = Context({"user": user, "typed": "a secret |of Ada"})
@@ -329,7 +311,7 @@ def test_a_template_that_asks_wrongly_logs_no_value(
         "less than no minutes", "minutes in words", "no minutes",
     ],
 )  # fmt: skip
-def test_a_gate_that_asks_for_nothing_is_a_mistake(make: Any) -> None:
+def test_a_gate_that_asks_for_nothing_is_a_mistake(make):
     """However it is written."""
     with pytest.raises(ImproperlyConfigured):
         make()
@@ -347,80 +329,33 @@ def test_a_gate_that_asks_for_nothing_is_a_mistake(make: Any) -> None:
         {"required_claims": ("age_over_18",), "on_closed": "forbidden"},
     ],
 )  # fmt: skip
-def test_a_class_must_ask_for_text(user: User, attributes: dict[str, Any]) -> None:
+def test_a_class_must_ask_for_text(user, attributes):
     """Nobody comes in, and the site's developer sees why. Beside a mixin that asks, too."""
-    for bases in (
-        (ClaimRequiredMixin, Page),
-        (VerifiedMixin, ClaimRequiredMixin, Page),
-    ):
+    alone = (ClaimRequiredMixin, Page)
+    for bases in (alone, (VerifiedMixin, *alone)):
         gated = type("Gated", bases, attributes).as_view()
         with pytest.raises(ImproperlyConfigured):
             answer_of(gated, user)
 
 
+@method_decorator(adult, name="dispatch")
+class Dispatched(AsyncPage):
+    pass
+
+
 @pytest.mark.parametrize(
     "hidden",
-    [
-        adult(lambda request: async_view(request)),
-        method_decorator(adult, name="dispatch")(
-            type("Page", (AsyncPage,), {})
-        ).as_view(),
-    ],
+    [adult(lambda request: async_view(request)), Dispatched.as_view()],
     ids=["a sync decorator between", "dispatch of an async class"],
 )
-def test_a_sync_gate_around_an_async_view_raises(user: User, hidden: Any) -> None:
+def test_a_sync_gate_around_an_async_view_raises(user, hidden):
     """Nothing is answered."""
     with pytest.raises(ImproperlyConfigured, match="async"):
         answer_of(hidden, user)
 
 
-# Several requirements
-
-
-class FirstMixin(ClaimRequiredMixin):
-    required_claims = ("age_over_18",)
-
-
-class SecondMixin(KycLevelRequiredMixin):
-    required_kyc_level = "level_2"
-
-
-OF_BOTH = {
-    "decorators": by_request(adult(kyc_level_required("level_2")(view))),
-    "mixins": by_request(type("Mixins", (FirstMixin, SecondMixin, Page), {}).as_view()),
-    "mixins, turned round": by_request(
-        type("Turned", (SecondMixin, FirstMixin, Page), {}).as_view()
-    ),
-    "decorator around mixin": by_request(
-        adult(type("Around", (SecondMixin, Page), {}).as_view())
-    ),
-    "permissions": by_api(
-        Endpoint.as_view(
-            permission_classes=[
-                HasClaim("age_over_18"),
-                HasKycLevel("level_2"),
-            ]
-        )
-    ),
-    "tags": by_template(
-        '{% identity_gate "age_over_18" %}{% identity_gate level="level_2" %}'
-        "secret{% end_identity_gate %}{% end_identity_gate %}"
-    ),
-}
-
-
-def test_all_requirements_must_be_met(user: User) -> None:
-    """However they are put together."""
-    assert opened_by(OF_BOTH, user) == list(OF_BOTH)
-    LinkedIdentity.objects.update(kyc_level="level_1")
-    assert opened_by(OF_BOTH, again(user)) == []
-    LinkedIdentity.objects.update(kyc_level="level_2")
-    StoredClaim.objects.all().delete()
-    assert opened_by(OF_BOTH, again(user)) == []
-
-
 @pytest.mark.django_db(transaction=True)
-def test_an_async_gate_judges_the_person_whom_the_view_sees() -> None:
+def test_an_async_gate_judges_the_person_whom_the_view_sees():
     """A middleware may replace ``request.user`` alone, for a token or for impersonation."""
     proven = make_user("proven")
     make_identity(proven)

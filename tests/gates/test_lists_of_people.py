@@ -40,17 +40,15 @@ def badges(members: Any) -> str:
     return Template(BADGES).render(Context({"members": members}))
 
 
-def test_a_page_of_badges_costs_two_queries() -> None:
+def test_a_page_of_badges_costs_two_queries():
     """For any number of people; what gates and filters ask about them then costs none."""
     people = make_people(20)
     with CaptureQueriesContext(connection) as captured:
         shown = badges(people)
         claims = claims_of_all([again_in_memory(person) for person in people])
         assert all(claims_of(person) == claims[person.pk] for person in people)
-        assert (
-            sum(closed_to(Gate("age_over_18"), person) is None for person in people)
-            == 5
-        )
+        gate = Gate("age_over_18")
+        assert sum(closed_to(gate, person) is None for person in people) == 5
     assert len(captured) == 4
     assert shown.count("18+") == 5
     assert shown.startswith("user-0 18+;user-1;user-2;user-3;user-4 18+;")
@@ -63,7 +61,7 @@ def again_in_memory(user: User) -> User:
     return User.from_db("default", names, values)
 
 
-def test_the_claims_are_those_of_each_person_alone() -> None:
+def test_the_claims_are_those_of_each_person_alone():
     """As ``claims_of`` has them: revoked, expired and denied claims are none."""
     people = make_people(6)
     third = LinkedIdentity.objects.get(user=people[2])
@@ -76,7 +74,7 @@ def test_the_claims_are_those_of_each_person_alone() -> None:
     assert claims[people[4].pk] == {}
 
 
-def test_who_has_no_standing_is_left_out() -> None:
+def test_who_has_no_standing_is_left_out():
     """Nobody gets the claims of a person whose key is the same."""
     user = make_user()
     make_claim(make_identity(user))
@@ -88,7 +86,7 @@ def test_who_has_no_standing_is_left_out() -> None:
     assert badges([user, foreign]).count("18+") == 1
 
 
-def test_a_failure_shows_no_badge(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_shows_no_badge(caplog):
     """The people are listed, and the log says why."""
     people = make_people(2)
     with connection.execute_wrapper(failing_database):
@@ -97,7 +95,7 @@ def test_a_failure_shows_no_badge(caplog: pytest.LogCaptureFixture) -> None:
     assert badges(None) == badges("") == ""
 
 
-def test_ten_thousand_people_cost_two_queries() -> None:
+def test_ten_thousand_people_cost_two_queries():
     """The claims of a whole site, for an export."""
     last = make_user(id=10_000)
     make_claim(make_identity(last))

@@ -57,7 +57,7 @@ def ask(user: User | None, address: str = "/bar/", **headers: str) -> Any:
     return browser.get(address)
 
 
-def test_who_has_the_claim_comes_in() -> None:
+def test_who_has_the_claim_comes_in():
     """The gate needs no address to open."""
     identity = make_identity(make_user())
     make_claim(identity)
@@ -72,9 +72,7 @@ def test_who_has_the_claim_comes_in() -> None:
         (ELSEWHERE, f"{ELSEWHERE}?next=http%3A//{HOST}/bar/%3Fa%3D1"),
     ],
 )
-def test_a_stranger_goes_to_the_sites_own_login_page(
-    settings: Any, login_url: str, leads_to: str
-) -> None:
+def test_a_stranger_goes_to_the_sites_own_login_page(settings, login_url, leads_to):
     """As Django's own decorators lead there. HTMX is told so too."""
     settings.LOGIN_URL = login_url
     response = ask(None, "/bar/?a=1")
@@ -86,15 +84,11 @@ def test_a_stranger_goes_to_the_sites_own_login_page(
 @pytest.mark.parametrize(
     ("is_stranger", "address", "login_url"),
     [
-        (True, "/bar/", "identity:login"),
-        (True, "/club/", "/enter/"),
-        (False, "/bar/", "/enter/"),
-        (False, "/club/", "/enter/"),
+        (True, "/bar/", "identity:login"), (True, "/club/", "/enter/"),
+        (False, "/bar/", "/enter/"), (False, "/club/", "/enter/"),
     ],
-)
-def test_else_the_answer_is_plain(
-    settings: Any, is_stranger: bool, address: str, login_url: str
-) -> None:
+)  # fmt: skip
+def test_else_the_answer_is_plain(settings, is_stranger, address, login_url):
     """Signing in again would prove nothing. The page says what is missing, and is private."""
     settings.LOGIN_URL = login_url
     response = ask(None if is_stranger else make_user(), address)
@@ -108,6 +102,6 @@ def test_else_the_answer_is_plain(
     assert SECRET not in response.content
 
 
-def test_json_needs_no_address() -> None:
+def test_json_needs_no_address():
     response = ask(None, accept="application/json")
     assert (response.status_code, response.json()["code"]) == (401, "not_signed_in")

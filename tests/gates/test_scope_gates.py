@@ -2,7 +2,6 @@
 
 import re
 from contextlib import nullcontext, suppress
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -20,7 +19,6 @@ from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.policy import IdentityPolicy
-from django_identity.testing.clock import Clock
 from tests.deliveries import SECRET, deliver
 from tests.factories import again, make_user
 from tests.fake_service import FakeService
@@ -65,7 +63,7 @@ def asked_of_the_service(browser: Client, scope: str = SCOPE) -> tuple[str, str]
     return query["state"][0], query["scope"][0]
 
 
-def test_a_sign_in_asks_for_it_only_where_a_gate_does(browser: Client) -> None:
+def test_a_sign_in_asks_for_it_only_where_a_gate_does(browser):
     """A later renewal asks for what was allowed. It ends with the consent."""
     assert not any(is_open(browser, address) for address in FACES)
     state, scopes = asked_of_the_service(browser)
@@ -81,7 +79,7 @@ def test_a_sign_in_asks_for_it_only_where_a_gate_does(browser: Client) -> None:
     assert LinkedIdentity.objects.get().scopes == []
 
 
-def test_the_page_says_why_and_what(browser: Client) -> None:
+def test_the_page_says_why_and_what(browser):
     page = browser.get("/papers/", follow=True).content.decode()
     assert "To check your rental contract." in page
     assert f'name="scope" value="{SCOPE}"' in page
@@ -91,7 +89,7 @@ def test_the_page_says_why_and_what(browser: Client) -> None:
     assert "The content of identity documents" not in page
 
 
-def test_a_page_names_a_scope_that_every_sign_in_asks_for(browser: Client) -> None:
+def test_a_page_names_a_scope_that_every_sign_in_asks_for(browser):
     """Somebody whose consent is older than the site's list of scopes has not allowed it."""
     LinkedIdentity.objects.update(scopes=["claims:read"])
     page = browser.get("/level/", follow=True).content.decode()
@@ -100,9 +98,7 @@ def test_a_page_names_a_scope_that_every_sign_in_asks_for(browser: Client) -> No
 
 
 @pytest.mark.parametrize("name", ["view", "class", "permission"])
-def test_a_scope_that_the_site_never_asks_for_is_an_error(
-    browser: Client, name: str
-) -> None:
+def test_a_scope_that_the_site_never_asks_for_is_an_error(browser, name):
     """At the first use: the person would go to the service and back without an end."""
     gated = {
         "view": scope_required("document:read")(view),
@@ -113,9 +109,7 @@ def test_a_scope_that_the_site_never_asks_for_is_an_error(
         answer_of(gated, AnonymousUser())
 
 
-def test_a_scope_and_a_recent_sign_in_in_a_template(
-    browser: Client, identity_clock: Clock
-) -> None:
+def test_a_scope_and_a_recent_sign_in_in_a_template(browser, identity_clock):
     """The part is shown to whoever has allowed the scope and came back lately."""
     assert browser.get("/part/").content == b"closed"
     come_back(browser, asked_of_the_service(browser)[0])
@@ -125,12 +119,8 @@ def test_a_scope_and_a_recent_sign_in_in_a_template(
     part = Template(PART)
     person = LinkedIdentity.objects.get().user
     for arguments in (
-        'minutes="10"',
-        "minutes=0",
-        'scope=""',
-        "scope=nothing",
-        "minutes=nothing",
-    ):
+        'minutes="10"', "minutes=0", 'scope=""', "scope=nothing", "minutes=nothing",
+    ):  # fmt: skip
         gate = f"{{% identity_gate {arguments} %}}open{{% end_identity_gate %}}"
         template = Template("{% load identity %}" + gate)
         assert template.render(Context({"user": person})) == ""
@@ -138,7 +128,7 @@ def test_a_scope_and_a_recent_sign_in_in_a_template(
 
 
 @pytest.mark.parametrize("said", [BASE, f"{BASE} documents:metadata"])
-def test_what_keeps_it_closed(browser: Client, service: FakeService, said: str) -> None:
+def test_what_keeps_it_closed(browser, service, said):
     """A refusal, or an answer with less than was asked: signed in as before, and told why."""
     for error in ("access_denied", "invalid_scope"):
         state, _ = asked_of_the_service(browser)
@@ -152,9 +142,7 @@ def test_what_keeps_it_closed(browser: Client, service: FakeService, said: str) 
     assert browser.get("/").content
 
 
-def test_a_refresh_without_the_scope_ends_the_grant(
-    browser: Client, service: FakeService
-) -> None:
+def test_a_refresh_without_the_scope_ends_the_grant(browser, service):
     """The gate closes. A sign-in asks for what else was allowed, and the gate for the rest."""
     come_back(browser, asked_of_the_service(browser)[0])
     identity = LinkedIdentity.objects.get()
@@ -170,10 +158,8 @@ def test_a_refresh_without_the_scope_ends_the_grant(
     assert asked_of_the_service(browser, scope="")[1] == BASE
 
 
-NARROWER, WIDER = (
-    f"profile:read {SCOPE}",
-    f"{BASE} {SCOPE} documents:metadata kyc:status",
-)
+NARROWER = f"profile:read {SCOPE}"
+WIDER = f"{BASE} {SCOPE} documents:metadata kyc:status"
 
 
 def sign_in_with(service: FakeService, scopes: str) -> None:
@@ -188,8 +174,8 @@ def sign_in_with(service: FakeService, scopes: str) -> None:
     [(NARROWER, "profile:read"), (WIDER, f"{BASE} kyc:status"), (f"{BASE} openid", "")],
 )
 def test_a_refresh_with_less_takes_from_the_newest_consent(
-    browser: Client, service: FakeService, newest: str, kept: str
-) -> None:
+    browser, service, newest, kept
+):
     """Its caller read the row before: the person has allowed less since, or more."""
     identity = LinkedIdentity.objects.get()
     if newest != WIDER:
@@ -204,9 +190,7 @@ def test_a_refresh_with_less_takes_from_the_newest_consent(
 
 
 @pytest.mark.parametrize("newest", [NARROWER, WIDER, ""])
-def test_a_late_refresh_with_less_takes_nothing(
-    browser: Client, service: FakeService, newest: str
-) -> None:
+def test_a_late_refresh_with_less_takes_nothing(browser, service, newest):
     """The person has signed in again while it was asked, or has taken the consent back."""
     sign_in_with(service, f"{BASE} {SCOPE}")
     identity = LinkedIdentity.objects.get()
@@ -227,9 +211,7 @@ def test_a_late_refresh_with_less_takes_nothing(
 
 
 @pytest.mark.parametrize("is_linked", [False, True])
-def test_a_code_allows_nothing_that_only_a_gate_asks_for(
-    service: FakeService, settings: Any, is_linked: bool
-) -> None:
+def test_a_code_allows_nothing_that_only_a_gate_asks_for(service, settings, is_linked):
     """Also where ``CONNECT_SCOPES`` has the scope too: the code may be another person's."""
     settings.DJANGO_IDENTITY = service.settings(
         LATER_SCOPES=[SCOPE], CONNECT_SCOPES=["kyc:status", SCOPE]
@@ -246,9 +228,7 @@ def test_a_code_allows_nothing_that_only_a_gate_asks_for(
 
 
 @pytest.mark.parametrize("is_linked", [False, True])
-def test_a_code_brings_no_level_that_only_a_gate_asks_for(
-    service: FakeService, settings: Any, is_linked: bool
-) -> None:
+def test_a_code_brings_no_level_that_only_a_gate_asks_for(service, settings, is_linked):
     """A rejection would not be covered, and so would not close it."""
     settings.DJANGO_IDENTITY = service.settings(
         SCOPES=["profile:read"], LATER_SCOPES=["kyc:read", "kyc:status"]
@@ -266,9 +246,7 @@ def test_a_code_brings_no_level_that_only_a_gate_asks_for(
 @pytest.mark.parametrize(
     "scope", ["openid", "claims:read", "documents:read openid", "x\ny"]
 )
-def test_a_request_names_nothing_that_the_site_has_not(
-    browser: Client, scope: str
-) -> None:
+def test_a_request_names_nothing_that_the_site_has_not(browser, scope):
     assert asked_of_the_service(browser, scope)[1] == BASE
     page = browser.get(reverse("identity:login"), {"missing": scope}).content.decode()
     assert "You need" not in page
@@ -278,14 +256,12 @@ def test_a_request_names_nothing_that_the_site_has_not(
     assert (refused.status_code, refused.json()["code"]) == (400, "scope_refused")
 
 
-def test_a_front_end_names_the_scope(browser: Client) -> None:
+def test_a_front_end_names_the_scope(browser):
     answer = browser.get("/papers/", headers={"Accept": "application/json"})
     told = answer.json()
-    assert (answer.status_code, told["code"], told["missing"]) == (
-        403,
-        "scope_missing",
-        SCOPE,
-    )
+    assert answer.status_code == 403
+    assert told["code"] == "scope_missing"
+    assert told["missing"] == SCOPE
     begun = browser.post(
         reverse("identity_api:login"),
         {"scope": told["missing"]},

@@ -1,7 +1,5 @@
 """A claim with one of several values: at every face, and on the pages."""
 
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -48,12 +46,9 @@ class Neighbours(ClaimRequiredMixin, Page):
 
 urlpatterns = [
     path("europe/", european(view)),
-    path(
-        "neighbours/",
-        claim_required("country_resident=GH|PT|FR", on_closed="forbid")(view),
-    ),
+    path("neighbours/", claim_required("country_resident=GH|PT|FR", on_closed="forbid")(view)),
     *other_patterns,
-]
+]  # fmt: skip
 TAG = f'{{% identity_gate "{ANY}" %}}secret{{% end_identity_gate %}}'
 FILTER = f'{{% if user|has_claim:"{ANY}" %}}secret{{% endif %}}'
 WAYS = {
@@ -68,7 +63,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_one_of_the_values_opens(user: User, name: str) -> None:
+def test_one_of_the_values_opens(user, name):
     """And no other value, nor a claim that is only true."""
     for value, opens in (("NG", True), ({"country": "PT"}, True), ("FR", False), (True, False),
                          ("GH|NG", False), ("", False), (None, False)):  # fmt: skip
@@ -76,7 +71,7 @@ def test_one_of_the_values_opens(user: User, name: str) -> None:
         assert (SECRET in WAYS[name](again(user))) is opens, value
 
 
-def test_the_person_is_told_all_of_them(user: User) -> None:
+def test_the_person_is_told_all_of_them(user):
     """In the problem's ``missing`` as the site wrote them, in its detail in words."""
     closed = closed_to(Gate("country_resident=PT|FR|ES"), user)
     assert closed is not None
@@ -94,7 +89,7 @@ def page_of(user: User | None, address: str) -> str:
     return browser.get(address, follow=True).content.decode()
 
 
-def test_a_few_are_named_and_many_are_counted(user: User) -> None:
+def test_a_few_are_named_and_many_are_counted(user):
     """The names of many are there, folded. Without a session, too."""
     few = page_of(user, "/neighbours/")
     assert "You need to live in Ghana, Portugal or France" in few
@@ -113,7 +108,7 @@ def test_a_few_are_named_and_many_are_counted(user: User) -> None:
     ["country_resident=PT|XX", "country_resident=PT|", "country_resident=|", "shoe_size=1|2",
      "country_resident=<b>|PT", "age_over_18|unique_human"],
 )  # fmt: skip
-def test_a_link_names_nothing_that_pages_have_no_words_for(missing: str) -> None:
+def test_a_link_names_nothing_that_pages_have_no_words_for(missing):
     """Nobody can put words of their own on the page by a link."""
     page = (
         Client().get(reverse("identity:login"), {"missing": missing}).content.decode()
@@ -125,9 +120,7 @@ class Explains(IdentityPolicy):
     reasons = {"country_resident": "We deliver nowhere else."}
 
 
-def test_the_sites_reason_for_a_claim_is_that_for_its_values(
-    user: User, settings: Any
-) -> None:
+def test_the_sites_reason_for_a_claim_is_that_for_its_values(user, settings):
     """A site explains the claim once, whatever values a gate wants."""
     given = settings.DJANGO_IDENTITY
     settings.DJANGO_IDENTITY = {**given, "POLICY": f"{__name__}.Explains"}

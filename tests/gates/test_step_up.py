@@ -1,6 +1,5 @@
 """A gate that wants the person to have come back from the service lately, in this session."""
 
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -10,7 +9,6 @@ from django_identity.gates import Gate, closed_to
 from django_identity.lifecycle.ground import sessions
 from django_identity.lifecycle.standing import step_up
 from django_identity.models import LinkedIdentity
-from django_identity.testing.clock import Clock
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
@@ -34,9 +32,7 @@ def browser(service: FakeService) -> Client:
     return browser
 
 
-def test_open_for_a_while_after_a_sign_in(
-    browser: Client, identity_clock: Clock
-) -> None:
+def test_open_for_a_while_after_a_sign_in(browser, identity_clock):
     assert all(is_open(browser, address) for address in FACES)
     identity_clock.advance(minutes=11)
     assert not any(is_open(browser, address) for address in FACES)
@@ -44,15 +40,15 @@ def test_open_for_a_while_after_a_sign_in(
     assert all(is_open(browser, address) for address in FACES)
 
 
-def test_a_subclass_takes_nothing_away(browser: Client, identity_clock: Clock) -> None:
+def test_a_subclass_takes_nothing_away(browser, identity_clock):
     identity_clock.advance(minutes=6)
     assert is_open(browser, "/payout/")
     assert not is_open(browser, "/payout/class/")
 
 
 def test_a_closed_gate_leads_through_a_renewal_back_to_the_page(
-    browser: Client, identity_clock: Clock
-) -> None:
+    browser, identity_clock
+):
     """The page of a form is shown again; what was posted is not sent a second time."""
     identity_clock.advance(minutes=11)
     sent = browser.post("/payout/?to=max", {"amount": "7"})
@@ -70,9 +66,7 @@ def test_a_closed_gate_leads_through_a_renewal_back_to_the_page(
     assert is_open(browser)
 
 
-def test_other_browsers_and_other_people_do_not_count(
-    browser: Client, service: FakeService
-) -> None:
+def test_other_browsers_and_other_people_do_not_count(browser, service):
     other = Client()
     other.force_login(LinkedIdentity.objects.get().user)
     assert not is_open(other)
@@ -82,19 +76,9 @@ def test_other_browsers_and_other_people_do_not_count(
     assert not is_open(other)
 
 
-def test_two_tabs_each_return_to_their_own_page(
-    browser: Client, identity_clock: Clock
-) -> None:
-    identity_clock.advance(minutes=11)
-    first, second = begin(browser, "/payout/?tab=1"), begin(browser, "/payout/?tab=2")
-    assert come_back(browser, second)["Location"] == "/payout/?tab=2"
-    assert come_back(browser, first)["Location"] == "/payout/?tab=1"
-    assert is_open(browser)
-
-
 def test_a_session_key_that_somebody_else_knows_is_not_confirmed(
-    browser: Client, identity_clock: Clock
-) -> None:
+    browser, identity_clock
+):
     """Confirming changes the key, and keeps what the session holds."""
     session = browser.session
     session["basket"] = "kept"
@@ -108,9 +92,7 @@ def test_a_session_key_that_somebody_else_knows_is_not_confirmed(
     assert not is_open(thief)
 
 
-def test_a_replayed_or_refused_callback_confirms_nobody(
-    browser: Client, identity_clock: Clock
-) -> None:
+def test_a_replayed_or_refused_callback_confirms_nobody(browser, identity_clock):
     """A callback that is opened again, a refusal, and a session that ended meanwhile."""
     first = begin(browser)
     come_back(browser, first)
@@ -125,9 +107,7 @@ def test_a_replayed_or_refused_callback_confirms_nobody(
     assert not is_open(browser)
 
 
-def test_a_cookie_from_before_the_sign_in_opens_nothing(
-    browser: Client, settings: Any
-) -> None:
+def test_a_cookie_from_before_the_sign_in_opens_nothing(browser, settings):
     """A cookie from before the sign-in opens nothing."""
     settings.SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
     browser = Client()
@@ -139,7 +119,7 @@ def test_a_cookie_from_before_the_sign_in_opens_nothing(
     assert not is_open(browser)
 
 
-def test_a_principal_with_a_token_needs_its_own_session(browser: Client) -> None:
+def test_a_principal_with_a_token_needs_its_own_session(browser):
     """A token of one person beside the cookie of another: neither of the two came back."""
     session = browser.session
     user = make_user(username="somebody-else")
@@ -150,7 +130,7 @@ def test_a_principal_with_a_token_needs_its_own_session(browser: Client) -> None
     assert closed_to(Gate(minutes=10), came_back) is not None
 
 
-def test_what_is_no_recent_sign_in(browser: Client) -> None:
+def test_what_is_no_recent_sign_in(browser):
     """One from the future, a long past one, and what another app may write under the name."""
     session = browser.session
     mark, at = session[step_up.KEY]
@@ -162,9 +142,7 @@ def test_what_is_no_recent_sign_in(browser: Client) -> None:
         assert not is_open(browser), held
 
 
-def test_what_another_app_wrote_is_replaced_by_the_next_sign_in(
-    browser: Client,
-) -> None:
+def test_what_another_app_wrote_is_replaced_by_the_next_sign_in(browser):
     """A sign-in does not fail on it, and the gate opens."""
     for held in ("text", ["1.0"], 7):
         session = browser.session
@@ -174,9 +152,7 @@ def test_what_another_app_wrote_is_replaced_by_the_next_sign_in(
         assert is_open(browser), held
 
 
-def test_an_htmx_part_leads_to_the_confirmation_and_back(
-    browser: Client, identity_clock: Clock
-) -> None:
+def test_an_htmx_part_leads_to_the_confirmation_and_back(browser, identity_clock):
     """A part of a page leads to the page that confirms, and back to the site's page it is in."""
     identity_clock.advance(minutes=11)
     pages = {
@@ -191,7 +167,7 @@ def test_an_htmx_part_leads_to_the_confirmation_and_back(
         assert parse_qs(urlsplit(answer["HX-Redirect"]).query)["next"] == [back]
 
 
-def test_it_ends_with_the_identity_and_its_sessions(browser: Client) -> None:
+def test_it_ends_with_the_identity_and_its_sessions(browser):
     """Also in a session of the site's own sign-in, which goes on."""
     user = LinkedIdentity.objects.get().user
     local = Client()
@@ -202,13 +178,12 @@ def test_it_ends_with_the_identity_and_its_sessions(browser: Client) -> None:
     assert not is_open(local)
 
 
-def test_somebody_without_an_identity_connects_first() -> None:
+def test_somebody_without_an_identity_connects_first():
     browser = Client()
     assert browser.get("/payout/")["Location"].endswith("missing=recent_sign_in")
     user = make_user()
-    assert (
-        closed_to(Gate(minutes=10), user, session={}).shortfall.reason == "not_linked"
-    )
+    closed = closed_to(Gate(minutes=10), user, session={})
+    assert closed.shortfall.reason == "not_linked"
     browser.force_login(user)
     page = browser.get(browser.get("/payout/")["Location"]).content.decode()
     assert "Not connected yet" in page

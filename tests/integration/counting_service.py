@@ -1,8 +1,7 @@
 """A service for many subjects that answers at once and counts: tokens, KYC, claims, the key set.
 
 The token of subject ``s`` in its generation ``n`` is ``rt-n-s`` (refresh) or ``at-n-s`` (access).
-Refresh tokens rotate; the one before the newest is taken too, for an answer may have been lost. A
-first path segment that is a number names the process that calls, so that who did what is known.
+Refresh tokens rotate; the one before the newest is taken too, for an answer may have been lost.
 
 ``python -m tests.integration.counting_service [DELAY]`` prints its origin and serves until
 its input ends.
@@ -29,12 +28,10 @@ TOKEN_FACTS = {"expires_in": 3600, "token_type": "Bearer"}
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One call: which endpoint, what it was about (a subject or a refresh token), who and when."""
+    """One call: which endpoint, and what it was about: a subject or a refresh token."""
 
     endpoint: str
     about: str
-    process: int
-    at: float
 
 
 @dataclass
@@ -59,23 +56,18 @@ class CountingService(FakeService):
                 connection.sendall(length.encode() + told)
 
     def _told(self, target: str, body: bytes) -> dict[str, object]:
-        first, _, rest = target.lstrip("/").partition("/")
-        process = int(first) if first.isdigit() else 0
-        segments = (rest if process else target).strip("/").split("/")
+        segments = target.strip("/").split("/")
         if segments[-1] == "jwks.json":
             return {"keys": [jwk()]}
         if segments[-1] == "token":
             [presented] = parse_qs(body.decode())["refresh_token"]
-            self._see("token", presented, process)
+            self.seen.append(Seen("token", presented))
             return self._rotated(presented)
         subject = unquote(segments[-2])
-        self._see(segments[-1], subject, process)
+        self.seen.append(Seen(segments[-1], subject))
         if segments[-1] == "kyc":
             return {"success": True, "data": KYC}
         return {"success": True, "data": claims_of(subject, self.origin, self.clock())}
-
-    def _see(self, endpoint: str, about: str, process: int) -> None:
-        self.seen.append(Seen(endpoint, about, process, time.monotonic()))
 
     def _rotated(self, presented: str) -> dict[str, object]:
         _, generation, subject = presented.split("-", 2)
@@ -92,13 +84,10 @@ class CountingService(FakeService):
         }
 
 
-def setting(
-    origin: str, process: int | None = None, **changes: object
-) -> dict[str, object]:
-    """The setting of an application that calls the counting service there, of that process."""
-    base = origin if process is None else f"{origin}/{process}"
+def setting(origin: str, **changes: object) -> dict[str, object]:
+    """The setting of an application that calls the counting service there."""
     return {
-        "ENVIRONMENT": "test", "BASE_URL": f"{base}/api/v1", "AUTH_URL": base,
+        "ENVIRONMENT": "test", "BASE_URL": f"{origin}/api/v1", "AUTH_URL": origin,
         "API_ORIGIN": origin, "CLIENT_ID": CLIENT_ID,
         "CLIENT_SECRET": "a-client-secret-for-tests-alone", **changes,
     }  # fmt: skip

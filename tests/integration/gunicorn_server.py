@@ -1,8 +1,6 @@
-"""gunicorn on the test's database: one process forks another to answer, and again if that dies."""
+"""gunicorn on the test's database."""
 
 import http.client
-import os
-import signal
 import socket
 import subprocess
 import sys
@@ -13,8 +11,6 @@ from django.urls import reverse
 
 from tests import concurrency
 from tests.deliveries import signed
-from tests.integration.workers import children_of
-from tests.sandbox.receiver import until
 
 HOST = "127.0.0.1"
 PATIENCE = 120
@@ -40,13 +36,6 @@ class GunicornServer:
     def __exit__(self, *_error: object) -> None:
         self._process.terminate()
         self._process.wait(PATIENCE)
-
-    def kill(self) -> None:
-        """SIGKILL for the process that answers; returns when it is gone."""
-        until(lambda: children_of(self._process.pid))
-        [child] = children_of(self._process.pid)
-        os.kill(child, signal.SIGKILL)
-        until(lambda: child not in children_of(self._process.pid))
 
 
 def deliver(port: int, body: bytes, *, chunked: bool = False, **headers: str) -> int:

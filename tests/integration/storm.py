@@ -33,11 +33,7 @@ DELIVERIES = 100
 # Few, so that many events of one subject are of one moment.
 MOMENTS = 12
 KINDS: tuple[tuple[str, int, dict[str, Any]], ...] = (
-    (
-        "kyc.verified",
-        12,
-        {"kyc_level": "level_1", "status": "verified", "provider": "One"},
-    ),
+    ("kyc.verified", 12, {"kyc_level": "level_1", "status": "verified", "provider": "One"}),
     ("kyc.verified", 12, {"kyc_level": "level_3", "provider": "Two"}),
     ("kyc.rejected", 8, {"kyc_level": "level_2"}),
     ("claim.issued", 10, {"claim_type": "age_over_18"}),
@@ -48,7 +44,7 @@ KINDS: tuple[tuple[str, int, dict[str, Any]], ...] = (
     ("consent.revoked", 6, {}),
     ("data.deletion_requested", 1, {}),
     ("wallet.opened", 4, {"colour": "blue"}),
-)
+)  # fmt: skip
 # What the clock, the database, a nonce or the last of several equals decides.
 UNCOMPARED = {
     "id", "user", "made_account", "identity", "created_at", "version", "refetch_due_at",

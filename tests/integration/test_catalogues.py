@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,9 +11,7 @@ from tests.test_translations import APP, CATALOGUES, LANGUAGES, messages_of
 
 
 @pytest.mark.parametrize("locale", CATALOGUES, ids=lambda locale: locale.parent.name)
-def test_the_catalogues_have_every_text_of_the_code(
-    locale: Path, tmp_path: Path
-) -> None:
+def test_the_catalogues_have_every_text_of_the_code(locale, tmp_path):
     """And no other; after a change run ``makemessages`` (CONTRIBUTING.md)."""
     copy = tmp_path / locale.parent.name
     # The sandbox is in English.

@@ -7,13 +7,12 @@ import pytest
 from django_identity.models import ConnectRedemption, LinkedIdentity
 from tests.concurrency import at_once
 from tests.factories import make_user
-from tests.fake_service import FakeService
 from tests.views.connect.pages import PASTED, browser_of, hand_in
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
 
-def test_an_impatient_person_sends_the_code_once(service: FakeService) -> None:
+def test_an_impatient_person_sends_the_code_once(service):
     """The same form four times at once: one redemption. The others look at the account."""
     user = make_user(email="other@example.org")
     service.meanwhile["request"] = lambda: time.sleep(0.2)
@@ -24,7 +23,7 @@ def test_an_impatient_person_sends_the_code_once(service: FakeService) -> None:
     assert hand_in(browser_of(user), PASTED)["Location"] == "/identity/connected/"
 
 
-def test_two_people_bring_one_subject(service: FakeService) -> None:
+def test_two_people_bring_one_subject(service):
     """Two codes of one subject, by two users at once: one is linked, the other is told no."""
     presses = [
         lambda: hand_in(browser_of(make_user("ada")), "CNX-AAAA-1111"),

@@ -28,18 +28,13 @@ from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.databases import on_postgresql
 from tests.factories import make_claim, make_identity, make_user, unsealed
-from tests.fake_service import FakeService
 from tests.integration.backlog import make_backlog
 from tests.integration.counting_service import CountingService
 from tests.lifecycle.grants import expired, stored
 from tests.sandbox.receiver import until
 from tests.snippets import module_of
 
-pytestmark = [
-    pytest.mark.race,
-    pytest.mark.django_db(transaction=True),
-    on_postgresql,
-]
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True), on_postgresql]
 
 Cut = Callable[[float], threading.Timer]
 AWAY_SECONDS = 15.0
@@ -72,9 +67,7 @@ def cut() -> Iterator[Cut]:
 @pytest.mark.parametrize(
     "seconds", [1.0, pytest.param(AWAY_SECONDS, marks=pytest.mark.server)]
 )
-def test_storing_waits_for_the_database(
-    service: FakeService, cut: Cut, seconds: float
-) -> None:
+def test_storing_waits_for_the_database(service, cut, seconds):
     """It goes away after the token was sent; the answer is stored when it is back."""
     identity: LinkedIdentity = make_identity(make_user())
     expired(identity)
@@ -84,17 +77,13 @@ def test_storing_waits_for_the_database(
     assert time.monotonic() - began >= seconds
     assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
     grant = TokenGrant.objects.get()
-    assert (grant.generation, grant.lease_until, grant.needs_reauthorization) == (
-        2,
-        None,
-        False,
-    )
+    assert grant.generation == 2
+    assert grant.lease_until is None
+    assert grant.needs_reauthorization is False
 
 
 @pytest.mark.server
-def test_a_message_of_refreshes_loses_nothing(
-    counting_service: CountingService, cut: Cut
-) -> None:
+def test_a_message_of_refreshes_loses_nothing(counting_service, cut):
     """Away for 15 seconds while a worker is at it: what was got is stored, the rest due.
 
     Every refresh token is presented once, no row is failed, and the next message does the rest.
@@ -132,7 +121,7 @@ def cut_amid_refreshes(service: CountingService, cut: Cut) -> None:
     cut(AWAY_SECONDS).join()
 
 
-def test_a_stream_ends_and_the_next_one_asks_again(cut: Cut) -> None:
+def test_a_stream_ends_and_the_next_one_asks_again(cut):
     """As ``docs/beside.md`` writes one: a question that cannot be answered sends nothing more."""
     stream = module_of("stream")
     request = RequestFactory().get("/prices/")

@@ -28,30 +28,16 @@ def surroundings() -> dict[str, Any]:
     return {"cwd": ROOT, "env": env, "text": True}
 
 
-def test_the_whole_walk_holds() -> None:
-    """``manage.py demo --check`` does the walk over real sockets and exits 0.
-
-    It says how soon the site obeyed each event, and which steps a code was walked through.
-    """
-    walked = subprocess.run(
-        CHECK, **surroundings(), capture_output=True, timeout=900, check=False
-    )
+def test_the_whole_walk_holds():
+    """Over real sockets, with exit code 0. It says how soon the site obeyed each event."""
+    how = {"capture_output": True, "timeout": 900, "check": False}
+    walked = subprocess.run(CHECK, **surroundings(), **how)
     assert walked.returncode == 0, walked.stdout + walked.stderr
     assert walked.stdout.count("ok  ") >= 45
     assert len(re.findall(r"ok  .*, \d+ ms later\n", walked.stdout)) == 5
-    steps = [
-        "pasted with words around it: whose code it is",
-        "said to be the right person: /loans/ is open",
-        "the same code again by the same person: the same answer, asked once",
-        "after eleven minutes a code has run out",
-        "the same code by somebody else is refused",
-        "the site needs more: the page links to where one gets it",
-        "verified there, a new code opens /loans/",
-    ]
-    assert [
-        line[4:] for line in walked.stdout.splitlines() if line[4:] in steps
-    ] == steps
     for said in (
+        "ok  pasted with words around it: whose code it is\n",
+        "ok  verified there, a new code opens /loans/\n",
         "and left a receipt",
         "nothing in the site's database names the person",
         "ok  the worker re-fetched the claims when they were due\n",
@@ -59,21 +45,17 @@ def test_the_whole_walk_holds() -> None:
         assert said in walked.stdout
 
 
-def test_it_opens_with_its_three_users() -> None:
+def test_it_opens_with_its_three_users():
     """A person, a developer and an admin: where each begins, and with which password."""
     said = introduction("http://127.0.0.1:8000", 9400)
-    for begins in (
-        "http://127.0.0.1:8000/\n",
-        "http://localhost:9400/\n",
-        "8000/admin/\n",
-    ):
+    for begins in ("127.0.0.1:8000/\n", "localhost:9400/\n", "8000/admin/\n"):
         assert begins in said
     assert "Continue as Ada" in said
     for member in (*MEMBERS, OPERATOR, SUPERUSER):
         assert f"{member.name} / {member.password}" in said
 
 
-def test_a_walk_that_is_stopped_did_not_hold() -> None:
+def test_a_walk_that_is_stopped_did_not_hold():
     """Whoever runs it in CI asks for its exit code."""
     port = free_port()
     stopped = [*CHECK, "--sandbox-port", str(port)]
@@ -102,7 +84,7 @@ def _own_ending() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_own_ending")
 @pytest.mark.parametrize("option", ["--port", "--sandbox-port"])
-def test_a_taken_port_is_named(option: str) -> None:
+def test_a_taken_port_is_named(option):
     """A port that is taken gets a message that names the option; nothing is started."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 PAGES = ["linkedidentity/", "webhookevent/", "erasurereceipt/", "overview/"]
 
 
-def test_the_history_is_one_of_two_hundred_people() -> None:
+def test_the_history_is_one_of_two_hundred_people():
     """With revocations, failures, events of each outcome, and an erasure that waits.
 
     Operators look at it, and who is no superuser is offered no action.

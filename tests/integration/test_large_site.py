@@ -30,9 +30,7 @@ def mapped(monkeypatch: pytest.MonkeyPatch, door: Any) -> list[str]:
     return list(text.lines(gate_map.addresses()))
 
 
-def test_one_opened_address_among_a_hundred_thousand(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_opened_address_among_a_hundred_thousand(monkeypatch):
     """In minutes of one processor, and without a word about the others."""
     began = time.process_time()
     before = mapped(monkeypatch, adult(view))

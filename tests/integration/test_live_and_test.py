@@ -71,9 +71,7 @@ def site(registered: Application, mode: str) -> AbstractContextManager[None]:
 
 
 @BOTH_WAYS
-def test_each_signs_in_its_own_people(
-    sandbox: Sandbox, registered: Application, client: Client, mode: str
-) -> None:
+def test_each_signs_in_its_own_people(sandbox, registered, client, mode):
     """Over TLS of a private authority; gates open while the site is of that environment."""
     with site(registered, mode):
         person, callback = approve(sandbox, begin(client), mode)
@@ -90,8 +88,8 @@ def test_each_signs_in_its_own_people(
 
 @BOTH_WAYS
 def test_a_code_of_the_other_environment_links_nobody(
-    sandbox: Sandbox, registered: Application, client: Client, mode: str
-) -> None:
+    sandbox, registered, client, mode
+):
     """Somebody swaps it into the callback of a sign-in that began here."""
     with site(registered, OTHER[mode]):
         _, foreign = approve(sandbox, begin(Client()), OTHER[mode])

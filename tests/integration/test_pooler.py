@@ -41,7 +41,7 @@ def _pooled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         )
 
 
-def test_every_event_is_taken_in_and_applied() -> None:
+def test_every_event_is_taken_in_and_applied():
     """Though no connection knows what another one has met."""
     linked()
     answers = at_once([_deliveries] * CALLERS)

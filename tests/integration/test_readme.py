@@ -21,7 +21,7 @@ print(f'"{local}?next' in page.content.decode(), client.get(local).status_code)
 """
 
 
-def test_the_quick_start_works_pasted(tmp_path: Path) -> None:
+def test_the_quick_start_works_pasted(tmp_path):
     """With the two blocks the checks are silent, and no page leads to an error."""
     strange = {"DJANGO_SETTINGS_MODULE", "DATABASE_URL", "CELERY_BROKER_URL"}
     env = {name: value for name, value in os.environ.items() if name not in strange}

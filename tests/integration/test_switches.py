@@ -74,17 +74,13 @@ def site(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("scopes", SCOPE_SETS, ids=" ".join)
 def test_every_reading_of_a_sign_in(
-    scopes: tuple[str, ...], site: RunningSandbox, settings: Any,
-    identity_sign_in: Callable[..., HttpResponse], identity_webhooks: Callable[[], None],
-) -> None:  # fmt: skip
+    scopes, site, settings, identity_sign_in, identity_webhooks
+):
     """A sign-in and an event for each row with these scopes."""
     own = settings.DJANGO_IDENTITY
     for row in NAMED + (ALONE if scopes == SCOPES else []):
-        given = {
-            **own,
-            "SCOPES": list(scopes),
-            **SAID_BY_THE_SITE.get(row["event_subject"], {}),
-        }
+        said = SAID_BY_THE_SITE.get(row["event_subject"], {})
+        given = {**own, "SCOPES": list(scopes), **said}
         with override_settings(DJANGO_IDENTITY=given):
             cache.clear()
             site.control("POST", "switches", **row)
@@ -98,10 +94,7 @@ def test_every_reading_of_a_sign_in(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("seconds", [-240, 240], ids=["behind", "ahead"])
-def test_a_clock_that_differs(
-    site: RunningSandbox, seconds: int, identity_sign_in: Callable[..., HttpResponse],
-    identity_webhooks: Callable[[], None],
-) -> None:  # fmt: skip
+def test_a_clock_that_differs(site, seconds, identity_sign_in, identity_webhooks):
     """The service's, by minutes: a sign-in, a revocation, and the next re-fetch mean the same."""
     site.control("POST", "clock", offset=seconds)
     person = site.create_person()
@@ -117,9 +110,8 @@ def test_a_clock_that_differs(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("form", VALUES["token_errors"])
 def test_every_form_of_a_token_error(
-    identity_sandbox: RunningSandbox, settings: Any, form: str, client: Client,
-    identity_sign_in: Callable[..., HttpResponse], identity_person: SandboxPerson,
-) -> None:  # fmt: skip
+    identity_sandbox, settings, form, client, identity_sign_in, identity_person
+):
     """A rejected client ends the run, and a dead grant needs the person; neither is an outage."""
     identity_sandbox.control("POST", "switches", token_errors=form)
     identity_sign_in(client)
@@ -134,25 +126,22 @@ def test_every_form_of_a_token_error(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_every_reading_of_a_code(site: RunningSandbox) -> None:
+def test_every_reading_of_a_code(site):
     """One that links; one of another environment; and a request without a code."""
     for number, row in enumerate([PLAIN, *ALONE]):
         site.control("POST", "switches", **row)
         user = make_user(f"member-{number}")
         live = site.create_person(environment="live")
-        page_of(
-            hand_in(browser_of(user), site.connect_code(live)), "environment_mismatch"
-        )
+        refused = hand_in(browser_of(user), site.connect_code(live))
+        page_of(refused, "environment_mismatch")
         response = hand_in(browser_of(user), site.connect_code(site.create_person()))
         assert response.status_code == 302, row
         assert LinkedIdentity.objects.get(user=user).kyc_status == "verified"
         with pytest.raises(ServiceRefusal) as raised:
             ServiceClient(conf.application()).redeem_connect_code("", ["profile:basic"])
-        expected = {
-            "required": "connect_code_required",
-            "invalid": "invalid_connect_code",
-        }
-        assert raised.value.code == expected[row["missing_connect_code"]]
+        is_told = row["missing_connect_code"] == "required"
+        code = "connect_code_required" if is_told else "invalid_connect_code"
+        assert raised.value.code == code
 
 
 def _sign_in(
@@ -178,10 +167,9 @@ def _sign_in(
 
 def _is_named(row: Row) -> bool:
     """Whether the service says who signs in, anywhere that the scopes allow the site to look."""
-    answers = row["users_me"] and not {"profile:read", "claims:read"}.isdisjoint(
-        row["scopes"]
-    )
-    return row["token_subject"] != "none" or answers
+    if row["token_subject"] != "none":
+        return True
+    return row["users_me"] and {*row["scopes"]} != {"kyc:read"}
 
 
 def _is_revoked(row: Row, user: User) -> None:

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -14,7 +13,7 @@ from django_identity.lifecycle.said import due
 from django_identity.models import ErasureReceipt, LinkedIdentity
 from tests.deliveries import SECRET, event_body, post
 from tests.integration.backlog import make_backlog
-from tests.integration.counting_service import CountingService, setting
+from tests.integration.counting_service import setting
 from tests.integration.workers import PATIENCE, Workers
 
 pytestmark = [
@@ -40,9 +39,7 @@ def wait_until(holds: Callable[[], bool], workers: Workers) -> None:
 
 
 @pytest.mark.parametrize("pool", [("--pool", "prefork", "--concurrency", "2"), THREADS])
-def test_a_clean_stop_leaves_nothing_half_done(
-    counting_service: CountingService, workers: Workers, pool: tuple[str, ...]
-) -> None:
+def test_a_clean_stop_leaves_nothing_half_done(counting_service, workers, pool):
     """Long before the minute of a message is over; all other rows are due in five minutes."""
     counting_service.delay, workers.size, workers.pool = 1.0, 1, pool
     make_backlog(80)
@@ -54,15 +51,12 @@ def test_a_clean_stop_leaves_nothing_half_done(
     # Four messages, two seconds a row: who does not hear of the end finishes all of them.
     assert 0 < finished < 20
     soon = timezone.now() + due.TAKEN_FOR
-    assert (
-        LinkedIdentity.objects.filter(refetch_due_at__lte=soon).count() == 80 - finished
-    )
+    left = LinkedIdentity.objects.filter(refetch_due_at__lte=soon)
+    assert left.count() == 80 - finished
     assert len(counting_service.seen) == 2 * finished
 
 
-def test_an_erasure_does_not_wait_for_a_backlog(
-    counting_service: CountingService, workers: Workers, settings: Any
-) -> None:
+def test_an_erasure_does_not_wait_for_a_backlog(counting_service, workers, settings):
     """It waits for the rows of a minute at most, with one worker of eight threads."""
     settings.DJANGO_IDENTITY = setting(
         counting_service.origin, WEBHOOK_SECRETS=[SECRET]
@@ -74,10 +68,8 @@ def test_an_erasure_does_not_wait_for_a_backlog(
     workers.start()
     background.publish(background.TaskName.UPKEEP, [()])
     wait_until(lambda: due.count() < BACKLOG, workers)
-    assert (
-        post(event_body("data.deletion_requested", subject=person.subject)).status_code
-        == 200
-    )
+    body = event_body("data.deletion_requested", subject=person.subject)
+    assert post(body).status_code == 200
     wait_until(ErasureReceipt.objects.exclude(erased_at=None).exists, workers)
     asked_for = conf.application().refetches_per_minute
     assert LinkedIdentity.objects.exclude(credential_issued_at=None).count() < asked_for

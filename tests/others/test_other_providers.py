@@ -57,25 +57,17 @@ KEY = JWK.generate(kty="EC", crv="P-256", kid="provider-1")
 
 
 class Client(ClientMixin):
+    """The site, as Authlib asks about a client."""
+
     client_id = CLIENT_ID
-
-    def get_allowed_scope(self, scope: str) -> str:
-        return scope
-
-    def check_redirect_uri(self, redirect_uri: str) -> bool:
-        return redirect_uri == REDIRECT_URI
-
-    def check_client_secret(self, client_secret: str) -> bool:
-        return client_secret == CLIENT_SECRET
-
-    def check_endpoint_auth_method(self, method: str, endpoint: str) -> bool:
-        return method in METHODS
-
-    def check_response_type(self, response_type: str) -> bool:
-        return response_type == "code"
-
-    def check_grant_type(self, grant_type: str) -> bool:
-        return grant_type in {"authorization_code", "refresh_token"}
+    get_allowed_scope = staticmethod(str)
+    check_redirect_uri = staticmethod(REDIRECT_URI.__eq__)
+    check_client_secret = staticmethod(CLIENT_SECRET.__eq__)
+    check_endpoint_auth_method = staticmethod(lambda method, _of: method in METHODS)
+    check_response_type = staticmethod("code".__eq__)
+    check_grant_type = staticmethod(
+        ("authorization_code", "refresh_token").__contains__
+    )
 
 
 @dataclass
@@ -84,8 +76,7 @@ class Code(AuthorizationCodeMixin):
     code_challenge: str
     code_challenge_method: str
 
-    def get_redirect_uri(self) -> str:
-        return REDIRECT_URI
+    get_redirect_uri = staticmethod(lambda: REDIRECT_URI)
 
     def get_scope(self) -> str:
         return self.scope
@@ -98,11 +89,8 @@ class Token(TokenMixin):
     scope: str
     revoked: bool = False
 
-    def check_client(self, client: Client) -> bool:
-        return True
-
-    def get_scope(self) -> str:
-        return self.scope
+    check_client = staticmethod(lambda _client: True)
+    get_scope = Code.get_scope
 
 
 CODES: dict[str, Code] = {}
@@ -117,27 +105,21 @@ class CodeGrant(grants.AuthorizationCodeGrant):
         challenge = asked.data["code_challenge"], asked.data["code_challenge_method"]
         CODES[code] = Code(asked.scope, *challenge)
 
-    def query_authorization_code(self, code: str, client: Client) -> Code | None:
-        # It is good once.
-        return CODES.pop(code, None)
-
-    def delete_authorization_code(self, authorization_code: Code) -> None:
-        pass
-
-    def authenticate_user(self, authorization_code: Code) -> str:
-        return SUBJECT
+    # It is good once, so there is nothing to delete.
+    query_authorization_code = staticmethod(lambda code, _client: CODES.pop(code, None))
+    delete_authorization_code = staticmethod(lambda _code: None)
+    authenticate_user = staticmethod(lambda _code: SUBJECT)
 
 
 class RefreshGrant(grants.RefreshTokenGrant):
     INCLUDE_NEW_REFRESH_TOKEN = True
     TOKEN_ENDPOINT_AUTH_METHODS: ClassVar = METHODS
 
+    authenticate_user = staticmethod(lambda _token: SUBJECT)
+
     def authenticate_refresh_token(self, refresh_token: str) -> Token | None:
         held = (each for each in TOKENS if each.refresh_token == refresh_token)
         return next((each for each in held if not each.revoked), None)
-
-    def authenticate_user(self, refresh_token: Token) -> str:
-        return SUBJECT
 
     def revoke_old_credential(self, refresh_token: Token) -> None:
         refresh_token.revoked = True
@@ -148,9 +130,8 @@ class Server(AuthorizationServer):
         return Client() if client_id == CLIENT_ID else None
 
     def save_token(self, token: dict[str, Any], request: Any) -> None:
-        TOKENS.append(
-            Token(token["access_token"], token["refresh_token"], token["scope"])
-        )
+        names = ("access_token", "refresh_token", "scope")
+        TOKENS.append(Token(*(token[name] for name in names)))
 
 
 server = Server(Client, Token)
@@ -162,29 +143,24 @@ server.register_grant(RefreshGrant)
 def authorize(request: HttpRequest) -> HttpResponse:
     """The person is signed in, and approves."""
     grant = server.get_consent_grant(request, end_user=SUBJECT)
-    answer: HttpResponse = server.create_authorization_response(
-        request, grant_user=SUBJECT, grant=grant
-    )
-    return answer
+    how: Any = {"grant_user": SUBJECT, "grant": grant}
+    return server.create_authorization_response(request, **how)
 
 
 @csrf_exempt
 def token(request: HttpRequest) -> HttpResponse:
-    answer: HttpResponse = server.create_token_response(request)
-    return answer
+    return server.create_token_response(request)
 
 
 def user(request: HttpRequest, subject: str, what: str) -> HttpResponse:
     """A user endpoint, for the scopes of its Bearer token."""
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-    (held,) = [
-        each for each in TOKENS if each.access_token == given and not each.revoked
-    ]
+    known = [each for each in TOKENS if each.access_token == given]
+    (held,) = [each for each in known if not each.revoked]
     assert f"{what}:read" in held.scope.split()
     assert subject in ("me", SUBJECT)
-    listed = [
-        {"claim_type": name, "provider": "KYC", "revoked": False} for name in VALUES
-    ]
+    beside = {"provider": "KYC", "revoked": False}
+    listed = [{"claim_type": name, **beside} for name in VALUES]
     data = {
         "profile": {
             "id": SUBJECT, "email": "ada@example.org", "first_name": "Ada", "last_name": "Öbi",
@@ -195,10 +171,8 @@ def user(request: HttpRequest, subject: str, what: str) -> HttpResponse:
             "provider": "KYC",
         },
         "claims": {
-            "user_id": SUBJECT,
-            "claims": listed,
+            "user_id": SUBJECT, "claims": listed, "credential_format": "dc+sd-jwt",
             "credential": credential(request.build_absolute_uri("/").rstrip("/")),
-            "credential_format": "dc+sd-jwt",
         },
     }  # fmt: skip
     return JsonResponse({"success": True, "data": data[what]})
@@ -212,10 +186,8 @@ def credential(origin: str) -> str:
     }  # fmt: skip
     payload |= {SDObj(name): value for name, value in VALUES.items()}
     header = {"typ": "dc+sd-jwt", "kid": "provider-1"}
-    issued: str = SDJWTIssuer(
-        payload, KEY, extra_header_parameters=header
-    ).sd_jwt_issuance
-    return issued
+    issued = SDJWTIssuer(payload, KEY, extra_header_parameters=header)
+    return str(issued.sd_jwt_issuance)
 
 
 def key_set(_request: HttpRequest) -> HttpResponse:
@@ -252,7 +224,7 @@ def came_back(client: Browser) -> HttpResponseBase:
     return browser.come_back(client, answer.headers["Location"], secure=False)
 
 
-def test_a_person_signs_in(client: Browser, site: dict[str, Any]) -> None:
+def test_a_person_signs_in(client, site):
     """Whoever they are: the subject is opaque text, learnt from ``/users/me/…``."""
     answer: Any = came_back(client)
     assert (answer.status_code, answer["Location"]) == (302, "/")
@@ -265,9 +237,7 @@ def test_a_person_signs_in(client: Browser, site: dict[str, Any]) -> None:
     assert identity.user.last_name == "Öbi"
 
 
-def test_another_providers_refresh_tokens_are_spent_once(
-    client: Browser, site: dict[str, Any]
-) -> None:
+def test_another_providers_refresh_tokens_are_spent_once(client, site):
     """An expired access token is refreshed; the spent refresh token is of no use."""
     came_back(client)
     identity, grant = LinkedIdentity.objects.get(), TokenGrant.objects.get()
@@ -280,7 +250,7 @@ def test_another_providers_refresh_tokens_are_spent_once(
         ServiceClient(conf.application()).refresh(Secret(spent))
 
 
-def test_a_wrong_secret_is_told(client: Browser, site: dict[str, Any]) -> None:
+def test_a_wrong_secret_is_told(client, site):
     """As a mistake of the site's operators, whose reference is on the page."""
     given = {**site, "CLIENT_SECRET": "another-secret-of-some-length"}
     with override_settings(DJANGO_IDENTITY=given):

@@ -7,7 +7,6 @@ GATES = Room(
     tests=(
         "tests/lifecycle/test_standing.py",
         "tests/gates/test_gates.py",
-        "tests/gates/test_claim_shapes.py",
         "tests/gates/test_answers.py",
         "tests/gates/test_step_up.py",
     ),

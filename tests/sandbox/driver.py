@@ -23,6 +23,8 @@ from django_identity.testing.sandbox import RunningSandbox, running_sandbox
 REDIRECT_URI = "http://127.0.0.1:8000/callback"
 ALL_SCOPES = "profile:read kyc:read claims:read"
 CONNECT_SCOPES = ["profile:basic", "kyc:status"]
+INVALID_GRANT = (400, "invalid_grant")
+INVALID_CLIENT = (401, "invalid_client")
 ADA = "00000000-0000-4000-8000-000000000001"
 KEY = JWK.generate(
     kty="EC", crv="P-256", kid="documents-1", alg="ECDH-ES+A256KW", use="enc"
@@ -44,9 +46,8 @@ class Sandbox(ExitStack):
     def open_browser(self) -> httpx.Client:
         """A client with cookies of its own, and with the authority in SSL_CERT_FILE for https."""
         verify = TLS if self.origin.startswith("http:") else httpx.create_ssl_context()
-        return self.enter_context(
-            httpx.Client(base_url=self.origin, timeout=120, verify=verify)
-        )
+        client = httpx.Client(base_url=self.origin, timeout=120, verify=verify)
+        return self.enter_context(client)
 
     def switch(self, **values: object) -> None:
         """Set switches."""
@@ -72,11 +73,9 @@ def started(*options: str) -> Iterator[Sandbox]:
 
 def certificates(folder: Path) -> tuple[Path, Path]:
     """Files of a new authority, and of a server on this machine for which it vouches."""
-    authority, ca_file, server_file = (
-        trustme.CA(),
-        folder / "ca.pem",
-        folder / "server.pem",
-    )
+    authority = trustme.CA()
+    ca_file = folder / "ca.pem"
+    server_file = folder / "server.pem"
     authority.cert_pem.write_to_path(str(ca_file))
     issued = authority.issue_cert("localhost", "127.0.0.1")
     issued.private_key_and_cert_chain_pem.write_to_path(str(server_file))
@@ -119,6 +118,11 @@ class Application:
         self.client_id = self._made[mode]["client_id"]
         self.client_secret = self._made[mode]["client_secret"]
 
+    @property
+    def credentials(self) -> dict[str, str]:
+        """As members of a form."""
+        return {"client_id": self.client_id, "client_secret": self.client_secret}
+
     def receive_at(self, url: str, **secret: str) -> None:
         """Register a webhook address."""
         self.sandbox.control(
@@ -158,8 +162,7 @@ class Application:
 
     def token_request(self, **form: str) -> httpx.Response:
         """Send a token request with the application's credentials in the body."""
-        credentials = {"client_id": self.client_id, "client_secret": self.client_secret}
-        return self.sandbox.client.post("/oauth2/token", data=credentials | form)
+        return self.sandbox.client.post("/oauth2/token", data=self.credentials | form)
 
     def redeem(self, code: str, pkce: Pkce, **changes: str) -> httpx.Response:
         """Exchange a code."""

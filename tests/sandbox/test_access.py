@@ -11,12 +11,8 @@ from tests.sandbox.driver import ADA, Person, Sandbox, Visitor, refusal
 
 TOKEN = "a-token-for-control-alone"
 PAGES = (
-    "/",
-    "/console/activity",
-    "/console/credential",
-    "/console/switches",
-    "/portal/",
-)
+    "/", "/console/activity", "/console/credential", "/console/switches", "/portal/",
+)  # fmt: skip
 ON_THE_WAY = [
     "X-Forwarded-For:203.0.113.9", "X-Forwarded-For:", "X-Forwarded-Host:sandbox.example",
     "X-Forwarded-Proto:https", "Forwarded:for=203.0.113.9", "X-Real-IP:203.0.113.9",
@@ -38,9 +34,7 @@ def published() -> Iterator[Sandbox]:
 
 
 @pytest.mark.parametrize("line", ON_THE_WAY)
-def test_whoever_comes_from_elsewhere_controls_nothing(
-    sandbox: Sandbox, line: str
-) -> None:
+def test_whoever_comes_from_elsewhere_controls_nothing(sandbox, line):
     """API and pages refuse it, and the well-known password of the cast does not sign it in."""
     browser = sandbox.open_browser()
     browser.headers.update([line.split(":")])
@@ -61,20 +55,18 @@ def test_whoever_comes_from_elsewhere_controls_nothing(
     "line",
     ["Origin:https://attacker.example", "Origin:null", "Sec-Fetch-Site:cross-site"],
 )
-def test_a_page_of_another_site_controls_nothing(sandbox: Sandbox, line: str) -> None:
+def test_a_page_of_another_site_controls_nothing(sandbox, line):
     """The browser runs on this machine, but its requests name where they come from."""
     headers = [tuple(line.split(":", 1))]
-    assert (
-        sandbox.client.post("/sandbox/keys/rotate", headers=headers).status_code == 403
-    )
+    answer = sandbox.client.post("/sandbox/keys/rotate", headers=headers)
+    assert answer.status_code == 403
 
 
-def test_this_machine_needs_no_token(sandbox: Sandbox) -> None:
+def test_this_machine_needs_no_token(sandbox):
     """It is known by each of its names."""
     for host in ("127.0.0.1", "localhost", "[::1]"):
-        answer = sandbox.client.get(
-            "/sandbox/health", headers={"Host": f"{host}:{sandbox.port}"}
-        )
+        named = {"Host": f"{host}:{sandbox.port}"}
+        answer = sandbox.client.get("/sandbox/health", headers=named)
         assert answer.json() == {"status": "ready"}
         assert sandbox.client.get("/", headers={"Host": host}).status_code == 200
 
@@ -82,22 +74,19 @@ def test_this_machine_needs_no_token(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     "sent", ["", "Bearer", "Bearer x", f"Basic {TOKEN}", f"Bearer {TOKEN}x"]
 )
-def test_a_published_sandbox_needs_the_token(published: Sandbox, sent: str) -> None:
+def test_a_published_sandbox_needs_the_token(published, sent):
     """From this machine too: a proxy may run here. The portal's token opens its endpoints alone."""
     for value in (sent, f"Bearer {published.portal_token}"):
-        refused = published.client.get(
-            "/sandbox/health", headers={"Authorization": value}
-        )
+        sent = {"Authorization": value}
+        refused = published.client.get("/sandbox/health", headers=sent)
         assert refusal(refused) == (403, "FORBIDDEN")
     elsewhere = {"X-Forwarded-For": "203.0.113.9", "Origin": "https://tool.example"}
     assert published.client.get("/sandbox/health", headers=elsewhere).status_code == 200
-    assert (
-        published.client.post("/api/v1/developer/test-users", json={}).status_code
-        == 401
-    )
+    made = published.client.post("/api/v1/developer/test-users", json={})
+    assert made.status_code == 401
 
 
-def test_the_token_opens_the_pages(published: Sandbox) -> None:
+def test_the_token_opens_the_pages(published):
     """It is typed in once and counts until the process ends; the browser keeps no token."""
     visitor = Visitor(published)
     page = visitor.browser.get("/console/switches", follow_redirects=True)
@@ -110,11 +99,8 @@ def test_the_token_opens_the_pages(published: Sandbox) -> None:
     stranger = Visitor(published).browser
     stranger.cookies.set("sandbox_operator", "1")
     assert stranger.get("/").status_code == 302
-    assert (
-        "attacker"
-        not in stranger.get("/console/operator?next=https://attacker.example/").text
-    )
+    page = stranger.get("/console/operator?next=https://attacker.example/")
+    assert "attacker" not in page.text
+    # With a password of their own.
     account = published.client.post("/sandbox/users", json={}).json()
-    assert (
-        Person(published, account).sign_in().url.path == "/account/"
-    )  # a password of their own
+    assert Person(published, account).sign_in().url.path == "/account/"

@@ -1,7 +1,6 @@
 """GET /oauth2/auth: the flow with PKCE and the consent screen (spec: Authentication)."""
 
 import re
-from typing import Any
 
 import httpx
 import pytest
@@ -9,18 +8,14 @@ import pytest
 from tests.sandbox.driver import (
     ALL_SCOPES,
     REDIRECT_URI,
-    Application,
     Person,
     Pkce,
-    Sandbox,
     callback_parameters,
     refusal,
 )
 
 
-def test_an_approval_ends_in_tokens_and_a_denial_in_an_error(
-    application: Application, person: Person
-) -> None:
+def test_an_approval_ends_in_tokens_and_a_denial_in_an_error(application, person):
     """Both return the state. Only an approval returns a code, which brings a token for an hour."""
     page = person.consent_screen(application, state="a b&c")
     answer = callback_parameters(person.submit(page, deny="Deny"))
@@ -31,21 +26,14 @@ def test_an_approval_ends_in_tokens_and_a_denial_in_an_error(
     answer = callback_parameters(person.submit(page, allow="Approve"))
     assert (answer.keys(), answer["state"]) == ({"code", "state"}, "a b&c")
     tokens = application.redeem(answer["code"], pkce).json()
-    assert set(tokens) == {
-        "access_token",
-        "refresh_token",
-        "expires_in",
-        "token_type",
-        "scope",
-    }
-    assert (tokens["expires_in"], tokens["token_type"]) == (3600, "Bearer")
+    expected = {"expires_in": 3600, "token_type": "Bearer"}
+    assert tokens.items() >= expected.items()
+    assert tokens.keys() - expected == {"access_token", "refresh_token", "scope"}
 
 
 @pytest.mark.parametrize("length", [1_000, 1_800, 2_048, 4_000])
 @pytest.mark.parametrize("is_known", [True, False], ids=["signed in", "signed out"])
-def test_a_long_state_comes_back(
-    application: Application, sandbox: Sandbox, is_known: bool, length: int
-) -> None:
+def test_a_long_state_comes_back(application, sandbox, is_known, length):
     """Whatever the person does first: sign in, verify, or skip that."""
     person = Person(sandbox, verified=False)
     if is_known:
@@ -60,26 +48,20 @@ def test_a_long_state_comes_back(
     "foreign",
     ["//evil.example/", "https://evil.example/?" + "x" * 3_000, "/\\evil.example", "///evil"],
 )  # fmt: skip
-def test_nobody_is_led_elsewhere(sandbox: Sandbox, foreign: str) -> None:
+def test_nobody_is_led_elsewhere(sandbox, foreign):
     person = Person(sandbox, verified=True)
     page = person.open(str(httpx.URL("/account/sign-in", params={"next": foreign})))
     assert person.sign_in(page).url.path == "/account/"
 
 
-def test_consent_names_application_scopes_and_account(
-    application: Application, person: Person
-) -> None:
+def test_consent_names_application_scopes_and_account(application, person):
     """It is shown each time: who asks, for what, and as whom. The person can switch accounts."""
     person.consent_screen(application)
-    page = person.open(
-        application.authorization_url(Pkce(), scope="profile:read kyc:read")
-    )
+    asked = application.authorization_url(Pkce(), scope="profile:read kyc:read")
+    page = person.open(asked)
     for words in (
-        "Example shop",
-        "Your profile",
-        "Your verification status",
-        "Test environment",
-    ):
+        "Example shop", "Your profile", "Your verification status", "Test environment",
+    ):  # fmt: skip
         assert words in page.text
     assert "Your verified claims" not in page.text
     assert person.account["email"] in page.text
@@ -96,41 +78,32 @@ def test_consent_names_application_scopes_and_account(
         ({"code_challenge_method": None}, "invalid_request"),
         ({"code_challenge": "too-short"}, "invalid_request"),
         ({"response_type": "token"}, "unsupported_response_type"),
-        ({"scope": "documents:read"}, "invalid_scope"),
-        ({"scope": None}, "invalid_scope"),
-        ({"scope": ""}, "invalid_scope"),
-        ({"state": None}, "invalid_request"),
-        ({"state": ""}, "invalid_request"),
+        *(
+            ({"scope": scope}, "invalid_scope")
+            for scope in ("documents:read", None, "")
+        ),
+        *(({"state": state}, "invalid_request") for state in (None, "")),
     ],
 )
-def test_bad_request_is_returned_to_the_application(
-    application: Application, changes: dict[str, str | None], error: str
-) -> None:
+def test_bad_request_is_returned_to_the_application(application, changes, error):
     """A request that the application got wrong goes back to it as an error, unseen by a person."""
-    answer = callback_parameters(
-        httpx.get(application.authorization_url(Pkce(), **changes))
-    )
+    address = application.authorization_url(Pkce(), **changes)
+    answer = callback_parameters(httpx.get(address))
     assert answer["error"] == error
     assert answer.get("state", "") == ("" if "state" in changes else "state-value")
 
 
+OTHER_ADDRESSES = (
+    "http://127.0.0.1:8001/callback", REDIRECT_URI + "/", REDIRECT_URI + "?more=1", "http://[",
+    "javascript:alert(1)", "https://attacker.example/<script>", "", None,
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"redirect_uri": "http://127.0.0.1:8001/callback"},
-        {"redirect_uri": REDIRECT_URI + "/"},
-        {"redirect_uri": REDIRECT_URI + "?more=1"},
-        {"redirect_uri": "http://["},
-        {"redirect_uri": "javascript:alert(1)"},
-        {"redirect_uri": "https://attacker.example/<script>"},
-        {"redirect_uri": ""},
-        {"redirect_uri": None},
-        {"client_id": "unknown"},
-    ],
+    [{"client_id": "unknown"}, *({"redirect_uri": each} for each in OTHER_ADDRESSES)],
 )
-def test_untrusted_address_is_never_redirected_to(
-    application: Application, person: Person, changes: dict[str, str | None]
-) -> None:
+def test_untrusted_address_is_never_redirected_to(application, person, changes):
     """The person sees an error page; a decision without a browser is refused as well."""
     address = application.authorization_url(Pkce(), **changes)
     response = httpx.get(address)
@@ -146,9 +119,7 @@ def test_untrusted_address_is_never_redirected_to(
     assert "error page" in refused.json()["error"]["message"]
 
 
-def test_a_code_is_redeemed_once_within_a_minute_by_its_verifier(
-    application: Application, person: Person
-) -> None:
+def test_a_code_is_redeemed_once_within_a_minute_by_its_verifier(application, person):
     """The exchange names the redirect address once more (RFC 6749, section 4.1.3)."""
     code, pkce = person.approve(application)
     missing = application.redeem(code, pkce, redirect_uri="")
@@ -164,35 +135,27 @@ def test_a_code_is_redeemed_once_within_a_minute_by_its_verifier(
 
 
 @pytest.mark.parametrize("verifier", ["", "short", "x" * 42, "x" * 129, "ä" * 43])
-def test_malformed_verifier_is_refused(
-    application: Application, person: Person, verifier: str
-) -> None:
+def test_malformed_verifier_is_refused(application, person, verifier):
     """A verifier has 43 to 128 unreserved characters, even if the challenge is made of it."""
     pkce = Pkce(verifier)
     code, _pkce = person.approve(application, code_challenge=pkce.challenge)
     assert application.redeem(code, pkce).status_code == 400
 
 
-def test_live_client_refuses_sandbox_user(
-    application: Application, person: Person
-) -> None:
+def test_live_client_refuses_sandbox_user(application, person):
     """The page says so, and a form that is sent without the page is refused too."""
     application.use("live")
     page = person.sign_in(person.open(application.authorization_url(Pkce())))
-    form = {
-        "allow": "Approve",
-        "csrfmiddlewaretoken": person.browser.cookies["sandbox_csrftoken"],
-    }
-    sent = person.browser.post(application.authorization_url(Pkce()), data=form)
+    token = {"csrfmiddlewaretoken": person.browser.cookies["sandbox_csrftoken"]}
+    address = application.authorization_url(Pkce())
+    sent = person.browser.post(address, data=token | {"allow": "Approve"})
     for answer in (page, sent):
         assert answer.status_code == 403
         assert "ENVIRONMENT_MISMATCH" in answer.text
         assert "Location" not in answer.headers
 
 
-def test_codes_and_tokens_of_test_are_a_mismatch_for_live(
-    application: Application, person: Person
-) -> None:
+def test_codes_and_tokens_of_test_are_a_mismatch_for_live(application, person):
     """Live credentials get a live person's tokens; a test code or token is a mismatch there."""
     tokens = person.tokens_for(application)
     code, pkce = person.approve(application)
@@ -205,9 +168,7 @@ def test_codes_and_tokens_of_test_are_a_mismatch_for_live(
     assert live.read(tokens, "profile", live.user_id).status_code == 200
 
 
-def test_consent_can_be_decided_without_a_browser(
-    application: Application, person: Person
-) -> None:
+def test_consent_can_be_decided_without_a_browser(application, person):
     """An approval is a consent, and its code brings tokens; a denial is no consent.
 
     Refused are a live person for a test application, an unknown person, another address, and
@@ -243,8 +204,8 @@ WORDS = {
 )
 @pytest.mark.parametrize("scope", ["profile:read", "kyc:read", "profile:read kyc:read"])
 def test_what_the_screen_lists_is_what_is_handed_over(
-    application: Application, person: Person, switches: dict[str, Any], scope: str
-) -> None:
+    application, person, switches, scope
+):
     """Member by member, for the scopes that were asked for."""
     application.sandbox.switch(**switches)
     page = person.consent_screen(application, scope=scope).text

@@ -7,7 +7,7 @@ import time
 import httpx
 import pytest
 
-from tests.sandbox.driver import CONNECT_SCOPES, Application, Person, Sandbox, refusal
+from tests.sandbox.driver import CONNECT_SCOPES, Sandbox, refusal
 
 JWKS = "/.well-known/jwks.json"
 
@@ -16,16 +16,14 @@ def order(sandbox: Sandbox, kind: str, **about: object) -> None:
     sandbox.control("POST", "faults", **{"kind": kind, "endpoint": "jwks", **about})
 
 
-def test_status_fault_strikes_as_often_as_ordered(sandbox: Sandbox) -> None:
+def test_status_fault_strikes_as_often_as_ordered(sandbox):
     """One for two requests strikes two; one without a number strikes until it is deleted."""
     page = {"body": "<h1>down</h1>", "headers": {"Content-Type": "text/html"}}
     order(sandbox, "status", times=2, status=503, **page)
     answers = [sandbox.client.get(JWKS) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [503, 503, 200]
-    assert (answers[0].text, answers[0].headers["Content-Type"]) == (
-        "<h1>down</h1>",
-        "text/html",
-    )
+    assert answers[0].text == "<h1>down</h1>"
+    assert answers[0].headers["Content-Type"] == "text/html"
     order(sandbox, "status", endpoint="", path="/.well-known/", times=None)
     assert [sandbox.client.get(JWKS).status_code for _ in range(3)] == [500] * 3
     assert sandbox.client.get("/account/sign-in").status_code == 200
@@ -33,7 +31,7 @@ def test_status_fault_strikes_as_often_as_ordered(sandbox: Sandbox) -> None:
     assert sandbox.client.get(JWKS).status_code == 200
 
 
-def test_every_kind_of_fault_can_be_ordered(sandbox: Sandbox) -> None:
+def test_every_kind_of_fault_can_be_ordered(sandbox):
     """A 429 with Retry-After, a 200 that breaks off, a late answer, and no whole answer at all."""
     order(sandbox, "rate_limit", retry_after=7)
     answer = sandbox.client.get(JWKS)
@@ -56,8 +54,8 @@ def test_every_kind_of_fault_can_be_ordered(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize(("when", "status"), [("before", 200), ("after", 400)])
 def test_a_lost_answer_may_have_spent_the_refresh_token(
-    application: Application, person: Person, when: str, status: int
-) -> None:
+    application, person, when, status
+):
     """A drop *after* rotates the refresh token, whose answer nobody gets; one *before* does not."""
     tokens = person.tokens_for(application)
     order(application.sandbox, "drop", endpoint="token", when=when)
@@ -66,9 +64,7 @@ def test_a_lost_answer_may_have_spent_the_refresh_token(
     assert application.refresh(tokens["refresh_token"]).status_code == status
 
 
-def test_request_log_shows_a_secret_presented_twice(
-    sandbox: Sandbox, application: Application, person: Person
-) -> None:
+def test_request_log_shows_a_secret_presented_twice(sandbox, application, person):
     """Secrets are kept as digests, so that a repeat can be counted and nothing leaks."""
     tokens, code = person.tokens_for(application), person.make_code()
     sandbox.control("DELETE", "requests")
@@ -81,28 +77,18 @@ def test_request_log_shows_a_secret_presented_twice(
     told = [(entry["endpoint"], entry["status"]) for entry in log]
     both = [("token", 200), ("connect", 200), ("token", 400), ("connect", 400)]
     assert told == [*both, ("kyc", 401)]
-    digests = {
-        name: "sha256:" + hashlib.sha256(value.encode()).hexdigest()[:16]
-        for name, value in (
-            ("refresh_token", tokens["refresh_token"]),
-            ("connect_code", code),
-        )
-    }
-    for name, digest in digests.items():
-        assert [each["form"][name] for each in log if name in each["form"]] == [
-            digest
-        ] * 2
+    for name, sent in (
+        ("refresh_token", tokens["refresh_token"]),
+        ("connect_code", code),
+    ):
+        digest = "sha256:" + hashlib.sha256(sent.encode()).hexdigest()[:16]
+        assert [each["form"].get(name) for each in log].count(digest) == 2
     assert log[1]["form"]["scopes"] == CONNECT_SCOPES
-    secrets = (
-        code,
-        application.client_secret,
-        tokens["access_token"],
-        tokens["refresh_token"],
-    )
-    assert not [secret for secret in secrets if secret in str(log)]
+    for secret in (code, application.client_secret, *map(str, tokens.values())):
+        assert secret in ("Bearer", "3600", tokens["scope"]) or secret not in str(log)
 
 
-def test_the_clock_can_differ_from_real_time(sandbox: Sandbox) -> None:
+def test_the_clock_can_differ_from_real_time(sandbox):
     """``offset`` is the difference in seconds, whatever it was before; ``advance`` adds to it."""
     for seconds in (3600, -240, 240.5, 0):
         shown = sandbox.control("POST", "clock", offset=seconds)
@@ -111,78 +97,45 @@ def test_the_clock_can_differ_from_real_time(sandbox: Sandbox) -> None:
     assert sandbox.control("POST", "clock", advance=60)["offset_seconds"] == -180
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "named"),
-    [
-        ("clock", {"set": "2031-02-03T04:05:06"}, "set must be like"),
-        ("clock", {}, "one of advance, offset, set and reset"),
-        ("clock", {"advance": "60"}, "advance must be a number"),
-        ("clock", {"advance": float("nan")}, "not JSON"),
-        ("clock", {"advance": float("-inf")}, "not JSON"),
-        ("clock", {"advance": 1e12}, "out of the calendar"),
-        ("clock", {"advance": -(10**30)}, "out of the calendar"),
-        ("clock", {"offset": 1e300}, "out of the calendar"),
-        ("clock", {"offset": 0, "advance": 1}, "one of advance, offset, set and reset"),
-        ("clock", {"set": "9999-12-31T23:59:59Z"}, "out of the calendar"),
-        ("faults", {"kind": "delay", "seconds": -1}, "seconds must be"),
-        ("faults", {"kind": "delay", "seconds": 10**400}, "seconds must be"),
-        ("users", {"credential_seconds": 2**63}, "credential_seconds must be"),
-        ("switches", {"token_subject": "email"}, "token_subject cannot be 'email'"),
-        ("switches", {"decoys": 3}, "decoys is no member"),
-        ("faults", {"kind": "drop", "endpoint": "x"}, "no endpoint of that name"),
-        (
-            "faults",
-            {"kind": "drop", "times": True},
-            "times must be a whole number or null",
-        ),
-        ("faults", {"kind": "drop", "headers": []}, "headers must be an object"),
-        ("faults", {}, "kind is missing"),
-        ("applications", {"redirect_uris": ["a b"]}, "redirect_uris needs"),
-        (
-            "applications",
-            {"redirect_uris": [1]},
-            "redirect_uris must be a list of strings",
-        ),
-        (
-            "applications",
-            {"redirect_uris": 1},
-            "redirect_uris must be a list of strings",
-        ),
-        (
-            "applications",
-            {"redirect_uris": ["x:/"], "client_secrets": {"test": 1}},
-            "client_sec",
-        ),
-        ("users", {"environment": "staging"}, "environment is one of live, test"),
-        ("users", {"email": "{email}"}, "email or subject is taken"),
-        ("users", {"date_of_birth": "1.2.90"}, "date_of_birth must be like 1990-01-31"),
-        ("users", {"mail": "x"}, "mail is no member"),
-        ("users/{user}/invalidate", {"bvn": "1"}, "bvn is no member; it takes none"),
-        (
-            "applications/{app}/webhook",
-            {"url": "ftp://shop.example/"},
-            "url: an address is like",
-        ),
-        (
-            "events",
-            {"client_id": "{client}", "event_type": "x", "data": []},
-            "data must be an obj",
-        ),
-        ("events", {"client_id": "{client}", "event_type": "\ud800"}, "surrogate"),
-        (
-            "deliveries/release",
-            {"client_id": "{client}", "backwards": 1},
-            "backwards must be true",
-        ),
-    ],
-)
-def test_a_wrong_member_is_named(
-    application: Application,
-    person: Person,
-    path: str,
-    body: dict[str, object],
-    named: str,
-) -> None:
+#: Where, what is sent, and what the refusal says.
+WRONG: list[tuple[str, dict[str, object], str]] = [
+    ("clock", {"set": "2031-02-03T04:05:06"}, "set must be like"),
+    ("clock", {}, "one of advance, offset, set and reset"),
+    ("clock", {"offset": 0, "advance": 1}, "one of advance, offset, set and reset"),
+    ("clock", {"advance": "60"}, "advance must be a number"),
+    ("clock", {"advance": float("nan")}, "not JSON"),
+    ("clock", {"advance": float("-inf")}, "not JSON"),
+    ("clock", {"advance": 1e12}, "out of the calendar"),
+    ("clock", {"advance": -(10**30)}, "out of the calendar"),
+    ("clock", {"offset": 1e300}, "out of the calendar"),
+    ("clock", {"set": "9999-12-31T23:59:59Z"}, "out of the calendar"),
+    ("faults", {"kind": "delay", "seconds": -1}, "seconds must be"),
+    ("faults", {"kind": "delay", "seconds": 10**400}, "seconds must be"),
+    ("faults", {"kind": "drop", "endpoint": "x"}, "no endpoint of that name"),
+    ("faults", {"kind": "drop", "times": True}, "times must be a whole number or null"),
+    ("faults", {"kind": "drop", "headers": []}, "headers must be an object"),
+    ("faults", {}, "kind is missing"),
+    ("switches", {"token_subject": "email"}, "token_subject cannot be 'email'"),
+    ("switches", {"decoys": 3}, "decoys is no member"),
+    ("applications", {"redirect_uris": ["a b"]}, "redirect_uris needs"),
+    ("applications", {"redirect_uris": [1]}, "redirect_uris must be a list of strings"),
+    ("applications", {"redirect_uris": 1}, "redirect_uris must be a list of strings"),
+    ("applications", {"redirect_uris": ["x:/"], "client_secrets": {"test": 1}}, "client_sec"),
+    ("applications/{app}/webhook", {"url": "ftp://shop.example/"}, "url: an address is like"),
+    ("users", {"environment": "staging"}, "environment is one of live, test"),
+    ("users", {"email": "{email}"}, "email or subject is taken"),
+    ("users", {"date_of_birth": "1.2.90"}, "date_of_birth must be like 1990-01-31"),
+    ("users", {"credential_seconds": 2**63}, "credential_seconds must be"),
+    ("users", {"mail": "x"}, "mail is no member"),
+    ("users/{user}/invalidate", {"bvn": "1"}, "bvn is no member; it takes none"),
+    ("events", {"client_id": "{client}", "event_type": "x", "data": []}, "data must be an obj"),
+    ("events", {"client_id": "{client}", "event_type": "\ud800"}, "surrogate"),
+    ("deliveries/release", {"client_id": "{client}", "backwards": 1}, "backwards must be true"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "body", "named"), WRONG)
+def test_a_wrong_member_is_named(application, person, path, body, named):
     """A control request that cannot be followed is a 400 that says which member is wrong."""
     application.receive_at("http://127.0.0.1:9/")
     ids = {"app": application.app_id, "user": person.user_id}
@@ -193,22 +146,6 @@ def test_a_wrong_member_is_named(
     )
     assert refusal(answer) == (400, "INVALID_REQUEST")
     assert named in answer.json()["error"]["message"]
-
-
-@pytest.mark.parametrize("path", ["sandbox/clock", "api/v1/connect/request"])
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
-def test_numbers_that_json_does_not_have_are_refused(
-    application: Application, path: str, number: str
-) -> None:
-    """Python's own reader would take them (RFC 8259, section 6)."""
-    options = {
-        "content": f'{{"advance": {number}, "connect_code": {number}}}',
-        "headers": {"Content-Type": "application/json"},
-        "auth": (application.client_id, application.client_secret),
-    }
-    answer = application.sandbox.client.post(f"/{path}", **options)
-    assert refusal(answer) == (400, "INVALID_REQUEST")
-    assert "not JSON" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -222,8 +159,8 @@ def test_numbers_that_json_does_not_have_are_refused(
     ],
 )  # fmt: skip
 def test_what_does_not_exist_is_refused_with_a_message(
-    sandbox: Sandbox, method: str, path: str, body: object, status: int
-) -> None:
+    sandbox, method, path, body, status
+):
     """The message is there even if a switch leaves out those of the service's own errors."""
     sandbox.switch(optional_members=path == "nothing")
     answer = sandbox.client.request(method, f"/sandbox/{path}", json=body)

@@ -1,11 +1,9 @@
 """POST /developer/apps/:appId/rotate-secret and POST /developer/test-users."""
 
-from typing import Any
-
 import httpx
 import pytest
 
-from tests.sandbox.driver import Application, Person, Sandbox, refusal
+from tests.sandbox.driver import Person, Sandbox, refusal
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
@@ -19,9 +17,7 @@ def ask(
 
 
 @pytest.mark.parametrize("mode", ["test", "live"])
-def test_rotated_secret_replaces_the_old_one(
-    sandbox: Sandbox, application: Application, mode: str
-) -> None:
+def test_rotated_secret_replaces_the_old_one(sandbox, application, mode):
     """The answer holds the new secret of that mode, and the old one is void. No mode, no secret."""
     person = Person(sandbox, environment=mode, verified=True)
     application.use(mode)
@@ -38,12 +34,11 @@ def test_rotated_secret_replaces_the_old_one(
     application.client_secret = issued["clientSecret"]
     assert application.redeem(code, pkce).status_code == 200
     application.use("live" if mode == "test" else "test")
-    assert application.refresh("x").status_code == 400, (
-        "the other mode keeps its secret"
-    )
+    # The other mode keeps its secret.
+    assert application.refresh("x").status_code == 400
 
 
-def test_test_user_can_sign_in(sandbox: Sandbox, application: Application) -> None:
+def test_test_user_can_sign_in(sandbox, application):
     """The made person is a sandbox user with the password of the answer."""
     answer = ask(sandbox, "test-users", {"appId": application.app_id})
     made = answer.json()["data"]
@@ -69,27 +64,22 @@ def test_test_user_can_sign_in(sandbox: Sandbox, application: Application) -> No
     ],
 )
 def test_an_unusable_request_is_refused_in_the_envelope(
-    sandbox: Sandbox, application: Application, path: str, body: Any, status: int
-) -> None:
+    sandbox, application, path, body, status
+):
     """The envelope says what is wrong."""
     answer = ask(sandbox, path.format(app=application.app_id), body)
-    assert refusal(answer) == (
-        status,
-        {400: "INVALID_REQUEST", 404: "NOT_FOUND"}[status],
-    )
+    code = {400: "INVALID_REQUEST", 404: "NOT_FOUND"}[status]
+    assert refusal(answer) == (status, code)
 
 
 @pytest.mark.parametrize("path", ["apps/x/rotate-secret", "test-users"])
-def test_session_token_is_required(
-    application: Application, person: Person, path: str
-) -> None:
+def test_session_token_is_required(application, person, path):
     """Nothing else opens the endpoints: no user's token, no client's secret, no Basic."""
     tokens, sandbox = person.tokens_for(application), application.sandbox
     for token in ("x", "x" * 5000, tokens["access_token"], application.client_secret):
         refused = ask(sandbox, path, {}, token)
         assert refusal(refused) == (401, "UNAUTHORIZED")
         assert "Bearer" in refused.headers["WWW-Authenticate"]
-    basic = httpx.post(
-        f"{sandbox.api}/developer/{path}", auth=("x", sandbox.portal_token)
-    )
+    by_password = {"auth": ("x", sandbox.portal_token)}
+    basic = httpx.post(f"{sandbox.api}/developer/{path}", **by_password)
     assert basic.status_code == 401

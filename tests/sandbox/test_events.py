@@ -13,7 +13,6 @@ from tests.sandbox.driver import (
     CONNECT_SCOPES,
     Application,
     Person,
-    Sandbox,
     refusal,
 )
 from tests.sandbox.receiver import SECRET, Receiver, until
@@ -37,12 +36,8 @@ def types_of(application: Application) -> list[str]:
 
 def send(application: Application, **event: object) -> Any:
     """Let the sandbox send an event that nothing caused."""
-    members = {
-        "client_id": application.client_id,
-        "event_type": "kyc.verified",
-        **event,
-    }
-    return application.sandbox.control("POST", "events", **members)
+    members = {"client_id": application.client_id, "event_type": "kyc.verified"}
+    return application.sandbox.control("POST", "events", **members | event)
 
 
 def settled(application: Application, *, attempts: int = 1) -> dict[str, Any]:
@@ -61,9 +56,7 @@ def settled(application: Application, *, attempts: int = 1) -> dict[str, Any]:
 # What causes which event, and who hears of it
 
 
-def test_an_approval_is_told_as_a_consent(
-    hearing: Application, person: Person, receiver: Receiver
-) -> None:
+def test_an_approval_is_told_as_a_consent(hearing, person, receiver):
     """By the screen or by a code, with all scopes that are granted now. A refusal tells nothing."""
     person.submit(person.consent_screen(hearing), deny="Deny")
     assert hearing.connect("CNX-AAAA-AAAA").status_code == 400
@@ -80,8 +73,8 @@ def test_an_approval_is_told_as_a_consent(
 
 @pytest.mark.parametrize("details", [True, False])
 def test_a_verification_and_its_end_are_told_by_all_seven_types(
-    hearing: Application, receiver: Receiver, details: bool
-) -> None:
+    hearing, receiver, details
+):
     """kyc.verified has the members that the specification shows; each claim has an event.
 
     With the details off, all other types carry the user id alone.
@@ -101,37 +94,28 @@ def test_a_verification_and_its_end_are_told_by_all_seven_types(
         *["claim.revoked"] * 4, "consent.revoked", "data.deletion_requested",
     ]  # fmt: skip
     about = {"kyc_level": "level_2", "status": "verified", "provider": "Sandbox KYC"}
-    assert told[0]["data"] == {"user_id": unverified.user_id, **about}
+    alone = {"user_id": unverified.user_id}
+    assert told[0]["data"] == alone | about
     if not details:
-        assert [each["data"] for each in told[1:]] == [
-            {"user_id": unverified.user_id}
-        ] * 11
+        assert [each["data"] for each in told[1:]] == [alone] * 11
         return
-    assert [
-        each["data"]["claim_type"] for each in (*told[1:5], *told[6:10])
-    ] == ALL_CLAIMS * 2
-    assert (told[5]["data"]["status"], told[5]["data"]["kyc_level"]) == (
-        "rejected",
-        "level_1",
-    )
+    claims = [each["data"]["claim_type"] for each in (*told[1:5], *told[6:10])]
+    assert claims == ALL_CLAIMS * 2
+    assert told[5]["data"].items() >= {("status", "rejected"), ("kyc_level", "level_1")}
 
 
+#: The switch, and how it names somebody.
 NAMED: dict[str, dict[str, Any]] = {
-    "data.user_id": {"data": {"user_id": "X"}},
-    "data.userId": {"data": {"userId": "X"}},
-    "data.sub": {"data": {"sub": "X"}},
+    "data.user_id": {"data": {"user_id": "X"}}, "data.userId": {"data": {"userId": "X"}},
+    "data.sub": {"data": {"sub": "X"}}, "data.subject": {"data": {"subject": "X"}},
     "data.user.user_id": {"data": {"user": {"user_id": "X"}}},
-    "data.user.id": {"data": {"user": {"id": "X"}}},
-    "data.subject": {"data": {"subject": "X"}},
-    "data.id": {"data": {"id": "X"}},
+    "data.user.id": {"data": {"user": {"id": "X"}}}, "data.id": {"data": {"id": "X"}},
     "user_id": {"user_id": "X", "data": {}},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("place", NAMED)
-def test_events_name_their_person_in_several_ways(
-    hearing: Application, person: Person, receiver: Receiver, place: str
-) -> None:
+def test_events_name_their_person_in_several_ways(hearing, person, receiver, place):
     """A switch chooses the member, but for kyc.verified, which the specification shows."""
     hearing.sandbox.switch(event_subject=place, event_details=False)
     person.consent_to(hearing)
@@ -146,18 +130,14 @@ def test_events_name_their_person_in_several_ways(
     assert verified["data"]["user_id"] == person.user_id
 
 
-def test_after_a_revoked_consent_nothing_more_is_told(
-    known: Person, hearing: Application
-) -> None:
+def test_after_a_revoked_consent_nothing_more_is_told(known, hearing):
     """The application hears of it once, and of nothing that happens afterwards."""
     known.cause(f"consents/{hearing.client_id}/revoke")
     known.cause("claims/age_over_18/revoke")
     assert types_of(hearing) == ["consent.granted", "consent.revoked"]
 
 
-def test_deletion_reaches_everyone_who_ever_had_consent(
-    sandbox: Sandbox, known: Person, hearing: Application
-) -> None:
+def test_deletion_reaches_everyone_who_ever_had_consent(sandbox, known, hearing):
     """An application whose consent has ended is told as well; one that had none is not."""
     Person(sandbox, verified=True).cause("claims/age_over_18/revoke")  # somebody else's
     tokens, code = known.tokens_for(hearing), known.make_code()
@@ -169,11 +149,8 @@ def test_deletion_reaches_everyone_who_ever_had_consent(
     for _ in range(2):
         assert known.cause("deletion")["deletion_requested"]
     assert types_of(hearing) == ["consent.granted"] * 2 + ["data.deletion_requested"]
-    assert types_of(former) == [
-        "consent.granted",
-        "consent.revoked",
-        "data.deletion_requested",
-    ]
+    ended = ["consent.granted", "consent.revoked", "data.deletion_requested"]
+    assert types_of(former) == ended
     assert types_of(stranger) == []
     told, heard = hearing.deliveries()[-1], former.deliveries()[-1]
     assert json.loads(told["body"])["data"] == {"user_id": known.user_id}
@@ -184,18 +161,13 @@ def test_deletion_reaches_everyone_who_ever_had_consent(
 
 
 HEARD = {
-    "profile:read": [],
-    "kyc:read": ["kyc"],
-    "claims:read": ["claim"],
-    "kyc:status": ["kyc"],
+    "profile:read": [], "kyc:read": ["kyc"], "claims:read": ["claim"], "kyc:status": ["kyc"],
     "kyc:read claims:read": ["claim", "kyc"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("scopes", HEARD)
-def test_an_application_is_told_what_its_scopes_cover(
-    hearing: Application, person: Person, scopes: str
-) -> None:
+def test_an_application_is_told_what_its_scopes_cover(hearing, person, scopes):
     """KYC and claims to those that may read them; a consent and its end to all."""
     person.consent_to(hearing, *scopes.split())
     person.cause("verify", bvn="11111111111")
@@ -214,9 +186,7 @@ def test_an_application_is_told_what_its_scopes_cover(
         ("offset", r"2031-02-03T04:\d\d:\d\d\.\d{6}\+00:00"),
     ],
 )
-def test_each_event_has_its_own_id_and_the_sandboxs_time(
-    known: Person, receiver: Receiver, form: str, shape: str
-) -> None:
+def test_each_event_has_its_own_id_and_the_sandboxs_time(known, receiver, form, shape):
     """The time is that of the sandbox's clock in UTC, in the form that a switch chooses."""
     known.sandbox.switch(event_timestamp=form)
     known.sandbox.control("POST", "clock", set="2031-02-03T04:05:06Z")
@@ -231,9 +201,7 @@ def test_each_event_has_its_own_id_and_the_sandboxs_time(
 # How it is delivered
 
 
-def test_an_event_that_nothing_caused_can_be_sent(
-    hearing: Application, receiver: Receiver
-) -> None:
+def test_an_event_that_nothing_caused_can_be_sent(hearing, receiver):
     """Any type, id, time and data, for a receiver's hostile cases; the spec's other names too."""
     odd = {"event_id": "evt_é ", "timestamp": "yesterday", "data": {"deep": [None]}}
     send(hearing, event_type="user_deleted", **odd)
@@ -247,9 +215,7 @@ def test_an_event_that_nothing_caused_can_be_sent(
 @pytest.mark.parametrize(
     "status", [202, 204, 299, 301, 307, 400, 401, 404, 410, 500, 503]
 )
-def test_any_2xx_acknowledges_and_nothing_else_does(
-    hearing: Application, receiver: Receiver, status: int
-) -> None:
+def test_any_2xx_acknowledges_and_nothing_else_does(hearing, receiver, status):
     """The delivery shows what was sent and what came back, and is over.
 
     Anything else is retried with the same bytes, and no redirect is followed.
@@ -266,29 +232,24 @@ def test_any_2xx_acknowledges_and_nothing_else_does(
     attempt = delivery["attempts"][0]
     problem = "A redirect is not followed." if status in (301, 307) else ""
     assert (attempt["status"], attempt["problem"]) == (status, problem)
-    assert (attempt["excerpt"], attempt["url"]) == (
-        receiver.body.decode(),
-        receiver.url,
-    )
+    assert attempt["excerpt"] == receiver.body.decode()
+    assert attempt["url"] == receiver.url
     assert delivery["body"].encode() == receiver.requests[0].body
     signature = attempt["headers"]["x-webhook-signature"]
     assert signature == receiver.requests[0].headers["x-webhook-signature"]
 
 
 def test_a_delivery_fails_after_nine_attempts_and_can_be_sent_again(
-    sandbox: Sandbox, hearing: Application, receiver: Receiver
-) -> None:
+    sandbox, hearing, receiver
+):
     """Nine attempts at growing distances, then failed; one that is sent again starts anew."""
     receiver.answers = [500] * 10
     made = send(hearing)
     for attempts in range(1, 9):
         delivery = settled(hearing, attempts=attempts)
         assert delivery["state"] == "waiting"
-        sent_at, next_at = (
-            delivery["attempts"][-1]["sent_at"],
-            delivery["next_attempt_at"],
-        )
-        pause = datetime.fromisoformat(next_at) - datetime.fromisoformat(sent_at)
+        next_at = datetime.fromisoformat(delivery["next_attempt_at"])
+        pause = next_at - datetime.fromisoformat(delivery["attempts"][-1]["sent_at"])
         # On a busy machine the first pauses, of seconds, may be over already.
         assert round(pause.total_seconds()) == PAUSES[len(delivery["attempts"]) - 1]
         sandbox.advance(7201)
@@ -304,9 +265,7 @@ def test_a_delivery_fails_after_nine_attempts_and_can_be_sent_again(
     assert receiver.requests[-1].is_signed_with("whsec_new")
 
 
-def test_refused_connection_is_attempted_again(
-    sandbox: Sandbox, application: Application
-) -> None:
+def test_refused_connection_is_attempted_again(sandbox, application):
     """A receiver that is down hears of it when it is back."""
     application.receive_at("http://127.0.0.1:9/")
     send(application)
@@ -315,9 +274,7 @@ def test_refused_connection_is_attempted_again(
     assert "refused" in attempt["problem"]
     application.receive_at("")
     sandbox.advance(2)
-    until(
-        lambda: "no webhook address" in settled(application)["attempts"][-1]["problem"]
-    )
+    until(lambda: "no webhook" in settled(application)["attempts"][-1]["problem"])
     with Receiver() as receiver:
         application.receive_at(receiver.url)
         sandbox.advance(100)
@@ -326,16 +283,9 @@ def test_refused_connection_is_attempted_again(
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        b"",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf",
-        b"HTTP/1.1 2OO OK\r\n\r\n",
-    ],
-)
-def test_broken_answer_acknowledges_nothing(
-    application: Application, answer: bytes
-) -> None:
+    "answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", b"HTTP/1.1 2OO OK\r\n\r\n"]
+)  # fmt: skip
+def test_broken_answer_acknowledges_nothing(application, answer):
     """What is no whole answer is a failure that the delivery shows."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         application.receive_at(f"http://127.0.0.1:{listening.getsockname()[1]}/")
@@ -351,18 +301,16 @@ def test_broken_answer_acknowledges_nothing(
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_held_deliveries_leave_in_the_order_asked_for(
-    sandbox: Sandbox, hearing: Application, receiver: Receiver, backwards: bool
-) -> None:
+    sandbox, hearing, receiver, backwards
+):
     """Nothing arrives while held; then everything, in that order."""
     named = {"client_id": hearing.client_id}
     sandbox.control("POST", "deliveries/hold", **named)
     ids = [send(hearing)["event_id"] for _ in range(6)]
     assert {each["state"] for each in hearing.deliveries()} == {"held"}
     assert receiver.requests == []
-    released = sandbox.control(
-        "POST", "deliveries/release", **named, backwards=backwards
-    )
-    assert released["released"] == 6
+    how = named | {"backwards": backwards}
+    assert sandbox.control("POST", "deliveries/release", **how)["released"] == 6
     came = [each["event_id"] for each in receiver.wait_for(6)]
     assert came == (ids[::-1] if backwards else ids)
     assert send(hearing)["state"] == "waiting"

@@ -36,5 +36,5 @@ for each in vars(module_of("tests", page=PAGE)).values():
         globals()[each.__name__] = each
 
 
-def test_every_named_example_is_run() -> None:
+def test_every_named_example_is_run():
     assert blocks_of(PAGE).keys() == {"policy", "views", "tests"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.test import Client, override_settings
+from django.test import override_settings
 from django.urls import set_script_prefix
 from django.utils import timezone
 
@@ -18,9 +18,9 @@ from django_identity.gates import claims_of
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from django_identity.secrets import Secret
-from django_identity.testing.clock import Clock, moved_clock
+from django_identity.testing.clock import moved_clock
 from django_identity.testing.issuer import Issuer
-from django_identity.testing.sandbox import RunningSandbox, SandboxError, SandboxPerson
+from django_identity.testing.sandbox import SandboxError
 from tests.factories import make_user
 from tests.lifecycle.refetches import refetched
 
@@ -38,7 +38,7 @@ def as_seen_now() -> User:
 # Without a service
 
 
-def test_a_built_identity_opens_gates(identity_of: Call, identity_clock: Clock) -> None:
+def test_a_built_identity_opens_gates(identity_of, identity_clock):
     """Claims and a level, until their time has come."""
     held = {"age_over_18": True, "country_resident": "NG"}
     identity_of(make_user(), claims=held)
@@ -50,7 +50,7 @@ def test_a_built_identity_opens_gates(identity_of: Call, identity_clock: Clock) 
     assert claims_of(as_seen_now()) == {}
 
 
-def test_the_clock_is_put_back() -> None:
+def test_the_clock_is_put_back():
     """The tests after it see real time."""
     before = timezone.now
     with moved_clock() as clock:
@@ -60,17 +60,15 @@ def test_the_clock_is_put_back() -> None:
 
 
 def test_a_real_credential_is_stored_as_after_a_sign_in(
-    identity_issuer: Issuer, identity_clock: Clock
-) -> None:
+    identity_issuer, identity_clock
+):
     """Verified and stored as after a sign-in; refused for another subject or after its end."""
     application = conf.application()
     ours = {"keys": identity_issuer.keys, "issuer": application.api_origin,
             "audience": application.client_id, "environment": "test"}  # fmt: skip
-    text = identity_issuer.credential(
-        "ada", {"age_over_18": True, "country_resident": "NG"}
-    )
-    proof = verify(text, subject="ada", **ours)
-    assert dict(proof.claims) == {"age_over_18": True, "country_resident": "NG"}
+    claims = {"age_over_18": True, "country_resident": "NG"}
+    proof = verify(identity_issuer.credential("ada", claims), subject="ada", **ours)
+    assert dict(proof.claims) == claims
     for wrong, reason in (
         (identity_issuer.credential("eve"), "payload.sub"),
         (identity_issuer.credential("ada", lifetime=timedelta(0)), "payload.expired"),
@@ -79,30 +77,26 @@ def test_a_real_credential_is_stored_as_after_a_sign_in(
         with pytest.raises(CredentialRejected) as rejected:
             verify(wrong, subject="ada", **ours)
         assert rejected.value.reason == reason
-    identity = identity_issuer.link(
-        make_user(), {"age_over_18": True, "unique_human": False}
-    )
+    said = {"age_over_18": True, "unique_human": False}
+    identity = identity_issuer.link(make_user(), said)
     assert claims_of(as_seen_now()) == {"age_over_18": True}
     identity_clock.advance(hours=1)
     identity_issuer.give(identity, identity_issuer.credential(identity.subject, {}))
     assert claims_of(as_seen_now()) == {}
-    for wrong in (
-        identity_issuer.credential("eve"),
-        Issuer().credential(identity.subject),
-    ):
+    others = (identity_issuer.credential("eve"), Issuer().credential(identity.subject))
+    for wrong in others:
         with pytest.raises(CredentialRejected):
             identity_issuer.give(identity, wrong)
 
 
-def test_an_event_needs_no_sandbox(identity_of: Call, identity_event: Call) -> None:
+def test_an_event_needs_no_sandbox(identity_of, identity_event):
     """By a built identity, or by its subject; what is not acknowledged is said."""
     identity = identity_of(make_user())
     with override_settings(SECURE_SSL_REDIRECT=True):
         identity_event("claim.revoked", identity, claim_type="age_over_18")
     assert claims_of(as_seen_now()) == {}
-    identity_event(
-        "kyc.rejected", identity.subject, event_id="evt_1", status="rejected"
-    )
+    about = {"event_id": "evt_1", "status": "rejected"}
+    identity_event("kyc.rejected", identity.subject, **about)
     assert standing_of(as_seen_now()).level_shortfall("level_2")
     with pytest.raises(AssertionError, match="answered 400"):
         identity_event("x" * 65, identity)
@@ -119,25 +113,19 @@ def test_an_event_needs_no_sandbox(identity_of: Call, identity_event: Call) -> N
 @pytest.mark.parametrize("over_https", [False, True], ids=["http", "https"])
 @pytest.mark.parametrize("same_site", ["Lax", "Strict"])
 def test_a_whole_sign_in(
-    client: Client, identity_sign_in: Call, identity_person: SandboxPerson, over_https: bool,
-    same_site: str,
-) -> None:  # fmt: skip
+    client, identity_sign_in, identity_person, over_https, same_site
+):
     """Over the site's redirect to https, and over the hop of a strict session cookie."""
-    with override_settings(
-        SECURE_SSL_REDIRECT=over_https, SESSION_COOKIE_SAMESITE=same_site
-    ):
+    site = {"SECURE_SSL_REDIRECT": over_https, "SESSION_COOKIE_SAMESITE": same_site}
+    with override_settings(**site):
         assert identity_sign_in(client, next_url="/adults/")["Location"] == "/adults/"
-        assert (
-            client.get("/", secure=over_https).content.decode()
-            == as_seen_now().username
-        )
+        shown = client.get("/", secure=over_https)
+        assert shown.content.decode() == as_seen_now().username
     assert LinkedIdentity.objects.get().subject == identity_person.user_id
     assert claims_of(as_seen_now())["age_over_18"] is True
 
 
-def test_the_site_is_the_application(
-    identity_application: conf.Application, identity_sandbox: RunningSandbox
-) -> None:
+def test_the_site_is_the_application(identity_application, identity_sandbox):
     """Its addresses are the sandbox's; its other settings stay as they are."""
     assert identity_application == conf.application()
     assert identity_application.base_url == identity_sandbox.base_url
@@ -146,9 +134,13 @@ def test_the_site_is_the_application(
 
 
 def test_the_sandbox_moves_with_the_clock(
-    client: Client, identity_sign_in: Call, identity_sandbox: RunningSandbox,
-    identity_clock: Clock, identity_event: Call, identity_person: SandboxPerson,
-) -> None:  # fmt: skip
+    client,
+    identity_sign_in,
+    identity_sandbox,
+    identity_clock,
+    identity_event,
+    identity_person,
+):
     """A day later the old credential is worth nothing, and a new one is had, by a new key too."""
     identity_sign_in(client)
     identity_sandbox.control("POST", "keys/rotate")
@@ -164,9 +156,7 @@ def test_the_sandbox_moves_with_the_clock(
     identity_sandbox.fail_next("token", times=9)
 
 
-def test_the_sandbox_begins_anew(
-    identity_sandbox: RunningSandbox, identity_person: SandboxPerson
-) -> None:
+def test_the_sandbox_begins_anew(identity_sandbox, identity_person):
     """The tests before moved its clock; what it refuses is said, and no secret is in a repr."""
     assert identity_sandbox.control("GET", "clock")["offset_seconds"] == 0
     assert identity_sandbox.control("GET", "faults") == []
@@ -174,18 +164,14 @@ def test_the_sandbox_begins_anew(
     with pytest.raises(SandboxError, match="no such user"):
         identity_sandbox.control("GET", "users/nobody")
     shown = repr(identity_sandbox) + repr(identity_person)
-    for secret in (
-        identity_sandbox.portal_token,
-        identity_person.password,
-        identity_person.email,
-    ):
+    of_the_person = (identity_person.password, identity_person.email)
+    for secret in (identity_sandbox.portal_token, *of_the_person):
         assert secret not in shown
 
 
 def test_the_sandbox_sends_to_the_live_server(
-    client: Client, identity_sign_in: Call, identity_person: SandboxPerson,
-    identity_sandbox: RunningSandbox, identity_webhooks: Callable[[], None],
-) -> None:  # fmt: skip
+    client, identity_sign_in, identity_person, identity_sandbox, identity_webhooks
+):
     """What the person does at the service reaches the site; what the site refuses is said."""
     identity_sign_in(client)
     identity_sandbox.revoke_claim(identity_person, "age_over_18")
@@ -202,9 +188,7 @@ def test_the_sandbox_sends_to_the_live_server(
     assert not ErasureReceipt.objects.exists()
 
 
-def test_a_failure_is_ordered(
-    client: Client, identity_sign_in: Call, identity_sandbox: RunningSandbox
-) -> None:
+def test_a_failure_is_ordered(client, identity_sign_in, identity_sandbox):
     """For the next request only; a delay alone harms nobody."""
     identity_sandbox.fail_next("token")
     assert identity_sign_in(client).status_code == 503
@@ -214,9 +198,13 @@ def test_a_failure_is_ordered(
 
 
 def test_a_site_below_a_path(
-    client: Client, identity_sign_in: Call, identity_event: Call, identity_person: SandboxPerson,
-    identity_application: conf.Application, identity_sandbox: RunningSandbox,
-) -> None:  # fmt: skip
+    client,
+    identity_sign_in,
+    identity_event,
+    identity_person,
+    identity_application,
+    identity_sandbox,
+):
     """The test client takes paths without ``FORCE_SCRIPT_NAME``, and every address has it."""
     with override_settings(FORCE_SCRIPT_NAME="/portal"):
         set_script_prefix("/portal/")

@@ -36,6 +36,6 @@ for name in blocks_of(PAGE):
             globals()[each.__name__] = each
 
 
-def test_every_example_is_run() -> None:
+def test_every_example_is_run():
     """Each block of Python but the ``conftest.py``."""
     assert len(blocks_of(PAGE)) == 9

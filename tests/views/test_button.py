@@ -19,13 +19,13 @@ def render(tag: str, **context: object) -> str:
 @pytest.mark.parametrize(
     "given", ['size="huge"', 'theme="neon"', 'size=""', 'theme="Filled"']
 )
-def test_an_unknown_look_is_refused(given: str) -> None:
+def test_an_unknown_look_is_refused(given):
     """A misspelt size or theme is found when the page is first opened."""
     with pytest.raises(TemplateSyntaxError):
         render("{% identity_login_button " + given + " %}")
 
 
-def test_every_look_has_its_class() -> None:
+def test_every_look_has_its_class():
     """Size and theme are classes, so that a site can restyle each."""
     for size in SIZES:
         for theme in THEMES:
@@ -35,7 +35,7 @@ def test_every_look_has_its_class() -> None:
             assert f"identity-button-{size} identity-button-{theme}" in page
 
 
-def test_what_is_given_is_escaped() -> None:
+def test_what_is_given_is_escaped():
     """A label or address that somebody else chose stays text."""
     page = render(
         "{% identity_login_button label=evil next=evil %}",
@@ -44,7 +44,7 @@ def test_what_is_given_is_escaped() -> None:
     assert "<script" not in page
 
 
-def test_a_plain_page_needs_nothing_else() -> None:
+def test_a_plain_page_needs_nothing_else():
     """A POST form with a CSRF token, a named button, its mark, and one stylesheet."""
     page = render('{% identity_login_button next="/adults/" %}')
     assert page.count("<form") == page.count("<button") == page.count("<svg") == 1
@@ -59,7 +59,7 @@ def test_a_plain_page_needs_nothing_else() -> None:
     assert not re.search(r"style=|onclick=|<script|<style", page)
 
 
-def test_the_stylesheet_comes_with_the_button() -> None:
+def test_the_stylesheet_comes_with_the_button():
     """Also where there is no request, as in a fragment of a page."""
     page = Template("{% load identity %}{% identity_login_button %}").render(Context())
     assert "button.css" in page

@@ -1,17 +1,14 @@
 """Times at the edge of the calendar, as a service may write "never": stored, shown, no error."""
 
 import re
-from typing import Any
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
 from tests.admin import operators
 from tests.deliveries import SECRET, event_body, post
-from tests.fake_service import FakeService
 from tests.sign_in import sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,8 +24,8 @@ ZONES = ("Pacific/Kiritimati", "Pacific/Pago_Pago")
 
 @pytest.mark.parametrize("edge", EDGES)
 def test_every_page_opens_with_times_at_the_calendars_edges(
-    service: FakeService, client: Client, settings: Any, edge: str
-) -> None:
+    service, client, settings, edge
+):
     """After a sign-in and events with claims, KYC status and times at the edge, in every zone."""
     settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     value = {"verified": True, "issued_at": edge, "expires_at": edge}
@@ -41,11 +38,8 @@ def test_every_page_opens_with_times_at_the_calendars_edges(
     assert valid_until is not None
     assert (valid_until > timezone.now()) is edge.startswith("9999")
     for event_type in (
-        "kyc.verified",
-        "claim.revoked",
-        "consent.granted",
-        "kyc.something",
-    ):
+        "kyc.verified", "claim.revoked", "consent.granted", "kyc.something",
+    ):  # fmt: skip
         body = event_body(
             event_type, status="verified", expires_at=edge, verified_at=edge
         )

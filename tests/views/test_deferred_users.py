@@ -1,6 +1,5 @@
 """A site whose default manager defers columns, and that raises for each read of a deferred one."""
 
-from collections.abc import Callable
 from typing import Any
 
 import django
@@ -11,7 +10,6 @@ from django.urls import reverse
 
 from django_identity.models import LinkedIdentity
 from tests.factories import make_claim, make_grant, make_identity, make_user
-from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -59,9 +57,7 @@ def by_identity(user: User) -> Client:
 @pytest.mark.parametrize(
     "session", [by_identity, browser_of], ids=["identity", "password"]
 )
-def test_each_page_of_a_person(
-    service: FakeService, session: Callable[[User], Client]
-) -> None:
+def test_each_page_of_a_person(service, session):
     """They read what they show, and nothing else of the instance that Django made."""
     user = make_user(email="ada@example.org", first_name="Ada")
     identity = make_identity(user)
@@ -77,7 +73,7 @@ def test_each_page_of_a_person(
     assert not LinkedIdentity.objects.exists()
 
 
-def test_who_signs_up_and_leaves(service: FakeService) -> None:
+def test_who_signs_up_and_leaves(service):
     browser = Client()
     assert sign_in(browser).status_code == 302
     assert browser.get(reverse("identity:account")).status_code == 200
@@ -88,13 +84,13 @@ def test_who_signs_up_and_leaves(service: FakeService) -> None:
     )
 
 
-def test_a_code_and_its_notice(service: FakeService, mailoutbox: list[Any]) -> None:
+def test_a_code_and_its_notice(service, mailoutbox):
     user = make_user(email="ada@example.org")
     assert hand_in(browser_of(user)).status_code == 302
     assert mailoutbox[-1].to == ["ada@example.org"]
 
 
-def test_an_operator_sees_the_person(service: FakeService) -> None:
+def test_an_operator_sees_the_person(service):
     identity = make_identity(make_user(email="ada@example.org"))
     operator = browser_of(User.objects.create_superuser("olu"))
     address = "admin:django_identity_linkedidentity_change"

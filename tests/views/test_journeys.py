@@ -21,7 +21,6 @@ from django_identity.policy import IdentityPolicy
 from django_identity.web.pages import status_words
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_identity, make_user
-from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
 from tests.views.bad_input.refusals import CutOff, lines_of_ours
 from tests.views.connect.pages import LOCAL, hand_in
@@ -29,9 +28,7 @@ from tests.views.connect.pages import LOCAL, hand_in
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_pages_name_the_service_and_the_site(
-    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_name_the_service_and_the_site(client, settings, monkeypatch):
     """The titles, the button, and the sentences; the site's links and reasons."""
     page = client.get("/identity/login/").content.decode()
     assert "testserver" not in page
@@ -60,9 +57,7 @@ def test_pages_name_the_service_and_the_site(
     [("sign-in", "You are signed in."), ("link", "Your account is connected"),
      ("renewal", "Your details were checked again.")],
 )  # fmt: skip
-def test_what_worked_is_said(
-    client: Client, service: FakeService, how: str, done: str
-) -> None:
+def test_what_worked_is_said(client, service, how, done):
     """On the page that comes next, but not above a closed gate, which may say the contrary."""
     if how != "sign-in":
         user = make_user()
@@ -86,9 +81,7 @@ def test_what_worked_is_said(
      ("erasure", "your data here is erased."),
      ("erasure that is pending", "your data here is erased.")],
 )  # fmt: skip
-def test_a_session_that_ended_says_why(
-    client: Client, monkeypatch: pytest.MonkeyPatch, how: str, words: str
-) -> None:
+def test_a_session_that_ended_says_why(client, monkeypatch, how, words):
     """The person took back the consent, an operator ended the connection, or all is erased."""
     identity = make_identity(make_user())
     client.force_login(identity.user, backend=BACKEND_PATH)
@@ -113,7 +106,7 @@ def test_a_session_that_ended_says_why(
         )
 
 
-def test_who_is_not_verified_is_told_so() -> None:
+def test_who_is_not_verified_is_told_so():
     assert (
         status_words(LinkedIdentity(kyc_status="pending"))
         == "You are not verified yet."
@@ -123,7 +116,7 @@ def test_who_is_not_verified_is_told_so() -> None:
 @pytest.mark.parametrize(
     "name", ["login", "connect", "disconnect", "connected", "sign_out"]
 )
-def test_a_page_that_was_open_too_long(service: FakeService, name: str) -> None:
+def test_a_page_that_was_open_too_long(service, name):
     """Without its token a form changes nothing, and a page of ours leads back to it."""
     client = Client(enforce_csrf_checks=True)
     user = make_user()
@@ -147,10 +140,7 @@ def test_a_page_that_was_open_too_long(service: FakeService, name: str) -> None:
             {"Origin": "https://shop.example:8443"},
             "Origin checking failed - https://shop.example:8443 does not match any trusted",
         ),
-        (
-            {"Origin": "null"},
-            "Origin checking failed - null does not match any trusted origins.",
-        ),
+        ({"Origin": "null"}, "Origin checking failed - null does not match any trusted origins."),
         (
             {"Referer": "https://ada@shop.example/ada/?token=secret"},
             "Referer checking failed - another address does not match any trusted origins.",
@@ -160,10 +150,8 @@ def test_a_page_that_was_open_too_long(service: FakeService, name: str) -> None:
             "Referer checking failed - https://shop.example does not match any trusted origins.",
         ),
     ],
-)
-def test_the_log_says_why_a_form_was_refused(
-    headers: dict[str, str], reason: str, caplog: pytest.LogCaptureFixture
-) -> None:
+)  # fmt: skip
+def test_the_log_says_why_a_form_was_refused(headers, reason, caplog):
     """Django's own reason, as of a proxy that drops the port; of an address only its origin."""
     client = Client(enforce_csrf_checks=True)
     page = client.post(reverse("identity:login"), secure=True, headers=headers)
@@ -176,9 +164,7 @@ def test_the_log_says_why_a_form_was_refused(
 
 @pytest.mark.parametrize("name", ["login", "connect", "disconnect", "sign_out"])
 @pytest.mark.parametrize("cookies", [{}, {"csrftoken": "a" * 32}])
-def test_a_form_that_does_not_arrive_is_refused(
-    name: str, cookies: dict[str, str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_form_that_does_not_arrive_is_refused(name, cookies, caplog):
     """As Django refuses it: no error of the site."""
     client = Client(enforce_csrf_checks=True)
     client.cookies.load(cookies)
@@ -193,9 +179,7 @@ def test_a_form_that_does_not_arrive_is_refused(
 
 @pytest.mark.parametrize("name", ["login", "connect"])
 @pytest.mark.parametrize("more", ["", "; boundary=é", "; boundary=x"])
-def test_a_form_that_cannot_be_read_is_no_error_of_the_site(
-    name: str, more: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_form_that_cannot_be_read_is_no_error_of_the_site(name, more, caplog):
     """Django answers it, and nobody is called for it."""
     kind = f"multipart/form-data{more}"
     client = Client(enforce_csrf_checks=True)
@@ -223,19 +207,14 @@ def _all_validated() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_all_validated")
-def test_a_whole_life_at_a_site_that_validates_every_row(
-    service: FakeService, settings: Any
-) -> None:
+def test_a_whole_life_at_a_site_that_validates_every_row(service, settings):
     """Sign-in, events, re-fetch, renewal, a code, a wrong code, and the erasure."""
     settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     browser = Client()
     sign_in(browser)
     for event_type in (
-        "consent.granted",
-        "kyc.rejected",
-        "claim.revoked",
-        "wallet.opened",
-    ):
+        "consent.granted", "kyc.rejected", "claim.revoked", "wallet.opened",
+    ):  # fmt: skip
         deliver(event_type)
     upkeep.run()
     for code in ("CNX-AB12-CD34", "CNX-AB12-CD34", "CNX-EF56-GH78"):
@@ -257,12 +236,7 @@ def records_of_ours(caplog: pytest.LogCaptureFixture) -> list[Any]:
 
 @pytest.mark.usefixtures("as_in_production")
 @pytest.mark.parametrize("way", ["page", "api"])
-def test_a_policy_that_raises_is_named_in_the_log(
-    service: FakeService,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    way: str,
-) -> None:
+def test_a_policy_that_raises_is_named_in_the_log(service, monkeypatch, caplog, way):
     """The method, the kind of error, and a reference that page and both lines have."""
 
     def may_sign_up(self: IdentityPolicy, **_about: object) -> bool:
@@ -287,11 +261,7 @@ def test_a_policy_that_raises_is_named_in_the_log(
     assert "example.org" not in caplog.text
 
 
-def test_what_django_answers_itself_is_no_trouble(
-    service: FakeService,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_what_django_answers_itself_is_no_trouble(service, monkeypatch, caplog):
     """A policy may refuse with Django's 403."""
 
     def may_sign_up(self: IdentityPolicy, **_about: object) -> bool:
@@ -303,7 +273,7 @@ def test_what_django_answers_itself_is_no_trouble(
     assert records_of_ours(caplog) == []
 
 
-def test_a_denial_is_calm(client: Client, service: FakeService) -> None:
+def test_a_denial_is_calm(client, service):
     """Nothing failed: no warning, no reference, and what was asked for stays known."""
     state = begin(client, "/adults/")
     query = {"error": "access_denied", "state": state}

@@ -1,6 +1,5 @@
 """A middleware of the site that opens a transaction around every request, as django-reversion's."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -65,7 +64,7 @@ def a_callback() -> None:
 
 
 @pytest.mark.parametrize("act", [a_code, an_event, a_callback])
-def test_nothing_is_sent_or_stored(site: FakeService, act: Callable[[], None]) -> None:
+def test_nothing_is_sent_or_stored(site, act):
     """A rollback would bring back a code that is spent, or lose an event that meets a sign-in."""
     with pytest.raises(RuntimeError, match="commits in steps"):
         act()
@@ -77,6 +76,6 @@ def test_nothing_is_sent_or_stored(site: FakeService, act: Callable[[], None]) -
     assert not AuthorizationRequest.objects.exclude(consumed_at=None).exists()
 
 
-def test_pages_are_shown(site: FakeService) -> None:
+def test_pages_are_shown(site):
     """They send nothing that could be spent."""
     assert browser_of(make_user()).get(reverse("identity:account")).status_code == 200

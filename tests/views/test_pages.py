@@ -3,7 +3,6 @@
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -34,7 +33,7 @@ def login_page(client: Client, **query: str) -> str:
     return response.content.decode().replace("\xa0", " ")
 
 
-def test_pages_bring_nothing_inline_and_nothing_of_others() -> None:
+def test_pages_bring_nothing_inline_and_nothing_of_others():
     """As a strict policy demands. Styles have logical properties alone, for either direction."""
     for template in TEMPLATES:
         assert not re.search(
@@ -47,9 +46,7 @@ def test_pages_bring_nothing_inline_and_nothing_of_others() -> None:
 
 
 @pytest.mark.parametrize("name", ["identity", "identity_pages", "identity_admin"])
-def test_a_tag_library_of_the_site_with_our_name(
-    client: Client, settings: Any, name: str
-) -> None:
+def test_a_tag_library_of_the_site_with_our_name(client, settings, name):
     """It has none of what our own pages need, and Django takes that of the last app."""
     [engine] = settings.TEMPLATES
     libraries = {name: "django.templatetags.tz"}
@@ -81,12 +78,12 @@ def test_a_tag_library_of_the_site_with_our_name(
         "\u202e",
     ],
 )
-def test_a_link_cannot_put_words_into_our_mouth(client: Client, missing: str) -> None:
+def test_a_link_cannot_put_words_into_our_mouth(client, missing):
     """Whatever is not a claim or a level is not shown at all."""
     assert "You need" not in login_page(client, missing=missing)
 
 
-def test_the_sign_in_page_says_what_is_needed(client: Client) -> None:
+def test_the_sign_in_page_says_what_is_needed(client):
     """The proof that the page behind asks for, in words, and what the service will be asked."""
     for missing, words in {
         "age_over_18": "You need to be 18 or older",
@@ -98,7 +95,7 @@ def test_the_sign_in_page_says_what_is_needed(client: Client) -> None:
         assert "Name, e-mail address, country and photo" in page
 
 
-def test_the_sign_in_page_says_why_the_gate_is_closed() -> None:
+def test_the_sign_in_page_says_why_the_gate_is_closed():
     """Somebody who is signed in learns what became of their proof; an open gate is not named."""
     user = make_user()
     claim = make_claim(make_identity(user))
@@ -119,7 +116,7 @@ def test_the_sign_in_page_says_why_the_gate_is_closed() -> None:
         ("country_resident=NG", False),
     ],
 )
-def test_a_code_is_offered_where_it_may_help(missing: str, is_offered: bool) -> None:
+def test_a_code_is_offered_where_it_may_help(missing, is_offered):
     """A Connect code says the level and proves no claim; a sign-in at the service brings more."""
     user = make_user()
     page = login_page(browser_of(user), next="/adults/", missing=missing)
@@ -128,7 +125,7 @@ def test_a_code_is_offered_where_it_may_help(missing: str, is_offered: bool) -> 
     assert "Use a code" not in login_page(browser_of(user), missing=missing)
 
 
-def test_who_came_by_code_signs_in() -> None:
+def test_who_came_by_code_signs_in():
     """The page speaks of continuing, not of checking again what never was."""
     user = make_user()
     make_identity_by_code(user)
@@ -138,7 +135,7 @@ def test_who_came_by_code_signs_in() -> None:
     assert "Continue with your identity service</span>" in page
 
 
-def test_the_other_way_in_leads_on(client: Client, settings: Any) -> None:
+def test_the_other_way_in_leads_on(client, settings):
     """The site's own sign-in is offered to nobody but those who are not signed in."""
     assert "/accounts/login/?next=%2Fadults%2F" in login_page(client, next="/adults/")
     assert "/accounts/login/" not in login_page(
@@ -154,7 +151,7 @@ def test_the_other_way_in_leads_on(client: Client, settings: Any) -> None:
     assert client.get(reverse("identity:callback")).status_code == 400
 
 
-def test_a_page_of_a_live_site_is_not_marked(settings: Any) -> None:
+def test_a_page_of_a_live_site_is_not_marked(settings):
     user = make_user()
     make_identity(user, environment="live")
     address = reverse("identity:account")
@@ -174,16 +171,14 @@ def test_a_page_of_a_live_site_is_not_marked(settings: Any) -> None:
     [("en", "Nov. 21, 2026 9:09 p.m. UTC"), ("fr", "21 novembre 2026 21:09 UTC"),
      ("ar", "21 نوفمبر، 2026 9:09 م UTC")],
 )  # fmt: skip
-def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) -> None:
+def test_a_time_is_written_as_the_language_writes_it(language, words):
     """Django knows no date with a time in Arabic, and falls back to the English order."""
     with translation.override(language), timezone.override(UTC):
         assert words in moment(datetime(2026, 11, 21, 21, 9, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "pt-br"])
-def test_a_number_for_browsers_is_not_written_for_people(
-    language: str, settings: Any
-) -> None:
+def test_a_number_for_browsers_is_not_written_for_people(language, settings):
     """A site that groups digits does so in sentences, not in attributes and addresses."""
     settings.USE_THOUSAND_SEPARATOR, settings.LANGUAGE_CODE = True, language
     user = make_user(pk=1234567)

@@ -2,7 +2,6 @@
 
 import threading
 from datetime import timedelta
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -17,7 +16,6 @@ from django_identity.models import AuthorizationRequest, LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests.concurrency import at_once, meeting_at_update
 from tests.factories import make_user
-from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
 from tests.views.bad_input.refusals import lines_of_ours, nobody_was_made, unchanged
 from tests.views.connect.pages import LOCAL
@@ -59,16 +57,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
         ("error=unauthorized_client&state={state}", "client_rejected"),
         ("error=invalid_client&state={state}", "client_rejected"),
         ("error=ACCESS_DENIED&state={state}", "access_denied"),
-        (
-            "error=%3Cscript%3Ealert(1)%3C/script%3E&state={state}",
-            "authorization_refused",
-        ),
+        ("error=%3Cscript%3Ealert(1)%3C/script%3E&state={state}", "authorization_refused"),
         ("error=%00%22&state={state}", "authorization_refused"),
     ],
-)
+)  # fmt: skip
 def test_a_malformed_callback_asks_nothing_of_the_service(
-    client: Client, service: FakeService, refused: Any, query: str, code: str
-) -> None:
+    client, service, refused, query, code
+):
     """Nothing is asked of the service for a callback that it did not send."""
     state = begin(client)
     address = reverse("identity:callback") + "?" + query.format(state=state)
@@ -81,9 +76,7 @@ def test_a_malformed_callback_asks_nothing_of_the_service(
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
-def test_the_callback_is_for_get_alone(
-    client: Client, service: FakeService, method: str
-) -> None:
+def test_the_callback_is_for_get_alone(client, service, method):
     """A link preview's HEAD does not spend the code, nor does a foreign form's POST."""
     state = begin(client)
     browser = Client(enforce_csrf_checks=True)
@@ -102,12 +95,8 @@ def test_the_callback_is_for_get_alone(
      ({"error": "access_denied"}, "empty"), ({}, "missing")],
 )  # fmt: skip
 def test_an_unsolicited_callback_changes_nothing(
-    client: Client,
-    service: FakeService,
-    refused: Any,
-    query: dict[str, str],
-    state: str,
-) -> None:
+    client, service, refused, query, state
+):
     """The session, and the person in it, stay as they were."""
     sign_in(client)
     states = {"unknown": "x" * 43, "empty": "", "of an attacker": begin(Client())}
@@ -130,8 +119,8 @@ def test_an_unsolicited_callback_changes_nothing(
     [("an hour old", "request_expired"), ("of another browser", "request_unknown")],
 )
 def test_a_callback_that_is_old_or_of_another_browser_is_refused(
-    client: Client, service: FakeService, refused: Any, what: str, code: str
-) -> None:
+    client, service, refused, what, code
+):
     """So an address that is sent to a victim signs nobody in."""
     state = begin(client)
     if what == "an hour old":
@@ -144,9 +133,7 @@ def test_a_callback_that_is_old_or_of_another_browser_is_refused(
     assert service.requests == []
 
 
-def test_a_code_is_not_taken_to_another_environment(
-    client: Client, service: FakeService, refused: Any
-) -> None:
+def test_a_code_is_not_taken_to_another_environment(client, service, refused):
     """A code is not taken to the token endpoint of the other environment."""
     state = begin(client)
     live = service.settings(ENVIRONMENT="live", **OF_LIVE)
@@ -167,9 +154,7 @@ def test_a_code_is_not_taken_to_another_environment(
     "space",
     [*map(str.encode, ["\u2000", "\u00a0", "\u0085", " \u3000"]), b"\xa0", b"\x85"],
 )
-def test_another_host_of_the_domain_sets_no_key(
-    client: Client, service: FakeService, refused: Any, space: bytes
-) -> None:
+def test_another_host_of_the_domain_sets_no_key(client, service, refused, space):
     """Browsers see no prefix behind a space of Unicode, so they let any host set such a cookie.
 
     Another host may send the bytes of UTF-8, or one byte of an older character set.
@@ -196,9 +181,7 @@ def test_another_host_of_the_domain_sets_no_key(
     ids=["SECRET_KEY", "ENCRYPTION_KEYS"],
 )  # fmt: skip
 @pytest.mark.parametrize("purpose", ["sign in", "link"])
-def test_a_key_that_changes_meanwhile(
-    client: Client, service: FakeService, refused: Any, purpose: str, changed: dict[str, Any]
-) -> None:  # fmt: skip
+def test_a_key_that_changes_meanwhile(client, service, refused, purpose, changed):
     """The person starts again, and nothing is wrong with the server."""
     given = dict(changed)
     if purpose == "link" and "SECRET_KEY" not in changed:
@@ -217,9 +200,7 @@ def test_a_key_that_changes_meanwhile(
 # Used before
 
 
-def test_a_used_state_stays_used_whatever_cookies_are_put_back(
-    service: FakeService, refused: Any
-) -> None:
+def test_a_used_state_stays_used_whatever_cookies_are_put_back(service, refused):
     """Even if the session is kept in a cookie."""
     with override_settings(
         SESSION_ENGINE="django.contrib.sessions.backends.signed_cookies"
@@ -235,9 +216,7 @@ def test_a_used_state_stays_used_whatever_cookies_are_put_back(
     assert len(service.requests) == asked
 
 
-def test_a_completed_callback_leads_no_other_user_on(
-    client: Client, service: FakeService, refused: Any
-) -> None:
+def test_a_completed_callback_leads_no_other_user_on(client, service, refused):
     """Opened again, it leads on only the person whom it signed in."""
     state = begin(client, "/adults/")
     come_back(client, state)
@@ -246,9 +225,7 @@ def test_a_completed_callback_leads_no_other_user_on(
     assert client.get("/").content == b"eve"
 
 
-def test_of_two_callbacks_at_once_one_exchanges_the_code(
-    service: FakeService, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_of_two_callbacks_at_once_one_exchanges_the_code(service, caplog):
     """A double click exchanges the code once, though both have found it unused."""
     browser = Client()
     state = begin(browser)
@@ -272,12 +249,8 @@ def test_of_two_callbacks_at_once_one_exchanges_the_code(
 
 @pytest.mark.parametrize("atomic_requests", [False, True])
 def test_a_callback_that_crashed_half_way_cannot_be_used_again(
-    service: FakeService,
-    refused: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    atomic_requests: bool,
-) -> None:
+    service, refused, monkeypatch, caplog, atomic_requests
+):
     """A callback that crashed half-way cannot be used again."""
     monkeypatch.setitem(
         connections.settings["default"], "ATOMIC_REQUESTS", atomic_requests
@@ -297,8 +270,8 @@ def test_a_callback_that_crashed_half_way_cannot_be_used_again(
 
 @pytest.mark.parametrize("who_began", ["ada", "nobody"])
 def test_another_user_than_the_one_who_began_is_refused(
-    client: Client, service: FakeService, refused: Any, who_began: str
-) -> None:
+    client, service, refused, who_began
+):
     """A link belongs to the user who pressed the button; a sign-in replaces no session."""
     if who_began == "ada":
         client.force_login(make_user("ada"), backend=LOCAL)
@@ -311,9 +284,7 @@ def test_another_user_than_the_one_who_began_is_refused(
 
 
 @pytest.mark.parametrize("how", ["signed out", "deleted"])
-def test_a_link_of_somebody_who_is_signed_out_by_now_is_refused(
-    client: Client, service: FakeService, how: str
-) -> None:
+def test_a_link_of_somebody_who_is_signed_out_by_now_is_refused(client, service, how):
     """The page says that the session has ended, and no account is made instead."""
     ada = make_user("ada")
     client.force_login(ada, backend=LOCAL)

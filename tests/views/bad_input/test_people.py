@@ -14,10 +14,8 @@ from django.urls import reverse
 from django_identity.models import LinkedIdentity, StoredClaim
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_user
-from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.bad_input.refusals import nobody_was_made
-from tests.views.conftest import Says
 from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,9 +31,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
         " //evil.example", "data:x",
     ],
 )  # fmt: skip
-def test_next_stays_on_this_site(
-    client: Client, service: FakeService, given: str
-) -> None:
+def test_next_stays_on_this_site(client, service, given):
     """Only a path of this site is a place to go to; a link to our own page carries no other."""
     page = client.get(reverse("identity:login"), {"next": given})
     assert page.context["next"] == ""
@@ -47,14 +43,10 @@ def test_next_stays_on_this_site(
     assert come_back(client, begin(client, "/a/"), next=given)["Location"] == "/a/"
 
 
-def test_a_forged_host_does_not_change_the_callback_address(
-    client: Client, service: FakeService
-) -> None:
+def test_a_forged_host_does_not_change_the_callback_address(client, service):
     """The callback address follows no host that is not ours."""
-    assert (
-        client.post(reverse("identity:login"), HTTP_HOST="evil.example").status_code
-        == 400
-    )
+    refused = client.post(reverse("identity:login"), HTTP_HOST="evil.example")
+    assert refused.status_code == 400
     fixed = service.settings(REDIRECT_URI="https://site.example/identity/callback/")
     with override_settings(ALLOWED_HOSTS=["*"], DJANGO_IDENTITY=fixed):
         response = client.post(reverse("identity:login"), HTTP_HOST="evil.example")
@@ -63,8 +55,8 @@ def test_a_forged_host_does_not_change_the_callback_address(
 
 @pytest.mark.parametrize("becomes", ["deleted", "disabled"])
 def test_a_user_who_is_gone_by_the_time_of_the_answer_is_not_linked(
-    client: Client, service: FakeService, refused: Any, becomes: str
-) -> None:
+    client, service, refused, becomes
+):
     """There is nobody left to link to: a page says so, and nothing is stored."""
     client.force_login(make_user(), backend=LOCAL)
 
@@ -80,8 +72,8 @@ def test_a_user_who_is_gone_by_the_time_of_the_answer_is_not_linked(
 
 @pytest.mark.parametrize("email", ["ada@example.org", "ADA@Example.ORG"])
 def test_an_account_with_the_same_address_is_never_merged_silently(
-    client: Client, service: FakeService, refused: Any, email: str
-) -> None:
+    client, service, refused, email
+):
     """After a sign-in with the password, the identity is linked."""
     user = make_user(email=email)
     response = sign_in(client, "/adults/")
@@ -96,14 +88,9 @@ def test_an_account_with_the_same_address_is_never_merged_silently(
     assert LinkedIdentity.objects.get().user == user
 
 
-def test_a_site_may_refuse_newcomers(
-    client: Client, service: FakeService, refused: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_site_may_refuse_newcomers(client, service, refused, monkeypatch):
     """Nobody gets a new account; people who have one sign in."""
-    monkeypatch.setattr(
-        "django_identity.policy.IdentityPolicy.may_sign_up",
-        lambda self, **_about: False,
-    )
+    monkeypatch.setattr(IdentityPolicy, "may_sign_up", lambda self, **_about: False)
     refused(sign_in(client), "sign_up_refused")
     assert nobody_was_made()
     make_identity(make_user())
@@ -117,14 +104,8 @@ def test_a_site_may_refuse_newcomers(
 )  # fmt: skip
 @pytest.mark.parametrize("way", ["by the user", "by a query"])
 def test_a_policy_may_not_overwrite_protected_fields(
-    client: Client,
-    service: FakeService,
-    refused: Any,
-    field: str,
-    value: object,
-    way: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    client, service, refused, field, value, way, monkeypatch
+):
     """Not even when a person signs in again: nothing is changed."""
     if (way, field, connection.vendor) == ("by a query", "id", "mysql"):
         pytest.skip("the database itself refuses to change a key that is pointed at")
@@ -181,9 +162,7 @@ def everybody() -> QuerySet[User]:
 
 
 @pytest.mark.usefixtures("approving")
-def test_an_account_that_waits_for_approval_gets_no_session(
-    client: Client, service: FakeService, refused: Any
-) -> None:
+def test_an_account_that_waits_for_approval_gets_no_session(client, service, refused):
     """It stays, with all that came; only the session is refused, until staff have approved it."""
     for _ in range(2):
         response = sign_in(client)
@@ -204,30 +183,22 @@ def test_an_account_that_waits_for_approval_gets_no_session(
 
 
 @pytest.mark.usefixtures("approving")
-@pytest.mark.parametrize("method", ["may_sign_up", "may_sign_in"])
 def test_the_policy_is_asked_to_sign_in_once_the_account_is_approved(
-    client: Client, service: FakeService, refused: Any, says: Says, method: str
-) -> None:
+    client, service, refused, monkeypatch
+):
     """Before that it is asked about the sign-up alone; a refusal leaves no account to approve."""
-    says_no = False
-    if method == "may_sign_up":
-        says(method, lambda profile: says_no)
+    with monkeypatch.context() as patch:
+        patch.setattr(IdentityPolicy, "may_sign_up", lambda self, **_about: False)
         refused(sign_in(client), "sign_up_refused")
-        assert not everybody().exists()
-        return
-    patch = pytest.MonkeyPatch()
-    patch.setattr(IdentityPolicy, method, lambda self, user, **_about: user.is_active)
-    try:
-        refused(sign_in(client), "approval_pending", made=1)
-        everybody().update(is_active=True)
-        assert sign_in(client).status_code == 302
-    finally:
-        patch.undo()
+    assert not everybody().exists()
+    may_sign_in = lambda self, user, **_about: user.is_active  # noqa: E731
+    monkeypatch.setattr(IdentityPolicy, "may_sign_in", may_sign_in)
+    refused(sign_in(client), "approval_pending", made=1)
+    everybody().update(is_active=True)
+    assert sign_in(client).status_code == 302
 
 
-def test_a_disabled_account_is_refused_and_does_not_wait(
-    client: Client, service: FakeService, refused: Any
-) -> None:
+def test_a_disabled_account_is_refused_and_does_not_wait(client, service, refused):
     """It was linked later, or its owner has signed in before."""
     user = make_user(is_active=False)
     identity = make_identity(user, account_made=False)

@@ -13,18 +13,14 @@ from django_identity.lifecycle.arriving import connect as codes
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_identity_by_code, make_user
-from tests.fake_service import FakeService
 from tests.sign_in import sign_in, signed_in_as
-from tests.views.conftest import Updates
 from tests.views.connect.pages import browser_of, hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("flag", ["is_staff", "is_superuser"])
-def test_staff_are_not_linked_by_a_code(
-    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch, flag: str
-) -> None:
+def test_staff_are_not_linked_by_a_code(service, browser, monkeypatch, flag):
     """Unless the site's policy says so. A full sign-in links them."""
     User.objects.update(**{flag: True})
     refused(hand_in(browser), "link_not_allowed", 403)
@@ -35,9 +31,7 @@ def test_staff_are_not_linked_by_a_code(
     assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
 
 
-def test_a_code_writes_no_field_of_the_account(
-    service: FakeService, browser: Client, updates: Updates
-) -> None:
+def test_a_code_writes_no_field_of_the_account(service, browser, updates):
     """What the site takes over at a sign-in is not taken from somebody else's code."""
     updates(lambda profile: {"first_name": profile.first_name})
     hand_in(browser)
@@ -50,9 +44,7 @@ def test_a_code_writes_no_field_of_the_account(
     assert User.objects.get().first_name == ""
 
 
-def test_the_page_after_the_code_says_whose_it_was(
-    service: FakeService, browser: Client
-) -> None:
+def test_the_page_after_the_code_says_whose_it_was(service, browser):
     """First name, initial and masked address; that it worked, the way on, and one press to undo."""
     response = hand_in(browser, next="/loans/")
     assert response["Location"] == "/identity/connected/?next=%2Floans%2F"
@@ -66,7 +58,7 @@ def test_the_page_after_the_code_says_whose_it_was(
         assert 'action="/identity/connected/"' in shown
 
 
-def test_one_press_undoes_it(service: FakeService, browser: Client, user: User) -> None:
+def test_one_press_undoes_it(service, browser, user):
     """The link goes, and nobody is signed out; a second press changes nothing more."""
     hand_in(browser)
     for status in (200, 302):
@@ -78,53 +70,41 @@ def test_one_press_undoes_it(service: FakeService, browser: Client, user: User) 
     assert signed_in_as(stranger) not in ("", user.username), "an account of their own"
 
 
-@pytest.mark.parametrize(
-    ("shared", "shown"),
-    [
-        ({"first_name": "Ada", "last_name": "", "email": ""}, "Ada"),
-        ({"first_name": "", "last_name": "Obi", "email": "a@b.org"}, "O., ***@b.org"),
-        ({"first_name": "", "last_name": "", "email": "no address"}, ""),
-        ({}, ""),
-        (None, ""),
-    ],
-)
-def test_as_far_as_the_answer_goes(
-    service: FakeService, browser: Client, shared: dict[str, str] | None, shown: str
-) -> None:
-    """A page without a name says that it knows none."""
+def named(first: str, last: str = "", email: str = "") -> dict[str, str]:
+    return {"first_name": first, "last_name": last, "email": email}
+
+
+HINDI = "\u0939\u093f\u0928\u094d\u0926\u0940"
+SHOWN = [
+    (named("Ada"), "Ada"), (named("", "Obi", "a@b.org"), "O., ***@b.org"),
+    (named("", "", "no address"), ""), ({}, ""), (None, ""),
+    (named("Pay at evil.example"), "Pay at evil example"),
+    (named("https://evil.example/x?y=1"), "https evil example x"),
+    (named("Ada", ".evil"), "Ada e."), (named("www.evil.example", "1"), "www evil example"),
+    (named("a" * 60, "b" * 60), f"{'a' * 20} b."),
+    (named("Call +1 555 0100 now"), "Call now"), (named("J. R.", "R."), "J R R."),
+    (named("Jean-Luc", "d'Arc"), "Jean-Luc d."), (named(HINDI), HINDI),
+    (named("evil\u3002example"), "evil example"), (named("a_b@c"), "a b c"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shared", "shown"), SHOWN)
+def test_a_stranger_puts_no_words_on_our_page_or_into_our_mail(
+    service, browser, mailoutbox, shared, shown
+):
+    """Of a name there are letters alone, and few: no address of a page, no number to call.
+
+    A page without a name says that it knows none.
+    """
     kyc = service.connect_result()["data"]["kyc"]
     service.connect = {"data": {"profile": shared, "kyc": kyc}}
     page = browser.get(hand_in(browser)["Location"]).content.decode()
     identity = LinkedIdentity.objects.get()
     assert (identity.connect_person, identity.kyc_level) == (shown, "level_2")
     assert (shown in page) if shown else ("did not say whose" in page)
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "shown"),
-    [
-        ("Pay at evil.example", "", "Pay at evil example"),
-        ("https://evil.example/x?y=1", "", "https evil example x"),
-        ("Ada", ".evil", "Ada e."), ("www.evil.example", "1", "www evil example"),
-        ("a" * 60, "b" * 60, f"{'a' * 20} b."), ("Call +1 555 0100 now", "", "Call now"),
-        ("J. R.", "R.", "J R R."), ("Jean-Luc", "d'Arc", "Jean-Luc d."),
-        ("\u0939\u093f\u0928\u094d\u0926\u0940", "", "\u0939\u093f\u0928\u094d\u0926\u0940"),
-        ("evil\u3002example", "", "evil example"), ("a_b@c", "", "a b c"),
-    ],
-)  # fmt: skip
-def test_a_stranger_puts_no_words_into_our_mail(
-    service: FakeService, browser: Client, mailoutbox: list[Any], first: str, last: str,
-    shown: str,
-) -> None:  # fmt: skip
-    """Of a name there are letters alone, and few: no address of a page, no number to call."""
-    profile = {"first_name": first, "last_name": last, "email": ""}
-    kyc = service.connect_result()["data"]["kyc"]
-    service.connect = {"data": {"profile": profile, "kyc": kyc}}
-    hand_in(browser)
-    assert LinkedIdentity.objects.get().connect_person == shown
     [notice] = mailoutbox
     assert shown in notice.body
-    assert "evil.example" not in notice.body
+    assert "evil.example" not in notice.body + page
 
 
 def between_look_and_lock(
@@ -153,9 +133,8 @@ MEANWHILE: dict[str, Callable[[LinkedIdentity], object]] = {
 
 @pytest.mark.parametrize("happens", MEANWHILE.values(), ids=MEANWHILE)
 def test_a_press_undoes_nothing_that_was_confirmed_meanwhile(
-    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch,
-    happens: Callable[[LinkedIdentity], object],
-) -> None:  # fmt: skip
+    service, browser, monkeypatch, happens
+):
     hand_in(browser)
     between_look_and_lock(monkeypatch, happens)
     response = browser.post("/identity/connected/")
@@ -164,7 +143,7 @@ def test_a_press_undoes_nothing_that_was_confirmed_meanwhile(
         assert identity.linked_via == "oauth"
 
 
-def test_no_session_of_the_sign_in_rests_on_a_code(user: User) -> None:
+def test_no_session_of_the_sign_in_rests_on_a_code(user):
     """Whoever begins one is told so, and it would be nobody's."""
     identity = make_identity_by_code(user)
     browser = Client()
@@ -175,19 +154,15 @@ def test_no_session_of_the_sign_in_rests_on_a_code(user: User) -> None:
     assert IdentityBackend().get_user(user.pk) is None
 
 
-@pytest.mark.parametrize("path", ["/identity/connected/"])
-def test_nobody_has_no_such_page(
-    service: FakeService, client: Client, path: str
-) -> None:
+def test_nobody_has_no_such_page(service, client):
     """Whoever is not signed in goes to sign in; whoever has no identity to their account."""
+    path = "/identity/connected/"
     assert client.get(path)["Location"].startswith("/identity/login/")
     assert client.post(path)["Location"].startswith("/identity/login/")
     assert browser_of(make_user()).get(path)["Location"] == "/identity/account/"
 
 
-def test_there_is_nothing_to_undo_where_no_code_was(
-    service: FakeService, browser: Client, user: User
-) -> None:
+def test_there_is_nothing_to_undo_where_no_code_was(service, browser, user):
     """Whoever opens the page after a sign-in goes on; the identity stays."""
     make_identity(user)
     assert browser.get("/identity/connected/?next=/loans/")["Location"] == "/loans/"

@@ -6,9 +6,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.cache import caches
-from django.test import Client, override_settings
+from django.test import override_settings
 from django.urls import reverse
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -16,26 +15,22 @@ from rest_framework.test import APIClient
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import ConnectRedemption, LinkedIdentity, TokenGrant
 from tests.factories import make_identity
-from tests.fake_service import FakeService, refusal
+from tests.fake_service import refusal
 from tests.views.connect.pages import CODE, LOCAL, PASTED, hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_code_verifies_the_account(
-    service: FakeService, browser: Client, user: User
-) -> None:
+def test_a_code_verifies_the_account(service, browser, user):
     """One field, one request, and the site has the person's verification."""
     lately = timezone.now().replace(microsecond=0) - timedelta(days=20)
     service.connect = {"issued_at": lately.isoformat().replace("+00:00", "Z")}
     response = hand_in(browser, PASTED)
     assert (response.status_code, response["Location"]) == (302, "/identity/connected/")
     identity = LinkedIdentity.objects.get()
-    assert (identity.user, identity.subject, identity.linked_via) == (
-        user,
-        "subject-1",
-        "connect",
-    )
+    assert identity.user == user
+    assert identity.subject == "subject-1"
+    assert identity.linked_via == "connect"
     issued_at = identity.connect_issued_at
     assert issued_at is not None
     assert issued_at.isoformat().replace("+00:00", "Z") == service.connect["issued_at"]
@@ -49,9 +44,7 @@ def test_a_code_verifies_the_account(
 @pytest.mark.parametrize(
     ("days", "holds"), [(0, True), (29, True), (31, False), (400, False)]
 )
-def test_the_page_says_what_the_gates_say(
-    service: FakeService, browser: Client, user: User, days: int, holds: bool
-) -> None:
+def test_the_page_says_what_the_gates_say(service, browser, user, days, holds):
     """Of an answer that was made long ago the level has run out."""
     service.connect = {"issued_at": (timezone.now() - timedelta(days=days)).isoformat()}
     page = browser.get(hand_in(browser, PASTED)["Location"]).text
@@ -65,7 +58,7 @@ def test_the_page_says_what_the_gates_say(
     assert said["kyc_status"] == ("verified" if holds else "run_out")
 
 
-def test_a_page_of_elsewhere_is_not_kept(service: FakeService, browser: Client) -> None:
+def test_a_page_of_elsewhere_is_not_kept(service, browser):
     """``next`` is a path of this site, or the account page."""
     wanted = {"next": "//evil.example"}
     page = browser.get(reverse("identity:connect", query=wanted)).content.decode()
@@ -75,7 +68,7 @@ def test_a_page_of_elsewhere_is_not_kept(service: FakeService, browser: Client) 
     assert "evil.example" not in page
 
 
-def test_the_page_says_what_it_is_about(service: FakeService, browser: Client) -> None:
+def test_the_page_says_what_it_is_about(service, browser):
     """What will be asked for, how long a code works, and a field that suits a phone."""
     page = browser.get(reverse("identity:connect")).content.decode()
     assert "Name, e-mail address and country" in page
@@ -86,9 +79,7 @@ def test_the_page_says_what_it_is_about(service: FakeService, browser: Client) -
     assert browser.put(reverse("identity:connect")).status_code == 405
 
 
-def test_a_second_code_updates_what_is_stored(
-    service: FakeService, browser: Client, user: User
-) -> None:
+def test_a_second_code_updates_what_is_stored(service, browser, user):
     """A code of a subject that is linked updates what is held; other scopes of theirs stay."""
     held: dict[str, Any] = {"kyc_level": "level_1", "kyc_status": "unverified"}
     make_identity(user, scopes=["profile:read"], **held)
@@ -99,7 +90,7 @@ def test_a_second_code_updates_what_is_stored(
     assert identity.scopes == ["profile:read", "profile:basic", "kyc:status"]
 
 
-def test_a_code_that_shares_no_level(service: FakeService, browser: Client) -> None:
+def test_a_code_that_shares_no_level(service, browser):
     """There is nothing to share: the account is linked, without a level."""
     service.connect = {"data": {**service.connect_result()["data"], "kyc": None}}
     assert hand_in(browser).status_code == 302
@@ -111,9 +102,7 @@ def test_a_code_that_shares_no_level(service: FakeService, browser: Client) -> N
 @pytest.mark.parametrize(
     "given", ["", "hello", "CNX-EF34", "CNX-AB12-CD34 CNX-AB12-CD35", "\0"]
 )
-def test_what_is_no_code_is_not_sent(
-    service: FakeService, browser: Client, given: str
-) -> None:
+def test_what_is_no_code_is_not_sent(service, browser, given):
     """The shape is checked here, and such a submit is no try."""
     for _ in range(7):
         page = refused(hand_in(browser, given), "connect_code_malformed", 400)
@@ -124,12 +113,7 @@ def test_what_is_no_code_is_not_sent(
 
 
 @pytest.mark.parametrize("is_good", [True, False])
-def test_nothing_of_the_code_stays(
-    service: FakeService,
-    browser: Client,
-    caplog: pytest.LogCaptureFixture,
-    is_good: bool,
-) -> None:
+def test_nothing_of_the_code_stays(service, browser, caplog, is_good):
     """Neither page, session, cookie, cache, log nor database holds it."""
     caplog.set_level("DEBUG", logger="django_identity")
     if not is_good:
@@ -151,8 +135,8 @@ def test_nothing_of_the_code_stays(
 
 @pytest.mark.parametrize("has_page", [True, False])
 def test_the_next_page_survives_the_sign_in_before_a_code(
-    service: FakeService, client: Client, user: User, has_page: bool
-) -> None:
+    service, client, user, has_page
+):
     """From ``connect/?next=`` to the sign-in page, back to the code, and on."""
     with override_settings(
         IDENTITY_LOCAL_SIGN_IN_URL="/accounts/login/" if has_page else None

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test import Client, override_settings
+from django.test import override_settings
 
 from django_identity.models import ConnectRedemption, LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests import fake_service
 from tests.factories import make_identity, make_user
-from tests.fake_service import FakeService, http, refusal
+from tests.fake_service import http, refusal
 from tests.views.connect.pages import SECRETS, browser_of, hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,9 +35,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
     ids=lambda value: getattr(value, "__name__", None) or str(value)[:40],
 )  # fmt: skip
 def test_every_no_says_what_to_do_next(
-    service: FakeService, browser: Client, caplog: pytest.LogCaptureFixture,
-    answer: Any, code: str, status: int, advice: str,
-) -> None:  # fmt: skip
+    service, browser, caplog, answer, code, status, advice
+):
     """A plain page, one log line, nothing changed. Never the same code again; a new one works."""
     caplog.set_level(logging.DEBUG)
     service.answers["request"] = answer
@@ -45,13 +44,8 @@ def test_every_no_says_what_to_do_next(
     assert advice in refused(response, code, status)
     # The person is asked to wait a minute at most.
     assert response.get("Retry-After") == {"rate_limited": "60"}.get(code)
-    lines = [
-        r.getMessage()
-        for r in caplog.records
-        if "identity.connect.failed" in r.getMessage()
-    ]
-    assert len(lines) == 1
-    assert f"code={code} " in lines[0]
+    [line] = [each for each in caplog.messages if "identity.connect.failed" in each]
+    assert f"code={code} " in line
     assert not [secret for secret in SECRETS if secret in caplog.text]
     assert not LinkedIdentity.objects.exists()
     assert hand_in(browser).status_code >= 400
@@ -62,17 +56,15 @@ def test_every_no_says_what_to_do_next(
 
 @pytest.mark.usefixtures("as_in_production")
 def test_a_policy_that_raises_is_no_failed_sign_in(
-    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+    service, browser, monkeypatch, caplog
+):
     """Whoever is alerted looks at codes, and not at the button."""
 
     def may_accept_connect_answer(self: IdentityPolicy, _answer: object) -> bool:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(
-        IdentityPolicy, "may_accept_connect_answer", may_accept_connect_answer
-    )
+    name = "may_accept_connect_answer"
+    monkeypatch.setattr(IdentityPolicy, name, may_accept_connect_answer)
     browser.raise_request_exception = False
     assert hand_in(browser).status_code == 500
     text, line = [each for each in caplog.records if each.name == "django_identity"]
@@ -90,16 +82,14 @@ REFUSED_AFTER_THE_ANSWER: dict[str, tuple[dict[str, Any], str, int]] = {
 
 @pytest.mark.parametrize("case", REFUSED_AFTER_THE_ANSWER)
 def test_the_services_own_number_helps_support(
-    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture, case: str,
-) -> None:  # fmt: skip
+    service, browser, monkeypatch, caplog, case
+):
     """``request_id`` of the answer stands on the page, in the one log line and in the record."""
     changes, code, status = REFUSED_AFTER_THE_ANSWER[case]
     make_identity(make_user("bob"), subject="bobs")
     if case == "by the policy":
-        monkeypatch.setattr(
-            IdentityPolicy, "may_accept_connect_answer", lambda *_: False
-        )
+        name = "may_accept_connect_answer"
+        monkeypatch.setattr(IdentityPolicy, name, lambda *_: False)
     service.connect = {"request_id": "req_7f3a", **changes}
     page = refused(hand_in(browser), code, status)
     assert "· <code>req_7f3a</code>" in page
@@ -109,9 +99,8 @@ def test_the_services_own_number_helps_support(
 
 
 def test_a_number_that_is_no_code_is_kept_and_not_shown(
-    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+    service, browser, monkeypatch, caplog
+):
     """Any other text of the service stays out of the log, whose lines a program reads."""
     monkeypatch.setattr(IdentityPolicy, "may_accept_connect_answer", lambda *_: False)
     service.connect = {"request_id": "req 7 code=none"}
@@ -120,7 +109,7 @@ def test_a_number_that_is_no_code_is_kept_and_not_shown(
     assert ConnectRedemption.objects.get().request_id == "req 7 code=none"
 
 
-def test_a_link_to_get_verified(service: FakeService, browser: Client) -> None:
+def test_a_link_to_get_verified(service, browser):
     """``kyc_url`` is a link if it is safe to follow, and never anything else.
 
     The code alone says what is missing, too.
@@ -140,7 +129,7 @@ def test_a_link_to_get_verified(service: FakeService, browser: Client) -> None:
     assert "proof of address" in refused(response, "verification_policy_not_met", 403)
 
 
-def test_a_service_that_is_not_there(service: FakeService, browser: Client) -> None:
+def test_a_service_that_is_not_there(service, browser):
     """Nothing was sent: the code is good still, and the try does not count."""
     beyond = service.settings(BASE_URL="http://127.0.0.1:9/api/v1", TIMEOUT=5)
     with override_settings(DJANGO_IDENTITY=beyond):
@@ -153,9 +142,7 @@ def test_a_service_that_is_not_there(service: FakeService, browser: Client) -> N
 # The same code again
 
 
-def test_a_code_that_somebody_else_sends_again_proves_nothing(
-    service: FakeService, browser: Client
-) -> None:
+def test_a_code_that_somebody_else_sends_again_proves_nothing(service, browser):
     """It proves nothing to them, nor are they told what the service said about the person."""
     beside = {"kyc_required": True, "kyc_url": "https://kyc.example/now"}
     service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
@@ -167,9 +154,7 @@ def test_a_code_that_somebody_else_sends_again_proves_nothing(
     assert service.calls("request") == 1
 
 
-def test_a_code_sent_again_after_disconnecting_is_no_success(
-    service: FakeService, browser: Client
-) -> None:
+def test_a_code_sent_again_after_disconnecting_is_no_success(service, browser):
     """What is gone is not called a success again."""
     hand_in(browser)
     LinkedIdentity.objects.all().delete()
@@ -179,11 +164,8 @@ def test_a_code_sent_again_after_disconnecting_is_no_success(
 
 @pytest.mark.parametrize("atomic_requests", [False, True])
 def test_after_a_crash_a_code_is_never_sent_again(
-    service: FakeService,
-    browser: Client,
-    monkeypatch: pytest.MonkeyPatch,
-    atomic_requests: bool,
-) -> None:
+    service, browser, monkeypatch, atomic_requests
+):
     """Once sent it is never sent again, whatever is rolled back then."""
     monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", atomic_requests)
     browser.raise_request_exception = False

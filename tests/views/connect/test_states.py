@@ -7,11 +7,9 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client, override_settings
+from django.test import override_settings
 
 from django_identity import conf
-from django_identity.conf import Application
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
@@ -28,9 +26,8 @@ def states(sandbox: RunningSandbox, person: SandboxPerson) -> list[str]:
 
 
 def test_a_valid_code_is_used_and_verifies_the_account(
-    identity_sandbox: RunningSandbox, identity_application: Application,
-    identity_person: SandboxPerson, browser: Client, user: User,
-) -> None:  # fmt: skip
+    identity_sandbox, identity_application, identity_person, browser, user
+):
     """A good code verifies the account; the person is told, and consent stands at the service."""
     code = identity_sandbox.connect_code(identity_person)
     response = hand_in(browser, f"Hello, my code is {code.lower().replace('-', ' ')}!")
@@ -49,16 +46,14 @@ def test_a_valid_code_is_used_and_verifies_the_account(
 
 
 def test_a_code_that_is_good_no_more(
-    identity_sandbox: RunningSandbox, identity_application: Application,
-    identity_person: SandboxPerson, browser: Client,
-) -> None:  # fmt: skip
+    identity_sandbox, identity_application, identity_person, browser
+):
     """It is invalid, and is not sent a second time; a new one works."""
     code = identity_sandbox.connect_code(identity_person)
     identity_sandbox.control("POST", "clock", advance=601)
     identity_sandbox.control("DELETE", "requests")
-    assert "Make a new one" in refused(
-        hand_in(browser, code), "invalid_connect_code", 400
-    )
+    page = refused(hand_in(browser, code), "invalid_connect_code", 400)
+    assert "Make a new one" in page
     refused(hand_in(browser, code), "invalid_connect_code", 400)
     sent = identity_sandbox.control("GET", "requests")
     assert [each["endpoint"] for each in sent] == ["connect"]
@@ -71,11 +66,8 @@ def test_a_code_that_is_good_no_more(
 
 @pytest.mark.parametrize("lacks", ["proof of address", "level"])
 def test_a_policy_failure_spends_the_code(
-    identity_sandbox: RunningSandbox,
-    identity_application: Application,
-    browser: Client,
-    lacks: str,
-) -> None:
+    identity_sandbox, identity_application, browser, lacks
+):
     """POA_REQUIRED, or any other code: a link to get verified, and a new code after that."""
     newcomer = identity_sandbox.create_person(verified=lacks != "level")
     wanted = (
@@ -120,9 +112,8 @@ class ChecksTheSignature(IdentityPolicy):
 
 
 def test_a_policy_can_check_the_signature(
-    identity_sandbox: RunningSandbox, identity_application: Application,
-    identity_person: SandboxPerson, browser: Client, settings: Any,
-) -> None:  # fmt: skip
+    identity_sandbox, identity_application, identity_person, browser, settings
+):
     """It gets the answer as it came, so it can; nothing changes after its no."""
     given = settings.DJANGO_IDENTITY
     checking = {**given, "POLICY": f"{__name__}.ChecksTheSignature"}
