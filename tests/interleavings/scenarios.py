@@ -61,6 +61,7 @@ ACTORS: dict[str, Actor] = {
     "re-fetch": actors.refetches,
     "refresh": actors.refreshes,
     "upkeep": actors.tends,
+    "repeats": actors.repeats,
     "revoked twice": partial(happens, what="consent.revoked", times=2),
     "deletion twice": partial(happens, what="data.deletion_requested", times=2),
 }
@@ -158,6 +159,11 @@ known | revoked by an operator + revoked + re-fetch | one dies, long | withdrawa
 unapplied revocation | upkeep + sign-in | one dies | crash
 unapplied claim.revoked | upkeep + claim issued + sign-in | long | crash
 known | revoked twice + upkeep | one dies | crash
+known | deletion + repeats | one dies | erasure
+known | revoked + deletion + rejected | long | erasure
+known | erased by the person + revoked + claim revoked | long | erasure
+known, with password | disconnected + revoked + claim revoked | long | going
+unapplied revocation | upkeep + repeats | one dies | crash
 unapplied revocation | upkeep + another upkeep | one dies, long | crash
 """  # noqa: E501  a scenario is one line
 

@@ -1,4 +1,4 @@
-"""Requests that end the link of one account at the same moment do not deadlock."""
+"""Requests and events about one person at the same moment do not deadlock."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +15,7 @@ from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from tests.concurrency import at_once
 from tests.databases import on_servers
+from tests.deliveries import event_body, post
 from tests.factories import make_event, make_identity, make_user
 from tests.views.connect.pages import LOCAL
 
@@ -77,4 +78,21 @@ def test_signing_out_everywhere_beside_revocations() -> None:
         address = reverse("identity:sign_out")
         sign_out = partial(browser.post, address, {"everywhere": "yes"})
         at_once([sign_out, revoke, revoke])
+        User.objects.all().delete()
+
+
+@pytest.mark.parametrize(
+    "event_types",
+    [
+        ("consent.revoked", "data.deletion_requested", "kyc.rejected"),
+        ("consent.revoked",) * 3,
+    ],
+    ids=["three", "one of them three times"],
+)
+def test_events_at_once_are_acknowledged(event_types: tuple[str, ...]) -> None:
+    for number in range(ROUNDS):
+        linked()
+        bodies = [event_body(name, event_id=f"{name} {number}") for name in event_types]
+        answers = at_once([partial(post, body) for body in bodies])
+        assert [each.status_code for each in answers] == [200, 200, 200]
         User.objects.all().delete()
