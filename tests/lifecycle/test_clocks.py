@@ -1,6 +1,5 @@
 """Two clocks that differ by seconds or minutes: what is taken away stays so, what came is read."""
 
-import itertools
 import time
 from datetime import timedelta
 from typing import Any
@@ -20,7 +19,6 @@ from tests.factories import (
     make_claim,
     make_grant,
     make_identity,
-    make_identity_by_code,
     make_user,
 )
 from tests.fake_service import FakeService
@@ -122,16 +120,6 @@ def test_what_brings_something_is_read_from_the_service(
     assert LinkedIdentity.objects.get().kyc_status == "unverified"
 
 
-@pytest.mark.parametrize("event_type", ["kyc.verified", "claim.issued"])
-def test_a_link_by_code_cannot_be_read_again(event_type: str) -> None:
-    """The level stays what the code said."""
-    make_identity_by_code(make_user(), kyc_level="level_1", kyc_status="verified")
-    deliver(event_type, kyc_level="level_3")
-    assert newest_outcome() == "applied"
-    assert not is_due()
-    assert LinkedIdentity.objects.get().kyc_level == "level_1"
-
-
 @pytest.mark.parametrize("behind", [0, 60])
 def test_a_verification_on_another_machine_of_the_site_is_read(
     service: FakeService, settings: Any, behind: float
@@ -194,15 +182,6 @@ def test_a_machine_whose_clock_is_behind_ignores_no_withdrawal(
     assert not is_open(identity)
 
 
-@pytest.mark.parametrize("event_type", ["kyc.verified", "claim.issued"])
-def test_what_comes_after_such_a_sign_in_is_read_from_the_service(
-    event_type: str,
-) -> None:
-    person(signed_in_at=timezone.now() + HOUR)
-    deliver(event_type, kyc_level="level_2")
-    assert is_due()
-
-
 def test_a_level_from_the_future_opens_no_gate_and_is_read_again(
     service: FakeService, settings: Any
 ) -> None:
@@ -218,43 +197,3 @@ def test_a_level_from_the_future_opens_no_gate_and_is_read_again(
 
 
 # Every order
-
-
-BEFORE_SIGN_IN: list[list[tuple[str, timedelta]]] = [
-    [("kyc.rejected", -4 * MINUTE), ("kyc.verified", -3 * MINUTE)],
-    [("claim.revoked", -4 * MINUTE), ("kyc.verified", -3 * MINUTE)],
-    [
-        ("kyc.rejected", -4 * MINUTE),
-        ("kyc.verified", -3 * MINUTE),
-        ("kyc.verified", -2 * MINUTE),
-    ],
-    [
-        ("kyc.rejected", -4 * MINUTE),
-        ("kyc.verified", -6 * MINUTE),
-        ("kyc.verified", 1 * MINUTE),
-    ],
-    [
-        ("kyc.rejected", -4 * MINUTE),
-        ("claim.revoked", -3 * MINUTE),
-        ("kyc.verified", -MINUTE),
-    ],
-]
-
-
-@pytest.mark.parametrize("statements", BEFORE_SIGN_IN, ids=str)
-def test_statements_from_before_the_sign_in_end_alike_in_every_order(
-    statements: list[tuple[str, timedelta]],
-) -> None:
-    """A sign-in supersedes a verification, so that does not answer an earlier rejection."""
-    signed_in_at = timezone.now() - 5 * MINUTE
-    ends = []
-    for order in itertools.permutations(statements):
-        identity = person(signed_in_at=signed_in_at, kyc_said_at=signed_in_at)
-        for event_type, offset in order:
-            deliver(event_type, at=signed_in_at + offset, kyc_level="level_2")
-        found = LinkedIdentity.objects.get()
-        ends.append((found.kyc_status, found.kyc_level, found.kyc_said_at))
-        assert is_due()
-        identity.user.delete()
-        WebhookEvent.objects.all().delete()
-    assert ends == ends[:1] * len(ends)
