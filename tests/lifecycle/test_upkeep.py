@@ -4,7 +4,6 @@ import logging
 import signal
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -33,10 +32,9 @@ from django_identity.models import (
 )
 from django_identity.testing.clock import Clock
 from tests import concurrency
-from tests.databases import pointed_at
+from tests.databases import on_servers, pointed_at
 from tests.factories import LONG_AGO, make_event, make_identity, make_user
-from tests.fake_service import FakeService, answer, html, http
-from tests.integration.counting_service import CountingService, setting
+from tests.fake_service import INVALID_GRANT, FakeService, answer, html, http, refusal
 from tests.lifecycle import process_calls
 from tests.lifecycle.conftest import Published
 from tests.lifecycle.refetches import all_refetched, answer_everybody, make_due
@@ -96,17 +94,7 @@ def test_what_is_taken_comes_back_after_five_minutes(identity_clock: Clock) -> N
     assert row(identity).version == identity.version
 
 
-def test_the_order_is_random(identity_clock: Clock) -> None:
-    """A row that kills its worker stands before different ones each time."""
-    for number in range(20):
-        make_due(number)
-    orders = set()
-    for _ in range(3):
-        orders.add(tuple(each.pk for each in due.take()))
-        identity_clock.advance(minutes=11)
-    assert len(orders) > 1
-
-
+@on_servers
 def test_several_workers_at_once_take_each_row_once() -> None:
     """Four processes of two threads each: every due row is taken by exactly one.
 
@@ -209,10 +197,7 @@ def test_outages_between_answers_end_nothing(everybody: FakeService) -> None:
 
 OF_ONE_PERSON = {
     "invalid_request": answer({"error": "invalid_request"}, status="400 No"),
-    "invalid_scope": answer({"error": "invalid_scope"}, status="400 No"),
-    "in the envelope": answer(
-        {"success": False, "error": {"code": "X"}}, status="403 No"
-    ),
+    "in the envelope": refusal("X", "403 No"),
     "without a code": answer({"detail": "no"}, status="422 No"),
     "a page": html("403 Forbidden"),
 }
@@ -233,42 +218,32 @@ def test_a_refused_refresh_is_about_one_person(
     assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
 
 
-@pytest.mark.parametrize("status", ["400 No", "401 No", "403 No"])
-@pytest.mark.parametrize("code", ["invalid_grant", "token_inactive"])
-def test_a_dead_grant_holds_up_nobody(
-    everybody: FakeService, code: str, status: str
+#: What the token endpoint says, and what becomes of four people whose tokens have run out.
+TOLD: dict[str, tuple[bytes, list[Refetched]]] = {
+    "invalid_grant": (INVALID_GRANT, [Refetched.REAUTHORIZATION_NEEDED] * 4),
+    "an error of the server": (
+        answer({"error": "invalid_grant"}, status="503 No"), [Refetched.OUTAGE] * 2,
+    ),
+    "an unknown client": (
+        refusal("Unauthorized", "401 Unauthorized"), [Refetched.NOT_NOW],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "outcomes"), TOLD.values(), ids=TOLD)
+def test_what_the_token_endpoint_says_is_about_one_person_or_all(
+    everybody: FakeService, said: bytes, outcomes: list[Refetched]
 ) -> None:
-    """The person is told to sign in."""
+    """A dead grant holds up nobody else. Only those whose grant is dead have to sign in again."""
     for n in range(4):
         make_due(n)
     TokenGrant.objects.update(access_expires_at=timezone.now())
-    everybody.answers["token"] = answer({"error": code}, status=status)
-    assert all_refetched() == [Refetched.REAUTHORIZATION_NEEDED] * 4
-    assert TokenGrant.objects.filter(needs_reauthorization=True).count() == 4
+    everybody.answers["token"] = said
 
+    assert all_refetched() == outcomes
 
-@pytest.mark.parametrize("status", ["500 No", "502 No", "503 No"])
-def test_a_failing_token_endpoint_is_an_outage(
-    service: FakeService, status: str
-) -> None:
-    for n in range(4):
-        make_due(n)
-    TokenGrant.objects.update(access_expires_at=timezone.now())
-    service.answers["token"] = answer({"error": "invalid_grant"}, status=status)
-    assert all_refetched() == [Refetched.OUTAGE] * 2
-
-
-@pytest.mark.parametrize("code", ["UNAUTHORIZED", "unauthorized", "Unauthorized"])
-def test_a_client_that_the_envelope_rejects_ends_a_run(
-    service: FakeService, code: str
-) -> None:
-    for n in range(3):
-        make_due(n)
-    TokenGrant.objects.update(access_expires_at=timezone.now())
-    body = {"success": False, "error": {"code": code}}
-    service.answers["token"] = answer(body, status="401 Unauthorized")
-    assert all_refetched() == [Refetched.NOT_NOW]
-    assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
+    ended = TokenGrant.objects.filter(needs_reauthorization=True).count()
+    assert ended == outcomes.count(Refetched.REAUTHORIZATION_NEEDED)
 
 
 def test_a_rejected_client_ends_a_run_at_once(
@@ -335,7 +310,7 @@ def test_a_missing_key_ends_a_run_at_once_and_nobodys_grant(
     everybody: FakeService, identity_clock: Clock
 ) -> None:
     """Cron's mail says what to do. When the key is back, all goes on, level and due date too."""
-    for n in range(30):
+    for n in range(5):
         make_due(n)
     with (
         forget_the_key(everybody),
@@ -352,9 +327,9 @@ def test_a_missing_key_ends_a_run_at_once_and_nobodys_grant(
         timezone.now() < touched.refetch_due_at < timezone.now() + timedelta(minutes=2)
     )
     assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
-    assert LinkedIdentity.objects.filter(kyc_level="level_2").count() == 30
+    assert LinkedIdentity.objects.filter(kyc_level="level_2").count() == 5
     identity_clock.advance(minutes=5)
-    assert all_refetched() == [Refetched.STORED] * 30
+    assert all_refetched() == [Refetched.STORED] * 5
 
 
 def corrupt(*identities: LinkedIdentity) -> None:
@@ -554,10 +529,7 @@ def test_a_message_ends_early(
 # What is known of a run
 
 
-@pytest.mark.parametrize(
-    "begin",
-    [lambda: call_command("identity_upkeep"), lambda: upkeep.run_with_workers()],
-)
+@pytest.mark.parametrize("begin", [upkeep.run, upkeep.run_with_workers])
 def test_a_run_notes_when_it_began(
     begin: Callable[[], None], published: Published, identity_clock: Clock
 ) -> None:
@@ -569,19 +541,6 @@ def test_a_run_notes_when_it_began(
     identity_clock.advance(minutes=1)
     begin()
     assert runs.newest().begun_at > first.begun_at
-
-
-def test_two_runs_at_once_take_no_row_twice() -> None:
-    """Two crons, or two beats: each row is served once, and nothing of what they did is lost."""
-    service = CountingService(delay=0.01)
-    ours = setting(service.origin)
-    with closing(service), override_settings(DJANGO_IDENTITY=ours):
-        for n in range(12):
-            make_due(n)
-        outcomes = concurrency.at_once([upkeep.run, upkeep.run])
-    tallies = [tally for _events, tally in outcomes]
-    assert tallies[0] + tallies[1] == {Refetched.STORED: 12}
-    assert len({call.about for call in service.seen}) == len(service.seen) == 12
 
 
 # All upkeep by one command
