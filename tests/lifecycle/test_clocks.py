@@ -134,19 +134,6 @@ def test_a_verification_on_another_machine_of_the_site_is_read(
     assert service.calls("kyc") == 1
 
 
-@pytest.mark.parametrize("seconds", [0, 5])
-def test_an_uncovered_level_is_not_kept_however_old_it_is(seconds: int) -> None:
-    person(scopes=["claims:read"])
-    deliver("kyc.verified", at=timezone.now() - seconds * SECOND, kyc_level="level_3")
-    row = WebhookEvent.objects.get()
-    assert (row.outcome, row.payload, row.why_ignored) == (
-        "ignored",
-        None,
-        "not_covered",
-    )
-    assert not is_due()
-
-
 # A clock of the site was ahead
 
 

@@ -21,12 +21,10 @@ from django_identity.lifecycle.said import key_sets
 from tests.fake_service import (
     FakeService,
     answer,
-    dribble_body,
     html,
     http,
     redirect_to,
     serving,
-    silent,
     truncated,
 )
 from tests.lifecycle.published_keys import (
@@ -147,20 +145,6 @@ def test_no_redirect_is_followed(origin: FakeService, site: Application) -> None
         with pytest.raises(KeysUnavailable):
             key_sets.current(site)
         assert elsewhere.requests == []
-
-
-@pytest.mark.parametrize(
-    "given", [silent, dribble_body], ids=lambda given: given.__name__
-)
-def test_a_slow_answer_ends_at_the_deadline(
-    origin: FakeService, site: Application, given: Any
-) -> None:
-    """One total deadline, not one for each byte."""
-    origin.answers["jwks"] = given
-    started = time.monotonic()
-    with pytest.raises(KeysUnavailable):
-        key_sets.current(replace(site, timeout=0.3))
-    assert time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize(
