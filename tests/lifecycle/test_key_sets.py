@@ -211,7 +211,7 @@ def test_a_child_process_fetches_for_itself(
     origin: FakeService, site: Application
 ) -> None:
     """It has none of its parent's threads, one of which may be fetching."""
-    origin.answers["jwks"] = slowly(0.3, "key-1")
+    origin.answers["jwks"] = slowly(0.1, "key-1")
     with ThreadPoolExecutor(1) as pool:
         mine = pool.submit(key_sets.current, site)
         while not origin.requests:
@@ -241,7 +241,7 @@ def test_many_threads_make_one_fetch(
     """All of them wait for it, and all of them find the key."""
     if held:
         key_sets.current(site)
-    origin.answers["jwks"] = slowly(0.2, "key-1", "key-2")
+    origin.answers["jwks"] = slowly(0.1, "key-1", "key-2")
     with ThreadPoolExecutor(20) as pool:
         kids = pool.map(lambda _: verified(site, origin, "key-2").kid, range(20))
     assert [*kids] == ["key-2"] * 20

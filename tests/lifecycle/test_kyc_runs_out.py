@@ -234,19 +234,3 @@ def test_without_claims_a_level_is_read_once_a_day(
 
 
 # Events
-
-
-def test_another_claims_end_says_nothing_about_the_level(service: FakeService) -> None:
-    linked(checked=HOUR)
-    deliver("claim.revoked", subject="subject-1", claim_type="age_over_18")
-    assert shortfall() is None
-
-
-def test_a_signed_event_opens_nothing(service: FakeService) -> None:
-    """But the level is read from the service at once, whatever it read lately."""
-    linked(checked=HOUR, kyc_level="level_1")
-    deliver("kyc.verified", subject="subject-1", status="verified", kyc_level="level_2")
-    assert shortfall() == Shortfall(Reason.LOWER_LEVEL, held="level_1")
-    assert all_refetched() == [Refetched.STORED]
-    assert service.calls("kyc") == 1
-    assert shortfall() is None

@@ -231,24 +231,6 @@ def test_a_refused_sign_up_leaves_no_row_of_anybodys(
         assert not model._default_manager.exists()
 
 
-def test_of_two_sign_ups_of_one_person_at_once_the_second_finds_the_first(
-    site: FakeService,
-) -> None:
-    """They pressed twice, and have one account."""
-    first, second = Client(), Client()
-    states = begin(first), begin(second)
-
-    def second_comes() -> None:
-        del site.meanwhile["token"]
-        come_back(second, states[1])
-
-    site.meanwhile["token"] = second_comes
-    come_back(first, states[0])
-    assert LinkedIdentity.objects.get().user == User.objects.get()
-    assert is_signed_in(first)
-    assert is_signed_in(second)
-
-
 @pytest.mark.parametrize("way", [sign_in, hand_in])
 def test_a_refused_link_is_never_written(
     refusing: None, way: Callable[[Client], Any], written: list[Model]
@@ -264,28 +246,14 @@ def revoke_here() -> None:
     interventions.revoke(LinkedIdentity.objects.all())
 
 
-REVOKED, DELETED = (
-    partial(deliver, "consent.revoked"),
-    partial(deliver, "data.deletion_requested"),
-)
-
-
 @pytest.mark.parametrize(
     ("withdraw", "is_known"),
     [
-        (REVOKED, False),
-        (REVOKED, True),
-        (DELETED, False),
-        (DELETED, True),
+        (partial(deliver, "consent.revoked"), False),
+        (partial(deliver, "data.deletion_requested"), True),
         (revoke_here, True),
     ],
-    ids=[
-        "a stranger revokes",
-        "a known person revokes",
-        "a stranger asks to be deleted",
-        "a known person asks to be deleted",
-        "an operator revokes",
-    ],
+    ids=["a stranger revokes", "a known person is deleted", "an operator revokes"],
 )
 def test_a_withdrawal_on_the_way_is_heard(
     site: FakeService, withdraw: Callable[[], Any], *, is_known: bool

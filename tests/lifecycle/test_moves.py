@@ -146,23 +146,19 @@ def test_an_identity_that_moves_takes_no_answer_that_an_event_has_overtaken(
 
 
 @pytest.mark.parametrize("move", COUNTED)
-def test_an_instance_that_has_been_asked_sees_the_move(move: Move) -> None:
+def test_sessions_and_instances_see_the_move(move: Move) -> None:
+    """A session of the former account ends. An instance that has been asked is asked anew."""
     survivor, duplicate = make_user("survivor"), make_user("duplicate")
     identity = make_identity(duplicate)
     assert standing_of(duplicate).is_linked
     assert not standing_of(survivor).is_linked
+    former, new = Client(), Client()
+    former.force_login(again(duplicate), backend=BACKEND_PATH)
+
     move(identity, survivor)
+
     assert not standing_of(duplicate).is_linked
     assert standing_of(survivor).is_linked
-
-
-@pytest.mark.parametrize("move", MOVES)
-def test_a_session_of_the_former_account_ends(move: Move) -> None:
-    survivor, duplicate = make_user("survivor"), make_user("duplicate")
-    identity = make_identity(duplicate)
-    former, new = Client(), Client()
-    former.force_login(duplicate, backend=BACKEND_PATH)
-    move(identity, survivor)
     new.force_login(again(survivor), backend=BACKEND_PATH)
     assert not is_signed_in(former)
     assert is_signed_in(new)
@@ -217,52 +213,6 @@ def test_a_stale_instance_takes_no_version_back() -> None:
     assert changed.change_unchanged(stale, last_error="late") == 0
 
 
-# Rows that are not this site's, or not as we wrote them
-
-
-def update(**columns: str) -> None:
-    LinkedIdentity.objects.update(**columns)
-
-
-def fixture(**columns: str) -> None:
-    (row,) = serializers.deserialize(
-        "json", serializers.serialize("json", LinkedIdentity.objects.all())
-    )
-    for name, value in columns.items():
-        setattr(row.object, name, value)
-    row.save()
-
-
-def saved_columns(**columns: str) -> None:
-    """The one way that makes a new digest: then the other environment counts as not there."""
-    identity = LinkedIdentity.objects.get()
-    identity.set_columns(columns)
-    identity.save(update_fields=columns)
-
-
-@pytest.mark.parametrize(
-    ("change", "columns"),
-    [
-        (update, {"environment": "live"}),
-        (fixture, {"environment": "live"}),
-        (fixture, {"subject": "another"}),
-        (saved_columns, {"environment": "live"}),
-    ],
-)
-def test_a_row_that_no_event_finds_opens_nothing(
-    change: Callable[..., None], columns: dict[str, str]
-) -> None:
-    user = make_user()
-    make_identity(user)
-    browser = Client()
-    browser.force_login(user, backend=BACKEND_PATH)
-    assert is_signed_in(browser)
-    change(**columns)
-    assert not is_signed_in(browser)
-    assert not standing_of(again(user)).is_linked
-    assert LinkedIdentity.objects.of_user(user.pk) is None
-
-
 # Keys of accounts
 
 
@@ -298,13 +248,6 @@ class ByNumber(Keyed):
         abstract = False
 
 
-class ByAnother(Keyed):
-    parent = models.OneToOneField(ByUUID, models.CASCADE, primary_key=True)
-
-    class Meta(Keyed.Meta):
-        abstract = False
-
-
 HEX = "0f8fad5bd9cb469fa16570867728950e"
 
 
@@ -312,7 +255,6 @@ HEX = "0f8fad5bd9cb469fa16570867728950e"
     ("model", "keys", "another"),
     [
         (ByUUID, [uuid.UUID(HEX), HEX, HEX.upper(), f"{{{HEX}}}"], uuid.uuid4()),
-        (ByAnother, [uuid.UUID(HEX), HEX], uuid.uuid4()),
         (ByText, ["ada/1"], "ada/10"),
         (ByText, ["x" * 400], "x" * 399),
         (ByNumber, [2**40 + 1, str(2**40 + 1)], 1),

@@ -15,7 +15,6 @@ from django_identity.lifecycle.arriving import questions
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.said import effects
 from django_identity.models import (
-    Consent,
     LinkedIdentity,
     StoredClaim,
     SubjectLock,
@@ -203,16 +202,6 @@ def test_what_found_nobody_a_moment_before_the_button_is_heard(
         assert LinkedIdentity.objects.get().kyc_status == (
             "" if is_heard else "verified"
         )
-
-
-def test_what_found_somebody_before_the_button_is_over(site: FakeService) -> None:
-    """They took back their consent, and give it anew."""
-    sign_in(Client())
-    deliver("consent.revoked")
-    browser = Client()
-    sign_in(browser)
-    assert is_signed_in(browser)
-    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
 
 
 def test_who_is_linked_needs_no_row_of_the_subject(site: FakeService) -> None:

@@ -24,6 +24,8 @@ from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+COME = {"sign-in": signs_in, "code": hand_in}
+
 
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
@@ -62,7 +64,7 @@ def test_the_account_page_shows_nothing_of_it() -> None:
     assert "live-ada" not in page
 
 
-@pytest.mark.parametrize("way", ["sign-in", "code"])
+@pytest.mark.parametrize("way", COME)
 def test_linking_deletes_it(site: FakeService, way: str) -> None:
     """It made the account, and the new link did not."""
     user = copied()
@@ -74,11 +76,7 @@ def test_linking_deletes_it(site: FakeService, way: str) -> None:
     ends = (signals.identity_unlinked, signals.sessions_ended)
     for each in ends:
         each.connect(receive)
-    browser = browser_of(user)
-    if way == "code":
-        hand_in(browser)
-    else:
-        signs_in(browser)
+    COME[way](browser_of(user))
     for each in ends:
         each.disconnect(receive)
     identity = LinkedIdentity.objects.get()
@@ -89,17 +87,13 @@ def test_linking_deletes_it(site: FakeService, way: str) -> None:
     assert told == []
 
 
-@pytest.mark.parametrize("way", ["sign-in", "code"])
+@pytest.mark.parametrize("way", COME)
 def test_linking_deletes_a_row_that_no_event_finds(site: FakeService, way: str) -> None:
     """SQL has given it another subject. It opened nothing."""
     user = make_user()
     make_identity(user, subject="former", account_made=False)
     LinkedIdentity.objects.update(subject="renamed")
-    browser = browser_of(user)
-    if way == "code":
-        hand_in(browser)
-    else:
-        signs_in(browser)
+    COME[way](browser_of(user))
     identity = LinkedIdentity.objects.get()
     assert (identity.user, identity.subject) == (user, "subject-1")
     assert standing_of(again(user)).is_linked
@@ -124,19 +118,17 @@ def test_a_person_whose_address_is_there_is_told_to_sign_in_and_link(
     assert LinkedIdentity.objects.get().environment == "live"
 
 
-@pytest.mark.parametrize("arrival", ["sign-in", "link", "code"])
+@pytest.mark.parametrize("is_inside", [False, True])
+@pytest.mark.parametrize("arrival", COME)
 def test_a_row_whose_environment_sql_has_changed_is_linked_by_nobody(
-    site: FakeService, arrival: str
+    site: FakeService, arrival: str, *, is_inside: bool
 ) -> None:
     """Its digest is still the subject's."""
     user = make_user()
     make_identity(user, account_made=False)
     LinkedIdentity.objects.update(environment="live")
-    browser = Client() if arrival == "sign-in" else browser_of(user)
-    if arrival == "code":
-        hand_in(browser)
-    else:
-        signs_in(browser)
+    browser = browser_of(user) if is_inside else Client()
+    COME[arrival](browser)
     assert not standing_of(again(user)).is_linked
 
 

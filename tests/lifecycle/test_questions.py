@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.http import HttpResponseRedirect
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from django_identity import signals
@@ -291,6 +292,15 @@ def test_a_minor_gets_no_account_and_reads_the_sites_reason(
     assert "not taking new accounts" not in page
     assert not User.objects.exists()
     assert not LinkedIdentity.objects.exists()
+
+
+def test_a_frontend_reads_the_reason_too(adults: FakeService) -> None:
+    adults.disclosed = {}
+    browser = Client()
+    given = {"state": begin(browser), "code": "a-code"}
+    address = reverse("identity_api:callback")
+    told = browser.post(address, given, content_type="application/json").json()
+    assert (told["code"], told["detail"]) == ("sign_up_refused", REASON)
 
 
 def test_an_adult_whose_claim_goes_on_the_way_is_refused(adults: FakeService) -> None:

@@ -11,7 +11,7 @@ from django.test import Client
 
 from django_identity.lifecycle.leaving import disconnecting
 from django_identity.lifecycle.standing.standing import standing_of
-from django_identity.models import LinkedIdentity, StoredClaim
+from django_identity.models import LinkedIdentity
 from django_identity.requirements import RequiredClaim
 from tests.deliveries import SECRET, deliver
 from tests.fake_service import FakeService
@@ -78,15 +78,6 @@ def by_a_first_link() -> None:
     sign_in(Client())
 
 
-def by_a_refetch(service: FakeService) -> None:
-    """Of a claim that was not stored when it was revoked."""
-    service.disclosed = {"unique_human": True}
-    sign_in(Client())
-    revoke()
-    service.disclosed = dict(CLAIMS)
-    refetched(LinkedIdentity.objects.get())
-
-
 @pytest.mark.parametrize(
     ("way_in", "stays"),
     [
@@ -109,14 +100,6 @@ def test_an_older_credential_proves_nothing_again(
     assert proven() == {*CLAIMS}
 
 
-def test_a_claim_that_was_never_stored_is_revoked_too(service: FakeService) -> None:
-    by_a_refetch(service)
-    assert proven() == {"unique_human"}
-    service.payload["iat"] = LATER
-    refetched(LinkedIdentity.objects.get())
-    assert proven() == {*CLAIMS}
-
-
 @pytest.mark.parametrize(
     "issued", [LATER, REVOKED + 1], ids=["later", "a second later"]
 )
@@ -128,10 +111,3 @@ def test_a_younger_credential_proves_it_at_once(
     service.payload["iat"] = issued
     sign_in(Client())
     assert proven() == {*CLAIMS}
-
-
-def test_another_persons_revocation_revokes_nothing() -> None:
-    deliver("claim.revoked", subject="subject-2")
-    sign_in(Client())
-    assert proven() == {*CLAIMS}
-    assert not StoredClaim.objects.exclude(revoked_at=None)

@@ -334,14 +334,6 @@ MEANS_NO: list[tuple[str, Any]] = [
 ]  # fmt: skip
 
 
-def test_what_says_no_in_any_words_opens_nothing() -> None:
-    """And it is not among what the site's own code and its policy are shown."""
-    for claim_type, value in MEANS_NO:
-        user = holder(claim_type=claim_type, value=value)
-        assert not has(user, claim_type), value
-        assert claims_of(user) == {}, value
-
-
 MEANS_YES: list[tuple[str, Any]] = [
     ("age_over_18", {"verified": True, "value": True}),
     ("age_over_18", {"verified": True, "age_over_18": True}),
@@ -351,7 +343,12 @@ MEANS_YES: list[tuple[str, Any]] = [
 ]
 
 
-def test_what_says_yes_opens() -> None:
+def test_what_says_no_in_any_words_opens_nothing() -> None:
+    """And it is not among what the site's own code and its policy are shown."""
+    for claim_type, value in MEANS_NO:
+        user = holder(claim_type=claim_type, value=value)
+        assert not has(user, claim_type), value
+        assert claims_of(user) == {}, value
     for claim_type, value in MEANS_YES:
         assert has(holder(claim_type=claim_type, value=value), claim_type), value
 
@@ -401,22 +398,14 @@ class WritesYes(IdentityPolicy):
     """Writes into the value that it reads."""
 
     def claim_value(self, claim_type: str, value: Any) -> str | None:
-        if isinstance(value, dict):
-            value.update(verified=True, value=True)
-        elif isinstance(value, list):
-            value.clear()
+        value.update(verified=True, value=True)
         return None
 
 
-@pytest.mark.parametrize(
-    "value", [{"verified": True, "value": "no"}, {"value": "no"}, ["no"]], ids=str
-)
-def test_a_policy_that_writes_into_the_value_changes_nothing(
-    settings: Any, value: Any
-) -> None:
+def test_a_policy_that_writes_into_the_value_changes_nothing(settings: Any) -> None:
     path = f"{__name__}.WritesYes"
     settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "POLICY": path}
-    user = holder(value=value)
+    user = holder(value={"verified": True, "value": "no"})
     for _ in range(2):
         assert not has(user)
         assert claims_of(user) == {}
