@@ -226,45 +226,24 @@ def verified() -> VerifiedCredential:
     return check(listing(*(disclose(name, value) for name, value in NESTED.items())))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "subject",
-        "environment",
-        "issued_at",
-        "expires_at",
-        "kid",
-        "claims",
-        "exp",
-        "other",
-    ],
-)
-def test_fields_cannot_be_set(verified, name):
-    """No attribute can be set, changed or deleted."""
+def test_nothing_of_it_can_be_changed(verified):
+    """Row 43: no attribute can be set or deleted, and the claims are immutable at every depth."""
+    for name in (*VerifiedCredential.__slots__, "claims", "exp", "other"):
+        with pytest.raises((AttributeError, TypeError)):
+            setattr(verified, name, "other")
+        with pytest.raises((AttributeError, TypeError)):
+            delattr(verified, name)
+    claims = verified.claims
     for change in (
-        lambda: setattr(verified, name, "other"),
-        lambda: delattr(verified, name),
+        lambda: claims.__setitem__("object", 1),
+        lambda: claims.pop("object"),
+        lambda: claims["object"].__setitem__("text", "y"),
+        lambda: claims["object"]["list"].append(1),
+        lambda: claims["object"]["list"].__setitem__(0, 2),
+        lambda: claims["object"]["list"][1].__setitem__("a", False),
     ):
         with pytest.raises((AttributeError, TypeError)):
             change()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda claims: claims.__setitem__("object", 1),
-        lambda claims: claims.pop("object"),
-        lambda claims: claims["object"].__setitem__("text", "y"),
-        lambda claims: claims["object"]["list"].append(1),
-        lambda claims: claims["object"]["list"].__setitem__(0, 2),
-        lambda claims: claims["object"]["list"][1].__setitem__("a", False),
-    ],
-    ids=range(6),
-)
-def test_claims_cannot_be_changed(verified, change):
-    """Row 43: the claims are immutable at every depth."""
-    with pytest.raises((AttributeError, TypeError)):
-        change(verified.claims)
     assert verified.claims_as_json() == NESTED
 
 
@@ -279,10 +258,9 @@ def test_claims_are_plain_json_and_the_credential_cannot_be_pickled(verified):
 
 
 def test_the_repr_shows_neither_values_nor_the_subject():
-    """repr shows the names of the claims, neither their values nor the subject."""
+    """It shows the names of the claims, and the key's."""
     shown = repr(check(credential()))
-    assert not [
-        secret for secret in (SUBJECT, "NG", "vendor", "True") if secret in shown
-    ]
+    secrets = (SUBJECT, "NG", "vendor", "True")
+    assert not [secret for secret in secrets if secret in shown]
     assert "key-1" in shown
     assert "country_resident" in shown

@@ -245,14 +245,3 @@ def test_a_revoked_consent_covers_nothing(
     """Neither before the service is asked nor while it answers."""
     LinkedIdentity.objects.update(consent=Consent.REVOKED)
     assert browser_of(identity.user).get("/passport/").status_code == 403
-
-
-def test_document_keys_rotate_without_an_interruption(
-    client: Client, identity: LinkedIdentity, site: dict[str, Any]
-) -> None:
-    """A new key is configured beside the old one, which goes when nothing is sealed for it."""
-    with changed(site, DOCUMENT_KEYS=[NEWER, KEY]):
-        assert client.get("/passport/").status_code == 200
-    with changed(site, DOCUMENT_KEYS=[NEWER]):
-        response = client.get("/passport/")
-    assert (response.status_code, response.content) == (502, b"document_unreadable")

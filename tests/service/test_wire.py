@@ -390,48 +390,34 @@ def test_there_are_seven_types_of_events() -> None:
 
 
 HIDDEN = "what-nobody-may-see"
+ADDRESS = "https://x.y"
+TOKENS = {"access_token": "a", "expires_in": 60}
+USER = {"userId": "a", "email": "b", "password": "c"}
+SECRETS: dict[str, object] = {
+    "access token": answers.TokenAnswer.parse(TOKENS | {"access_token": HIDDEN}),
+    "refresh token": answers.TokenAnswer.parse(TOKENS | {"refresh_token": HIDDEN}),
+    "subject of tokens": answers.TokenAnswer.parse(TOKENS | {"sub": HIDDEN}),
+    "subject of claims": answers.ClaimsAnswer.parse({"user_id": HIDDEN, "claims": []}),
+    "credential": answers.ClaimsAnswer.parse(
+        {"user_id": "a", "claims": [], "credential": HIDDEN}
+    ),
+    "subject of a profile": answers.Profile.parse({"id": HIDDEN}),
+    "e-mail address": answers.Profile.parse({"id": "a", "email": HIDDEN}),
+    "address": Call("claims", f"{ADDRESS}/users/{HIDDEN}"),
+    "header": Call("claims", ADDRESS, {"Authorization": HIDDEN}),
+    "form": Call("token", ADDRESS, form={"refresh_token": HIDDEN}),
+    "JSON of a call": Call("connect", ADDRESS, json={"connect_code": HIDDEN}),
+    "header of an answer": Answer(200, {"location": HIDDEN}, b""),
+    "body of an answer": Answer(200, {}, HIDDEN.encode()),
+    "client secret": answers.RotatedSecret.parse(
+        {"mode": "test", "clientId": "a", "clientSecret": HIDDEN}
+    ),
+    "address of a test user": answers.NewTestUser.parse(USER | {"email": HIDDEN}),
+    "password": answers.NewTestUser.parse(USER | {"password": HIDDEN}),
+}
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        answers.TokenAnswer.parse({"access_token": HIDDEN, "expires_in": 60}),
-        answers.TokenAnswer.parse(
-            {"access_token": "a", "refresh_token": HIDDEN, "expires_in": 60}
-        ),
-        answers.TokenAnswer.parse(
-            {"access_token": "a", "expires_in": 60, "sub": HIDDEN}
-        ),
-        answers.ClaimsAnswer.parse(
-            {"user_id": HIDDEN, "claims": [], "credential": None}
-        ),
-        answers.ClaimsAnswer.parse(
-            {"user_id": "a", "claims": [], "credential": HIDDEN}
-        ),
-        answers.Profile.parse({"id": HIDDEN}),
-        answers.Profile.parse({"id": "a", "email": HIDDEN}),
-        Call("claims", f"https://x.y/users/{HIDDEN}"),
-        Call("claims", "https://x.y", {"Authorization": HIDDEN}),
-        Call("token", "https://x.y", form={"refresh_token": HIDDEN}),
-        Call("connect", "https://x.y", json={"connect_code": HIDDEN}),
-        Answer(200, {"location": HIDDEN}, b""),
-        Answer(200, {}, HIDDEN.encode()),
-        answers.RotatedSecret.parse(
-            {"mode": "test", "clientId": "a", "clientSecret": HIDDEN}
-        ),
-        answers.NewTestUser.parse({"userId": "a", "email": HIDDEN, "password": "b"}),
-        answers.NewTestUser.parse({"userId": "a", "email": "b", "password": HIDDEN}),
-    ],
-    ids=[
-        *("access token", "refresh token", "subject of tokens"),
-        *("subject of claims", "credential"),
-        *("subject of a profile", "e-mail address"),
-        *("address", "header", "form", "JSON of a call"),
-        *("header of an answer", "body of an answer"),
-        "client secret",
-        *("e-mail address of a test user", "password of a test user"),
-    ],
-)
+@pytest.mark.parametrize("value", SECRETS.values(), ids=SECRETS)
 def test_it_prints_no_secret(value: object) -> None:
     """Not in a log, a traceback or a debugger that prints what it holds."""
     assert HIDDEN not in f"{value!r} {value}"
