@@ -18,66 +18,46 @@ from tests.lifecycle.connect_codes import INVALID, redeem
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def user() -> User:
-    return make_user()
+def tried(user: User, number: int) -> str:
+    try:
+        redeem(user, number)
+    except (InvalidConnectCode, FlowError) as error:
+        return error.code
+    return ""
 
 
-def use_up_tries(service: FakeService, user: User) -> None:
+def test_five_tries_are_sent_and_the_sixth_waits(service: FakeService) -> None:
+    """It says how long, and uses up nobody else's. Ten minutes after each they are free again."""
+    user = make_user()
     service.answers["request"] = INVALID
     for number in range(connect.MOST_TRIES):
-        with pytest.raises(InvalidConnectCode):
+        assert tried(user, number) == "invalid_connect_code"
+    for number in range(6, 16):
+        with pytest.raises(FlowError) as refused:
             redeem(user, number)
-
-
-def test_the_sixth_try_waits(service: FakeService, user: User) -> None:
-    """Five codes in ten minutes are sent; the sixth is not, and says how long to wait."""
-    use_up_tries(service, user)
-    with pytest.raises(FlowError) as refused:
-        redeem(user, 6)
-    assert 590 <= refused.value.retry_after <= 600
+        assert 590 <= refused.value.retry_after <= 600
     assert service.calls("request") == connect.MOST_TRIES
     assert not ConnectRedemption.objects.filter(outcome="").exists()
 
+    del service.answers["request"]
+    ConnectRedemption.objects.update(expires_at=timezone.now())
+    assert redeem(user, 20).consent == Consent.GRANTED
 
-def test_tries_at_once_are_counted_too(service: FakeService, user: User) -> None:
-    """However many codes are handed in at the same moment, five are sent."""
+
+def test_tries_at_once_are_counted_too(service: FakeService) -> None:
+    """However many codes are handed in at the same moment, five are sent. Others have theirs."""
     service.answers["request"] = INVALID
-
-    def outcome(number: int) -> str:
-        try:
-            redeem(user, number)
-        except (InvalidConnectCode, FlowError) as error:
-            return error.code
-        return ""
-
-    outcomes = at_once([partial(outcome, number) for number in range(12)])
+    user = make_user()
+    outcomes = at_once([partial(tried, user, number) for number in range(12)])
     assert sorted(outcomes) == ["invalid_connect_code"] * 5 + ["too_many_tries"] * 7
     assert service.calls("request") == connect.MOST_TRIES
-
-
-def test_a_refused_try_is_no_try(service: FakeService, user: User) -> None:
-    """Somebody who must wait uses up nobody else's tries."""
-    use_up_tries(service, user)
-    for number in range(10, 20):
-        with pytest.raises(FlowError):
-            redeem(user, number)
     del service.answers["request"]
-    assert redeem(make_user("bob"), 9).consent == Consent.GRANTED
+    assert redeem(make_user("bob"), 20).consent == Consent.GRANTED
 
 
-def test_tries_are_free_again_after_their_time(
-    service: FakeService, user: User
-) -> None:
-    """Ten minutes after each of them."""
-    use_up_tries(service, user)
-    ConnectRedemption.objects.update(expires_at=timezone.now())
-    del service.answers["request"]
-    assert redeem(user, 9).consent == Consent.GRANTED
-
-
-def test_a_repeat_is_no_try(service: FakeService, user: User) -> None:
+def test_a_repeat_is_no_try(service: FakeService) -> None:
     """Handing the same code in again sends nothing, so it counts for nothing."""
+    user = make_user()
     for _ in range(10):
         redeem(user)
     assert service.calls("request") == 1
