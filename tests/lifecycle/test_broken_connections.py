@@ -20,7 +20,6 @@ from django_identity.models import (
     LinkedIdentity,
     WebhookEvent,
 )
-from tests.concurrency import at_once
 from tests.databases import cutter, on_servers
 from tests.deliveries import event_body, post
 from tests.factories import make_identity, make_user
@@ -96,16 +95,6 @@ def test_an_event_is_refused_while_the_database_is_away() -> None:
 
 
 @on_servers
-def test_an_event_outlives_its_connection() -> None:
-    """A pooler ends it between two requests, and Django looks for that only at a request's end."""
-    identity = make_identity(make_user())
-    at_once([cutter()])
-    body = event_body("consent.revoked", subject=identity.subject)
-    assert post(body).status_code == 200
-    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
-
-
-@on_servers
 @pytest.mark.parametrize("person", ["new", "known", "linking"])
 def test_a_sign_in_outlives_its_connection(service: FakeService, person: str) -> None:
     """Somebody new, somebody who returns, and somebody who links."""
@@ -122,27 +111,17 @@ def test_a_sign_in_outlives_its_connection(service: FakeService, person: str) ->
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
 
 
-@on_servers
-def test_a_code_outlives_its_connection(service: FakeService) -> None:
-    browser = browser_of(make_user())
-    service.meanwhile["request"] = cutter()
-    assert hand_in(browser).status_code == 302
-    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
-    assert ConnectRedemption.objects.get().outcome == "completed"
-
-
-@on_servers
-def test_a_refusal_outlives_its_connection(service: FakeService) -> None:
+def test_a_refusal_outlives_a_broken_statement(service: FakeService) -> None:
     """The person reads what the service said, and the record keeps it."""
     browser = Client()
     state = begin(browser)
     service.answers["token"] = INVALID_GRANT
-    service.meanwhile["token"] = cutter()
-    page_of(come_back(browser, state), "invalid_grant")
+    with failing([OperationalError], when=lambda: service.calls("token") > 0):
+        page_of(come_back(browser, state), "invalid_grant")
     assert AuthorizationRequest.objects.get().outcome == "invalid_grant"
 
     member = browser_of(make_user())
     service.answers["request"] = refusal("INVALID_CONNECT_CODE")
-    service.meanwhile["request"] = cutter()
-    page_of(hand_in(member), "invalid_connect_code")
+    with failing([InterfaceError], when=lambda: service.calls("request") > 0):
+        page_of(hand_in(member), "invalid_connect_code")
     assert ConnectRedemption.objects.get().outcome == "invalid_connect_code"

@@ -299,7 +299,7 @@ def test_a_list_without_a_valid_claim_needs_no_credential(
 
 
 def test_unchanged_claims_are_no_news(service: FakeService) -> None:
-    """``claims_changed`` is sent when what the claims say has changed, not when they are renewed."""
+    """``claims_changed`` is sent when what the claims say has changed, not at each renewal."""
     with announced(signals.claims_changed) as heard:
         refetched(row())
         refetched(row())

@@ -13,7 +13,7 @@ from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.requirements import RequiredClaim
 from django_identity.testing.clock import Clock
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import deliver
 from tests.factories import (
     again,
     make_claim,
@@ -66,10 +66,9 @@ def newest_outcome() -> str:
 
 @pytest.mark.parametrize("ahead", [0.0, 0.5, 1.0, 4 * 60.0])
 def test_a_revoked_claim_stays_closed_if_the_former_credential_comes_again(
-    service: FakeService, settings: Any, ahead: float
+    service: FakeService, ahead: float
 ) -> None:
     """The next one proves the claim again."""
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     identity = person(signed_in_at=timezone.now() - HOUR, credential_issued_at=None)
     service.payload["iat"] = int(time.time() + ahead)
     assert refetched(identity) is Refetched.STORED
@@ -87,11 +86,8 @@ def test_a_revoked_claim_stays_closed_if_the_former_credential_comes_again(
     assert is_open(identity)
 
 
-def test_a_revocation_of_all_claims_stays_too(
-    service: FakeService, settings: Any
-) -> None:
+def test_a_revocation_of_all_claims_stays_too(service: FakeService) -> None:
     """The level keeps the time of the service's newest answer."""
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     ahead = timezone.now() + 3 * MINUTE
     identity = person(signed_in_at=timezone.now() - HOUR, credential_issued_at=ahead)
     deliver("claim.revoked")
@@ -122,10 +118,9 @@ def test_what_brings_something_is_read_from_the_service(
 
 @pytest.mark.parametrize("behind", [0, 60])
 def test_a_verification_on_another_machine_of_the_site_is_read(
-    service: FakeService, settings: Any, behind: float
+    service: FakeService, behind: float
 ) -> None:
     """Its clock is a little behind that of the machine that has just asked the service."""
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     person(kyc_status="unverified", kyc_level="", credential_issued_at=None)
     deliver("kyc.verified")
     lately = timezone.now() - timedelta(seconds=behind)
@@ -170,10 +165,9 @@ def test_a_machine_whose_clock_is_behind_ignores_no_withdrawal(
 
 
 def test_a_level_from_the_future_opens_no_gate_and_is_read_again(
-    service: FakeService, settings: Any
+    service: FakeService,
 ) -> None:
     """Else it would count for as long as the clock was ahead."""
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     ahead = timezone.now() + 300 * 24 * HOUR
     identity = person(kyc_said_at=ahead, credential_issued_at=None)
     standing = standing_of(again(identity.user))

@@ -171,19 +171,6 @@ def test_a_read_that_fails_shows_no_token_and_no_person(
     assert not [text for text in (ACCESS, "subject-1") if text in shown]
 
 
-def test_a_database_that_fails_shows_no_token(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """The moment in which the new tokens are in hand and cannot be stored."""
-    service.answers["token"] = GOOD
-    lost = connection.execute_wrapper(fails_at("UPDATE", 1))
-    with lost, pytest.raises(DatabaseError) as caught:
-        tokens.access_token_for(identity)
-    shown = reported(caught.value)
-    assert "tokens.py" in shown
-    assert not [secret for secret in (HELD, *SENT) if secret in shown]
-
-
 @pytest.mark.parametrize("statement", ["UPDATE", "INSERT"])
 def test_a_refetch_that_cannot_be_stored_shows_no_credential(
     service: FakeService, identity: LinkedIdentity, statement: str

@@ -83,12 +83,11 @@ def told() -> Iterator[Told]:
     signals.sessions_ended.disconnect(ended)
 
 
+Way = Callable[[User, LinkedIdentity], object]
+
+
 def site_closes_the_account(user: User, _identity: LinkedIdentity) -> None:
     user.delete()
-
-
-def site_deletes_many(user: User, _identity: LinkedIdentity) -> None:
-    User.objects.filter(pk=user.pk).delete()
 
 
 def site_deletes_the_identity(_user: User, identity: LinkedIdentity) -> None:
@@ -96,15 +95,7 @@ def site_deletes_the_identity(_user: User, identity: LinkedIdentity) -> None:
 
 
 def site_deletes_by_a_query(_user: User, identity: LinkedIdentity) -> None:
-    LinkedIdentity.objects.filter(pk=identity.pk).delete()
-
-
-def site_deletes_unread_columns(_user: User, identity: LinkedIdentity) -> None:
     LinkedIdentity.objects.only("pk").filter(pk=identity.pk).delete()
-
-
-def site_deletes_by_its_proxy(_user: User, identity: LinkedIdentity) -> None:
-    SitesOwnIdentity.objects.filter(pk=identity.pk).delete()
 
 
 def person_disconnects(_user: User, identity: LinkedIdentity) -> None:
@@ -115,16 +106,15 @@ def operator_erases(_user: User, identity: LinkedIdentity) -> None:
     interventions.erase(identity)
 
 
-WAYS: list[Callable[[User, LinkedIdentity], None]] = [
-    site_closes_the_account,
-    site_deletes_many,
-    site_deletes_the_identity,
-    site_deletes_by_a_query,
-    site_deletes_unread_columns,
-    site_deletes_by_its_proxy,
-    person_disconnects,
-    operator_erases,
-]
+WAYS: dict[str, Way] = {
+    "the account": site_closes_the_account,
+    "accounts": lambda user, _: User.objects.filter(pk=user.pk).delete(),
+    "the identity": site_deletes_the_identity,
+    "by a query": site_deletes_by_a_query,
+    "by a proxy": lambda _, row: SitesOwnIdentity.objects.filter(pk=row.pk).delete(),
+    "disconnected": person_disconnects,
+    "erased": operator_erases,
+}
 
 
 def lived(user: User) -> LinkedIdentity:
@@ -141,10 +131,8 @@ def content() -> list[tuple[str, str, Any]]:
     return list(rows.values_list("event_id", "subject", "payload"))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_content_of_the_events_goes_with_the_identity(
-    way: Callable[[User, LinkedIdentity], None], told: Told
-) -> None:
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_the_content_of_the_events_goes_with_the_identity(way: Way, told: Told) -> None:
     """And the receivers are told for whom, with a key, after the commit."""
     user = make_user()
     key = user.pk
@@ -159,9 +147,9 @@ def test_the_content_of_the_events_goes_with_the_identity(
     assert {each[1] for each in told} == {key}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_nothing_has_happened_if_the_sites_transaction_rolls_back(
-    way: Callable[[User, LinkedIdentity], None], told: Told
+    way: Way, told: Told
 ) -> None:
     user = make_user()
     identity = lived(user)
@@ -192,9 +180,7 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "way",
     [site_deletes_the_identity, site_deletes_by_a_query, person_disconnects],
 )
-def test_the_session_of_a_password_goes_on(
-    way: Callable[[User, LinkedIdentity], None], service: FakeService
-) -> None:
+def test_the_session_of_a_password_goes_on(way: Way, service: FakeService) -> None:
     """In another browser, and in the one whose session began with the identity before."""
     user = make_user()
     identity = make_identity(user, account_made=False)
@@ -240,9 +226,7 @@ def test_the_deletion_of_a_copy_takes_nothing_with_it_here(told: Told) -> None:
 @pytest.mark.parametrize(
     "way", [site_deletes_the_identity, person_disconnects, operator_erases]
 )
-def test_a_row_that_was_moved_goes_with_its_events(
-    way: Callable[[User, LinkedIdentity], None], told: Told
-) -> None:
+def test_a_row_that_was_moved_goes_with_its_events(way: Way, told: Told) -> None:
     """An operator has moved it to the person's other account, after the site read it."""
     user = make_user()
     stale = make_identity(user, account_made=False)
@@ -366,9 +350,7 @@ def deleted_at_the_service(_user: User, _identity: LinkedIdentity) -> None:
         site_closes_the_account,
     ],
 )
-def test_whatever_ends_sessions_says_so(
-    way: Callable[[User, LinkedIdentity], None], told: Told
-) -> None:
+def test_whatever_ends_sessions_says_so(way: Way, told: Told) -> None:
     """With the user, so that a site's own tokens end too."""
     user = make_user()
     key = user.pk

@@ -1,6 +1,5 @@
 """A KYC level opens gates only as long as the service vouches for it."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -17,9 +16,9 @@ from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, TokenGrant
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import deliver
 from tests.factories import make_grant, make_identity, make_identity_by_code, make_user
-from tests.fake_service import INVALID_GRANT, REJECTED, FakeService, refusal, serving
+from tests.fake_service import INVALID_GRANT, REJECTED, FakeService, refusal
 from tests.lifecycle.refetches import all_refetched, refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,16 +26,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 UNREAD = Shortfall(Reason.UNREAD)
-
-
-@pytest.fixture
-def service() -> Iterator[FakeService]:
-    with serving() as running, override_settings(DJANGO_IDENTITY=setting(running)):
-        yield running
-
-
-def setting(service: FakeService, **changes: Any) -> dict[str, Any]:
-    return service.settings(WEBHOOK_SECRETS=[SECRET], **changes)
 
 
 def linked(
@@ -86,7 +75,7 @@ def test_a_level_by_code_alone_counts_for_a_month() -> None:
 
 
 def test_the_site_sets_how_long_levels_count(service: FakeService) -> None:
-    with override_settings(DJANGO_IDENTITY=setting(service, KYC_HOLDS=2 * HOUR)):
+    with override_settings(DJANGO_IDENTITY=service.settings(KYC_HOLDS=2 * HOUR)):
         linked(checked=HOUR)
         assert shortfall() is None
         LinkedIdentity.objects.update(kyc_said_at=timezone.now() - 2 * HOUR)
@@ -99,7 +88,7 @@ def test_the_site_sets_how_long_levels_count(service: FakeService) -> None:
 def test_a_span_that_cannot_be_meant_is_a_mistake(
     service: FakeService, span: object
 ) -> None:
-    with override_settings(DJANGO_IDENTITY=setting(service, KYC_HOLDS=span)):
+    with override_settings(DJANGO_IDENTITY=service.settings(KYC_HOLDS=span)):
         assert [problem.check_id for problem in conf.problems()] == ["E004"]
 
 
@@ -205,7 +194,7 @@ def test_a_forbidden_answer_ends_no_grant(
 
 def test_a_short_span_is_read_in_time(service: FakeService) -> None:
     """A site that lets levels count for six hours has them read well before."""
-    with override_settings(DJANGO_IDENTITY=setting(service, KYC_HOLDS=6 * HOUR)):
+    with override_settings(DJANGO_IDENTITY=service.settings(KYC_HOLDS=6 * HOUR)):
         assert refetched(linked(checked=4 * HOUR)) is Refetched.STORED
     assert service.calls("kyc") == 1
     due_at = LinkedIdentity.objects.get().refetch_due_at

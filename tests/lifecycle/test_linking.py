@@ -31,7 +31,7 @@ from django_identity.models import (
     TokenGrant,
 )
 from django_identity.policy import IdentityPolicy
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import deliver
 from tests.factories import LONG_AGO, make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
@@ -79,7 +79,7 @@ class Asked(IdentityPolicy):
 
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
-    given = service.settings(WEBHOOK_SECRETS=[SECRET], POLICY=f"{__name__}.Asked")
+    given = service.settings(POLICY=f"{__name__}.Asked")
     settings.DJANGO_IDENTITY = given
     Asked.questions.clear()
     return service
@@ -199,7 +199,7 @@ class Refuses(IdentityPolicy):
 
 @pytest.fixture
 def refusing(site: FakeService, settings: Any) -> None:
-    given = site.settings(POLICY=f"{__name__}.Refuses", WEBHOOK_SECRETS=[SECRET])
+    given = site.settings(POLICY=f"{__name__}.Refuses")
     settings.DJANGO_IDENTITY = given
 
 

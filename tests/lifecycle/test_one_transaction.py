@@ -25,7 +25,7 @@ from django_identity.policy import IdentityPolicy
 from django_identity.testing.clock import Clock
 from tests.concurrency import at_once
 from tests.databases import on_servers
-from tests.deliveries import SECRET, deliver, event_body, post
+from tests.deliveries import deliver, event_body, post
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.pauses import held
@@ -50,12 +50,6 @@ class Nobody(IdentityPolicy):
 
     def may_sign_up(self, **_proven: Any) -> bool:
         return False
-
-
-@pytest.fixture
-def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
-    return service
 
 
 @pytest.fixture(params=["READ COMMITTED", "REPEATABLE READ"])
@@ -97,7 +91,7 @@ def dies_at(number: int) -> Callable[..., Any]:
 
 
 def test_a_crash_at_any_statement_leaves_nothing_of_a_sign_up(
-    site: FakeService,
+    service: FakeService,
 ) -> None:
     """Or all of it, if it came after the commit. In either case the person can come again."""
     ends = []
@@ -121,7 +115,7 @@ def test_a_crash_at_any_statement_leaves_nothing_of_a_sign_up(
 @pytest.mark.usefixtures("isolation")
 @pytest.mark.parametrize("event_type", WITHDRAWALS)
 def test_an_event_waits_for_a_sign_in_of_its_subject(
-    site: FakeService, event_type: str
+    service: FakeService, event_type: str
 ) -> None:
     """The sign-in stands between its look for events and its commit. Then the event finds it."""
     browser = Client()
@@ -143,7 +137,7 @@ def test_an_event_waits_for_a_sign_in_of_its_subject(
 @pytest.mark.usefixtures("isolation")
 @pytest.mark.parametrize("event_type", WITHDRAWALS)
 def test_a_sign_in_waits_for_an_event_of_its_subject(
-    site: FakeService, event_type: str
+    service: FakeService, event_type: str
 ) -> None:
     """The event has found nobody, and stands before its commit. Then the sign-in hears it."""
     browser = Client()
@@ -166,10 +160,10 @@ def test_a_sign_in_waits_for_an_event_of_its_subject(
 
 @on_servers
 def test_three_refused_sign_ups_of_one_person_at_once(
-    site: FakeService, settings: Any
+    service: FakeService, settings: Any
 ) -> None:
     """On MariaDB those who wait deadlock, and are tried again."""
-    given = site.settings(WEBHOOK_SECRETS=[SECRET], POLICY=f"{__name__}.Nobody")
+    given = service.settings(POLICY=f"{__name__}.Nobody")
     settings.DJANGO_IDENTITY = given
     browsers = [Client() for _ in range(3)]
     states = [*map(begin, browsers)]
@@ -183,7 +177,7 @@ def test_three_refused_sign_ups_of_one_person_at_once(
 @pytest.mark.parametrize(("seconds", "is_heard"), [(9, True), (11, False)])
 @pytest.mark.parametrize("event_type", ["consent.revoked", "claim.revoked"])
 def test_what_found_nobody_a_moment_before_the_button_is_heard(
-    site: FakeService,
+    service: FakeService,
     identity_clock: Clock,
     event_type: str,
     seconds: int,
@@ -191,7 +185,7 @@ def test_what_found_nobody_a_moment_before_the_button_is_heard(
     is_heard: bool,
 ) -> None:
     """By the clock of another server of the site it came after it."""
-    site.payload["iat"] = None
+    service.payload["iat"] = None
     deliver(event_type)
     identity_clock.advance(seconds=seconds)
     browser = Client()
@@ -204,7 +198,7 @@ def test_what_found_nobody_a_moment_before_the_button_is_heard(
         )
 
 
-def test_who_is_linked_needs_no_row_of_the_subject(site: FakeService) -> None:
+def test_who_is_linked_needs_no_row_of_the_subject(service: FakeService) -> None:
     make_identity(make_user())
     deliver("claim.issued")
     sign_in(Client())
@@ -212,7 +206,7 @@ def test_who_is_linked_needs_no_row_of_the_subject(site: FakeService) -> None:
 
 
 def test_upkeep_deletes_the_rows_of_the_day_before(
-    site: FakeService, identity_clock: Clock
+    service: FakeService, identity_clock: Clock
 ) -> None:
     hand_in(browser_of(make_user()))
     identity_clock.advance(hours=23)

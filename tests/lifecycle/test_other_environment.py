@@ -16,7 +16,7 @@ from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.leaving.dossier import dossier_of
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, Purpose, StoredClaim, TokenGrant
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import deliver
 from tests.factories import again, make_claim, make_grant, make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in as signs_in
@@ -25,12 +25,6 @@ from tests.views.connect.pages import browser_of, hand_in
 pytestmark = pytest.mark.django_db(transaction=True)
 
 COME = {"sign-in": signs_in, "code": hand_in}
-
-
-@pytest.fixture
-def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
-    return service
 
 
 def copied(username: str = "ada", **fields: Any) -> User:
@@ -65,7 +59,7 @@ def test_the_account_page_shows_nothing_of_it() -> None:
 
 
 @pytest.mark.parametrize("way", COME)
-def test_linking_deletes_it(site: FakeService, way: str) -> None:
+def test_linking_deletes_it(service: FakeService, way: str) -> None:
     """It made the account, and the new link did not."""
     user = copied()
     told: list[object] = []
@@ -88,7 +82,9 @@ def test_linking_deletes_it(site: FakeService, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", COME)
-def test_linking_deletes_a_row_that_no_event_finds(site: FakeService, way: str) -> None:
+def test_linking_deletes_a_row_that_no_event_finds(
+    service: FakeService, way: str
+) -> None:
     """SQL has given it another subject. It opened nothing."""
     user = make_user()
     make_identity(user, subject="former", account_made=False)
@@ -99,7 +95,7 @@ def test_linking_deletes_a_row_that_no_event_finds(site: FakeService, way: str) 
     assert standing_of(again(user)).is_linked
 
 
-def test_a_refused_link_leaves_it(site: FakeService) -> None:
+def test_a_refused_link_leaves_it(service: FakeService) -> None:
     """The subject is another account's."""
     user = copied()
     make_identity(make_user("eve"))
@@ -108,10 +104,10 @@ def test_a_refused_link_leaves_it(site: FakeService) -> None:
 
 
 def test_a_person_whose_address_is_there_is_told_to_sign_in_and_link(
-    site: FakeService,
+    service: FakeService,
 ) -> None:
     user = copied()
-    site.profile = {"email": "ada@example.org"}
+    service.profile = {"email": "ada@example.org"}
     User.objects.filter(pk=user.pk).update(email="ada@example.org")
     page = signs_in(Client()).content.decode()
     assert "email_taken" in page
@@ -121,7 +117,7 @@ def test_a_person_whose_address_is_there_is_told_to_sign_in_and_link(
 @pytest.mark.parametrize("is_inside", [False, True])
 @pytest.mark.parametrize("arrival", COME)
 def test_a_row_whose_environment_sql_has_changed_is_linked_by_nobody(
-    site: FakeService, arrival: str, *, is_inside: bool
+    service: FakeService, arrival: str, *, is_inside: bool
 ) -> None:
     """Its digest is still the subject's."""
     user = make_user()

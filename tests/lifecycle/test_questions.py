@@ -13,14 +13,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from django_identity import signals
 from django_identity.exceptions import ConfigurationError
 from django_identity.gates import claims_of
 from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.said import key_sets
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.policy import IdentityPolicy
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import deliver
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import FakeService, html
 from tests.lifecycle.test_linking import Asked
@@ -56,18 +55,11 @@ class AdultsAlone(IdentityPolicy):
         user.save()
 
 
-class OfBefore(IdentityPolicy):
-    """A method as it was before it was shown the claims."""
-
-    def may_sign_up(self, *, profile: Any, kyc: Any) -> bool:  # type: ignore[override]
-        return True
-
-
 def with_policy(
     service: FakeService, settings: Any, kind: type, **changes: Any
 ) -> None:
     policy = f"{kind.__module__}.{kind.__qualname__}"
-    given = service.settings(WEBHOOK_SECRETS=[SECRET], POLICY=policy, **changes)
+    given = service.settings(POLICY=policy, **changes)
     settings.DJANGO_IDENTITY = given
 
 
@@ -87,16 +79,6 @@ def adults(service: FakeService, settings: Any) -> FakeService:
 
 def shown() -> list[dict[str, Any]]:
     return [claims for _, claims in Asked.questions]
-
-
-def test_a_method_of_before_raises_at_the_first_call(
-    service: FakeService, settings: Any
-) -> None:
-    """It is named, and nobody comes in."""
-    with_policy(service, settings, OfBefore)
-    with pytest.raises(TypeError, match=r"OfBefore\.may_sign_up\(\)"):
-        sign_in(Client())
-    assert not User.objects.exists()
 
 
 # What it is shown
@@ -303,17 +285,6 @@ def test_a_frontend_reads_the_reason_too(adults: FakeService) -> None:
     assert (told["code"], told["detail"]) == ("sign_up_refused", REASON)
 
 
-def test_an_adult_whose_claim_goes_on_the_way_is_refused(adults: FakeService) -> None:
-    """Though the credential, from a moment before, proves it."""
-    browser = Client()
-    state = begin(browser)
-    adults.meanwhile["claims"] = partial(deliver, "claim.revoked")
-    refused(come_back(browser, state), "sign_up_refused")
-    assert not is_signed_in(browser)
-    assert not User.objects.exists()
-    assert not LinkedIdentity.objects.exists()
-
-
 def test_a_minors_identity_is_not_linked(adults: FakeService) -> None:
     """Neither anew, nor as the confirmation of a link by code, which stays one."""
     adults.disclosed = {"age_over_18": False}
@@ -506,31 +477,3 @@ def test_what_is_empty_is_a_no(
 
 
 # What the site's own code reads
-
-
-class Looks(IdentityPolicy):
-    """Asks its gates about the user, as a site may, before the sign-in has stored anything."""
-
-    def may_link(self, user: Any, profile: Any, *, claims: Any) -> bool:
-        assert claims_of(user) == (
-            claims if LinkedIdentity.objects.filter(user=user).exists() else {}
-        )
-        return True
-
-
-def test_a_receiver_sees_what_was_just_stored(
-    service: FakeService, settings: Any
-) -> None:
-    """A policy or a page has asked about the same user before; what was read then is forgotten."""
-    with_policy(service, settings, Looks)
-    seen: list[dict[str, Any]] = []
-
-    def receive(*, user: Any, **_about: Any) -> None:
-        seen.append(claims_of(user))
-
-    signals.identity_linked.connect(receive)
-    try:
-        sign_in(browser_of(make_user()))
-    finally:
-        signals.identity_linked.disconnect(receive)
-    assert seen == [ADULT]

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,7 +12,7 @@ from django_identity.lifecycle.leaving import disconnecting
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity
 from django_identity.requirements import RequiredClaim
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import deliver
 from tests.fake_service import FakeService
 from tests.lifecycle.refetches import refetched
 from tests.sign_in import sign_in
@@ -27,8 +26,7 @@ ISSUED, REVOKED, LATER = NOW - 60, NOW - 30, NOW - 10
 
 
 @pytest.fixture(autouse=True)
-def _site(service: FakeService, settings: Any) -> None:
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
+def _site(service: FakeService) -> None:
     service.disclosed = dict(CLAIMS)
     service.payload["iat"] = ISSUED
 

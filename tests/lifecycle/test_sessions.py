@@ -23,7 +23,7 @@ from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.testing.clock import Clock
 from tests import urls
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import deliver
 from tests.effort import spread
 from tests.factories import (
     LONG_AGO,
@@ -62,12 +62,6 @@ urlpatterns = [
 ]
 
 
-@pytest.fixture
-def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
-    return service
-
-
 def end_all(user: User) -> None:
     sessions.sign_out_everywhere(user)
 
@@ -86,7 +80,7 @@ STEPS = ("revoke", "disconnect", "sign in", "everywhere")
     "steps", spread(itertools.product(STEPS, repeat=3), every=7), ids=str
 )
 def test_an_ended_session_never_lives_again(
-    site: FakeService, identity_clock: Clock, steps: tuple[str, ...]
+    service: FakeService, identity_clock: Clock, steps: tuple[str, ...]
 ) -> None:
     """In any order of revoking, disconnecting, linking again and signing out everywhere."""
     user = make_user("owner", email="ada@example.org")
@@ -113,7 +107,7 @@ def test_an_ended_session_never_lives_again(
         assert not any(map(is_signed_in, ended)), steps
 
 
-def test_sign_out_everywhere_is_a_button(site: FakeService) -> None:
+def test_sign_out_everywhere_is_a_button(service: FakeService) -> None:
     """Neither a sign-in nor a sign-out ends another session, and the button ends them all."""
     here, elsewhere, third = Client(), Client(), Client()
     for browser in (here, elsewhere, third):
@@ -140,7 +134,7 @@ def test_sign_out_everywhere_is_a_button(site: FakeService) -> None:
     ids=str,
 )
 def test_no_session_rests_on_such_an_identity(
-    site: FakeService, model: Any, changed: dict[str, Any]
+    service: FakeService, model: Any, changed: dict[str, Any]
 ) -> None:
     """Revoked, by code alone, of another environment, disabled."""
     identity = make_identity(make_user())
@@ -158,7 +152,7 @@ def test_no_session_rests_on_such_an_identity(
     assert "your data here is erased" in page
 
 
-def test_logins_that_others_make_stay(site: FakeService) -> None:
+def test_logins_that_others_make_stay(service: FakeService) -> None:
     """A user of an identity session who confirms the password stays signed in, by the password."""
     user = make_user()
     make_identity(user)
@@ -173,7 +167,7 @@ def test_logins_that_others_make_stay(site: FakeService) -> None:
 @pytest.mark.parametrize("consent", [None, Consent.REVOKED])
 @pytest.mark.urls(__name__)
 def test_staff_look_as_somebody_without_an_identity(
-    site: FakeService, consent: str | None
+    service: FakeService, consent: str | None
 ) -> None:
     """Their package is told which backend to name, and nobody is signed in."""
     staff, seen = make_user("staff"), make_user("seen")
@@ -188,7 +182,7 @@ def test_staff_look_as_somebody_without_an_identity(
 
 @pytest.mark.urls(__name__)
 def test_staff_look_as_somebody_with_an_identity_and_come_back(
-    site: FakeService,
+    service: FakeService,
 ) -> None:
     """Each session ends with the consent of the person in it."""
     staff, seen = make_user("staff"), make_user("seen")
@@ -238,7 +232,7 @@ ENDED = {
     ],
 )  # fmt: skip
 def test_nobody_reads_the_data_of_a_session_that_ended(
-    site: FakeService, how: str, address: str, accepts: str
+    service: FakeService, how: str, address: str, accepts: str
 ) -> None:
     """The next person at this browser. The page still says why the session ended."""
     browser = ended(how)
@@ -250,7 +244,7 @@ def test_nobody_reads_the_data_of_a_session_that_ended(
 
 @pytest.mark.parametrize("how", ENDED)
 def test_the_middleware_of_the_docs_empties_it_on_the_sites_own_pages(
-    site: FakeService, settings: Any, how: str
+    service: FakeService, settings: Any, how: str
 ) -> None:
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.drop_ended_sessions"]
     browser = ended(how)
@@ -258,7 +252,9 @@ def test_the_middleware_of_the_docs_empties_it_on_the_sites_own_pages(
     assert "basket" not in browser.session
 
 
-def test_the_form_of_an_ended_session_works(site: FakeService, settings: Any) -> None:
+def test_the_form_of_an_ended_session_works(
+    service: FakeService, settings: Any
+) -> None:
     """Its token is in the session, in some sites."""
     settings.CSRF_USE_SESSIONS = True
     user = make_user()
@@ -271,10 +267,10 @@ def test_the_form_of_an_ended_session_works(site: FakeService, settings: Any) ->
     token = str(page.context["csrf_token"])
     answer = browser.post(reverse("identity:login"), {"csrfmiddlewaretoken": token})
     assert answer.status_code == 302
-    assert answer["Location"].startswith(site.settings()["AUTH_URL"])
+    assert answer["Location"].startswith(service.settings()["AUTH_URL"])
 
 
-def test_a_session_that_goes_on_keeps_its_data(site: FakeService) -> None:
+def test_a_session_that_goes_on_keeps_its_data(service: FakeService) -> None:
     """Of an identity, and of a password whose owner's consent ended."""
     user = make_user()
     make_identity(user)
@@ -295,7 +291,7 @@ def test_a_session_that_goes_on_keeps_its_data(site: FakeService) -> None:
 @pytest.mark.parametrize("face", ["page", "api"])
 @pytest.mark.parametrize("kind", ["password", "no password", "is_staff"])
 def test_whoever_renews_stays_signed_in(
-    site: FakeService, kind: str, face: str
+    service: FakeService, kind: str, face: str
 ) -> None:
     """In every browser, with what the session held."""
     user = make_user(**({kind: True} if kind == "is_staff" else {}))
@@ -320,7 +316,7 @@ def test_whoever_renews_stays_signed_in(
 
 @pytest.mark.parametrize("before", ["revoked", "by code", "disconnected"])
 def test_whoever_links_by_a_password_session_keeps_it(
-    site: FakeService, before: str
+    service: FakeService, before: str
 ) -> None:
     """It is of the password, before and after; what ended with the consent stays dead."""
     user = make_user()
@@ -376,18 +372,20 @@ ENDS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_session_that_ended_on_the_way_back_is_not_begun_again(
-    site: FakeService, end: str
+    service: FakeService, end: str
 ) -> None:
     """In another browser, while the service was asked: this browser stays signed out too."""
     make_identity(make_user(), account_made=False)
     browser = session_of(User.objects.get())
     state = begin(browser)
-    site.meanwhile["token"] = ENDS[end]
+    service.meanwhile["token"] = ENDS[end]
     come_back(browser, state)
     assert not is_signed_in(browser)
 
 
-def test_a_session_that_ended_before_the_callback_is_nobodys(site: FakeService) -> None:
+def test_a_session_that_ended_before_the_callback_is_nobodys(
+    service: FakeService,
+) -> None:
     make_identity(make_user(), account_made=False)
     browser = session_of(User.objects.get())
     state = begin(browser)
@@ -396,7 +394,7 @@ def test_a_session_that_ended_before_the_callback_is_nobodys(site: FakeService) 
     assert not is_signed_in(browser)
 
 
-def test_a_sign_in_in_a_second_tab_keeps_the_basket(site: FakeService) -> None:
+def test_a_sign_in_in_a_second_tab_keeps_the_basket(service: FakeService) -> None:
     """The first tab began as nobody's, and comes back after the other one."""
     make_identity(make_user(), account_made=False)
     browser = Client()
@@ -435,7 +433,7 @@ urlpatterns += [
 @pytest.mark.parametrize("backend", [BACKEND_PATH, LOCAL])
 @pytest.mark.parametrize("name", ["ada", "eve", "nobody"])
 def test_a_signal_without_a_session_leaves_the_browsers_session(
-    site: FakeService, backend: str, name: str
+    service: FakeService, backend: str, name: str
 ) -> None:
     """Whoever it is about: the browser's own person, or another one, with an identity or not."""
     user = make_user("ada")
@@ -449,7 +447,7 @@ def test_a_signal_without_a_session_leaves_the_browsers_session(
         assert signed_in_as(browser) == "ada"
 
 
-def test_a_signal_without_a_session_restores_none(site: FakeService) -> None:
+def test_a_signal_without_a_session_restores_none(service: FakeService) -> None:
     user = make_user()
     make_identity(user)
     browser = session_of(user)
@@ -463,7 +461,7 @@ def test_a_signal_without_a_session_restores_none(site: FakeService) -> None:
 
 @pytest.mark.parametrize("consent", [Consent.GRANTED, Consent.REVOKED])
 def test_a_hidden_person_is_not_told_that_they_are_signed_in(
-    site: FakeService, hiding: None, consent: str
+    service: FakeService, hiding: None, consent: str
 ) -> None:
     """No request would find them. So nothing is stored either."""
     user = make_user(last_name="Closed")
@@ -480,9 +478,9 @@ def test_a_hidden_person_is_not_told_that_they_are_signed_in(
 
 
 def test_an_account_that_is_hidden_as_soon_as_it_is_made_is_taken_back(
-    site: FakeService, hiding: None
+    service: FakeService, hiding: None
 ) -> None:
-    site.profile = {"last_name": "Closed"}
+    service.profile = {"last_name": "Closed"}
     assert "user_inactive" in sign_in(Client()).content.decode()
     assert not LinkedIdentity.objects.exists()
     assert not User._base_manager.exists()
@@ -509,7 +507,7 @@ def by_erasure() -> None:
     "end", [by_event, by_request_to_delete, by_operator, by_erasure]
 )
 def test_an_account_that_no_manager_shows_is_revoked(
-    site: FakeService, hiding: None, monkeypatch: pytest.MonkeyPatch, end: Any
+    service: FakeService, hiding: None, monkeypatch: pytest.MonkeyPatch, end: Any
 ) -> None:
     """A site may have made its hiding manager the base manager, too."""
     monkeypatch.setitem(vars(User._meta), "base_manager", User.objects)
@@ -523,7 +521,7 @@ def test_an_account_that_no_manager_shows_is_revoked(
 
 
 def test_an_account_that_no_manager_shows_can_be_deleted(
-    site: FakeService, hiding: None, monkeypatch: pytest.MonkeyPatch
+    service: FakeService, hiding: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(vars(User._meta), "base_manager", User.objects)
     user = make_user(last_name="Closed")

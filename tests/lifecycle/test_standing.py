@@ -19,7 +19,7 @@ from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.requirements import RequiredClaim
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import deliver
 from tests.factories import (
     LONG_AGO,
     change_each,
@@ -271,11 +271,10 @@ FORGETTING: list[tuple[str | None, Callable[[User], object], bool]] = [
     ],
 )
 def test_what_this_process_changes_is_seen_at_once(
-    service: FakeService, settings: Any, before: str | None,
+    service: FakeService, before: str | None,
     change: Callable[[User], object], opens: bool,
 ) -> None:  # fmt: skip
     """On an instance that has been asked before: a page, or a receiver of a signal, has it."""
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     user = make_user()
     if before is not None:
         identity = make_identity(user, account_made=False)
@@ -286,9 +285,7 @@ def test_what_this_process_changes_is_seen_at_once(
     assert has(user) is opens
 
 
-def test_a_level_that_this_process_changes_is_seen_at_once(settings: Any) -> None:
-    given = settings.DJANGO_IDENTITY
-    settings.DJANGO_IDENTITY = {**given, "WEBHOOK_SECRETS": [SECRET]}
+def test_a_level_that_this_process_changes_is_seen_at_once() -> None:
     user = make_user()
     make_identity(user, scopes=["kyc:read"])
     assert standing_of(user).level_shortfall("level_2") is None

@@ -3,18 +3,15 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import pytest
 from celery import Celery
-from celery.contrib.testing.worker import start_worker
-from celery.signals import setup_logging
 from django.utils import timezone
 
 from django_identity import tasks
-from django_identity.background import TaskName, nudge_on_commit
+from django_identity.background import TaskName
 from django_identity.handlers import forget, on_event
 from django_identity.lifecycle.ground import attempts
 from django_identity.lifecycle.minute import upkeep
@@ -25,7 +22,6 @@ from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.lifecycle.conftest import Handled, celery_app
 from tests.lifecycle.refetches import make_due
-from tests.sandbox.receiver import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,30 +32,6 @@ def is_fresh() -> bool:
     """Re-fetched, and not just in a worker's hands, which is five minutes."""
     later = timezone.now() + timedelta(hours=1)
     return LinkedIdentity.objects.filter(refetch_due_at__gt=later).exists()
-
-
-@pytest.fixture
-def _own_logging() -> Iterator[None]:
-    """A worker would keep the process's log for itself, and no later test could read it."""
-
-    def leave_it(**_given: Any) -> None:
-        """Celery sets nothing up where somebody listens."""
-
-    setup_logging.connect(leave_it)
-    yield
-    setup_logging.disconnect(leave_it)
-
-
-@pytest.fixture
-def worker(service: FakeService, _own_logging: None) -> Any:
-    """A worker of Celery's own, in a thread, on a broker in memory."""
-    with celery_app("memory://") as app:
-        app.conf.result_backend = "cache+memory://"
-        # How often the broker in memory looks for a message, and so how soon the worker ends.
-        app.conf.broker_transport_options = {"polling_interval": 0.02}
-        app.loader.import_task_module("django_identity.tasks")
-        with start_worker(app, pool="solo", perform_ping_check=False):
-            yield app
 
 
 def test_every_name_is_a_task() -> None:
@@ -121,19 +93,6 @@ def test_the_schedule_is_one_line_in_the_settings() -> None:
     }
     [often] = beat_schedule(every=2.0).values()
     assert (often["schedule"], often["options"]) == (2.0, {"expires": 2.0})
-
-
-@pytest.mark.integration
-def test_a_worker_keeps_claims_fresh(service: FakeService, worker: Celery) -> None:
-    """A tick of upkeep becomes a message and a re-fetch; an event's re-fetch waits for no tick."""
-    make_due(1)
-    worker.send_task(TaskName.UPKEEP)
-    until(is_fresh)
-    assert service.calls("claims") == 1
-    LinkedIdentity.objects.update(refetch_due_at=timezone.now())
-    nudge_on_commit(TaskName.REFETCH_DUE, 1)
-    until(is_fresh)
-    assert service.calls("claims") == 2
 
 
 @pytest.mark.parametrize(
