@@ -20,7 +20,7 @@ from django_identity.exceptions import FlowError, LinkingRefused, UnexpectedErro
 from django_identity.gates import Gate, claims_of, claims_of_all, closed_to
 from django_identity.handlers import forget, on_event
 from django_identity.lifecycle.arriving import connect
-from django_identity.lifecycle.leaving import disconnecting, erasure
+from django_identity.lifecycle.leaving import disconnecting
 from django_identity.models import (
     ConnectRedemption,
     ErasureReceipt,
@@ -120,7 +120,7 @@ POINTS: dict[str, tuple[Any, Callable[[User], Any]]] = {
     "may_link by a code": (of_policy("may_link"), hands_in),
     "may_accept_connect_answer": (of_policy("may_accept_connect_answer"), hands_in),
     "has_other_way_in": (of_policy("has_other_way_in"), posts("disconnect")),
-    "audit_erasures": (of_policy("audit_erasures"), posts("erase")),
+    "people_may_erase": (of_policy("people_may_erase"), posts("erase")),
     "claim_value": (of_policy("claim_value"), looks),
     "normalize_email": (of_manager("normalize_email"), signs_up),
     "create_user": (of_manager("create_user"), signs_up),
@@ -270,7 +270,6 @@ CALLS: dict[str, tuple[str, Callable[[User], object]]] = {
     "claims_of_all": ("claim_value", lambda user: claims_of_all([user])),
     "closed_to": ("claim_value", lambda user: closed_to(Gate("age_over_18"), user)),
     "leave": ("has_other_way_in", disconnecting.leave),
-    "erase_account": ("audit_erasures", erasure.erase_account),
     "redeem": ("may_accept_connect_answer", lambda user: connect.redeem(PASTED, user=user)),
 }  # fmt: skip
 
@@ -311,7 +310,7 @@ def test_a_command(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     make_identity(make_user(email="ada@example.org"))
-    of_policy("audit_erasures")(monkeypatch)
+    monkeypatch.setattr(User, "from_db", fail)
     with pytest.raises(CommandError, match="LookupError, reference") as caught:
         call_command("identity_erase", "subject-1", yes=True)
     assert caught.value.returncode == 1

@@ -163,17 +163,15 @@ def test_nothing_has_happened_if_the_sites_transaction_rolls_back(
     assert told == []
 
 
-KINDS: dict[str, dict[str, Any]] = {
-    "made by it": {},
-    "older": {"account_made": False},
-    "by code": {"linked_via": "connect", "account_made": False},
-    "revoked": {"consent": "revoked", "revoked_at": LONG_AGO},
-}
-PEOPLE: dict[str, dict[str, Any]] = {
-    "a password": {},
-    "no password": {},
-    "staff": {"is_staff": True},
-}
+def test_what_is_revoked_ends_no_sessions_again(told: Told) -> None:
+    """The revocation has said so."""
+    user = make_user()
+    key = user.pk
+    identity = make_identity(user, consent="revoked", revoked_at=LONG_AGO)
+    make_event(identity, "kyc.verified")
+    user.delete()
+    assert content() == []
+    assert told == [("identity_unlinked", key)]
 
 
 @pytest.mark.parametrize(
@@ -309,11 +307,11 @@ def test_the_command_empties_what_sql_left_and_says_how_many() -> None:
 
 def test_the_audit_of_the_command_searches_for_a_subject_who_is_not_linked() -> None:
     """The site may have noted the subject in its own tables."""
-    User.objects.create(username="eve", last_name=SUBJECT)
+    User.objects.create(username=SUBJECT)
     out = io.StringIO()
     with pytest.raises(CommandError, match="left something"):
         call_command("identity_erase", SUBJECT, "--yes", "--audit", stdout=out)
-    assert "auth.User.last_name" in out.getvalue()
+    assert "auth.User.username" in out.getvalue()
 
 
 # Who ends sessions
