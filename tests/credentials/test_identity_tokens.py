@@ -32,20 +32,20 @@ FOR_OTHERS: list[Any] = [
 
 
 @pytest.mark.parametrize("typ", ["JWT", "at+jwt", "application/at+jwt"])
-def test_a_token_for_others_names_nobody(typ: str) -> None:
+def test_a_token_for_others_names_nobody(typ):
     """Also one that is for us among others."""
     for aud in FOR_OTHERS:
         assert named_by(typ, aud=aud, client_id=US) is None
 
 
-def test_a_token_for_us_names_the_person() -> None:
+def test_a_token_for_us_names_the_person():
     """As text, and an ID token in a list of us alone (RFC 7519 §4.1.3)."""
     assert named_by("JWT", aud=US) == named_by("at+jwt", aud=US) == "ada"
     assert named_by("JWT", aud=[US]) == "ada"
     assert named_by("at+jwt", aud=[US]) is None
 
 
-def test_an_access_token_may_be_for_the_api() -> None:
+def test_an_access_token_may_be_for_the_api():
     """If it was issued to us, and an ID token never (RFC 9068 §2.2)."""
     assert named_by("at+jwt", aud=API, client_id=US) == "ada"
     assert named_by("at+jwt", aud=API, client_id=OTHER) is None

@@ -107,7 +107,7 @@ def asked(sandbox: RunningSandbox) -> int:
     return sum(1 for each in requests if "document" in each["endpoint"])
 
 
-def test_a_person_sees_their_passport(client: Client, identity: LinkedIdentity) -> None:
+def test_a_person_sees_their_passport(client, identity):
     """Opened, of its type, and marked so that no cache stores it."""
     response = client.get("/passport/")
     assert response.content.startswith(b"\x89PNG\r\n\x1a\n")
@@ -120,9 +120,7 @@ def test_a_person_sees_their_passport(client: Client, identity: LinkedIdentity) 
     ]  # fmt: skip
 
 
-def test_metadata_is_read_without_content(
-    client: Client, identity: LinkedIdentity, identity_sandbox: RunningSandbox
-) -> None:
+def test_metadata_is_read_without_content(client, identity, identity_sandbox):
     """Of the standard tier; a token that the service refuses is replaced, as for claims."""
     identity_sandbox.control("POST", "clock", advance=3700)
     assert client.get("/listing/").json()["passport"] == "verified"
@@ -139,9 +137,7 @@ def everything_stored() -> bytes:
     return repr(rows).encode() + b"".join(stored.values()) + repr(list(stored)).encode()
 
 
-def test_nothing_of_a_document_is_kept(
-    client: Client, identity: LinkedIdentity, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_of_a_document_is_kept(client, identity, caplog):
     """After a walk: not in the database, not in the cache, not in a line of the log."""
     caplog.set_level(logging.DEBUG)
     client.get("/passport/")
@@ -159,9 +155,7 @@ def test_nothing_of_a_document_is_kept(
             assert base64.b64encode(plain) not in kept
 
 
-def test_a_document_says_nothing_and_cannot_be_kept(
-    client: Client, identity: LinkedIdentity
-) -> None:
+def test_a_document_says_nothing_and_cannot_be_kept(client, identity):
     """No ``repr``, no pickle for a cache, a session or a task; no copy."""
     client.get("/passport/")
     for document in (*held, held):
@@ -175,9 +169,7 @@ def test_a_document_says_nothing_and_cannot_be_kept(
         copy.deepcopy(held[0])
 
 
-def test_other_people_may_not_ask(
-    client: Client, identity: LinkedIdentity, identity_sandbox: RunningSandbox
-) -> None:
+def test_other_people_may_not_ask(client, identity, identity_sandbox):
     """Nobody, somebody else, staff: 403, and the service is not asked."""
     before = asked(identity_sandbox)
     assert Client().get("/passport/").status_code == 403
@@ -194,9 +186,7 @@ def staff_alone(
     return asked_by.is_staff and scope == "documents:read"
 
 
-def test_the_policy_decides_about_each_scope(
-    client: Client, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_policy_decides_about_each_scope(client, identity, monkeypatch):
     """About each scope by itself: here staff read documents' content, and nobody metadata."""
     staff = browser_of(make_user("officer", is_staff=True))
     monkeypatch.setattr(IdentityPolicy, "may_read_documents", staff_alone)
@@ -205,9 +195,7 @@ def test_the_policy_decides_about_each_scope(
     assert client.get("/listing/").status_code == 403
 
 
-def test_nothing_but_an_account_has_documents(
-    identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_but_an_account_has_documents(identity, monkeypatch):
     """The key of a row of another table is the account's of another person."""
     monkeypatch.setattr(IdentityPolicy, "may_read_documents", staff_alone)
     request: Any = RequestFactory().get("/passport/")
@@ -223,12 +211,7 @@ def test_nothing_but_an_account_has_documents(
 
 
 @pytest.mark.parametrize("declined", PATHS)
-def test_a_declined_scope_is_not_asked_for(
-    client: Client,
-    identity_sandbox: RunningSandbox,
-    site: dict[str, Any],
-    declined: str,
-) -> None:
+def test_a_declined_scope_is_not_asked_for(client, identity_sandbox, site, declined):
     """The other one is served."""
     identity = sign_in(client, identity_sandbox, declined)
     assert declined not in identity.scopes
@@ -239,9 +222,7 @@ def test_a_declined_scope_is_not_asked_for(
     assert client.get(served).status_code == 200
 
 
-def test_a_revoked_consent_covers_nothing(
-    client: Client, identity: LinkedIdentity
-) -> None:
+def test_a_revoked_consent_covers_nothing(client, identity):
     """Neither before the service is asked nor while it answers."""
     LinkedIdentity.objects.update(consent=Consent.REVOKED)
     assert browser_of(identity.user).get("/passport/").status_code == 403

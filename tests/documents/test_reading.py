@@ -1,7 +1,6 @@
 """Documents that a misbehaving service sends: a typed error and one log line."""
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -76,7 +75,7 @@ def read(
     )
 
 
-def test_a_good_answer_is_read(service: FakeService, identity: LinkedIdentity) -> None:
+def test_a_good_answer_is_read(service, identity):
     """So that what follows fails for its own reason."""
     service.answers["documents"] = answer(document(), document(document_id="2"))
     opened = read(identity)
@@ -84,7 +83,7 @@ def test_a_good_answer_is_read(service: FakeService, identity: LinkedIdentity) -
     assert service.newest("documents") == "/api/v1/users/subject-1/documents"
 
 
-def test_an_odd_subject_is_quoted(service: FakeService) -> None:
+def test_an_odd_subject_is_quoted(service):
     """In whatever path the site set."""
     odd, paths = "a/b ?ü{}", {"documents:read": "/v2/{subject}/documents"}
     service.answers["documents"] = answer(document(), user_id=odd)
@@ -97,10 +96,7 @@ def test_an_odd_subject_is_quoted(service: FakeService) -> None:
 #: ``documents/test_keys.py`` has what does not open, and content of another type.
 BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
     "plain content": (answer(document(content="C0FFEE-1234567")), DocumentUnreadable),
-    "the second is bad": (
-        answer(document(), document(content="no")),
-        DocumentUnreadable,
-    ),
+    "the second is bad": (answer(document(), document(content="no")), DocumentUnreadable),
     "of 24 MB": (answer(document(content="A" * (25 << 20))), MalformedAnswer),
     "of another subject": (answer(document(), user_id="subject-2"), SubjectMismatch),
     "of two subjects": (answer(document(), sub="subject-2"), SubjectMismatch),
@@ -108,23 +104,14 @@ BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
     "too many": (answer(*[document()] * 21), MalformedAnswer),
     "no object": (answer("C0FFEE-1234567"), MalformedAnswer),
     "no type": (answer(document(document_type=None)), MalformedAnswer),
-    "a type of another type": (
-        answer(document(document_type=["passport"])),
-        MalformedAnswer,
-    ),
+    "a type of another type": (answer(document(document_type=["passport"])), MalformedAnswer),
     "content of another type": (answer(document(content=["x"])), MalformedAnswer),
     "a status of another type": (answer(document(status=1)), MalformedAnswer),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("bad", "kind"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_refused(
-    service: FakeService,
-    identity: LinkedIdentity,
-    caplog: pytest.LogCaptureFixture,
-    bad: dict[str, Any],
-    kind: type[IdentityError],
-) -> None:
+def test_what_is_wrong_is_refused(service, identity, caplog, bad, kind):
     """All of it: no document of a bad answer is handed over."""
     caplog.set_level(logging.INFO)
     service.answers["documents"] = bad
@@ -137,9 +124,7 @@ def test_what_is_wrong_is_refused(
 
 
 @pytest.mark.parametrize("named", ["user_id", "sub"])
-def test_metadata_of_another_subject_is_refused(
-    service: FakeService, identity: LinkedIdentity, named: str
-) -> None:
+def test_metadata_of_another_subject_is_refused(service, identity, named):
     """The same rules without content."""
     service.answers["metadata"] = answer(document()) | {
         "data": {"documents": [], named: "other"}
@@ -159,9 +144,7 @@ def test_metadata_of_another_subject_is_refused(
     ],
     ids=["revoked", "erased", "without the scope"],
 )
-def test_the_end_of_the_consent_meanwhile_wins(
-    service: FakeService, identity: LinkedIdentity, ends: Callable[[Any], None]
-) -> None:
+def test_the_end_of_the_consent_meanwhile_wins(service, identity, ends):
     """It comes between the request and the answer: nothing is handed over."""
     service.answers["documents"] = answer(document())
     service.meanwhile["documents"] = lambda: ends(LinkedIdentity.objects.all())
@@ -169,9 +152,7 @@ def test_the_end_of_the_consent_meanwhile_wins(
         read(identity)
 
 
-def test_without_a_path_nothing_is_asked(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_without_a_path_nothing_is_asked(service, identity):
     """In live there is no default."""
     given = service.settings(DOCUMENT_PATHS={})
     with (

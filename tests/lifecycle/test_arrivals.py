@@ -18,9 +18,7 @@ from tests.views.connect.pages import browser_of, hand_in
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_an_older_sign_in_that_ends_later_is_not_the_newest(
-    service: FakeService,
-) -> None:
+def test_an_older_sign_in_that_ends_later_is_not_the_newest(service):
     """The events between the two stay superseded."""
     sign_in(Client())
     newest = LinkedIdentity.objects.get().signed_in_at
@@ -56,8 +54,8 @@ def proven() -> set[str]:
 @pytest.mark.parametrize("kind", ["older", "no credential"])
 @pytest.mark.parametrize("purpose", ["sign_in", "renew"])
 def test_a_sign_in_with_an_answer_that_cannot_be_used_leaves_the_proofs(
-    service: FakeService, purpose: str, kind: str
-) -> None:
+    service, purpose, kind
+):
     """What is stored and still proven stays; the answer is asked for again, and the row says why.
 
     A credential that is older than the stored one could replay a claim that was revoked since.
@@ -83,9 +81,7 @@ def test_a_sign_in_with_an_answer_that_cannot_be_used_leaves_the_proofs(
 
 
 @pytest.mark.parametrize("kind", ["older", "no credential"])
-def test_an_answer_that_cannot_be_used_may_revoke(
-    service: FakeService, kind: str
-) -> None:
+def test_an_answer_that_cannot_be_used_may_revoke(service, kind):
     """As at a re-fetch."""
     service.disclosed = dict.fromkeys(CLAIMS, True)
     sign_in(Client())
@@ -95,9 +91,7 @@ def test_an_answer_that_cannot_be_used_may_revoke(
 
 
 @pytest.mark.parametrize("kind", ["older", "no credential"])
-def test_a_new_consent_brings_back_no_proof_of_the_one_before(
-    service: FakeService, kind: str
-) -> None:
+def test_a_new_consent_brings_back_no_proof_of_the_one_before(service, kind):
     """Its claims went with it, so there is nothing that could stay."""
     sign_in(Client())
     deliver("consent.revoked")
@@ -122,8 +116,8 @@ def without_claims(service: FakeService) -> None:
 
 @pytest.mark.parametrize("end", ["consent.revoked", "without claims"])
 def test_a_new_consent_brings_back_no_claim_that_was_revoked_in_the_one_before(
-    service: FakeService, end: str
-) -> None:
+    service, end
+):
     """A cache still has the credential, which a younger one has replaced since."""
     now = int(time.time())
     service.payload["iat"] = now - 7200
@@ -160,8 +154,8 @@ REVOCATIONS: list[dict[str, str]] = [
 @pytest.mark.parametrize("about", REVOCATIONS, ids=str)
 @pytest.mark.parametrize("arrival", ["re-fetch", "sign-in"])
 def test_a_claim_that_was_revoked_before_it_was_stored_stays_revoked(
-    service: FakeService, arrival: str, about: dict[str, str]
-) -> None:
+    service, arrival, about
+):
     """A cache still has the credential from before. Another claim, and a younger one, count."""
     now = int(time.time())
     service.payload["iat"] = now - 7200
@@ -181,7 +175,7 @@ def test_a_claim_that_was_revoked_before_it_was_stored_stays_revoked(
     assert proven() == {*CLAIMS}
 
 
-def test_a_code_from_the_future_outlasts_no_rejection(service: FakeService) -> None:
+def test_a_code_from_the_future_outlasts_no_rejection(service):
     """The service's clock may be ahead."""
     service.connect["issued_at"] = (
         timezone.now() + timezone.timedelta(days=365)
@@ -191,9 +185,7 @@ def test_a_code_from_the_future_outlasts_no_rejection(service: FakeService) -> N
     assert LinkedIdentity.objects.get().kyc_status == "rejected"
 
 
-def test_a_code_brings_no_level_that_is_older_than_the_known_one(
-    service: FakeService,
-) -> None:
+def test_a_code_brings_no_level_that_is_older_than_the_known_one(service):
     user, now = make_user(), timezone.now()
     make_identity_by_code(user, kyc_status="rejected", kyc_said_at=now)
     service.connect["issued_at"] = (now - timezone.timedelta(minutes=1)).isoformat()
@@ -201,7 +193,7 @@ def test_a_code_brings_no_level_that_is_older_than_the_known_one(
     assert LinkedIdentity.objects.get().kyc_status == "rejected"
 
 
-def test_a_code_that_somebody_else_redeemed_is_used(service: FakeService) -> None:
+def test_a_code_that_somebody_else_redeemed_is_used(service):
     """Also for a person who has an identity."""
     hand_in(browser_of(make_user()))
     eve = make_identity(make_user("eve"), subject="subject-2").user

@@ -12,7 +12,7 @@ from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.lifecycle.said import due
 from django_identity.models import LinkedIdentity
 from django_identity.testing.clock import Clock
-from tests.fake_service import FakeService, html
+from tests.fake_service import html
 from tests.lifecycle.published_keys import time_passes
 from tests.lifecycle.refetches import answer_everybody, make_due
 
@@ -29,9 +29,7 @@ def a_minute(clock: Clock) -> Counter[Refetched]:
 
 
 @pytest.mark.parametrize("people", [1, 12])
-def test_ten_minutes_cost_few_calls_and_nobody_a_turn(
-    service: FakeService, identity_clock: Clock, people: int
-) -> None:
+def test_ten_minutes_cost_few_calls_and_nobody_a_turn(service, identity_clock, people):
     """It is called twice a minute at most; a third of the people is served a minute later."""
     for number in range(people):
         make_due(number)
@@ -50,12 +48,7 @@ def test_ten_minutes_cost_few_calls_and_nobody_a_turn(
 
 
 @pytest.mark.parametrize("odd", ["fails", "kills its worker"])
-def test_odd_persons_stop_nobody_else(
-    service: FakeService,
-    identity_clock: Clock,
-    odd: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_odd_persons_stop_nobody_else(service, identity_clock, odd, monkeypatch):
     """Three for whom the service fails, or one whose re-fetch kills the worker: all others are
     served within the hour.
     """

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, connection
-from django.http import HttpResponse
 from django.test import Client
 
 from django_identity.models import (
@@ -23,7 +22,7 @@ from django_identity.models import (
 from tests.databases import cutter, on_servers
 from tests.deliveries import event_body, post
 from tests.factories import make_identity, make_user
-from tests.fake_service import INVALID_GRANT, FakeService, refusal
+from tests.fake_service import INVALID_GRANT, refusal
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in, page_of
 
@@ -47,9 +46,7 @@ def failing(
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
 @pytest.mark.parametrize("way", [sign_in, hand_in])
-def test_a_broken_statement_is_tried_again(
-    service: FakeService, way: Callable[[Client], HttpResponse], error: type[Exception]
-) -> None:
+def test_a_broken_statement_is_tried_again(service, way, error):
     """Drivers say it in two ways. The answer of the service cannot be had again."""
     browser = Client() if way is sign_in else browser_of(make_user())
     asked = "token" if way is sign_in else "request"
@@ -59,7 +56,7 @@ def test_a_broken_statement_is_tried_again(
     assert service.calls(asked) == 1
 
 
-def test_a_database_that_stays_away_is_said(service: FakeService) -> None:
+def test_a_database_that_stays_away_is_said(service):
     """A page with a code and a reference, as for every other failure."""
     browser = Client()
     state = begin(browser)
@@ -72,9 +69,7 @@ def test_a_database_that_stays_away_is_said(service: FakeService) -> None:
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
 @pytest.mark.parametrize("statement", range(4))
-def test_an_event_is_stored_and_applied_in_a_second_try(
-    error: type[Exception], statement: int
-) -> None:
+def test_an_event_is_stored_and_applied_in_a_second_try(error, statement):
     """A deadlock or a connection that has ended: the service need not deliver again."""
     identity = make_identity(make_user())
     body = event_body("consent.revoked", subject=identity.subject)
@@ -85,7 +80,7 @@ def test_an_event_is_stored_and_applied_in_a_second_try(
     assert WebhookEvent.objects.get().outcome == "applied"
 
 
-def test_an_event_is_refused_while_the_database_is_away() -> None:
+def test_an_event_is_refused_while_the_database_is_away():
     """Two tries, and the service delivers again."""
     body = event_body("consent.revoked", subject="subject-1")
     with failing([OperationalError] * 3, when=lambda: True):
@@ -96,7 +91,7 @@ def test_an_event_is_refused_while_the_database_is_away() -> None:
 
 @on_servers
 @pytest.mark.parametrize("person", ["new", "known", "linking"])
-def test_a_sign_in_outlives_its_connection(service: FakeService, person: str) -> None:
+def test_a_sign_in_outlives_its_connection(service, person):
     """Somebody new, somebody who returns, and somebody who links."""
     browser = Client()
     if person == "known":
@@ -111,7 +106,7 @@ def test_a_sign_in_outlives_its_connection(service: FakeService, person: str) ->
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
 
 
-def test_a_refusal_outlives_a_broken_statement(service: FakeService) -> None:
+def test_a_refusal_outlives_a_broken_statement(service):
     """The person reads what the service said, and the record keeps it."""
     browser = Client()
     state = begin(browser)

@@ -83,7 +83,7 @@ def with_claims(
 # What is stored
 
 
-def test_one_refresh_and_one_read(service: FakeService) -> None:
+def test_one_refresh_and_one_read(service):
     """The whole upkeep of a day: claims stored, due again at about three quarters of the life."""
     expire_token()
     assert refetched(row()) is Refetched.STORED
@@ -93,7 +93,7 @@ def test_one_refresh_and_one_read(service: FakeService) -> None:
     assert 0.65 * 24 * HOUR - MINUTE < due_in() < 0.85 * 24 * HOUR
 
 
-def test_gone_and_revoked_claims_close(service: FakeService) -> None:
+def test_gone_and_revoked_claims_close(service):
     """What is listed no more is removed; what is said to be revoked is revoked, proof or not."""
     make_claim(row(), "unique_human")
     make_claim(row(), "kyc_verified")
@@ -103,9 +103,7 @@ def test_gone_and_revoked_claims_close(service: FakeService) -> None:
     assert held() == {"age_over_18": True, "kyc_verified": False}
 
 
-def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(
-    service: FakeService,
-) -> None:
+def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(service):
     """Of two providers the one whose claim is revoked keeps no value and no proof."""
     service.disclosed = {"age_over_18": True}
     both = [
@@ -129,9 +127,7 @@ def by(*providers: str, revoked: tuple[str, ...] = ()) -> list[dict[str, object]
 
 
 @pytest.mark.parametrize("named", [{"a": 1}, ""], ids=str)
-def test_a_provider_that_is_no_text_is_another_one(
-    service: FakeService, named: object
-) -> None:
+def test_a_provider_that_is_no_text_is_another_one(service, named):
     """A signed value may name anything: it closes its own gate and loses no other claim."""
     service.disclosed = {
         "age_over_18": True,
@@ -158,12 +154,8 @@ def test_a_provider_that_is_no_text_is_another_one(
          "one of them revoked", "another, revoked"],
 )  # fmt: skip
 def test_two_names_of_a_provider_prove_nothing(
-    service: FakeService,
-    listed_by: list[dict[str, object]],
-    reason: Reason | None,
-    is_said: bool,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    service, listed_by, reason, is_said, caplog
+):
     """The gate stays closed, nothing is held, and one log line says why to the operators."""
     service.disclosed = {"kyc_verified": {"verified": True, "provider": "Acme"}}
     with_claims(service, claims=listed_by)
@@ -178,9 +170,7 @@ def test_two_names_of_a_provider_prove_nothing(
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_a_claim_that_is_listed_twice_is_revoked_if_one_of_them_is(
-    service: FakeService, order: int
-) -> None:
+def test_a_claim_that_is_listed_twice_is_revoked_if_one_of_them_is(service, order):
     both = [*listed("age_over_18"), *listed(revoked=("age_over_18",))]
     with_claims(service, claims=both[::order])
     assert refetched(row()) is Refetched.STORED
@@ -196,9 +186,7 @@ def issued(service: FakeService, at: int, *, says_when: bool = True) -> None:
 
 
 @pytest.mark.parametrize("says_when", [True, False])
-def test_a_revoked_claim_counts_again_only_by_a_later_credential(
-    service: FakeService, says_when: bool
-) -> None:
+def test_a_revoked_claim_counts_again_only_by_a_later_credential(service, says_when):
     """An answer on its way, or from a cache, may be older than the revocation."""
     now = int(time.time())
     make_claim(row(), revoked_at=datetime.fromtimestamp(now + 0.5, UTC))
@@ -209,9 +197,7 @@ def test_a_revoked_claim_counts_again_only_by_a_later_credential(
 
 
 @pytest.mark.parametrize("revokes", [True, False], ids=["revoked", "listed no more"])
-def test_a_former_credential_without_a_time_proves_nothing_again(
-    service: FakeService, revokes: bool
-) -> None:
+def test_a_former_credential_without_a_time_proves_nothing_again(service, revokes):
     """A cache has it. The next one, which ends later, counts."""
     now = int(time.time())
     issued(service, now - 60, says_when=False)
@@ -227,9 +213,7 @@ def test_a_former_credential_without_a_time_proves_nothing_again(
 
 
 @pytest.mark.parametrize("seconds", [310, 30 * A_DAY])
-def test_a_credential_that_ends_too_late_tells_no_time(
-    service: FakeService, seconds: int
-) -> None:
+def test_a_credential_that_ends_too_late_tells_no_time(service, seconds):
     """It may have been issued before the revocation: it does not live for a day."""
     make_claim(row(), revoked_at=timezone.now() - 2 * HOUR)
     issued(service, int(time.time()) + seconds, says_when=False)
@@ -240,8 +224,8 @@ def test_a_credential_that_ends_too_late_tells_no_time(
 
 @pytest.mark.parametrize("changes", [{}, {"credential": None}], ids=["usable", "not"])
 def test_a_list_that_revokes_is_later_than_the_credential_that_is_stored(
-    service: FakeService, changes: dict[str, Any]
-) -> None:
+    service, changes
+):
     """Though the service's clock is ahead: an older answer from a cache proves nothing again."""
     issued_at = int(time.time()) + 240
     service.payload["iat"] = issued_at
@@ -260,7 +244,7 @@ def test_a_list_that_revokes_is_later_than_the_credential_that_is_stored(
     assert held() == {"age_over_18": True}
 
 
-def test_a_claim_ends_with_what_ends_first(service: FakeService) -> None:
+def test_a_claim_ends_with_what_ends_first(service):
     """The credential, or the claim: as listed or in its value. What cannot be read is long past."""
     soon = (timezone.now() + HOUR).isoformat()
     late = (timezone.now() + 999 * HOUR).isoformat()
@@ -287,9 +271,7 @@ def test_a_claim_ends_with_what_ends_first(service: FakeService) -> None:
 
 
 @pytest.mark.parametrize("revoked", [(), ("age_over_18",)], ids=["empty", "revoked"])
-def test_a_list_without_a_valid_claim_needs_no_credential(
-    service: FakeService, revoked: tuple[str, ...]
-) -> None:
+def test_a_list_without_a_valid_claim_needs_no_credential(service, revoked):
     """Nothing is left to prove, so this is no failure, and nothing is held any more."""
     make_claim(row())
     with_claims(service, claims=listed(revoked=revoked), credential=None)
@@ -298,7 +280,7 @@ def test_a_list_without_a_valid_claim_needs_no_credential(
     assert row().credential_expires_at is None
 
 
-def test_unchanged_claims_are_no_news(service: FakeService) -> None:
+def test_unchanged_claims_are_no_news(service):
     """``claims_changed`` is sent when what the claims say has changed, not at each renewal."""
     with announced(signals.claims_changed) as heard:
         refetched(row())
@@ -306,7 +288,7 @@ def test_unchanged_claims_are_no_news(service: FakeService) -> None:
     assert heard == [row()]
 
 
-def test_a_second_answer_replaces_what_the_first_one_said(service: FakeService) -> None:
+def test_a_second_answer_replaces_what_the_first_one_said(service):
     """The row stays, with its key. A claim that is only listed has no value: None, not null."""
     refetched(row())
     first = StoredClaim.objects.get()
@@ -324,9 +306,7 @@ def test_a_second_answer_replaces_what_the_first_one_said(service: FakeService) 
 
 
 @pytest.mark.parametrize("number", [1, 10])
-def test_renewed_claims_are_written_by_one_short_statement(
-    service: FakeService, number: int
-) -> None:
+def test_renewed_claims_are_written_by_one_short_statement(service, number):
     """Each row stands in it once. A CASE for each column would be seven times as long."""
     service.disclosed = {f"claim_{position}": True for position in range(number)}
     refetched(row())
@@ -338,9 +318,7 @@ def test_renewed_claims_are_written_by_one_short_statement(
     assert len(written[0]) < 700 + 150 * number
 
 
-def test_a_credential_that_lives_longer_is_stored_for_a_day(
-    service: FakeService,
-) -> None:
+def test_a_credential_that_lives_longer_is_stored_for_a_day(service):
     """24 hours is the service's word; whatever the credential says, its claims end with them."""
     service.payload["exp"] = int(time.time()) + 30 * 86_400
     assert refetched(row()) is Refetched.STORED
@@ -350,7 +328,7 @@ def test_a_credential_that_lives_longer_is_stored_for_a_day(
     assert due_in() < 24 * HOUR
 
 
-def test_what_cannot_be_stored_opens_nothing(service: FakeService) -> None:
+def test_what_cannot_be_stored_opens_nothing(service):
     """A NUL or an endless name in a signed claim is no reason to lose the others."""
     service.disclosed = {"age_over_18": True, "nul": "a\0b", "n" * 300: True}
     with_claims(service, claims=[])
@@ -359,7 +337,7 @@ def test_what_cannot_be_stored_opens_nothing(service: FakeService) -> None:
     assert StoredClaim.objects.get().provider == ""
 
 
-def test_claims_and_credential_are_stored_together() -> None:
+def test_claims_and_credential_are_stored_together():
     """If the claims cannot be written the row says nothing of a newer credential."""
 
     def refusing(execute: Any, sql: str, *rest: Any) -> Any:
@@ -383,9 +361,7 @@ def test_claims_and_credential_are_stored_together() -> None:
     ],
     ids=["neither", "level", "claims", "nothing"],
 )
-def test_what_the_consent_covers_is_read(
-    service: FakeService, scopes: list[str], calls: list[str]
-) -> None:
+def test_what_the_consent_covers_is_read(service, scopes, calls):
     """A grant that nothing else uses is refreshed, well before its 30 days are over."""
     LinkedIdentity.objects.update(scopes=scopes, kyc_said_at=timezone.now() - 24 * HOUR)
     expire_token()
@@ -409,8 +385,8 @@ UNPROVEN: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("changes", "error"), UNPROVEN.values(), ids=UNPROVEN)
 def test_an_answer_without_a_proof_changes_nothing_but_may_revoke(
-    service: FakeService, changes: dict[str, Any], error: str
-) -> None:
+    service, changes, error
+):
     """The claims stand as they are, but for those that are said to be revoked.
 
     As every writer it raises the version, so that a re-fetch under way is discarded.
@@ -431,9 +407,7 @@ def test_an_answer_without_a_proof_changes_nothing_but_may_revoke(
 
 
 @pytest.mark.parametrize("sent", ["older", "older, without a time", "none"])
-def test_an_older_credential_or_none_is_not_taken(
-    service: FakeService, sent: str
-) -> None:
+def test_an_older_credential_or_none_is_not_taken(service, sent):
     """A replay of an older credential, or an answer without one, leaves the stored proof."""
     refetched(row())
     issued_at = row().credential_issued_at
@@ -450,9 +424,7 @@ REVOKED = {"revoked_at": datetime(2100, 1, 1, tzinfo=UTC)}
 
 
 @pytest.mark.parametrize("columns", [REVOKED, {}], ids=["revoked", "valid"])
-def test_the_same_answer_brings_nothing_back_after_an_empty_one(
-    service: FakeService, columns: dict[str, Any]
-) -> None:
+def test_the_same_answer_brings_nothing_back_after_an_empty_one(service, columns):
     """The service lists the claim no more, and a cache still has what was stored before."""
     issued_at = int(time.time())
     service.payload["iat"] = issued_at
@@ -473,9 +445,7 @@ def test_the_same_answer_brings_nothing_back_after_an_empty_one(
     assert any(held().values()) is not bool(columns)
 
 
-def test_a_revoked_claim_that_is_listed_no_more_stays_revoked(
-    service: FakeService,
-) -> None:
+def test_a_revoked_claim_that_is_listed_no_more_stays_revoked(service):
     """Until a credential is stored that is younger than the revocation. Its value goes at once."""
     now = int(time.time())
     revoked_at = datetime.fromtimestamp(now, UTC)
@@ -494,9 +464,7 @@ def test_a_revoked_claim_that_is_listed_no_more_stays_revoked(
     assert refetched(row()) is Refetched.FAILED
 
 
-def test_a_credential_without_a_time_leaves_that_of_the_newest(
-    service: FakeService,
-) -> None:
+def test_a_credential_without_a_time_leaves_that_of_the_newest(service):
     """Else an older one would be taken after it."""
     assert refetched(row()) is Refetched.STORED
     issued_at = row().credential_issued_at
@@ -508,7 +476,7 @@ def test_a_credential_without_a_time_leaves_that_of_the_newest(
     assert row().credential_issued_at == issued_at
 
 
-def test_an_answer_about_somebody_else_revokes_nothing(service: FakeService) -> None:
+def test_an_answer_about_somebody_else_revokes_nothing(service):
     """Another ``user_id``: the answer is not about this person in any part."""
     make_claim(row())
     with_claims(service, revoked=("age_over_18",), user_id="somebody-else")
@@ -517,13 +485,9 @@ def test_an_answer_about_somebody_else_revokes_nothing(service: FakeService) -> 
 
 
 @pytest.mark.parametrize(
-    ("ahead", "outcome"),
-    [(290, Refetched.STORED), (310, Refetched.FAILED)],
-    ids=["a bit", "far"],
-)
-def test_the_services_clock_may_be_a_little_ahead(
-    service: FakeService, ahead: int, outcome: Refetched
-) -> None:
+    ("ahead", "outcome"), [(290, Refetched.STORED), (310, Refetched.FAILED)], ids=["a bit", "far"]
+)  # fmt: skip
+def test_the_services_clock_may_be_a_little_ahead(service, ahead, outcome):
     """Clocks differ by minutes; a credential from further in the future is not believed."""
     service.payload["iat"] = int(time.time()) + ahead
     assert refetched(row()) is outcome
@@ -540,9 +504,7 @@ def test_the_services_clock_may_be_a_little_ahead(
     ids=["revoked", "signed in anew", "due anew"],
 )
 @pytest.mark.parametrize("fails", [True, False])
-def test_what_comes_first_wins(
-    service: FakeService, event: dict[str, Any], *, fails: bool
-) -> None:
+def test_what_comes_first_wins(service, event, *, fails):
     """A revocation, a sign-in or an event while the answer or the failure is on its way: nothing
     of it is stored.
     """
@@ -559,17 +521,15 @@ def test_what_comes_first_wins(
 # Failures
 
 
-def test_failures_back_off_on_the_row(service: FakeService) -> None:
+def test_failures_back_off_on_the_row(service):
     """From a minute to six hours, by chance, and visible; the first success forgets them."""
     service.answers["claims"] = {"success": True, "data": {}}
     for failures in range(1, 4):
         assert refetched(row()) is Refetched.FAILED
         most = MINUTE * 2 ** (failures - 1)
         assert most / 2 - timedelta(seconds=1) < due_in() <= most
-        assert (row().refetch_failures, row().last_error) == (
-            failures,
-            "malformed_answer",
-        )
+        assert row().refetch_failures == failures
+        assert row().last_error == "malformed_answer"
     LinkedIdentity.objects.update(refetch_failures=30_000)
     refetched(row())
     assert due_in() <= 6 * HOUR
@@ -579,9 +539,7 @@ def test_failures_back_off_on_the_row(service: FakeService) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ["jwks", "token", "claims"])
-def test_an_outage_is_retried_after_a_pause(
-    service: FakeService, endpoint: str
-) -> None:
+def test_an_outage_is_retried_after_a_pause(service, endpoint):
     """The row that met it waits: another one is tried first. Without keys nothing is spent."""
     expire_token()
     service.answers[endpoint] = html("500 Oops")
@@ -594,29 +552,23 @@ def test_an_outage_is_retried_after_a_pause(
 
 
 @pytest.mark.parametrize("is_fresh", [True, False])
-def test_a_fresh_token_that_is_refused_means_the_consent_is_gone(
-    service: FakeService, *, is_fresh: bool
-) -> None:
+def test_a_fresh_token_that_is_refused_means_the_consent_is_gone(service, *, is_fresh):
     """One refresh, one more try; then the grant is dropped and the site hears of it."""
     if is_fresh:
         expire_token()
     service.answers["claims"] = REJECTED
     with announced() as heard:
         assert refetched(row()) is Refetched.REAUTHORIZATION_NEEDED
-    assert (service.calls("token"), service.calls("claims")) == (
-        1,
-        1 if is_fresh else 2,
-    )
+    assert service.calls("token") == 1
+    assert service.calls("claims") == 1 if is_fresh else 2
     grant = TokenGrant.objects.get()
-    assert (heard, grant.needs_reauthorization, grant.access_token) == (
-        [row()],
-        True,
-        "",
-    )
+    assert heard == [row()]
+    assert grant.needs_reauthorization is True
+    assert grant.access_token == ""
     assert (row().refetch_due_at, row().last_error) == (None, "reauthorization_needed")
 
 
-def test_a_refresh_under_way_elsewhere_is_retried_soon(service: FakeService) -> None:
+def test_a_refresh_under_way_elsewhere_is_retried_soon(service):
     """It is no outage: the others are served."""
     expire_token(retry_at=timezone.now() + MINUTE)
     assert refetched(row()) is Refetched.FAILED
@@ -625,18 +577,14 @@ def test_a_refresh_under_way_elsewhere_is_retried_soon(service: FakeService) -> 
     assert service.calls("token") == 0
 
 
-def test_a_credential_at_its_end_is_not_asked_for_without_a_pause(
-    service: FakeService,
-) -> None:
+def test_a_credential_at_its_end_is_not_asked_for_without_a_pause(service):
     """A service that answers from a cache would be asked again and again."""
     service.payload["exp"] = int(time.time()) + 60
     assert refetched(row()) is Refetched.STORED
     assert due_in() > 4 * MINUTE
 
 
-def test_a_level_that_cannot_be_read_stops_no_claims(
-    service: FakeService, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_level_that_cannot_be_read_stops_no_claims(service, capsys):
     """The claims are stored, and the level is asked for again after a growing pause."""
     LinkedIdentity.objects.update(**LEVEL_TOO)
     service.answers["kyc"] = html("500 Oops")
@@ -654,9 +602,7 @@ def test_a_level_that_cannot_be_read_stops_no_claims(
 
 
 @pytest.mark.parametrize("endpoint", ["kyc", "token"])
-def test_a_failure_that_is_not_the_levels_own_ends_the_refetch(
-    service: FakeService, endpoint: str
-) -> None:
+def test_a_failure_that_is_not_the_levels_own_ends_the_refetch(service, endpoint):
     """A 429, or a token that cannot be had: no further call is made."""
     LinkedIdentity.objects.update(**LEVEL_TOO)
     expire_token()
@@ -665,9 +611,7 @@ def test_a_failure_that_is_not_the_levels_own_ends_the_refetch(
     assert (service.calls("claims"), row().last_error) == (0, "rate_limited")
 
 
-def test_a_level_is_stored_though_the_claims_cannot_be_read(
-    service: FakeService,
-) -> None:
+def test_a_level_is_stored_though_the_claims_cannot_be_read(service):
     """It is the service's own word, which needs no credential."""
     LinkedIdentity.objects.update(**LEVEL_TOO)
     service.kyc = {"kyc_level": "level_3"}
@@ -679,7 +623,7 @@ def test_a_level_is_stored_though_the_claims_cannot_be_read(
 @pytest.mark.parametrize(
     ("digest", "share"), [("00000000", 0.65), ("7fffffff", 0.75), ("ffffffff", 0.85)]
 )
-def test_due_at_three_quarters_give_or_take_a_tenth(digest: str, share: float) -> None:
+def test_due_at_three_quarters_give_or_take_a_tenth(digest, share):
     """The place in the spread is the identity's own, so that it stays when the day is over."""
     now = timezone.now()
     identity = LinkedIdentity(subject_digest=digest + "0" * 56, scopes=["claims:read"])

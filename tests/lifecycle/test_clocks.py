@@ -12,7 +12,6 @@ from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.requirements import RequiredClaim
-from django_identity.testing.clock import Clock
 from tests.deliveries import deliver
 from tests.factories import (
     again,
@@ -21,7 +20,6 @@ from tests.factories import (
     make_identity,
     make_user,
 )
-from tests.fake_service import FakeService
 from tests.lifecycle.refetches import refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,8 +64,8 @@ def newest_outcome() -> str:
 
 @pytest.mark.parametrize("ahead", [0.0, 0.5, 1.0, 4 * 60.0])
 def test_a_revoked_claim_stays_closed_if_the_former_credential_comes_again(
-    service: FakeService, ahead: float
-) -> None:
+    service, ahead
+):
     """The next one proves the claim again."""
     identity = person(signed_in_at=timezone.now() - HOUR, credential_issued_at=None)
     service.payload["iat"] = int(time.time() + ahead)
@@ -86,7 +84,7 @@ def test_a_revoked_claim_stays_closed_if_the_former_credential_comes_again(
     assert is_open(identity)
 
 
-def test_a_revocation_of_all_claims_stays_too(service: FakeService) -> None:
+def test_a_revocation_of_all_claims_stays_too(service):
     """The level keeps the time of the service's newest answer."""
     ahead = timezone.now() + 3 * MINUTE
     identity = person(signed_in_at=timezone.now() - HOUR, credential_issued_at=ahead)
@@ -103,9 +101,7 @@ def test_a_revocation_of_all_claims_stays_too(service: FakeService) -> None:
 
 @pytest.mark.parametrize("event_type", ["kyc.verified", "claim.issued"])
 @pytest.mark.parametrize("behind", [5 * SECOND, 4 * MINUTE, 6 * MINUTE, HOUR])
-def test_what_brings_something_is_read_from_the_service(
-    event_type: str, behind: timedelta
-) -> None:
+def test_what_brings_something_is_read_from_the_service(event_type, behind):
     """However old it seems. Its own statement never counts."""
     person(kyc_status="unverified", kyc_level="")
     deliver(
@@ -117,9 +113,7 @@ def test_what_brings_something_is_read_from_the_service(
 
 
 @pytest.mark.parametrize("behind", [0, 60])
-def test_a_verification_on_another_machine_of_the_site_is_read(
-    service: FakeService, behind: float
-) -> None:
+def test_a_verification_on_another_machine_of_the_site_is_read(service, behind):
     """Its clock is a little behind that of the machine that has just asked the service."""
     person(kyc_status="unverified", kyc_level="", credential_issued_at=None)
     deliver("kyc.verified")
@@ -135,9 +129,7 @@ def test_a_verification_on_another_machine_of_the_site_is_read(
 @pytest.mark.parametrize(
     "event_type", ["consent.revoked", "claim.revoked", "kyc.rejected"]
 )
-def test_a_sign_in_of_a_clock_that_was_ahead_outlives_no_withdrawal(
-    event_type: str,
-) -> None:
+def test_a_sign_in_of_a_clock_that_was_ahead_outlives_no_withdrawal(event_type):
     """Nobody knows what came first, so the withdrawal counts."""
     ahead = timezone.now() + HOUR
     identity = person(signed_in_at=ahead, kyc_said_at=ahead)
@@ -151,8 +143,8 @@ def test_a_sign_in_of_a_clock_that_was_ahead_outlives_no_withdrawal(
 
 @pytest.mark.parametrize("event_type", ["consent.revoked", "claim.revoked"])
 def test_a_machine_whose_clock_is_behind_ignores_no_withdrawal(
-    event_type: str, identity_clock: Clock
-) -> None:
+    event_type, identity_clock
+):
     """For it the event is from its receipt, long before a sign-in on another machine."""
     now = timezone.now()
     lately = now - 10 * MINUTE
@@ -164,9 +156,7 @@ def test_a_machine_whose_clock_is_behind_ignores_no_withdrawal(
     assert not is_open(identity)
 
 
-def test_a_level_from_the_future_opens_no_gate_and_is_read_again(
-    service: FakeService,
-) -> None:
+def test_a_level_from_the_future_opens_no_gate_and_is_read_again(service):
     """Else it would count for as long as the clock was ahead."""
     ahead = timezone.now() + 300 * 24 * HOUR
     identity = person(kyc_said_at=ahead, credential_issued_at=None)

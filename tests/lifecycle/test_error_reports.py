@@ -120,9 +120,7 @@ def huge(held: socket.socket) -> None:
     ids=["invalid_grant", "refused", "shape", "two subjects",
          "subject", "not json", "redirect", "429", "503", "closed", "huge"],
 )  # fmt: skip
-def test_a_refresh_that_fails_shows_no_token(
-    service: FakeService, identity: LinkedIdentity, bad: Any
-) -> None:
+def test_a_refresh_that_fails_shows_no_token(service, identity, bad):
     """Neither the one that was presented nor those in the answer that was not taken.
 
     Not on the page, and not in the pickle that Celery makes of what a task raises.
@@ -145,23 +143,13 @@ def test_a_refresh_that_fails_shows_no_token(
         answer({"error": "server_error"}, status="503 Service Unavailable"),
         http(b"subject-1", status="302 Found", headers="Location: /subject-1\r\n"),
         answer({"success": True, "data": {"user_id": "subject-2", "claims": []}}),
-        answer(
-            {
-                "success": True,
-                "data": {"user_id": "subject-1", "claims": 7, "status": 7},
-            }
-        ),
-        answer(
-            {"success": False, "error": {"code": "NO"}, "for": "subject-1"},
-            status="400 Bad",
-        ),
+        answer({"success": True, "data": {"user_id": "subject-1", "claims": 7, "status": 7}}),
+        answer({"success": False, "error": {"code": "NO"}, "for": "subject-1"}, status="400 Bad"),
     ],
     ids=["closed", "503", "redirect", "another subject", "shape", "refused"],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("endpoint", ["claims", "kyc"])
-def test_a_read_that_fails_shows_no_token_and_no_person(
-    service: FakeService, bad: Any, endpoint: str
-) -> None:
+def test_a_read_that_fails_shows_no_token_and_no_person(service, bad, endpoint):
     """Whatever prints the variables."""
     service.answers[endpoint] = bad
     read = getattr(ServiceClient(conf.application()), endpoint)
@@ -173,8 +161,8 @@ def test_a_read_that_fails_shows_no_token_and_no_person(
 
 @pytest.mark.parametrize("statement", ["UPDATE", "INSERT"])
 def test_a_refetch_that_cannot_be_stored_shows_no_credential(
-    service: FakeService, identity: LinkedIdentity, statement: str
-) -> None:
+    service, identity, statement
+):
     """Nor the tokens with which it was read."""
     credential = service.credential()
     service.bend = lambda _another: credential
@@ -192,9 +180,7 @@ def test_a_refetch_that_cannot_be_stored_shows_no_credential(
 
 @pytest.mark.parametrize("statement", ["INSERT", "SELECT", "UPDATE"])
 @pytest.mark.usefixtures("as_in_production")
-def test_an_event_that_fails_shows_nothing_of_its_body(
-    caplog: pytest.LogCaptureFixture, statement: str
-) -> None:
+def test_an_event_that_fails_shows_nothing_of_its_body(caplog, statement):
     """A bug of ours, or of a receiver of Django's own signals."""
     make_identity(make_user())
     body = event_body("claim.revoked", provider="a-provider")

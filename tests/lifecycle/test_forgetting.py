@@ -36,7 +36,6 @@ from tests.factories import (
     make_identity_by_code,
     make_user,
 )
-from tests.fake_service import FakeService
 from tests.sign_in import is_signed_in
 from tests.views.connect.pages import LOCAL
 
@@ -132,7 +131,7 @@ def content() -> list[tuple[str, str, Any]]:
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_the_content_of_the_events_goes_with_the_identity(way: Way, told: Told) -> None:
+def test_the_content_of_the_events_goes_with_the_identity(way, told):
     """And the receivers are told for whom, with a key, after the commit."""
     user = make_user()
     key = user.pk
@@ -148,9 +147,7 @@ def test_the_content_of_the_events_goes_with_the_identity(way: Way, told: Told) 
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_nothing_has_happened_if_the_sites_transaction_rolls_back(
-    way: Way, told: Told
-) -> None:
+def test_nothing_has_happened_if_the_sites_transaction_rolls_back(way, told):
     user = make_user()
     identity = lived(user)
     before = content()
@@ -163,7 +160,7 @@ def test_nothing_has_happened_if_the_sites_transaction_rolls_back(
     assert told == []
 
 
-def test_what_is_revoked_ends_no_sessions_again(told: Told) -> None:
+def test_what_is_revoked_ends_no_sessions_again(told):
     """The revocation has said so."""
     user = make_user()
     key = user.pk
@@ -178,7 +175,7 @@ def test_what_is_revoked_ends_no_sessions_again(told: Told) -> None:
     "way",
     [site_deletes_the_identity, site_deletes_by_a_query, person_disconnects],
 )
-def test_the_session_of_a_password_goes_on(way: Way, service: FakeService) -> None:
+def test_the_session_of_a_password_goes_on(way, service):
     """In another browser, and in the one whose session began with the identity before."""
     user = make_user()
     identity = make_identity(user, account_made=False)
@@ -194,9 +191,7 @@ def test_the_session_of_a_password_goes_on(way: Way, service: FakeService) -> No
     assert is_signed_in(both)
 
 
-def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(
-    told: Told,
-) -> None:
+def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(told):
     """Its subject may be linked anew, to somebody else."""
     stale = make_identity(make_user())
     LinkedIdentity.objects.get().delete()
@@ -208,7 +203,7 @@ def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(
     assert told == []
 
 
-def test_the_deletion_of_a_copy_takes_nothing_with_it_here(told: Told) -> None:
+def test_the_deletion_of_a_copy_takes_nothing_with_it_here(told):
     """A site's archive in another database: of its row Django tells the same receivers."""
     identity = lived(make_user())
     before = content()
@@ -224,7 +219,7 @@ def test_the_deletion_of_a_copy_takes_nothing_with_it_here(told: Told) -> None:
 @pytest.mark.parametrize(
     "way", [site_deletes_the_identity, person_disconnects, operator_erases]
 )
-def test_a_row_that_was_moved_goes_with_its_events(way: Way, told: Told) -> None:
+def test_a_row_that_was_moved_goes_with_its_events(way, told):
     """An operator has moved it to the person's other account, after the site read it."""
     user = make_user()
     stale = make_identity(user, account_made=False)
@@ -237,7 +232,7 @@ def test_a_row_that_was_moved_goes_with_its_events(way: Way, told: Told) -> None
     assert user.pk not in {each[1] for each in told}
 
 
-def test_whoever_redeems_the_code_later_sees_no_event_of_before() -> None:
+def test_whoever_redeems_the_code_later_sees_no_event_of_before():
     """The next account with the subject has its own dossier only."""
     first = make_user()
     lived(first)
@@ -248,7 +243,7 @@ def test_whoever_redeems_the_code_later_sees_no_event_of_before() -> None:
     assert held["webhookevent"] == []
 
 
-def test_a_deletion_empties_many_events_by_one_statement() -> None:
+def test_a_deletion_empties_many_events_by_one_statement():
     """So that it is acknowledged in time, and a site's own page answers."""
     identity = make_identity(make_user())
     for _ in range(3):
@@ -271,7 +266,7 @@ def left_by_sql() -> None:
     LinkedIdentity.objects.filter(pk=identity.pk)._raw_delete("default")
 
 
-def test_a_deletion_event_empties_what_sql_left() -> None:
+def test_a_deletion_event_empties_what_sql_left():
     """Acknowledged, with a receipt that says how many."""
     left_by_sql()
     deliver("data.deletion_requested")
@@ -284,20 +279,20 @@ def test_a_deletion_event_empties_what_sql_left() -> None:
     assert newest.outcome == "applied"
 
 
-def test_a_deletion_event_about_nobody_leaves_no_receipt() -> None:
+def test_a_deletion_event_about_nobody_leaves_no_receipt():
     """There was nothing to erase."""
     deliver("data.deletion_requested", subject="nobody")
     assert not ErasureReceipt.objects.exists()
     assert WebhookEvent.objects.get().outcome == "ignored"
 
 
-def test_any_other_event_about_nobody_empties_nothing() -> None:
+def test_any_other_event_about_nobody_empties_nothing():
     left_by_sql()
     deliver("consent.revoked")
     assert len(content()) == 2
 
 
-def test_the_command_empties_what_sql_left_and_says_how_many() -> None:
+def test_the_command_empties_what_sql_left_and_says_how_many():
     left_by_sql()
     out = io.StringIO()
     call_command("identity_erase", SUBJECT, "--yes", stdout=out)
@@ -305,7 +300,7 @@ def test_the_command_empties_what_sql_left_and_says_how_many() -> None:
     assert content() == []
 
 
-def test_the_audit_of_the_command_searches_for_a_subject_who_is_not_linked() -> None:
+def test_the_audit_of_the_command_searches_for_a_subject_who_is_not_linked():
     """The site may have noted the subject in its own tables."""
     User.objects.create(username=SUBJECT)
     out = io.StringIO()
@@ -339,16 +334,11 @@ def deleted_at_the_service(_user: User, _identity: LinkedIdentity) -> None:
 @pytest.mark.parametrize(
     "way",
     [
-        everywhere,
-        revoked_by_the_service,
-        revoked_by_an_operator,
-        deleted_at_the_service,
-        person_disconnects,
-        operator_erases,
-        site_closes_the_account,
+        everywhere, revoked_by_the_service, revoked_by_an_operator, deleted_at_the_service,
+        person_disconnects, operator_erases, site_closes_the_account,
     ],
-)
-def test_whatever_ends_sessions_says_so(way: Way, told: Told) -> None:
+)  # fmt: skip
+def test_whatever_ends_sessions_says_so(way, told):
     """With the user, so that a site's own tokens end too."""
     user = make_user()
     key = user.pk
@@ -356,7 +346,7 @@ def test_whatever_ends_sessions_says_so(way: Way, told: Told) -> None:
     assert ("sessions_ended", key) in told
 
 
-def test_undoing_a_code_says_so(told: Told, settings: Any) -> None:
+def test_undoing_a_code_says_so(told, settings):
     user = make_user()
     make_identity_by_code(user)
     assert connect.undo(user)
@@ -366,7 +356,7 @@ def test_undoing_a_code_says_so(told: Told, settings: Any) -> None:
     ]
 
 
-def test_an_identity_whose_account_is_gone_can_be_deleted() -> None:
+def test_an_identity_whose_account_is_gone_can_be_deleted():
     """SQL beside Django has deleted the account, and the database checked no foreign keys."""
     if connection.vendor == "postgresql":
         pytest.skip("it always checks")

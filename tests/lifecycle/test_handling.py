@@ -70,7 +70,7 @@ def make_due() -> None:
     )
 
 
-def test_a_handler_runs_once_for_an_event(register: Register) -> None:
+def test_a_handler_runs_once_for_an_event(register):
     """With the event, after it was stored; a second run finds nothing to do."""
     calls = register("kyc.verified", "first")
     deliver("kyc.verified", kyc_level="level_1")
@@ -83,15 +83,13 @@ def test_a_handler_runs_once_for_an_event(register: Register) -> None:
     assert event.handled_by == ["first"]
 
 
-def test_an_event_without_handlers_waits_for_nothing() -> None:
+def test_an_event_without_handlers_waits_for_nothing():
     """It is never due."""
     deliver("kyc.verified")
     assert WebhookEvent.objects.get().next_attempt_at is None
 
 
-def test_one_that_fails_holds_nobody_up(
-    register: Register, identity: LinkedIdentity, caplog: Any
-) -> None:
+def test_one_that_fails_holds_nobody_up(register, identity, caplog):
     """The others run, once; it alone runs again, and nothing it wrote before it raised stays."""
     raises: list[Exception] = [RuntimeError("about ada@example.org")]
     failing = register("consent.revoked", "failing", raises)
@@ -110,7 +108,7 @@ def test_one_that_fails_holds_nobody_up(
     assert (len(failing), len(fine)) == (2, 1)
 
 
-def test_twelve_tries_over_most_of_a_day(register: Register) -> None:
+def test_twelve_tries_over_most_of_a_day(register):
     """Each pause is longer than the one before, and by chance a little off; then it has failed."""
     calls = register("kyc.rejected", "failing", [RuntimeError()])
     deliver("kyc.rejected")
@@ -141,7 +139,7 @@ def attempt(times: int) -> int:
     return ended
 
 
-def test_one_that_ends_its_process_is_given_up(register: Register) -> None:
+def test_one_that_ends_its_process_is_given_up(register):
     """After the last try like any other: the next time nothing runs, and the event has failed."""
     calls = register("kyc.verified", "deadly", [SystemExit()])
     deliver("kyc.verified")
@@ -154,7 +152,7 @@ def test_one_that_ends_its_process_is_given_up(register: Register) -> None:
     assert event.error == "ProcessEnded"
 
 
-def test_a_replay_has_all_tries_again(register: Register) -> None:
+def test_a_replay_has_all_tries_again(register):
     """By id, or all that failed. What has succeeded does not run, unless it is asked for."""
     raises: list[Exception] = [RuntimeError()]
     failing = register("kyc.verified", "failing", raises)
@@ -181,7 +179,7 @@ def test_a_replay_has_all_tries_again(register: Register) -> None:
     assert replayed("--since", "9998-12-31") == "0 event(s) are due."
 
 
-def test_an_id_that_is_not_stored_is_not_hidden_by_one_that_is_twice() -> None:
+def test_an_id_that_is_not_stored_is_not_hidden_by_one_that_is_twice():
     """A service may use an id for two events. An id may be named twice, too."""
     identity = make_identity(make_user())
     for digest in ("one", "another"):
@@ -196,19 +194,16 @@ def test_an_id_that_is_not_stored_is_not_hidden_by_one_that_is_twice() -> None:
     [
         ([], "Name events"),
         (["--since", "yesterday"], "--since"),
-        (
-            ["evt_x"],
-            r"^1 event\(s\) left out: not stored, emptied, or in a worker's hands$",
-        ),
+        (["evt_x"], r"^1 event\(s\) left out: not stored, emptied, or in a worker's hands$"),
     ],
-)
-def test_the_command_wants_to_know_which(arguments: list[str], said: str) -> None:
+)  # fmt: skip
+def test_the_command_wants_to_know_which(arguments, said):
     """Nothing is replayed by accident."""
     with pytest.raises(CommandError, match=said):
         replayed(*arguments)
 
 
-def test_two_workers_do_not_run_one_event(register: Register) -> None:
+def test_two_workers_do_not_run_one_event(register):
     """Whoever takes it has it for ten minutes, and no replay changes that, also after a failure."""
     meanwhile: list[object] = []
 
@@ -229,7 +224,7 @@ def test_two_workers_do_not_run_one_event(register: Register) -> None:
     assert len(calls) == 1
 
 
-def test_two_handlers_of_one_name_are_an_error(register: Register) -> None:
+def test_two_handlers_of_one_name_are_an_error(register):
     """One of them would never run. The same function may be registered twice, and for two types."""
     register("kyc.verified", "first")
     with pytest.raises(ImproperlyConfigured, match="name="):
@@ -263,7 +258,7 @@ MISUSES: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("misuse", MISUSES)
-def test_what_would_never_be_called_is_an_error(misuse: str) -> None:
+def test_what_would_never_be_called_is_an_error(misuse):
     """It is said when the module is imported, and no event counts as handled."""
     before = handlers.handlers_of("kyc.verified")
     with pytest.raises(ImproperlyConfigured):
@@ -271,7 +266,7 @@ def test_what_would_never_be_called_is_an_error(misuse: str) -> None:
     assert handlers.handlers_of("kyc.verified") == before
 
 
-def test_a_type_may_be_named_as_the_policy_text_does(register: Register) -> None:
+def test_a_type_may_be_named_as_the_policy_text_does(register):
     """``consent_revoked`` is ``consent.revoked``."""
     calls = register("consent_revoked", "first")
     deliver("consent.revoked")
@@ -287,9 +282,7 @@ def erase(identity: LinkedIdentity) -> None:
 
 
 @pytest.mark.parametrize("leave", [erase, disconnecting.disconnect])
-def test_no_handler_runs_after_its_person_has_gone(
-    identity: LinkedIdentity, leave: Callable[[LinkedIdentity], object]
-) -> None:
+def test_no_handler_runs_after_its_person_has_gone(identity, leave):
     """Neither those behind, nor the one that failed, with an empty event."""
     seen: list[tuple[str, str]] = []
 
@@ -312,7 +305,7 @@ def test_no_handler_runs_after_its_person_has_gone(
     assert WebhookEvent.objects.get().next_attempt_at is None
 
 
-def test_the_handlers_of_a_deletion_run_after_the_erasure(register: Register) -> None:
+def test_the_handlers_of_a_deletion_run_after_the_erasure(register):
     """That has emptied the event. Those that fail are tried again."""
     raises: list[Exception] = [RuntimeError()]
     first = register("data.deletion_requested", "first", raises)
@@ -326,7 +319,7 @@ def test_the_handlers_of_a_deletion_run_after_the_erasure(register: Register) ->
     assert (len(first), len(second)) == (2, 1)
 
 
-def test_a_handler_that_kills_its_worker_starves_nobody(register: Register) -> None:
+def test_a_handler_that_kills_its_worker_starves_nobody(register):
     """The next attempt begins behind it."""
     register("kyc.verified", "deadly", [SystemExit()])
     register("kyc.verified", "deadly too", [SystemExit()])
@@ -336,7 +329,7 @@ def test_a_handler_that_kills_its_worker_starves_nobody(register: Register) -> N
     assert len(fine) == 1
 
 
-def test_handlers_of_a_link_by_code_that_ended_do_not_run(register: Register) -> None:
+def test_handlers_of_a_link_by_code_that_ended_do_not_run(register):
     """The link is deleted, and the event is about nobody."""
     calls = register("consent.revoked", "first")
     LinkedIdentity.objects.all().delete()
@@ -346,7 +339,7 @@ def test_handlers_of_a_link_by_code_that_ended_do_not_run(register: Register) ->
     assert calls == []
 
 
-def test_handlers_see_what_became_of_the_event(identity: LinkedIdentity) -> None:
+def test_handlers_see_what_became_of_the_event(identity):
     """A late or uncovered event has its handlers, too."""
     LinkedIdentity.objects.update(signed_in_at=timezone.now())
     seen: dict[datetime, str] = {}
@@ -384,9 +377,7 @@ def stored(event_type: str, **about: Any) -> bytes:
     return body
 
 
-def test_one_event_that_cannot_be_applied_ends_no_run(
-    identity: LinkedIdentity, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_event_that_cannot_be_applied_ends_no_run(identity, caplog):
     """It is an attempt that failed. Those behind it, and the purge, have their turn."""
     stored("consent.revoked")
     stored("claim.issued", subject="nobody")
@@ -395,11 +386,9 @@ def test_one_event_that_cannot_be_applied_ends_no_run(
     with connection.execute_wrapper(locked_out):
         upkeep.tend()
     failed, other = WebhookEvent.objects.order_by("pk")
-    assert (failed.outcome, failed.attempts, failed.error) == (
-        "",
-        1,
-        "OperationalError",
-    )
+    assert failed.outcome == ""
+    assert failed.attempts == 1
+    assert failed.error == "OperationalError"
     assert failed.next_attempt_at > timezone.now()
     assert other.outcome == "ignored"
     assert "identity.event.failed" in caplog.text
@@ -408,7 +397,7 @@ def test_one_event_that_cannot_be_applied_ends_no_run(
     assert LinkedIdentity.objects.get().consent == Consent.REVOKED
 
 
-def test_a_revocation_is_never_given_up(identity: LinkedIdentity) -> None:
+def test_a_revocation_is_never_given_up(identity):
     """However often it could not be applied; and then its handlers have all their tries."""
     stored("consent.revoked")
     with connection.execute_wrapper(locked_out):
@@ -423,7 +412,7 @@ def test_a_revocation_is_never_given_up(identity: LinkedIdentity) -> None:
 # Stored, and applied by upkeep
 
 
-def test_handlers_run_after_a_crash(register: Register) -> None:
+def test_handlers_run_after_a_crash(register):
     """The process died between storing and applying. A delivery after it changes nothing."""
     calls = register("kyc.rejected", "first")
     body = stored("kyc.rejected", provider="Vendor")
@@ -436,7 +425,7 @@ def test_handlers_run_after_a_crash(register: Register) -> None:
 
 
 @pytest.mark.parametrize("subject", ["nobody", ""])
-def test_no_handler_runs_for_nobody(register: Register, subject: str) -> None:
+def test_no_handler_runs_for_nobody(register, subject):
     """Whether nobody is linked to the subject, or the event names none."""
     calls = register("consent.revoked", "first")
     body = stored("consent.revoked", subject=subject)
@@ -448,9 +437,7 @@ def test_no_handler_runs_for_nobody(register: Register, subject: str) -> None:
     assert calls == []
 
 
-def test_emptied_events_that_were_not_applied_stay_due(
-    identity: LinkedIdentity,
-) -> None:
+def test_emptied_events_that_were_not_applied_stay_due(identity):
     """Nobody else would apply them."""
     stored("claim.revoked")
     LinkedIdentity.objects.update(made_account="")

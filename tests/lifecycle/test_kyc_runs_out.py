@@ -50,7 +50,7 @@ def shortfall() -> Shortfall | None:
 # How long a level counts
 
 
-def test_a_level_counts_for_two_days() -> None:
+def test_a_level_counts_for_two_days():
     """From the service's last word; then the gate says that it ran out, and when."""
     linked(checked=48 * HOUR - timedelta(minutes=1))
     assert shortfall() is None
@@ -59,13 +59,13 @@ def test_a_level_counts_for_two_days() -> None:
     assert shortfall() == Shortfall(Reason.RUN_OUT, since=checked_at + 48 * HOUR)
 
 
-def test_a_level_that_is_in_doubt_counts_no_more() -> None:
+def test_a_level_that_is_in_doubt_counts_no_more():
     """After a withdrawal the gate stays closed until the service has answered."""
     linked(checked=None)
     assert shortfall() == Shortfall(Reason.RUN_OUT)
 
 
-def test_a_level_by_code_alone_counts_for_a_month() -> None:
+def test_a_level_by_code_alone_counts_for_a_month():
     """Nothing can ask for it again."""
     said_at = timezone.now() - 30 * DAY
     make_identity_by_code(make_user(), kyc_said_at=said_at + HOUR)
@@ -74,7 +74,7 @@ def test_a_level_by_code_alone_counts_for_a_month() -> None:
     assert shortfall() == Shortfall(Reason.RUN_OUT, since=said_at + 30 * DAY)
 
 
-def test_the_site_sets_how_long_levels_count(service: FakeService) -> None:
+def test_the_site_sets_how_long_levels_count(service):
     with override_settings(DJANGO_IDENTITY=service.settings(KYC_HOLDS=2 * HOUR)):
         linked(checked=HOUR)
         assert shortfall() is None
@@ -85,9 +85,7 @@ def test_the_site_sets_how_long_levels_count(service: FakeService) -> None:
 @pytest.mark.parametrize(
     "span", [48, "48h", timedelta(minutes=59), timedelta(days=400), None]
 )
-def test_a_span_that_cannot_be_meant_is_a_mistake(
-    service: FakeService, span: object
-) -> None:
+def test_a_span_that_cannot_be_meant_is_a_mistake(service, span):
     with override_settings(DJANGO_IDENTITY=service.settings(KYC_HOLDS=span)):
         assert [problem.check_id for problem in conf.problems()] == ["E004"]
 
@@ -101,7 +99,7 @@ def dead(service: FakeService) -> LinkedIdentity:
     return identity
 
 
-def test_a_dead_grant_vouches_for_nothing(dead: LinkedIdentity) -> None:
+def test_a_dead_grant_vouches_for_nothing(dead):
     """The service's no to the refresh token closes the gate at once, whoever asked."""
     assert shortfall() is None
     with pytest.raises(ReauthorizationNeeded):
@@ -110,9 +108,7 @@ def test_a_dead_grant_vouches_for_nothing(dead: LinkedIdentity) -> None:
 
 
 @pytest.mark.parametrize("ago", [timedelta(), 2 * HOUR], ids=["newer", "older"])
-def test_an_event_does_not_bring_back_the_level_of_a_dead_grant(
-    dead: LinkedIdentity, ago: timedelta
-) -> None:
+def test_an_event_does_not_bring_back_the_level_of_a_dead_grant(dead, ago):
     """It may be older, and nothing can be asked of the service. A rejection counts."""
     LinkedIdentity.objects.update(signed_in_at=timezone.now() - DAY)
     with pytest.raises(ReauthorizationNeeded):
@@ -127,9 +123,7 @@ def test_an_event_does_not_bring_back_the_level_of_a_dead_grant(
     assert shortfall() == Shortfall(Reason.REJECTED)
 
 
-def test_a_grant_dies_together_with_its_level(
-    dead: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_grant_dies_together_with_its_level(dead, monkeypatch):
     """A process that ends in between leaves both, and the next caller meets the refusal again."""
 
     def ended(*_given: Any, **_columns: Any) -> int:
@@ -146,7 +140,7 @@ def test_a_grant_dies_together_with_its_level(
 # Upkeep
 
 
-def test_the_first_refetch_after_a_day_asks_again(service: FakeService) -> None:
+def test_the_first_refetch_after_a_day_asks_again(service):
     identity = linked(checked=23 * HOUR)
     assert refetched(identity) is Refetched.STORED
     assert service.calls("kyc") == 0
@@ -158,7 +152,7 @@ def test_the_first_refetch_after_a_day_asks_again(service: FakeService) -> None:
     assert said_at > timezone.now() - timedelta(minutes=1)
 
 
-def test_doubt_is_settled_by_the_next_refetch(service: FakeService) -> None:
+def test_doubt_is_settled_by_the_next_refetch(service):
     """In either way: the answer opens the gate again, or says why it stays closed."""
     identity = linked(checked=None)
     assert refetched(identity) is Refetched.STORED
@@ -169,9 +163,7 @@ def test_doubt_is_settled_by_the_next_refetch(service: FakeService) -> None:
     assert shortfall() == Shortfall(Reason.REJECTED)
 
 
-def test_a_level_that_was_read_just_before_the_refusal_counts_no_more(
-    service: FakeService,
-) -> None:
+def test_a_level_that_was_read_just_before_the_refusal_counts_no_more(service):
     service.answers["claims"] = REJECTED
     assert refetched(linked(checked=25 * HOUR)) is Refetched.REAUTHORIZATION_NEEDED
     assert service.calls("kyc") == 1
@@ -180,9 +172,7 @@ def test_a_level_that_was_read_just_before_the_refusal_counts_no_more(
 
 @pytest.mark.parametrize("code", ["APP_SUSPENDED", "ENVIRONMENT_MISMATCH"])
 @pytest.mark.parametrize("endpoint", ["kyc", "claims"])
-def test_a_forbidden_answer_ends_no_grant(
-    service: FakeService, endpoint: str, code: str
-) -> None:
+def test_a_forbidden_answer_ends_no_grant(service, endpoint, code):
     """The application may be suspended for an hour; that says nothing about the person."""
     service.answers[endpoint] = refusal(code, "403 Forbidden")
     result = Refetched.FAILED if endpoint == "claims" else Refetched.LEVEL_UNREAD
@@ -192,7 +182,7 @@ def test_a_forbidden_answer_ends_no_grant(
     assert grant.refresh_token
 
 
-def test_a_short_span_is_read_in_time(service: FakeService) -> None:
+def test_a_short_span_is_read_in_time(service):
     """A site that lets levels count for six hours has them read well before."""
     with override_settings(DJANGO_IDENTITY=service.settings(KYC_HOLDS=6 * HOUR)):
         assert refetched(linked(checked=4 * HOUR)) is Refetched.STORED
@@ -203,9 +193,7 @@ def test_a_short_span_is_read_in_time(service: FakeService) -> None:
 
 
 @pytest.mark.parametrize("digit", ["0", "7", "f"], ids=["first", "middle", "last"])
-def test_without_claims_a_level_is_read_once_a_day(
-    service: FakeService, digit: str
-) -> None:
+def test_without_claims_a_level_is_read_once_a_day(service, digit):
     """Wherever the identity stands in the spread: when it is due, the level is read, once."""
     linked(checked=DAY, scopes=["kyc:read"])
     LinkedIdentity.objects.update(subject_digest=digit * 64)

@@ -1,7 +1,7 @@
 """Linking: one decision table, and one transaction."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -103,9 +103,7 @@ def write_rows(
 
 
 @pytest.mark.parametrize("case", CASES, ids=" / ".join)
-def test_each_row_of_the_table_decides_who_may_link(
-    site: FakeService, case: tuple[Arrival, Subject]
-) -> None:
+def test_each_row_of_the_table_decides_who_may_link(site, case):
     """Each row of the table, through the pages."""
     arrival, subject = case
     ada, bob = make_user("ada"), make_user("bob")
@@ -133,7 +131,7 @@ def test_each_row_of_the_table_decides_who_may_link(
     assert asked == [*decision.asks]
 
 
-def test_every_case_is_in_the_table() -> None:
+def test_every_case_is_in_the_table():
     """A sign-in is in no account, so nothing is of another one."""
     of_accounts = {
         Subject.HOLDS_ANOTHER,
@@ -147,14 +145,14 @@ def test_every_case_is_in_the_table() -> None:
     }
 
 
-def test_a_code_never_makes_and_never_restores_a_way_in() -> None:
+def test_a_code_never_makes_and_never_restores_a_way_in():
     """No row of the table lets a code link by sign-in what was not granted by one."""
     for (arrival, subject), decision in CASES.items():
         if arrival is Arrival.CODE and isinstance(decision, Allow):
             assert (decision.via == LinkedVia.OAUTH) is (subject is Subject.OAUTH)
 
 
-def test_the_documentation_has_the_same_table() -> None:
+def test_the_documentation_has_the_same_table():
     text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \| (.*?) ?\|$", text, re.MULTILINE)
     told = {row[:2]: row[2:] for row in rows if row[0] in [*Arrival]}
@@ -170,9 +168,7 @@ def test_the_documentation_has_the_same_table() -> None:
 
 
 @pytest.mark.parametrize("way", [sign_in, hand_in])
-def test_an_account_that_is_being_erased_gets_no_new_link(
-    site: FakeService, way: Callable[[Client], Any]
-) -> None:
+def test_an_account_that_is_being_erased_gets_no_new_link(site, way):
     ada = make_user("ada")
     request = {
         "account": str(ada.pk),
@@ -216,9 +212,7 @@ def written() -> Iterator[list[Model]]:
         pre_save.disconnect(receive, sender=sender)
 
 
-def test_a_refused_sign_up_leaves_no_row_of_anybodys(
-    refusing: None, written: list[Model]
-) -> None:
+def test_a_refused_sign_up_leaves_no_row_of_anybodys(refusing, written):
     """Not even those that the site has written beside the account."""
     browser = Client()
     assert "sign_in_not_allowed" in sign_in(browser).content.decode()
@@ -229,9 +223,7 @@ def test_a_refused_sign_up_leaves_no_row_of_anybodys(
 
 
 @pytest.mark.parametrize("way", [sign_in, hand_in])
-def test_a_refused_link_is_never_written(
-    refusing: None, way: Callable[[Client], Any], written: list[Model]
-) -> None:
+def test_a_refused_link_is_never_written(refusing, way, written):
     victim = browser_of(make_user("victim"))
     written.clear()
     assert "link_not_allowed" in way(victim).content.decode()
@@ -252,9 +244,7 @@ def revoke_here() -> None:
     ],
     ids=["a stranger revokes", "a known person is deleted", "an operator revokes"],
 )
-def test_a_withdrawal_on_the_way_is_heard(
-    site: FakeService, withdraw: Callable[[], Any], *, is_known: bool
-) -> None:
+def test_a_withdrawal_on_the_way_is_heard(site, withdraw, *, is_known):
     """It came after the button and before the end: the sign-in is refused."""
     if is_known:
         sign_in(Client())
@@ -286,20 +276,13 @@ def told() -> Iterator[list[str]]:
 @pytest.mark.parametrize(
     ("event_type", "is_known", "expected"),
     [
-        ("kyc.rejected", False, ["rejected"]),
-        ("kyc.rejected", True, ["rejected"]),
-        ("claim.revoked", False, []),
-        ("claim.revoked", True, [""]),
+        ("kyc.rejected", False, ["rejected"]), ("kyc.rejected", True, ["rejected"]),
+        ("claim.revoked", False, []), ("claim.revoked", True, [""]),
     ],
-)
+)  # fmt: skip
 def test_a_level_that_an_event_changes_on_the_way_is_told_once(
-    site: FakeService,
-    told: list[str],
-    event_type: str,
-    expected: list[str],
-    *,
-    is_known: bool,
-) -> None:
+    site, told, event_type, expected, *, is_known
+):
     """By the event if the person is known, and else by the sign-in, if it changed at all."""
     if is_known:
         sign_in(Client())
@@ -312,9 +295,7 @@ def test_a_level_that_an_event_changes_on_the_way_is_told_once(
     assert told == expected
 
 
-def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(
-    site: FakeService,
-) -> None:
+def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(site):
     """Even if its time-stamp is ahead of the site's clock."""
     sign_in(Client())
     deliver("consent.revoked", at=timezone.now() + timezone.timedelta(minutes=3))
@@ -323,7 +304,7 @@ def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(
     assert is_signed_in(browser)
 
 
-def test_a_link_that_the_site_itself_revoked_is_one(site: FakeService) -> None:
+def test_a_link_that_the_site_itself_revoked_is_one(site):
     """By a column alone: it stays, and the person comes back by it."""
     told: list[bool] = []
 

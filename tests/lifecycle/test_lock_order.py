@@ -39,19 +39,19 @@ def end(act: Callable[[LinkedIdentity], object]) -> None:
         User.objects.all().delete()
 
 
-def test_two_revocations_at_once_do_not_deadlock() -> None:
+def test_two_revocations_at_once_do_not_deadlock():
     end(lambda identity: interventions.revoke([identity]))
 
 
-def test_two_disconnections_at_once_do_not_deadlock() -> None:
+def test_two_disconnections_at_once_do_not_deadlock():
     end(disconnecting.disconnect)
 
 
-def test_deletions_by_the_site_at_once() -> None:
+def test_deletions_by_the_site_at_once():
     end(lambda identity: identity.delete())
 
 
-def test_an_erasure_beside_disconnections() -> None:
+def test_an_erasure_beside_disconnections():
     """The first one wins; the others find nothing."""
     for _ in range(ROUNDS):
         identity = linked()
@@ -61,7 +61,7 @@ def test_an_erasure_beside_disconnections() -> None:
         User.objects.all().delete()
 
 
-def test_signing_out_everywhere_beside_revocations() -> None:
+def test_signing_out_everywhere_beside_revocations():
     for _ in range(ROUNDS):
         identity = linked()
         browser = Client()
@@ -75,13 +75,10 @@ def test_signing_out_everywhere_beside_revocations() -> None:
 
 @pytest.mark.parametrize(
     "event_types",
-    [
-        ("consent.revoked", "data.deletion_requested", "kyc.rejected"),
-        ("consent.revoked",) * 3,
-    ],
+    [("consent.revoked", "data.deletion_requested", "kyc.rejected"), ("consent.revoked",) * 3],
     ids=["three", "one of them three times"],
-)
-def test_events_at_once_are_acknowledged(event_types: tuple[str, ...]) -> None:
+)  # fmt: skip
+def test_events_at_once_are_acknowledged(event_types):
     for number in range(ROUNDS):
         linked()
         bodies = [event_body(name, event_id=f"{name} {number}") for name in event_types]

@@ -17,7 +17,6 @@ from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from tests.deliveries import deliver
 from tests.factories import again, make_grant, make_identity, make_user
-from tests.fake_service import FakeService
 from tests.lifecycle.refetches import refetched
 from tests.sign_in import is_signed_in
 
@@ -53,17 +52,13 @@ ROWS = LinkedIdentity.objects
 #: How the site's code moves the row. Of all but the last the package knows.
 MOVES: dict[str, Move] = {
     "save": by_save,
-    "a row with its key alone": lambda row, user: by_save(
-        ROWS.only("pk").get(pk=row.pk), user
-    ),
-    "a row without its user": lambda row, user: by_save(
-        ROWS.defer("user").get(pk=row.pk), user
-    ),
+    "a row with its key alone": lambda row, user: by_save(ROWS.only("pk").get(pk=row.pk), user),
+    "a row without its user": lambda row, user: by_save(ROWS.defer("user").get(pk=row.pk), user),
     "a row built from values": by_a_row_built_from_values,
     "update": lambda row, user: ROWS.filter(pk=row.pk).update(user_id=user.pk),
     "bulk update": by_bulk_update,
     "SQL": by_sql,
-}
+}  # fmt: skip
 COUNTED = [name for name in MOVES if name != "SQL"]
 
 
@@ -74,9 +69,7 @@ def move(request: pytest.FixtureRequest) -> Move:
 
 @pytest.mark.parametrize("move", MOVES, indirect=True)
 @pytest.mark.parametrize("is_back", [False, True])
-def test_the_service_erases_the_account_that_the_identity_made(
-    move: Move, is_back: bool
-) -> None:
+def test_the_service_erases_the_account_that_the_identity_made(move, is_back):
     """Never the one that took it over; moved back, the one that it made."""
     survivor, duplicate = make_user("survivor"), make_user("duplicate")
     identity = make_identity(duplicate)
@@ -92,7 +85,7 @@ def test_the_service_erases_the_account_that_the_identity_made(
     assert active == {survivor.pk: True, duplicate.pk: not is_back}
 
 
-def test_an_identity_that_was_inserted_in_bulk_is_moved_alike() -> None:
+def test_an_identity_that_was_inserted_in_bulk_is_moved_alike():
     survivor, duplicate = make_user("survivor"), make_user("duplicate")
     built = LinkedIdentity(
         user=duplicate, environment="test", subject="subject-1",
@@ -107,7 +100,7 @@ def test_an_identity_that_was_inserted_in_bulk_is_moved_alike() -> None:
 
 
 @pytest.mark.parametrize("move", MOVES, indirect=True)
-def test_an_identity_that_moves_stays_revoked(move: Move) -> None:
+def test_an_identity_that_moves_stays_revoked(move):
     """Its consent has ended since the site's code has read the identity that it moves."""
     survivor = make_user("survivor")
     make_identity(make_user("duplicate"))
@@ -121,8 +114,8 @@ def test_an_identity_that_moves_stays_revoked(move: Move) -> None:
 
 @pytest.mark.parametrize("move", COUNTED, indirect=True)
 def test_an_identity_that_moves_takes_no_answer_that_an_event_has_overtaken(
-    move: Move, service: FakeService
-) -> None:
+    move, service
+):
     """The re-fetch has read the row after the site's code, and the rejection comes meanwhile."""
     survivor = make_user("survivor")
     asked = {"scopes": ["kyc:read"], "kyc_said_at": None}
@@ -141,7 +134,7 @@ def test_an_identity_that_moves_takes_no_answer_that_an_event_has_overtaken(
 
 
 @pytest.mark.parametrize("move", COUNTED, indirect=True)
-def test_sessions_and_instances_see_the_move(move: Move) -> None:
+def test_sessions_and_instances_see_the_move(move):
     """A session of the former account ends. An instance that has been asked is asked anew."""
     survivor, duplicate = make_user("survivor"), make_user("duplicate")
     identity = make_identity(duplicate)
@@ -162,7 +155,7 @@ def test_sessions_and_instances_see_the_move(move: Move) -> None:
 # What is saved
 
 
-def test_a_stored_row_is_saved_by_its_columns_alone() -> None:
+def test_a_stored_row_is_saved_by_its_columns_alone():
     """Whole, an instance that was read before a revocation would bring the consent back."""
     identity = make_identity(make_user())
     stored = LinkedIdentity.objects.get()
@@ -177,9 +170,7 @@ def test_a_stored_row_is_saved_by_its_columns_alone() -> None:
     assert LinkedIdentity.objects.get().consent == Consent.REVOKED
 
 
-def test_a_copy_in_another_database_is_saved_whole(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_copy_in_another_database_is_saved_whole(monkeypatch):
     identity = make_identity(make_user())
     saved: list[dict[str, Any]] = []
     monkeypatch.setattr(models.Model, "save", lambda *_row, **how: saved.append(how))
@@ -187,7 +178,7 @@ def test_a_copy_in_another_database_is_saved_whole(
     assert saved == [{"using": "archive"}]
 
 
-def test_a_fixture_restores_a_row() -> None:
+def test_a_fixture_restores_a_row():
     make_identity(make_user())
     dump = serializers.serialize("json", LinkedIdentity.objects.all())
     LinkedIdentity.objects.update(consent=Consent.REVOKED)
@@ -196,7 +187,7 @@ def test_a_fixture_restores_a_row() -> None:
     assert LinkedIdentity.objects.get().signs_in
 
 
-def test_a_stale_instance_takes_no_version_back() -> None:
+def test_a_stale_instance_takes_no_version_back():
     stale = make_identity(make_user())
     for _ in range(3):
         LinkedIdentity.objects.get().save(update_fields=["last_error"])
@@ -255,9 +246,7 @@ HEX = "0f8fad5bd9cb469fa16570867728950e"
         (ByNumber, [2**40 + 1, str(2**40 + 1)], 1),
     ],
 )
-def test_an_account_is_known_by_its_key_in_any_form(
-    monkeypatch: pytest.MonkeyPatch, model: Any, keys: list[Any], another: Any
-) -> None:
+def test_an_account_is_known_by_its_key_in_any_form(monkeypatch, model, keys, another):
     monkeypatch.setattr(database, "get_user_model", lambda: model)
     for made in keys:
         identity = LinkedIdentity(made_account=database.key_text(made))

@@ -22,12 +22,10 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.policy import IdentityPolicy
-from django_identity.testing.clock import Clock
 from tests.concurrency import at_once
 from tests.databases import on_servers
 from tests.deliveries import deliver, event_body, post
 from tests.factories import make_identity, make_user
-from tests.fake_service import FakeService
 from tests.pauses import held
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
@@ -90,9 +88,7 @@ def dies_at(number: int) -> Callable[..., Any]:
     return execute
 
 
-def test_a_crash_at_any_statement_leaves_nothing_of_a_sign_up(
-    service: FakeService,
-) -> None:
+def test_a_crash_at_any_statement_leaves_nothing_of_a_sign_up(service):
     """Or all of it, if it came after the commit. In either case the person can come again."""
     ends = []
     for number in count(1):
@@ -114,9 +110,7 @@ def test_a_crash_at_any_statement_leaves_nothing_of_a_sign_up(
 @on_servers
 @pytest.mark.usefixtures("isolation")
 @pytest.mark.parametrize("event_type", WITHDRAWALS)
-def test_an_event_waits_for_a_sign_in_of_its_subject(
-    service: FakeService, event_type: str
-) -> None:
+def test_an_event_waits_for_a_sign_in_of_its_subject(service, event_type):
     """The sign-in stands between its look for events and its commit. Then the event finds it."""
     browser = Client()
     state = begin(browser)
@@ -136,9 +130,7 @@ def test_an_event_waits_for_a_sign_in_of_its_subject(
 @on_servers
 @pytest.mark.usefixtures("isolation")
 @pytest.mark.parametrize("event_type", WITHDRAWALS)
-def test_a_sign_in_waits_for_an_event_of_its_subject(
-    service: FakeService, event_type: str
-) -> None:
+def test_a_sign_in_waits_for_an_event_of_its_subject(service, event_type):
     """The event has found nobody, and stands before its commit. Then the sign-in hears it."""
     browser = Client()
     state = begin(browser)
@@ -159,9 +151,7 @@ def test_a_sign_in_waits_for_an_event_of_its_subject(
 
 
 @on_servers
-def test_three_refused_sign_ups_of_one_person_at_once(
-    service: FakeService, settings: Any
-) -> None:
+def test_three_refused_sign_ups_of_one_person_at_once(service, settings):
     """On MariaDB those who wait deadlock, and are tried again."""
     given = service.settings(POLICY=f"{__name__}.Nobody")
     settings.DJANGO_IDENTITY = given
@@ -177,13 +167,8 @@ def test_three_refused_sign_ups_of_one_person_at_once(
 @pytest.mark.parametrize(("seconds", "is_heard"), [(9, True), (11, False)])
 @pytest.mark.parametrize("event_type", ["consent.revoked", "claim.revoked"])
 def test_what_found_nobody_a_moment_before_the_button_is_heard(
-    service: FakeService,
-    identity_clock: Clock,
-    event_type: str,
-    seconds: int,
-    *,
-    is_heard: bool,
-) -> None:
+    service, identity_clock, event_type, seconds, *, is_heard
+):
     """By the clock of another server of the site it came after it."""
     service.payload["iat"] = None
     deliver(event_type)
@@ -198,16 +183,14 @@ def test_what_found_nobody_a_moment_before_the_button_is_heard(
         )
 
 
-def test_who_is_linked_needs_no_row_of_the_subject(service: FakeService) -> None:
+def test_who_is_linked_needs_no_row_of_the_subject(service):
     make_identity(make_user())
     deliver("claim.issued")
     sign_in(Client())
     assert not SubjectLock.objects.exists()
 
 
-def test_upkeep_deletes_the_rows_of_the_day_before(
-    service: FakeService, identity_clock: Clock
-) -> None:
+def test_upkeep_deletes_the_rows_of_the_day_before(service, identity_clock):
     hand_in(browser_of(make_user()))
     identity_clock.advance(hours=23)
     deliver("claim.issued", subject="nobody")

@@ -18,7 +18,6 @@ from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, Purpose, StoredClaim, TokenGrant
 from tests.deliveries import deliver
 from tests.factories import again, make_claim, make_grant, make_identity, make_user
-from tests.fake_service import FakeService
 from tests.sign_in import sign_in as signs_in
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -38,7 +37,7 @@ def copied(username: str = "ada", **fields: Any) -> User:
     return user
 
 
-def test_it_counts_as_not_there() -> None:
+def test_it_counts_as_not_there():
     user = copied()
     assert not standing_of(user).is_linked
     assert connect.identity_of(user) is None
@@ -50,7 +49,7 @@ def test_it_counts_as_not_there() -> None:
     assert LinkedIdentity.objects.get().consent == "granted"
 
 
-def test_the_account_page_shows_nothing_of_it() -> None:
+def test_the_account_page_shows_nothing_of_it():
     user = copied()
     dossier = dossier_of(user)
     assert (dossier.identity, dossier.grant, dossier.sections) == (None, None, ())
@@ -59,7 +58,7 @@ def test_the_account_page_shows_nothing_of_it() -> None:
 
 
 @pytest.mark.parametrize("way", COME)
-def test_linking_deletes_it(service: FakeService, way: str) -> None:
+def test_linking_deletes_it(service, way):
     """It made the account, and the new link did not."""
     user = copied()
     told: list[object] = []
@@ -82,9 +81,7 @@ def test_linking_deletes_it(service: FakeService, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", COME)
-def test_linking_deletes_a_row_that_no_event_finds(
-    service: FakeService, way: str
-) -> None:
+def test_linking_deletes_a_row_that_no_event_finds(service, way):
     """SQL has given it another subject. It opened nothing."""
     user = make_user()
     make_identity(user, subject="former", account_made=False)
@@ -95,7 +92,7 @@ def test_linking_deletes_a_row_that_no_event_finds(
     assert standing_of(again(user)).is_linked
 
 
-def test_a_refused_link_leaves_it(service: FakeService) -> None:
+def test_a_refused_link_leaves_it(service):
     """The subject is another account's."""
     user = copied()
     make_identity(make_user("eve"))
@@ -103,9 +100,7 @@ def test_a_refused_link_leaves_it(service: FakeService) -> None:
     assert LinkedIdentity.objects.filter(user=user).exists()
 
 
-def test_a_person_whose_address_is_there_is_told_to_sign_in_and_link(
-    service: FakeService,
-) -> None:
+def test_a_person_whose_address_is_there_is_told_to_sign_in_and_link(service):
     user = copied()
     service.profile = {"email": "ada@example.org"}
     User.objects.filter(pk=user.pk).update(email="ada@example.org")
@@ -117,8 +112,8 @@ def test_a_person_whose_address_is_there_is_told_to_sign_in_and_link(
 @pytest.mark.parametrize("is_inside", [False, True])
 @pytest.mark.parametrize("arrival", COME)
 def test_a_row_whose_environment_sql_has_changed_is_linked_by_nobody(
-    service: FakeService, arrival: str, *, is_inside: bool
-) -> None:
+    service, arrival, *, is_inside
+):
     """Its digest is still the subject's."""
     user = make_user()
     make_identity(user, account_made=False)
@@ -141,7 +136,7 @@ def erase(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_the_doctor_counts_them_and_the_command_deletes_them() -> None:
+def test_the_doctor_counts_them_and_the_command_deletes_them():
     """And no account, and no link of this site's environment."""
     for name in ("ada", "bob", "eve"):
         copied(name)
@@ -157,7 +152,7 @@ def test_the_doctor_counts_them_and_the_command_deletes_them() -> None:
     assert "Deleted 0 link(s) of live." in erase("--links-of", "live", "--yes")
 
 
-def test_many_are_deleted_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_are_deleted_in_steps(monkeypatch):
     monkeypatch.setattr(
         "django_identity.lifecycle.operators.interventions.LINKS_AT_ONCE", 2
     )
@@ -170,13 +165,11 @@ def test_many_are_deleted_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--links-of", "test", "--yes"),
-        ("--links-of", "staging", "--yes"),
-        ("subject-1", "--links-of", "live", "--yes"),
-        ("--yes",),
+        ("--links-of", "test", "--yes"), ("--links-of", "staging", "--yes"),
+        ("subject-1", "--links-of", "live", "--yes"), ("--yes",),
     ],
-)
-def test_nothing_is_deleted_by_mistake(arguments: tuple[str, ...]) -> None:
+)  # fmt: skip
+def test_nothing_is_deleted_by_mistake(arguments):
     """This site's own links, an environment that is none, two things at once, or nothing."""
     make_identity(make_user("own"))
     copied()
@@ -186,7 +179,7 @@ def test_nothing_is_deleted_by_mistake(arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("typed", ["live", "test"])
-def test_the_command_asks_first(monkeypatch: pytest.MonkeyPatch, typed: str) -> None:
+def test_the_command_asks_first(monkeypatch, typed):
     copied()
     monkeypatch.setattr("builtins.input", lambda prompt: typed)
     with suppress(CommandError):

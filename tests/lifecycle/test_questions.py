@@ -84,7 +84,7 @@ def shown() -> list[dict[str, Any]]:
 # What it is shown
 
 
-def test_each_question_is_asked_with_the_claims(asking: FakeService) -> None:
+def test_each_question_is_asked_with_the_claims(asking):
     """Whether they may come before anything is written; whether they sign in when all is stored."""
     asking.disclosed = {"age_over_18": True, "country_resident": "NG"}
     proven = {"age_over_18": True, "country_resident": "NG"}
@@ -119,9 +119,7 @@ class Writes(IdentityPolicy):
         return set(claims) == {*ADULT}
 
 
-def test_what_one_question_writes_no_other_sees(
-    service: FakeService, settings: Any
-) -> None:
+def test_what_one_question_writes_no_other_sees(service, settings):
     with_policy(service, settings, Writes)
     assert sign_in(Client()).status_code == 302
     assert Writes.errors == []
@@ -142,21 +140,15 @@ PROVES_NOTHING: dict[str, Callable[[FakeService], object]] = {
     ),
     "listed as revoked": list_as_revoked,
     "not in the credential": lambda service: service.disclosed.clear(),
-    "of a credential that fails a check": lambda service: service.payload.update(
-        aud="another"
-    ),
+    "of a credential that fails a check": lambda service: service.payload.update(aud="another"),
     "of a credential that has run out": lambda service: service.payload.update(exp=1),
-    "of an answer that cannot be read": lambda service: service.answers.update(
-        claims=html()
-    ),
-    "not consented to": lambda service: service.token.update(
-        scope="profile:read kyc:read"
-    ),
-}
+    "of an answer that cannot be read": lambda service: service.answers.update(claims=html()),
+    "not consented to": lambda service: service.token.update(scope="profile:read kyc:read"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", PROVES_NOTHING)
-def test_what_opens_no_gate_is_not_shown(asking: FakeService, case: str) -> None:
+def test_what_opens_no_gate_is_not_shown(asking, case):
     PROVES_NOTHING[case](asking)
     for _ in range(2):
         sign_in(Client())
@@ -167,9 +159,7 @@ def test_what_opens_no_gate_is_not_shown(asking: FakeService, case: str) -> None
     assert claims_of(User.objects.get()) == {}
 
 
-def test_a_claim_that_is_not_kept_is_not_shown(
-    service: FakeService, settings: Any
-) -> None:
+def test_a_claim_that_is_not_kept_is_not_shown(service, settings):
     """Else a site would decide by what its gates never see."""
     Asked.questions.clear()
     service.disclosed = {"age_over_18": True, "country_resident": "NG"}
@@ -178,7 +168,7 @@ def test_a_claim_that_is_not_kept_is_not_shown(
     assert shown() == [ADULT] * 2
 
 
-def test_an_older_credential_shows_nothing_of_its_own(asking: FakeService) -> None:
+def test_an_older_credential_shows_nothing_of_its_own(asking):
     """It could replay a claim that was revoked since. What is stored is proven still."""
     sign_in(Client())
     Asked.questions.clear()
@@ -192,9 +182,7 @@ def test_an_older_credential_shows_nothing_of_its_own(asking: FakeService) -> No
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-def test_an_event_on_the_way_takes_its_claim_away(
-    asking: FakeService, is_known: bool
-) -> None:
+def test_an_event_on_the_way_takes_its_claim_away(asking, is_known):
     """It came after the button. The credential still proves it."""
     if is_known:
         sign_in(Client())
@@ -220,9 +208,7 @@ class Levels(IdentityPolicy):
         self.shown.append(kyc)
 
 
-def test_a_level_that_nobody_stated_is_none(
-    service: FakeService, settings: Any
-) -> None:
+def test_a_level_that_nobody_stated_is_none(service, settings):
     """It is not an empty one, into which a policy would have to look."""
     with_policy(service, settings, Levels)
     Levels.shown.clear()
@@ -233,9 +219,7 @@ def test_a_level_that_nobody_stated_is_none(
     assert {*Levels.shown} == {None}
 
 
-def test_a_level_that_an_event_has_taken_back_is_not_shown(
-    service: FakeService, settings: Any
-) -> None:
+def test_a_level_that_an_event_has_taken_back_is_not_shown(service, settings):
     with_policy(service, settings, Levels)
     Levels.shown.clear()
     browser = Client()
@@ -245,7 +229,7 @@ def test_a_level_that_an_event_has_taken_back_is_not_shown(
     assert [level.status for level in Levels.shown] == ["rejected"]
 
 
-def test_a_code_shows_no_claims(asking: FakeService) -> None:
+def test_a_code_shows_no_claims(asking):
     """But to somebody whom a full sign-in has linked: theirs still open gates."""
     browser = browser_of(make_user())
     hand_in(browser)
@@ -265,9 +249,7 @@ def refused(response: Any, code: str) -> str:
     return page
 
 
-def test_a_minor_gets_no_account_and_reads_the_sites_reason(
-    adults: FakeService,
-) -> None:
+def test_a_minor_gets_no_account_and_reads_the_sites_reason(adults):
     adults.disclosed = {"age_over_18": False}
     page = refused(sign_in(Client()), "sign_up_refused")
     assert REASON in page
@@ -276,7 +258,7 @@ def test_a_minor_gets_no_account_and_reads_the_sites_reason(
     assert not LinkedIdentity.objects.exists()
 
 
-def test_a_frontend_reads_the_reason_too(adults: FakeService) -> None:
+def test_a_frontend_reads_the_reason_too(adults):
     adults.disclosed = {}
     browser = Client()
     given = {"state": begin(browser), "code": "a-code"}
@@ -285,7 +267,7 @@ def test_a_frontend_reads_the_reason_too(adults: FakeService) -> None:
     assert (told["code"], told["detail"]) == ("sign_up_refused", REASON)
 
 
-def test_a_minors_identity_is_not_linked(adults: FakeService) -> None:
+def test_a_minors_identity_is_not_linked(adults):
     """Neither anew, nor as the confirmation of a link by code, which stays one."""
     adults.disclosed = {"age_over_18": False}
     user = make_user()
@@ -302,9 +284,7 @@ def test_a_minors_identity_is_not_linked(adults: FakeService) -> None:
 
 
 @pytest.mark.parametrize("consent", [Consent.GRANTED, Consent.REVOKED])
-def test_of_somebody_who_returns_only_the_session_is_refused(
-    adults: FakeService, consent: str
-) -> None:
+def test_of_somebody_who_returns_only_the_session_is_refused(adults, consent):
     """What they brought stays stored, so that what is gone opens no gate in another session."""
     adults.disclosed = {"age_over_18": False, "country_resident": "NG"}
     user = make_user(first_name="Before")
@@ -337,9 +317,7 @@ def browser_for(who: str) -> Client:
 
 
 @pytest.mark.parametrize("who", ["new", "links", "returns"])
-def test_claims_that_could_not_be_read_ask_to_try_again(
-    adults: FakeService, who: str
-) -> None:
+def test_claims_that_could_not_be_read_ask_to_try_again(adults, who):
     """No is then no judgement of the person: the page says why, and not the site's reason."""
     browser = browser_for(who)
     users = User.objects.count()
@@ -357,9 +335,7 @@ def test_claims_that_could_not_be_read_ask_to_try_again(
 
 
 @pytest.mark.parametrize("who", ["new", "links", "returns"])
-def test_an_answer_without_a_credential_is_one_that_could_not_be_read(
-    adults: FakeService, who: str
-) -> None:
+def test_an_answer_without_a_credential_is_one_that_could_not_be_read(adults, who):
     """Somebody who returns is in by what is proven still."""
     browser = browser_for(who)
     answer = adults.good("claims")
@@ -434,9 +410,7 @@ def says_what_it_returned(
     caplog.clear()
 
 
-def test_only_true_lets_a_person_in(
-    odd_answer: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_only_true_lets_a_person_in(odd_answer, caplog):
     """A site that returns a redirect, or writes ``async``, wants to refuse."""
     browser = Client()
     refused(sign_in(browser), "configuration")
@@ -456,7 +430,7 @@ def test_only_true_lets_a_person_in(
     assert User.objects.get() == known
 
 
-def test_only_true_opens_another_way_in_and_keeps_an_account(odd_answer: str) -> None:
+def test_only_true_opens_another_way_in_and_keeps_an_account(odd_answer):
     user = make_user()
     identity = make_identity(user)
     with pytest.raises(ConfigurationError, match=f"has_other_way_in .* {odd_answer},"):
@@ -466,9 +440,7 @@ def test_only_true_opens_another_way_in_and_keeps_an_account(odd_answer: str) ->
 
 
 @pytest.mark.parametrize("answer", [None, "", 0], ids=repr)
-def test_what_is_empty_is_a_no(
-    service: FakeService, settings: Any, monkeypatch: pytest.MonkeyPatch, answer: object
-) -> None:
+def test_what_is_empty_is_a_no(service, settings, monkeypatch, answer):
     """Such as ``claims.get("age_over_18")``, or a method without a ``return``."""
     with_policy(service, settings, Answers)
     monkeypatch.setattr(Answers, "answer", answer)

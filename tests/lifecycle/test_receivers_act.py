@@ -1,6 +1,6 @@
 """Receivers of the site that act: they save or delete what they are told about, or forbid it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +20,6 @@ from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from tests.databases import dangling, pointed_at
 from tests.deliveries import deliver
 from tests.factories import again, make_identity, make_identity_by_code, make_user
-from tests.fake_service import FakeService
 from tests.lifecycle.test_erasure import Deleting, lived, with_policy
 from tests.sign_in import is_signed_in, sign_in
 
@@ -85,13 +84,7 @@ def by_a_deletion_of_the_site(_browser: Client) -> None:
         by_a_deletion_of_the_site,
     ],
 )
-def test_nobody_is_stored_again(
-    service: FakeService,
-    settings: Any,
-    notes: None,
-    erase: Callable[[Client], None],
-    deletes: bool,
-) -> None:
+def test_nobody_is_stored_again(service, settings, notes, erase, deletes):
     """What receivers get is the account as it is after the erasure."""
     browser = lived(service, settings)
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.note_the_visit"]
@@ -130,9 +123,7 @@ def removes_the_link(user: User) -> None:
     [deletes_the_account, erases_the_account, disables_the_account, removes_the_link],
 )
 @pytest.mark.parametrize("same", [True, False], ids=["same instance", "another one"])
-def test_whom_a_receiver_turns_away_is_not_signed_in(
-    service: FakeService, act: Callable[[User], None], same: bool
-) -> None:
+def test_whom_a_receiver_turns_away_is_not_signed_in(service, act, same):
     """With a page, whatever became of the account."""
 
     def turn_away(user: User, **_signal: Any) -> None:
@@ -150,7 +141,7 @@ def test_whom_a_receiver_turns_away_is_not_signed_in(
 # Rows that the site does not let go
 
 
-def test_a_link_by_code_that_the_site_protects_is_emptied() -> None:
+def test_a_link_by_code_that_the_site_protects_is_emptied():
     """Its loans point at the row. The consent ends at once all the same."""
     user = make_user()
     identity = make_identity_by_code(user)
@@ -172,7 +163,7 @@ def test_a_link_by_code_that_the_site_protects_is_emptied() -> None:
     assert disconnecting.disconnect(identity)
 
 
-def test_one_that_only_the_database_protects_is_emptied_too() -> None:
+def test_one_that_only_the_database_protects_is_emptied_too():
     """Some look at the commit alone. Then the event would be refused for ever."""
     user = make_user()
     with pointed_at(make_identity_by_code(user)):
@@ -181,7 +172,7 @@ def test_one_that_only_the_database_protects_is_emptied_too() -> None:
     assert LinkedIdentity.objects.get().connect_person == ""
 
 
-def test_a_receiver_that_erases_the_account_is_told_once() -> None:
+def test_a_receiver_that_erases_the_account_is_told_once():
     """The erasure that it asks for ends no sessions again, so it is not called for ever."""
     make_identity(make_user())
     asked: list[User] = []
@@ -200,7 +191,7 @@ def test_a_receiver_that_erases_the_account_is_told_once() -> None:
     assert not ErasureReceipt.objects.filter(erased_at=None).exists()
 
 
-def test_a_row_that_points_at_nobody_protects_no_link() -> None:
+def test_a_row_that_points_at_nobody_protects_no_link():
     """Something else has left it, in a database that does not look."""
     make_identity_by_code(make_user())
     with dangling():

@@ -1,7 +1,6 @@
 """A revoked claim stays so in every way in: a cache may still have a credential from before."""
 
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -71,9 +70,7 @@ def by_a_first_link() -> None:
 
 
 @pytest.mark.parametrize("way_in", [by_a_new_link, by_a_new_account, by_a_first_link])
-def test_an_older_credential_proves_nothing_again(
-    service: FakeService, way_in: Callable[[], None]
-) -> None:
+def test_an_older_credential_proves_nothing_again(service, way_in):
     """The site does not know any more which claim was revoked, so none counts."""
     way_in()
     assert proven() == set()
@@ -87,9 +84,7 @@ def test_an_older_credential_proves_nothing_again(
 @pytest.mark.parametrize(
     "issued", [LATER, REVOKED + 1], ids=["later", "a second later"]
 )
-def test_a_younger_credential_proves_it_at_once(
-    service: FakeService, issued: int
-) -> None:
+def test_a_younger_credential_proves_it_at_once(service, issued):
     """Whatever was revoked before."""
     revoke()
     service.payload["iat"] = issued

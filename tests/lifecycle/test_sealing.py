@@ -86,14 +86,14 @@ def rotate(**options: Any) -> str:
     return out.getvalue()
 
 
-def test_a_new_sealed_column_is_rotated_too() -> None:
+def test_a_new_sealed_column_is_rotated_too():
     """What a grant keeps as text without an end is sealed."""
     fields = TokenGrant._meta.concrete_fields
     texts = [field.name for field in fields if field.get_internal_type() == "TextField"]
     assert tuple(texts) == rotation.SEALED
 
 
-def test_everything_moves_under_the_first_key() -> None:
+def test_everything_moves_under_the_first_key():
     """Afterwards the older key may go, and everything opens as before. A dead grant is left."""
     with ring(OLD):
         make_sealed("ada")
@@ -108,9 +108,7 @@ def test_everything_moves_under_the_first_key() -> None:
         assert all_opened() == before
 
 
-def test_it_can_be_stopped_anywhere_and_run_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_it_can_be_stopped_anywhere_and_run_again(monkeypatch):
     """Each batch is committed, and an end in the middle of one takes its writes back together.
 
     What was done is said, without a traceback.
@@ -145,7 +143,7 @@ def test_it_can_be_stopped_anywhere_and_run_again(
         assert all_opened() == before
 
 
-def test_a_refresh_meanwhile_wins() -> None:
+def test_a_refresh_meanwhile_wins():
     """Tokens that are stored between reading and writing a row are not overwritten."""
     with ring(OLD):
         identity = make_sealed()
@@ -166,7 +164,7 @@ def test_a_refresh_meanwhile_wins() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_only_an_operators_word_ends_what_no_key_opens() -> None:
+def test_only_an_operators_word_ends_what_no_key_opens():
     """``--forget-unreadable``: those people have to sign in again, and nobody else.
 
     The site hears of each, and the level and the due date go, as with any grant that is lost.
@@ -196,7 +194,7 @@ def test_only_an_operators_word_ends_what_no_key_opens() -> None:
         assert rotate(forget_unreadable=True, yes=True) == "1 grant(s) re-encrypted\n"
 
 
-def test_the_operator_has_to_type_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_operator_has_to_type_it(monkeypatch):
     """A hand that slips ends nobody's grant."""
     with ring(OLD):
         make_sealed()
@@ -207,7 +205,7 @@ def test_the_operator_has_to_type_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("stored", ["", "plain text"])
-def test_an_access_token_alone_ends_nothing(stored: str) -> None:
+def test_an_access_token_alone_ends_nothing(stored):
     """It is replaced within the hour, by a refresh token that opens."""
     with ring(OLD):
         identity = make_sealed()
@@ -220,7 +218,7 @@ def test_an_access_token_alone_ends_nothing(stored: str) -> None:
     assert grant.access_token == stored
 
 
-def test_what_no_key_opens_is_counted_and_left() -> None:
+def test_what_no_key_opens_is_counted_and_left():
     """Damaged, of another row, or by a missing key: put that back, and the grant opens again."""
     with ring("a key that somebody lost"):
         make_sealed("eve")
@@ -240,7 +238,7 @@ def test_what_no_key_opens_is_counted_and_left() -> None:
         assert "2 grant(s) re-encrypted" in rotate()
 
 
-def test_what_the_settings_do_not_have_is_left_alone() -> None:
+def test_what_the_settings_do_not_have_is_left_alone():
     """Its keys are not known here, so not even ``--forget-unreadable`` ends it. Exit code 1."""
     with ring(OLD):
         make_sealed()
@@ -254,7 +252,7 @@ def test_what_the_settings_do_not_have_is_left_alone() -> None:
     assert not TokenGrant.objects.get().needs_reauthorization
 
 
-def test_a_rotation_in_two_deploys_closes_nothing() -> None:
+def test_a_rotation_in_two_deploys_closes_nothing():
     """The new key last, then first. At each moment some machines have the next deploy already.
 
     Whichever machine stores a token: all others open it, and those that have the new key alone do
@@ -277,7 +275,7 @@ def test_a_rotation_in_two_deploys_closes_nothing() -> None:
 # Nothing decrypted shows anywhere
 
 
-def test_records_show_nothing_of_what_they_hold() -> None:
+def test_records_show_nothing_of_what_they_hold():
     """Neither printed, pickled nor turned into a dict."""
     make_sealed()
     for row in (TokenGrant.objects.get(), AuthorizationRequest.objects.get()):
@@ -288,9 +286,7 @@ def test_records_show_nothing_of_what_they_hold() -> None:
         assert not any(secret.encode() in shown for secret in SECRETS)
 
 
-def test_rotation_and_its_failures_log_nothing_of_it(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_rotation_and_its_failures_log_nothing_of_it(caplog):
     """Not even at DEBUG, SQL included."""
     with ring(OLD):
         make_sealed()
@@ -301,7 +297,7 @@ def test_rotation_and_its_failures_log_nothing_of_it(
     assert not any(secret in caplog.text for secret in (*SECRETS, OLD, NEW))
 
 
-def test_no_admin_page_has_a_sealed_column() -> None:
+def test_no_admin_page_has_a_sealed_column():
     """Not even its sealed text is of use to anybody there."""
     assert not any(
         admin.site.is_registered(model) for model in (TokenGrant, AuthorizationRequest)

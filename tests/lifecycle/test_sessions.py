@@ -21,7 +21,6 @@ from django_identity.lifecycle.ground import sessions
 from django_identity.lifecycle.leaving import disconnecting
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
-from django_identity.testing.clock import Clock
 from tests import urls
 from tests.deliveries import deliver
 from tests.effort import spread
@@ -33,7 +32,6 @@ from tests.factories import (
     make_identity_by_code,
     make_user,
 )
-from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in, signed_in_as
 from tests.snippets import module_of
 from tests.views.connect.pages import LOCAL
@@ -56,10 +54,8 @@ def look_as(request: HttpRequest, username: str) -> HttpResponse:
 
 
 urlpatterns = [
-    path("confirm/", confirm_password),
-    path("look-as/<username>/", look_as),
-    *urls.urlpatterns,
-]
+    path("confirm/", confirm_password), path("look-as/<username>/", look_as), *urls.urlpatterns,
+]  # fmt: skip
 
 
 def end_all(user: User) -> None:
@@ -79,9 +75,7 @@ STEPS = ("revoke", "disconnect", "sign in", "everywhere")
 @pytest.mark.parametrize(
     "steps", spread(itertools.product(STEPS, repeat=3), every=7), ids=str
 )
-def test_an_ended_session_never_lives_again(
-    service: FakeService, identity_clock: Clock, steps: tuple[str, ...]
-) -> None:
+def test_an_ended_session_never_lives_again(service, identity_clock, steps):
     """In any order of revoking, disconnecting, linking again and signing out everywhere."""
     user = make_user("owner", email="ada@example.org")
     make_identity(user, account_made=False)
@@ -107,7 +101,7 @@ def test_an_ended_session_never_lives_again(
         assert not any(map(is_signed_in, ended)), steps
 
 
-def test_sign_out_everywhere_is_a_button(service: FakeService) -> None:
+def test_sign_out_everywhere_is_a_button(service):
     """Neither a sign-in nor a sign-out ends another session, and the button ends them all."""
     here, elsewhere, third = Client(), Client(), Client()
     for browser in (here, elsewhere, third):
@@ -133,9 +127,7 @@ def test_sign_out_everywhere_is_a_button(service: FakeService) -> None:
     ],
     ids=str,
 )
-def test_no_session_rests_on_such_an_identity(
-    service: FakeService, model: Any, changed: dict[str, Any]
-) -> None:
+def test_no_session_rests_on_such_an_identity(service, model, changed):
     """Revoked, by code alone, of another environment, disabled."""
     identity = make_identity(make_user())
     browser, idle = session_of(identity.user), session_of(identity.user)
@@ -152,7 +144,7 @@ def test_no_session_rests_on_such_an_identity(
     assert "your data here is erased" in page
 
 
-def test_logins_that_others_make_stay(service: FakeService) -> None:
+def test_logins_that_others_make_stay(service):
     """A user of an identity session who confirms the password stays signed in, by the password."""
     user = make_user()
     make_identity(user)
@@ -166,9 +158,7 @@ def test_logins_that_others_make_stay(service: FakeService) -> None:
 
 @pytest.mark.parametrize("consent", [None, Consent.REVOKED])
 @pytest.mark.urls(__name__)
-def test_staff_look_as_somebody_without_an_identity(
-    service: FakeService, consent: str | None
-) -> None:
+def test_staff_look_as_somebody_without_an_identity(service, consent):
     """Their package is told which backend to name, and nobody is signed in."""
     staff, seen = make_user("staff"), make_user("seen")
     make_identity(staff, subject="staff")
@@ -181,9 +171,7 @@ def test_staff_look_as_somebody_without_an_identity(
 
 
 @pytest.mark.urls(__name__)
-def test_staff_look_as_somebody_with_an_identity_and_come_back(
-    service: FakeService,
-) -> None:
+def test_staff_look_as_somebody_with_an_identity_and_come_back(service):
     """Each session ends with the consent of the person in it."""
     staff, seen = make_user("staff"), make_user("seen")
     make_identity(staff)
@@ -231,9 +219,7 @@ ENDED = {
         ("/identity/api/me", "application/json"), ("/gated/", "application/json"),
     ],
 )  # fmt: skip
-def test_nobody_reads_the_data_of_a_session_that_ended(
-    service: FakeService, how: str, address: str, accepts: str
-) -> None:
+def test_nobody_reads_the_data_of_a_session_that_ended(service, how, address, accepts):
     """The next person at this browser. The page still says why the session ended."""
     browser = ended(how)
     browser.get(address, headers={"accept": accepts})
@@ -244,17 +230,15 @@ def test_nobody_reads_the_data_of_a_session_that_ended(
 
 @pytest.mark.parametrize("how", ENDED)
 def test_the_middleware_of_the_docs_empties_it_on_the_sites_own_pages(
-    service: FakeService, settings: Any, how: str
-) -> None:
+    service, settings, how
+):
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.drop_ended_sessions"]
     browser = ended(how)
     browser.get("/")
     assert "basket" not in browser.session
 
 
-def test_the_form_of_an_ended_session_works(
-    service: FakeService, settings: Any
-) -> None:
+def test_the_form_of_an_ended_session_works(service, settings):
     """Its token is in the session, in some sites."""
     settings.CSRF_USE_SESSIONS = True
     user = make_user()
@@ -270,7 +254,7 @@ def test_the_form_of_an_ended_session_works(
     assert answer["Location"].startswith(service.settings()["AUTH_URL"])
 
 
-def test_a_session_that_goes_on_keeps_its_data(service: FakeService) -> None:
+def test_a_session_that_goes_on_keeps_its_data(service):
     """Of an identity, and of a password whose owner's consent ended."""
     user = make_user()
     make_identity(user)
@@ -290,9 +274,7 @@ def test_a_session_that_goes_on_keeps_its_data(service: FakeService) -> None:
 
 @pytest.mark.parametrize("face", ["page", "api"])
 @pytest.mark.parametrize("kind", ["password", "no password", "is_staff"])
-def test_whoever_renews_stays_signed_in(
-    service: FakeService, kind: str, face: str
-) -> None:
+def test_whoever_renews_stays_signed_in(service, kind, face):
     """In every browser, with what the session held."""
     user = make_user(**({kind: True} if kind == "is_staff" else {}))
     if kind == "no password":
@@ -315,9 +297,7 @@ def test_whoever_renews_stays_signed_in(
 
 
 @pytest.mark.parametrize("before", ["revoked", "by code", "disconnected"])
-def test_whoever_links_by_a_password_session_keeps_it(
-    service: FakeService, before: str
-) -> None:
+def test_whoever_links_by_a_password_session_keeps_it(service, before):
     """It is of the password, before and after; what ended with the consent stays dead."""
     user = make_user()
     identity = make_identity(user, account_made=False)
@@ -361,19 +341,15 @@ def end_everywhere() -> None:
 
 ENDS: dict[str, Callable[[], object]] = {
     "sign out everywhere": end_everywhere,
-    "revoked by an operator": lambda: interventions.revoke(
-        LinkedIdentity.objects.all()
-    ),
+    "revoked by an operator": lambda: interventions.revoke(LinkedIdentity.objects.all()),
     "disconnected": lambda: disconnecting.disconnect(LinkedIdentity.objects.get()),
     "disabled": lambda: User.objects.update(is_active=False),
     "another password": lambda: User.objects.update(password="another"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_session_that_ended_on_the_way_back_is_not_begun_again(
-    service: FakeService, end: str
-) -> None:
+def test_a_session_that_ended_on_the_way_back_is_not_begun_again(service, end):
     """In another browser, while the service was asked: this browser stays signed out too."""
     make_identity(make_user(), account_made=False)
     browser = session_of(User.objects.get())
@@ -383,9 +359,7 @@ def test_a_session_that_ended_on_the_way_back_is_not_begun_again(
     assert not is_signed_in(browser)
 
 
-def test_a_session_that_ended_before_the_callback_is_nobodys(
-    service: FakeService,
-) -> None:
+def test_a_session_that_ended_before_the_callback_is_nobodys(service):
     make_identity(make_user(), account_made=False)
     browser = session_of(User.objects.get())
     state = begin(browser)
@@ -394,7 +368,7 @@ def test_a_session_that_ended_before_the_callback_is_nobodys(
     assert not is_signed_in(browser)
 
 
-def test_a_sign_in_in_a_second_tab_keeps_the_basket(service: FakeService) -> None:
+def test_a_sign_in_in_a_second_tab_keeps_the_basket(service):
     """The first tab began as nobody's, and comes back after the other one."""
     make_identity(make_user(), account_made=False)
     browser = Client()
@@ -432,9 +406,7 @@ urlpatterns += [
 
 @pytest.mark.parametrize("backend", [BACKEND_PATH, LOCAL])
 @pytest.mark.parametrize("name", ["ada", "eve", "nobody"])
-def test_a_signal_without_a_session_leaves_the_browsers_session(
-    service: FakeService, backend: str, name: str
-) -> None:
+def test_a_signal_without_a_session_leaves_the_browsers_session(service, backend, name):
     """Whoever it is about: the browser's own person, or another one, with an identity or not."""
     user = make_user("ada")
     make_user("nobody")
@@ -447,7 +419,7 @@ def test_a_signal_without_a_session_leaves_the_browsers_session(
         assert signed_in_as(browser) == "ada"
 
 
-def test_a_signal_without_a_session_restores_none(service: FakeService) -> None:
+def test_a_signal_without_a_session_restores_none(service):
     user = make_user()
     make_identity(user)
     browser = session_of(user)
@@ -460,9 +432,7 @@ def test_a_signal_without_a_session_restores_none(service: FakeService) -> None:
 
 
 @pytest.mark.parametrize("consent", [Consent.GRANTED, Consent.REVOKED])
-def test_a_hidden_person_is_not_told_that_they_are_signed_in(
-    service: FakeService, hiding: None, consent: str
-) -> None:
+def test_a_hidden_person_is_not_told_that_they_are_signed_in(service, hiding, consent):
     """No request would find them. So nothing is stored either."""
     user = make_user(last_name="Closed")
     revoked_at = LONG_AGO if consent == Consent.REVOKED else None
@@ -477,9 +447,7 @@ def test_a_hidden_person_is_not_told_that_they_are_signed_in(
     assert not is_signed_in(browser)
 
 
-def test_an_account_that_is_hidden_as_soon_as_it_is_made_is_taken_back(
-    service: FakeService, hiding: None
-) -> None:
+def test_an_account_that_is_hidden_as_soon_as_it_is_made_is_taken_back(service, hiding):
     service.profile = {"last_name": "Closed"}
     assert "user_inactive" in sign_in(Client()).content.decode()
     assert not LinkedIdentity.objects.exists()
@@ -506,9 +474,7 @@ def by_erasure() -> None:
 @pytest.mark.parametrize(
     "end", [by_event, by_request_to_delete, by_operator, by_erasure]
 )
-def test_an_account_that_no_manager_shows_is_revoked(
-    service: FakeService, hiding: None, monkeypatch: pytest.MonkeyPatch, end: Any
-) -> None:
+def test_an_account_that_no_manager_shows_is_revoked(service, hiding, monkeypatch, end):
     """A site may have made its hiding manager the base manager, too."""
     monkeypatch.setitem(vars(User._meta), "base_manager", User.objects)
     identity = make_identity(make_user(last_name="Closed"))
@@ -520,9 +486,7 @@ def test_an_account_that_no_manager_shows_is_revoked(
     assert not StoredClaim.objects.filter(valid_until__isnull=False).exists()
 
 
-def test_an_account_that_no_manager_shows_can_be_deleted(
-    service: FakeService, hiding: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_account_that_no_manager_shows_can_be_deleted(service, hiding, monkeypatch):
     monkeypatch.setitem(vars(User._meta), "base_manager", User.objects)
     user = make_user(last_name="Closed")
     make_grant(make_identity(user))
@@ -550,12 +514,10 @@ def joining(users: Any) -> Any:
 
 
 MANAGERS: dict[str, Callable[[Any], Any]] = {
-    "is Django's": lambda users: users,
-    "counts": counting,
-    "joins": joining,
+    "is Django's": lambda users: users, "counts": counting, "joins": joining,
     "only": lambda users: annotating(users).only("username"),
     "sorts": lambda users: annotating(users).order_by("-username"),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(params=MANAGERS)
@@ -573,9 +535,7 @@ def manager(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("manager")
-def test_the_user_is_as_the_sites_default_manager_has_it(
-    django_assert_num_queries: Any,
-) -> None:
+def test_the_user_is_as_the_sites_default_manager_has_it(django_assert_num_queries):
     """With what it annotates, as in a session of a password. One query, and one for the gate."""
     user = make_user()
     user.groups.set([Group.objects.create(name="a"), Group.objects.create(name="b")])
@@ -589,8 +549,8 @@ def test_the_user_is_as_the_sites_default_manager_has_it(
 
 
 def test_the_user_is_of_the_class_that_the_manager_chooses(
-    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
-) -> None:
+    monkeypatch, django_assert_num_queries
+):
     own = UserManager()
     own.model = ProxyUser
     own.name = "objects"
@@ -604,7 +564,7 @@ def test_the_user_is_of_the_class_that_the_manager_chooses(
 
 
 @pytest.mark.parametrize("cached", [False, True])
-def test_a_user_in_a_cache_does_not_go_on_saying_granted(cached: bool) -> None:
+def test_a_user_in_a_cache_does_not_go_on_saying_granted(cached):
     """The instance of a session has no identity on it, nor has its copy in a cache."""
     user = make_user()
     identity = make_identity(user)
@@ -618,7 +578,7 @@ def test_a_user_in_a_cache_does_not_go_on_saying_granted(cached: bool) -> None:
     assert claims_of(loaded) == {}
 
 
-def test_a_session_is_read_in_async_code_too() -> None:
+def test_a_session_is_read_in_async_code_too():
     user = make_user()
     identity = make_identity(user)
     get_user = async_to_sync(IdentityBackend().aget_user)

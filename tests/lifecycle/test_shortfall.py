@@ -38,7 +38,7 @@ def reason(user: User | AnonymousUser, asked: str = "age_over_18") -> Reason | N
     return None if shortfall is None else shortfall.reason
 
 
-def test_what_closes_every_gate() -> None:
+def test_what_closes_every_gate():
     """Without an identity there is nothing to prove. A consent that ended says since when."""
     assert reason(AnonymousUser()) == reason(make_user("eve")) == Reason.NOT_LINKED
     identity = linked(consent=Consent.REVOKED, revoked_at=LONG_AGO)
@@ -60,10 +60,8 @@ LISTED: dict[str, Any] = {"valid_until": None, "value": None}
 CLAIMS: list[tuple[list[dict[str, Any]], Reason | None]] = [
     ([{}], None),
     ([{"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
-    ([REVOKED], Reason.REVOKED),
-    ([REVOKED | LISTED], Reason.REVOKED),
-    ([LISTED], Reason.NOT_CONFIRMED),
-    ([], Reason.NOT_CONFIRMED),
+    ([REVOKED], Reason.REVOKED), ([REVOKED | LISTED], Reason.REVOKED),
+    ([LISTED], Reason.NOT_CONFIRMED), ([], Reason.NOT_CONFIRMED),
     ([REVOKED | LISTED | {"value": True}], Reason.REVOKED),
     ([{"valid_until": AN_HOUR_AGO}, LISTED | {"value": True}], Reason.RUN_OUT),
     ([{"value": False}], Reason.NOT_CONFIRMED),
@@ -71,10 +69,10 @@ CLAIMS: list[tuple[list[dict[str, Any]], Reason | None]] = [
     ([{"value": {"verified": False}}], Reason.NOT_CONFIRMED),
     ([REVOKED, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
     ([REVOKED, LISTED], Reason.REVOKED),
-]
+]  # fmt: skip
 
 
-def test_a_claim_in_each_state() -> None:
+def test_a_claim_in_each_state():
     """The reason follows the claim's state; None only for the claim that opens the gate."""
     for claims, expected in CLAIMS:
         identity = linked()
@@ -105,20 +103,20 @@ UNPROVEN: list[tuple[dict[str, Any], Reason]] = [
 ]
 
 
-def test_without_a_proof_the_verification_tells_the_next_step() -> None:
+def test_without_a_proof_the_verification_tells_the_next_step():
     """Whoever is verified is not sent to verify, and whoever was refused or unread hears that."""
     for fields, expected in UNPROVEN:
         assert reason(linked(**fields).user) is expected, fields
 
 
-def test_a_claim_that_names_no_value_is_not_another_value() -> None:
+def test_a_claim_that_names_no_value_is_not_another_value():
     """No sentence ends in nothing: "Your country of residence: ."."""
     identity = linked()
     make_claim(identity, "country_resident", True)
     assert reason(identity.user, "country_resident=NG") is Reason.NOT_CONFIRMED
 
 
-def test_a_level_in_each_state() -> None:
+def test_a_level_in_each_state():
     """Not verified, refused, not allowed and not read are four things; so is a lower level."""
     for fields, expected in (
         ({}, None),
@@ -136,7 +134,7 @@ def test_a_level_in_each_state() -> None:
         assert reason(user, "level_2") is expected, fields
 
 
-def test_an_account_in_each_state() -> None:
+def test_an_account_in_each_state():
     """What the account page says first: the connection, the permission, then what ran out."""
     assert standing_of(make_user()).account_shortfall(None) == Shortfall(
         Reason.NOT_LINKED
@@ -167,25 +165,18 @@ def test_an_account_in_each_state() -> None:
 @pytest.mark.parametrize(
     ("claims", "expected"),
     [
-        ([REVOKED, REVOKED], Reason.REVOKED),
-        ([REVOKED, {}], None),
+        ([REVOKED, REVOKED], Reason.REVOKED), ([REVOKED, {}], None),
         ([REVOKED | LISTED], Reason.REVOKED),
         ([{"valid_until": AN_HOUR_AGO}, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
         ([REVOKED, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
         ([], None),
     ],
     ids=[
-        "all revoked",
-        "one of two revoked",
-        "listed as revoked",
-        "all ran out",
-        "one revoked and one ran out",
-        "none ever",
+        "all revoked", "one of two revoked", "listed as revoked", "all ran out",
+        "one revoked and one ran out", "none ever",
     ],
-)
-def test_an_account_without_any_proof_left(
-    claims: list[dict[str, Any]], expected: Reason | None
-) -> None:
+)  # fmt: skip
+def test_an_account_without_any_proof_left(claims, expected):
     """If all proofs were revoked or ran out, the account page says so, and what to do."""
     identity = linked()
     for provider, claim in zip("AB", claims, strict=False):

@@ -19,7 +19,7 @@ from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import Consent, LinkedIdentity
 from tests.deliveries import deliver
 from tests.factories import make_claim, make_identity, make_user
-from tests.fake_service import INVALID_GRANT, FakeService
+from tests.fake_service import INVALID_GRANT
 from tests.lifecycle.grants import expired
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,18 +66,13 @@ def linked(**fields: Any) -> LinkedIdentity:
 @pytest.mark.parametrize(
     ("event_type", "told"),
     [
-        ("kyc.verified", []),
-        ("kyc.rejected", ["kyc_changed"]),
-        ("claim.issued", []),
+        ("kyc.verified", []), ("kyc.rejected", ["kyc_changed"]), ("claim.issued", []),
         ("claim.revoked", ["claims_changed", "kyc_changed"]),
         ("consent.revoked", ["sessions_ended", "consent_revoked"]),
-        (
-            "data.deletion_requested",
-            ["sessions_ended", "identity_unlinked", "consent_revoked"],
-        ),
+        ("data.deletion_requested", ["sessions_ended", "identity_unlinked", "consent_revoked"]),
     ],
-)
-def test_each_event_is_told(heard: Heard, event_type: str, told: list[str]) -> None:
+)  # fmt: skip
+def test_each_event_is_told(heard, event_type, told):
     """That it came, and what it changed for whom. What brings something is read later."""
     identity = linked()
     deliver(
@@ -92,13 +87,13 @@ def test_each_event_is_told(heard: Heard, event_type: str, told: list[str]) -> N
             assert arguments["identity"] == identity
 
 
-def test_an_event_about_nobody_is_told_as_received(heard: Heard) -> None:
+def test_an_event_about_nobody_is_told_as_received(heard):
     """There is no identity that changed."""
     deliver("consent.revoked", subject="nobody")
     assert names(heard) == ["event_received"]
 
 
-def test_an_erasure_is_told_when_it_is_done(heard: Heard) -> None:
+def test_an_erasure_is_told_when_it_is_done(heard):
     """What is ours at once; the account with its receipt, which names nobody."""
     linked()
     deliver("data.deletion_requested")
@@ -113,7 +108,7 @@ def test_an_erasure_is_told_when_it_is_done(heard: Heard) -> None:
     assert heard[-1][1]["receipt"].erased_at is not None
 
 
-def test_a_bond_that_is_taken_away_is_told_once(heard: Heard) -> None:
+def test_a_bond_that_is_taken_away_is_told_once(heard):
     """With the user; there is no identity any more."""
     identity = linked(account_made=False)
     user = identity.user
@@ -123,9 +118,7 @@ def test_a_bond_that_is_taken_away_is_told_once(heard: Heard) -> None:
         assert told["user"] == user
 
 
-def test_the_end_of_the_grant_is_told_with_the_level_that_it_brought(
-    service: FakeService, heard: Heard
-) -> None:
+def test_the_end_of_the_grant_is_told_with_the_level_that_it_brought(service, heard):
     """A socket behind a gate with that level is asked again."""
     identity = linked()
     expired(identity)
@@ -137,9 +130,7 @@ def test_the_end_of_the_grant_is_told_with_the_level_that_it_brought(
         assert told["identity"].kyc_state == ("", "")
 
 
-def test_a_refresh_with_fewer_scopes_is_told_with_what_goes(
-    service: FakeService, settings: Any, heard: Heard
-) -> None:
+def test_a_refresh_with_fewer_scopes_is_told_with_what_goes(service, settings, heard):
     """The level, the claims, and the grant."""
     later = ["claims:read", "kyc:read"]
     settings.DJANGO_IDENTITY = service.settings(
@@ -155,13 +146,13 @@ def test_a_refresh_with_fewer_scopes_is_told_with_what_goes(
         assert told["identity"].scopes == ["profile:read"]
 
 
-def test_a_level_that_is_only_repeated_is_not_told(heard: Heard) -> None:
+def test_a_level_that_is_only_repeated_is_not_told(heard):
     linked(kyc_level="level_2", kyc_status="verified")
     deliver("kyc.verified", kyc_level="level_2", status="verified")
     assert names(heard) == ["event_received"]
 
 
-def test_a_revocation_by_an_admin_is_told_once_it_stands(heard: Heard) -> None:
+def test_a_revocation_by_an_admin_is_told_once_it_stands(heard):
     """Like one by the service; what was rolled back is not told."""
     identity = linked()
     with suppress(KeyError), transaction.atomic():
@@ -173,7 +164,7 @@ def test_a_revocation_by_an_admin_is_told_once_it_stands(heard: Heard) -> None:
     assert heard[1][1]["identity"].consent == Consent.REVOKED
 
 
-def test_a_receiver_that_raises_undoes_nothing_and_stops_nobody(heard: Heard) -> None:
+def test_a_receiver_that_raises_undoes_nothing_and_stops_nobody(heard):
     """The change stands, and the receivers after it are called."""
     told: list[object] = []
 

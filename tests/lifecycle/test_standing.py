@@ -28,7 +28,6 @@ from tests.factories import (
     make_identity,
     make_user,
 )
-from tests.fake_service import FakeService
 from tests.sign_in import sign_in
 from tests.views.connect.pages import browser_of
 
@@ -63,7 +62,7 @@ class Employee(User):
         managed = False
 
 
-def test_the_key_of_an_employee_is_no_users() -> None:
+def test_the_key_of_an_employee_is_no_users():
     """Number 1 is not the user 1. As the user that they are too, they have a standing."""
     user = adult()
     other = make_user("other")
@@ -87,7 +86,7 @@ OTHER_CLAIMS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def test_every_other_claim_keeps_it_closed() -> None:
+def test_every_other_claim_keeps_it_closed():
     """A disclosed claim is not a true claim, and a listed one is not a proven one."""
     for claim in OTHER_CLAIMS:
         assert not has(holder(**claim)), claim
@@ -96,7 +95,7 @@ def test_every_other_claim_keeps_it_closed() -> None:
         assert has(holder(value=value)), value
 
 
-def test_only_a_granted_identity_of_this_environment_counts() -> None:
+def test_only_a_granted_identity_of_this_environment_counts():
     """No consent, or the other environment: closed."""
     identity = make_identity(make_user())
     make_claim(identity)
@@ -135,7 +134,7 @@ COUNTRIES = [("NG", True), ({"value": "NG"}, True), ("ng", False), ("GH", False)
 ]  # fmt: skip
 
 
-def test_a_gate_may_ask_for_a_value() -> None:
+def test_a_gate_may_ask_for_a_value():
     """The asked value must be exactly the disclosed one.
 
     The noun of another claim is none, and a gate that asks for no value opens on no text.
@@ -157,7 +156,7 @@ LEVELS = [("level_2", "level_2", True), ("level_2", "level_1", True), ("level_1"
     ("level_2x", "level_2", False), ("level_\u0663", "level_2", False)]  # fmt: skip
 
 
-def test_levels_are_compared_as_numbers() -> None:
+def test_levels_are_compared_as_numbers():
     """A higher level includes the lower ones; a level of another form equals only itself."""
     identity = make_identity(make_user())
     for held, asked, opens in LEVELS:
@@ -169,7 +168,7 @@ def test_levels_are_compared_as_numbers() -> None:
         )
 
 
-def test_time_is_judged_at_each_question(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_is_judged_at_each_question(monkeypatch):
     """What is remembered for a request still runs out on time."""
     user = make_user()
     ends_at = timezone.now() + timedelta(minutes=1)
@@ -184,7 +183,7 @@ def revoke() -> None:
     LinkedIdentity.objects.update(consent=Consent.REVOKED)
 
 
-def test_what_is_remembered_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_remembered_ends(monkeypatch):
     """With the instance, and after five seconds; it travels neither pickled nor printed."""
     user = adult()
     assert has(user)
@@ -218,9 +217,7 @@ def not_saved(user: User) -> None:
 
 
 @pytest.mark.parametrize("become", [copied, reloaded_as_another, not_saved])
-def test_an_instance_that_becomes_another_account_has_its_standing(
-    become: Callable[[User], None],
-) -> None:
+def test_an_instance_that_becomes_another_account_has_its_standing(become):
     user = adult()
     assert has(user)
     become(user)
@@ -261,19 +258,11 @@ FORGETTING: list[tuple[str | None, Callable[[User], object], bool]] = [
     ("before", "change", "opens"),
     FORGETTING,
     ids=[
-        "a first sign-in",
-        "a sign-in",
-        "a re-fetch",
-        "a revoked claim",
-        "a revoked consent",
-        "an operator",
-        "a disconnection",
+        "a first sign-in", "a sign-in", "a re-fetch", "a revoked claim", "a revoked consent",
+        "an operator", "a disconnection",
     ],
-)
-def test_what_this_process_changes_is_seen_at_once(
-    service: FakeService, before: str | None,
-    change: Callable[[User], object], opens: bool,
-) -> None:  # fmt: skip
+)  # fmt: skip
+def test_what_this_process_changes_is_seen_at_once(service, before, change, opens):
     """On an instance that has been asked before: a page, or a receiver of a signal, has it."""
     user = make_user()
     if before is not None:
@@ -285,7 +274,7 @@ def test_what_this_process_changes_is_seen_at_once(
     assert has(user) is opens
 
 
-def test_a_level_that_this_process_changes_is_seen_at_once() -> None:
+def test_a_level_that_this_process_changes_is_seen_at_once():
     user = make_user()
     make_identity(user, scopes=["kyc:read"])
     assert standing_of(user).level_shortfall("level_2") is None
@@ -303,7 +292,7 @@ SHOWN = [(True, True), ({"verified": True, "provider": "KYC"}, True), ({"value":
     ({"verified": True, "country": "NG", "value": "GH"}, None)]  # fmt: skip
 
 
-def test_a_sites_own_code_sees_what_was_affirmed() -> None:
+def test_a_sites_own_code_sees_what_was_affirmed():
     """A claim that the service denied is not there: its mere name would read as a yes."""
     for value, shown in SHOWN:
         user = holder(claim_type="country_resident", value=value)
@@ -340,7 +329,7 @@ MEANS_YES: list[tuple[str, Any]] = [
 ]
 
 
-def test_what_says_no_in_any_words_opens_nothing() -> None:
+def test_what_says_no_in_any_words_opens_nothing():
     """And it is not among what the site's own code and its policy are shown."""
     for claim_type, value in MEANS_NO:
         user = holder(claim_type=claim_type, value=value)
@@ -377,7 +366,7 @@ class SaysYes(IdentityPolicy):
         return "NGA"
 
 
-def test_a_policy_may_read_the_value(settings: Any) -> None:
+def test_a_policy_may_read_the_value(settings):
     """But it is not asked about a value that denies: bare, empty, or in an object."""
     given = settings.DJANGO_IDENTITY
     said = [(OtherPlace, *each) for each in RESIDENCES] + [
@@ -399,7 +388,7 @@ class WritesYes(IdentityPolicy):
         return None
 
 
-def test_a_policy_that_writes_into_the_value_changes_nothing(settings: Any) -> None:
+def test_a_policy_that_writes_into_the_value_changes_nothing(settings):
     path = f"{__name__}.WritesYes"
     settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "POLICY": path}
     user = holder(value={"verified": True, "value": "no"})
@@ -409,7 +398,7 @@ def test_a_policy_that_writes_into_the_value_changes_nothing(settings: Any) -> N
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_of_two_providers_the_longer_proof_speaks(order: int) -> None:
+def test_of_two_providers_the_longer_proof_speaks(order):
     """Whatever the order of the rows; of two that end together, the last by name."""
     user = make_user()
     identity = make_identity(user)

@@ -19,8 +19,7 @@ from django_identity.models import LinkedIdentity, WebhookEvent
 from django_identity.schedule import beat_schedule
 from tests.deliveries import deliver
 from tests.factories import make_identity, make_user
-from tests.fake_service import FakeService
-from tests.lifecycle.conftest import Handled, celery_app
+from tests.lifecycle.conftest import celery_app
 from tests.lifecycle.refetches import make_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,7 +33,7 @@ def is_fresh() -> bool:
     return LinkedIdentity.objects.filter(refetch_due_at__gt=later).exists()
 
 
-def test_every_name_is_a_task() -> None:
+def test_every_name_is_a_task():
     """What other rooms hand work to exists under its frozen name."""
     app = Celery("names", set_as_current=False)
     registered = {name for name in app.tasks if name.startswith("django_identity.")}
@@ -42,25 +41,23 @@ def test_every_name_is_a_task() -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_killed_worker_gives_its_task_back(name: str) -> None:
+def test_a_killed_worker_gives_its_task_back(name):
     """Acknowledged when done, rejected when the process is lost, and ended when it hangs.
 
     A task without a soft limit would get the site's, whose exception could come between a refresh's
     answer and storing it.
     """
     task = Celery("options", set_as_current=False).tasks[name]
-    assert (task.acks_late, task.reject_on_worker_lost, task.ignore_result) == (
-        True,
-        True,
-        True,
-    )
+    assert task.acks_late is True
+    assert task.reject_on_worker_lost is True
+    assert task.ignore_result is True
     assert task.soft_time_limit == task.time_limit
     assert (
         upkeep.LONGEST_RUN + 60 < task.time_limit <= attempts.HIDDEN_FOR.total_seconds()
     )
 
 
-def test_messages_say_nothing_about_a_person() -> None:
+def test_messages_say_nothing_about_a_person():
     """A number of rows, or the key of an event or an identity."""
     app = Celery("arguments", set_as_current=False)
     hints = {name: get_type_hints(app.tasks[name].run) for name in OURS}
@@ -75,7 +72,7 @@ def test_messages_say_nothing_about_a_person() -> None:
     }
 
 
-def test_the_schedule_is_one_line_in_the_settings() -> None:
+def test_the_schedule_is_one_line_in_the_settings():
     """``beat_schedule()`` can be asked for where there are no models yet; ticks expire."""
     code = (
         "import json; from django_identity.schedule import beat_schedule;"
@@ -99,9 +96,7 @@ def test_the_schedule_is_one_line_in_the_settings() -> None:
     "event_type", ["kyc.verified", "consent.revoked", "wallet.opened"]
 )
 @pytest.mark.parametrize("broker_url", ["", "amqp://127.0.0.1:9//"])
-def test_without_a_worker_in_development(
-    handled: Handled, broker_url: str, event_type: str
-) -> None:
+def test_without_a_worker_in_development(handled, broker_url, event_type):
     """``CELERY_TASK_ALWAYS_EAGER``: handlers run after the commit, and no broker is asked."""
     make_identity(make_user(), scopes=["kyc:read"])
     handled(event_type)
@@ -111,7 +106,7 @@ def test_without_a_worker_in_development(
     assert WebhookEvent.objects.get().handled_at is not None
 
 
-def test_a_handler_that_fails_in_development(handled: Handled) -> None:
+def test_a_handler_that_fails_in_development(handled):
     """The event is acknowledged and tried again, as with a worker."""
     make_identity(make_user())
     on_event("claim.issued", name="of a failure")(lambda event: event.no_such_thing)
@@ -125,7 +120,7 @@ def test_a_handler_that_fails_in_development(handled: Handled) -> None:
     assert (event.handled_at, event.error) == (None, "AttributeError")
 
 
-def test_re_fetches_in_development(service: FakeService) -> None:
+def test_re_fetches_in_development(service):
     """A tick of upkeep re-fetches what is due."""
     make_due(1)
     with celery_app("") as app:
@@ -134,7 +129,7 @@ def test_re_fetches_in_development(service: FakeService) -> None:
     assert is_fresh()
 
 
-def test_a_task_that_comes_twice_works_once(service: FakeService) -> None:
+def test_a_task_that_comes_twice_works_once(service):
     """A repeated delivery of any task is quiet and makes no second call."""
     make_due(1)
     for _ in range(2):

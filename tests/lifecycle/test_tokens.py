@@ -73,8 +73,8 @@ def pause() -> float:
 
 
 def test_a_live_token_costs_one_query_and_no_call(
-    service: FakeService, identity: LinkedIdentity, django_assert_num_queries: Any
-) -> None:
+    service, identity, django_assert_num_queries
+):
     """A token with life left is used as it is."""
     make_grant(identity)
     with django_assert_num_queries(1):
@@ -82,9 +82,7 @@ def test_a_live_token_costs_one_query_and_no_call(
     assert service.requests == []
 
 
-def test_a_refresh_stores_both_tokens(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_refresh_stores_both_tokens(service, identity):
     """The rotated refresh token takes the place of the spent one."""
     expired(identity)
     assert access_token_for(identity).reveal() == "at-1"
@@ -94,9 +92,7 @@ def test_a_refresh_stores_both_tokens(
     assert access_token_for(identity).reveal() == "at-1"
 
 
-def test_no_new_refresh_token_means_the_old_one_stays(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_no_new_refresh_token_means_the_old_one_stays(service, identity):
     """An answer without a refresh token does not take the stored one away."""
     expired(identity)
     service.answers["token"] = {"access_token": "at-x", "expires_in": 3600}
@@ -130,9 +126,7 @@ def test_no_new_refresh_token_means_the_old_one_stays(
          "unauthorized", "invalid_scope", "invalid_grant 503", "suspended", *("404",) * 2, "503",
          "html", "half", "truncated", "reset"],
 )  # fmt: skip
-def test_what_is_not_invalid_grant_keeps_the_tokens(
-    service: FakeService, identity: LinkedIdentity, bad: Any, error: type[Exception]
-) -> None:
+def test_what_is_not_invalid_grant_keeps_the_tokens(service, identity, bad, error):
     """Whatever else goes wrong, nothing is dropped, and the same token is not sent again at once:
     it could have been read. After half a minute it is tried again.
     """
@@ -152,9 +146,7 @@ def test_what_is_not_invalid_grant_keeps_the_tokens(
 
 
 @pytest.mark.parametrize("minutes", [1, 30, 72 * 60])
-def test_no_token_is_refreshed_in_a_pause(
-    service: FakeService, identity: LinkedIdentity, minutes: int
-) -> None:
+def test_no_token_is_refreshed_in_a_pause(service, identity, minutes):
     """Whoever asks: a restored token would end the newer ones of its person."""
     until = timezone.now() + timedelta(minutes=minutes)
     runs.pause(until=until)
@@ -179,14 +171,7 @@ def test_no_token_is_refreshed_in_a_pause(
 @pytest.mark.parametrize("code", ["invalid_grant", "token_inactive", "TOKEN_INACTIVE"])
 @pytest.mark.parametrize("status", ["200 OK", "400 No", "404 No"])
 @pytest.mark.parametrize("is_oauth", [True, False])
-def test_what_names_the_grant_ends_it(
-    service: FakeService,
-    identity: LinkedIdentity,
-    code: str,
-    status: str,
-    *,
-    is_oauth: bool,
-) -> None:
+def test_what_names_the_grant_ends_it(service, identity, code, status, *, is_oauth):
     """Whatever the status below 500: the tokens are dropped, the site hears of it once, and the
     service is asked no more.
     """
@@ -207,9 +192,7 @@ def test_what_names_the_grant_ends_it(
     assert (heard, service.calls("token")) == ([identity], 1)
 
 
-def test_newer_tokens_outlive_the_end_of_the_older(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_newer_tokens_outlive_the_end_of_the_older(service, identity):
     """The row is read again: a sign-in came while the service was asked."""
     expired(identity)
     service.answers["token"] = answer({"error": "token_inactive"}, status="401 No")
@@ -221,9 +204,7 @@ def test_newer_tokens_outlive_the_end_of_the_older(
 @pytest.mark.parametrize(
     "way", ["user_id", "two", "id_token", "access_token", "two tokens"]
 )
-def test_a_token_of_another_subject_is_refused(
-    service: FakeService, identity: LinkedIdentity, way: str
-) -> None:
+def test_a_token_of_another_subject_is_refused(service, identity, way):
     """A refresh never changes the subject: the answer is not stored, the grant is dead."""
     expired(identity)
     signed = service.identity_token("somebody-else")
@@ -250,9 +231,7 @@ def test_a_token_of_another_subject_is_refused(
     ],
     ids=str,
 )  # fmt: skip
-def test_a_usable_pair_is_stored_whatever_else_is_odd(
-    service: FakeService, identity: LinkedIdentity, odd: dict[str, Any]
-) -> None:
+def test_a_usable_pair_is_stored_whatever_else_is_odd(service, identity, odd):
     """The refresh token that was sent is spent: to throw the new one away would end the grant."""
     expired(identity)
     service.token = odd
@@ -262,16 +241,14 @@ def test_a_usable_pair_is_stored_whatever_else_is_odd(
     assert service.refresh_tokens[1] == "rt-1"
 
 
-def test_an_unreadable_access_token_is_refreshed(identity: LinkedIdentity) -> None:
+def test_an_unreadable_access_token_is_refreshed(identity):
     """A sealed value that no key opens is treated as absent."""
     make_grant(identity)
     TokenGrant.objects.update(access_token="v1.00000000.bm90IG91cnM=")
     assert access_token_for(identity).reveal() == "at-1"
 
 
-def test_a_rejected_token_is_refreshed_once(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_rejected_token_is_refreshed_once(service, identity):
     """A token that was refused before its time is replaced; a sibling's replacement is enough."""
     make_grant(identity)
     assert access_token_for(identity, rejected=Secret("at-0")).reveal() == "at-1"
@@ -280,9 +257,7 @@ def test_a_rejected_token_is_refreshed_once(
 
 
 @pytest.mark.parametrize(("lifetime", "margin"), [(3600.0, 60), (100.0, 10)])
-def test_a_token_is_not_used_to_its_last_second(
-    identity: LinkedIdentity, lifetime: float, margin: int
-) -> None:
+def test_a_token_is_not_used_to_its_last_second(identity, lifetime, margin):
     """Clocks differ and calls take time: a tenth of the life, a minute at most, is left over."""
     tokens.store(identity, replace(SIGNED_IN, expires_in=lifetime))
     ends_in = (
@@ -291,7 +266,7 @@ def test_a_token_is_not_used_to_its_last_second(
     assert ends_in == pytest.approx(lifetime - margin, abs=2)
 
 
-def test_a_held_token_is_not_printed(identity: LinkedIdentity) -> None:
+def test_a_held_token_is_not_printed(identity):
     """Neither the token nor who holds it stands in a ``repr``."""
     make_grant(identity, access_token="at-secret")
     reader = tokens.Reader(identity)
@@ -300,9 +275,7 @@ def test_a_held_token_is_not_printed(identity: LinkedIdentity) -> None:
 
 
 @pytest.mark.parametrize("gone", [{"is_active": False}, {"last_name": "Closed"}])
-def test_a_disabled_or_hidden_account_gets_no_token(
-    service: FakeService, identity: LinkedIdentity, hiding: None, gone: dict[str, Any]
-) -> None:
+def test_a_disabled_or_hidden_account_gets_no_token(service, identity, hiding, gone):
     """Not even a live one: the person is shut out here, and nothing is asked in their name."""
     make_grant(identity)
     User.objects.update(**gone)
@@ -319,9 +292,7 @@ def test_a_disabled_or_hidden_account_gets_no_token(
 # What ends up in the row
 
 
-def test_nobody_waits_for_a_sibling_without_end(
-    service: FakeService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_waits_for_a_sibling_without_end(service, identity, monkeypatch):
     """A lease that does not end in time is an error that says so; nothing is sent."""
     monkeypatch.setattr(tokens, "LONGEST_WAIT", 0.2)
     expired(identity, lease_until=timezone.now() + timedelta(seconds=25))
@@ -330,9 +301,7 @@ def test_nobody_waits_for_a_sibling_without_end(
     assert service.requests == []
 
 
-def test_life_counts_from_the_question(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_life_counts_from_the_question(service, identity):
     """However slow the answer is, the token is not thought to live longer than the service says."""
     expired(identity)
     arrived = []
@@ -343,9 +312,7 @@ def test_life_counts_from_the_question(
     )
 
 
-def test_scopes_that_come_with_a_refresh_are_kept(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_scopes_that_come_with_a_refresh_are_kept(service, identity):
     """A service may give less than it gave; without a word the scopes stay."""
     expired(identity, scopes=["profile:read", "kyc:read"])
     access_token_for(identity)
@@ -378,9 +345,7 @@ def soon_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("soon_tried_again")
-def test_a_database_that_is_away_for_a_while_loses_no_token(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_database_that_is_away_for_a_while_loses_no_token(service, identity):
     """Storing is tried again for some seconds, by whatever way the database fails. Not for ever."""
     expired(identity)
     with storing_fails([OperationalError, InterfaceError, InternalError]):
@@ -392,7 +357,7 @@ def test_a_database_that_is_away_for_a_while_loses_no_token(
         access_token_for(identity)
 
 
-def test_a_sign_in_replaces_everything(identity: LinkedIdentity) -> None:
+def test_a_sign_in_replaces_everything(identity):
     """Nothing of an older grant stays: no refresh token, no end of it, no pause, no mark."""
     later = timezone.now() + timedelta(hours=1)
     held = {"scopes": ["x"], "retry_at": later, "lease_until": later}
@@ -402,17 +367,13 @@ def test_a_sign_in_replaces_everything(identity: LinkedIdentity) -> None:
     grant = TokenGrant.objects.get()
     assert stored(identity, "access_token") == "at-new"
     assert (grant.refresh_token, grant.refresh_expires_at) == ("", None)
-    assert (grant.retry_at, grant.lease_until, grant.needs_reauthorization) == (
-        None,
-        None,
-        False,
-    )
+    assert grant.retry_at is None
+    assert grant.lease_until is None
+    assert grant.needs_reauthorization is False
     assert grant.scopes == ["profile:read"]
 
 
-def test_a_refresh_that_fails_does_not_pause_a_sign_in(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_refresh_that_fails_does_not_pause_a_sign_in(service, identity):
     """The tokens of a sign-in meanwhile are no business of the older ones' refresh."""
     expired(identity)
     service.answers["token"] = html("500 Oops")
@@ -423,7 +384,7 @@ def test_a_refresh_that_fails_does_not_pause_a_sign_in(
     assert access_token_for(identity).reveal() == "at-new"
 
 
-def test_giving_up_spares_newer_tokens(identity: LinkedIdentity) -> None:
+def test_giving_up_spares_newer_tokens(identity):
     """A token that was refused says nothing about those that came since."""
     make_grant(identity)
 
@@ -442,9 +403,7 @@ def test_giving_up_spares_newer_tokens(identity: LinkedIdentity) -> None:
     [("test", ReauthorizationNeeded), ("live", ConfigurationError)],
     ids=["without a grant", "of the other environment"],
 )
-def test_no_call_is_made_without_a_token_of_this_site(
-    service: FakeService, environment: str, error: type[Exception]
-) -> None:
+def test_no_call_is_made_without_a_token_of_this_site(service, environment, error):
     """A live person's token is never sent with the credentials of a test application."""
     identity = make_identity(make_user(), environment=environment)
     if environment == "live":
@@ -454,9 +413,7 @@ def test_no_call_is_made_without_a_token_of_this_site(
     assert service.requests == []
 
 
-def test_inside_a_transaction_only_a_good_token_is_returned(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_inside_a_transaction_only_a_good_token_is_returned(service, identity):
     """A rollback would lose the new tokens, and the service has spent the old one."""
     make_grant(identity)
     with transaction.atomic():
@@ -471,9 +428,7 @@ def test_inside_a_transaction_only_a_good_token_is_returned(
     assert access_token_for(identity).reveal() == "at-1"
 
 
-def test_the_lease_is_one_callers(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_the_lease_is_one_callers(service, identity):
     """Of two who read the grant at the same moment, and not after a failure since."""
     expired(identity)
     first, second = TokenGrant.objects.get(), TokenGrant.objects.get()
@@ -489,9 +444,7 @@ def test_the_lease_is_one_callers(
     assert service.refresh_tokens == []
 
 
-def test_a_missing_key_ends_nothing(
-    service: FakeService, identity: LinkedIdentity, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_missing_key_ends_nothing(service, identity, caplog):
     """It is the site's fault: an ERROR says what to do, and all goes on when the key is back."""
     expired(identity)
     before = TokenGrant.objects.values().get()
@@ -502,11 +455,9 @@ def test_a_missing_key_ends_nothing(
     unreadable = pytest.raises(SealedValueUnreadable)
     with announced() as heard, override_settings(DJANGO_IDENTITY=lost), unreadable:
         access_token_for(identity)
-    assert (TokenGrant.objects.values().get(), heard, service.requests) == (
-        before,
-        [],
-        [],
-    )
+    assert TokenGrant.objects.values().get() == before
+    assert heard == []
+    assert service.requests == []
     identity.refresh_from_db()
     assert identity.kyc_level == "level_2"
     [line] = [each for each in caplog.records if each.levelno == logging.ERROR]
@@ -516,9 +467,7 @@ def test_a_missing_key_ends_nothing(
 
 
 @pytest.mark.parametrize(("asked", "seconds"), [("12", 12), ("", 30), ("3600", 60)])
-def test_after_a_429_the_service_is_left_alone(
-    service: FakeService, identity: LinkedIdentity, asked: str, seconds: int
-) -> None:
+def test_after_a_429_the_service_is_left_alone(service, identity, asked, seconds):
     """For as long as it says, a minute at most."""
     expired(identity)
     wait = f"Retry-After: {asked}\r\n" if asked else ""

@@ -1,7 +1,6 @@
 """Tries of codes in ten minutes: five for each user."""
 
 from functools import partial
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
@@ -12,7 +11,6 @@ from django_identity.lifecycle.arriving import connect
 from django_identity.models import ConnectRedemption, Consent
 from tests.concurrency import at_once
 from tests.factories import make_user
-from tests.fake_service import FakeService
 from tests.lifecycle.connect_codes import INVALID, redeem
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,7 +24,7 @@ def tried(user: User, number: int) -> str:
     return ""
 
 
-def test_five_tries_are_sent_and_the_sixth_waits(service: FakeService) -> None:
+def test_five_tries_are_sent_and_the_sixth_waits(service):
     """It says how long, and uses up nobody else's. Ten minutes after each they are free again."""
     user = make_user()
     service.answers["request"] = INVALID
@@ -44,7 +42,7 @@ def test_five_tries_are_sent_and_the_sixth_waits(service: FakeService) -> None:
     assert redeem(user, 20).consent == Consent.GRANTED
 
 
-def test_tries_at_once_are_counted_too(service: FakeService) -> None:
+def test_tries_at_once_are_counted_too(service):
     """However many codes are handed in at the same moment, five are sent. Others have theirs."""
     service.answers["request"] = INVALID
     user = make_user()
@@ -55,7 +53,7 @@ def test_tries_at_once_are_counted_too(service: FakeService) -> None:
     assert redeem(make_user("bob"), 20).consent == Consent.GRANTED
 
 
-def test_a_repeat_is_no_try(service: FakeService) -> None:
+def test_a_repeat_is_no_try(service):
     """Handing the same code in again sends nothing, so it counts for nothing."""
     user = make_user()
     for _ in range(10):
@@ -64,11 +62,9 @@ def test_a_repeat_is_no_try(service: FakeService) -> None:
 
 
 @pytest.mark.parametrize(
-    "nobody",
-    [AnonymousUser(), User(username="new"), None],
-    ids=["anonymous", "unsaved", "none"],
-)
-def test_a_code_of_nobody_is_not_sent(service: FakeService, nobody: Any) -> None:
+    "nobody", [AnonymousUser(), User(username="new"), None], ids=["anonymous", "unsaved", "none"]
+)  # fmt: skip
+def test_a_code_of_nobody_is_not_sent(service, nobody):
     """It would be spent, and verify no account."""
     with pytest.raises(ValueError, match="user model"):
         redeem(nobody)

@@ -1,8 +1,5 @@
 """Identities that no event finds, because the site has changed what their digest is made of."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
@@ -45,7 +42,7 @@ def by_update_or_create(identity: LinkedIdentity) -> None:
 
 
 @pytest.mark.parametrize("rename", [by_saving, by_saving_a_column, by_update_or_create])
-def test_a_subject_that_is_renamed_is_found(rename: Callable[[Any], None]) -> None:
+def test_a_subject_that_is_renamed_is_found(rename):
     """The service has given its people other ids."""
     user = make_user()
     rename(linked(user))
@@ -54,7 +51,7 @@ def test_a_subject_that_is_renamed_is_found(rename: Callable[[Any], None]) -> No
     assert not claims_of(again(user))
 
 
-def test_rows_that_are_made_in_bulk_are_found() -> None:
+def test_rows_that_are_made_in_bulk_are_found():
     """They come from another package."""
     user = make_user()
     row = LinkedIdentity(
@@ -95,7 +92,7 @@ def by_a_fixture(identity: LinkedIdentity) -> None:
 @pytest.mark.parametrize(
     "change", [by_one_statement, by_sql, by_a_migration, by_a_fixture]
 )
-def test_what_no_event_finds_opens_nothing(change: Callable[[Any], None]) -> None:
+def test_what_no_event_finds_opens_nothing(change):
     """No revocation would close it. Saving its subject mends it."""
     user = make_user()
     identity = linked(user)

@@ -3,7 +3,6 @@
 import logging
 import signal
 from collections import Counter
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -30,13 +29,11 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
-from django_identity.testing.clock import Clock
 from tests import concurrency
 from tests.databases import on_servers, pointed_at
 from tests.factories import LONG_AGO, make_event, make_identity, make_user
 from tests.fake_service import INVALID_GRANT, FakeService, answer, html, http, refusal
 from tests.lifecycle import process_calls
-from tests.lifecycle.conftest import Published
 from tests.lifecycle.refetches import all_refetched, answer_everybody, make_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,7 +59,7 @@ def everybody(service: FakeService) -> FakeService:
 # Taking rows
 
 
-def test_what_is_due_is_taken_once() -> None:
+def test_what_is_due_is_taken_once():
     """The longest due first, and never what is not due, or not of this site's settings."""
     ids = [make_due(n, ago=timedelta(minutes=n + 1)).pk for n in range(5)]
     make_due(7, ago=-HOUR)
@@ -71,7 +68,7 @@ def test_what_is_due_is_taken_once() -> None:
     assert [taken(2) for _ in range(4)] == [ids[3:], ids[1:3], ids[:1], []]
 
 
-def test_whom_an_event_made_due_waits_for_nobody(service: FakeService) -> None:
+def test_whom_an_event_made_due_waits_for_nobody(service):
     """Who is verified now is read before those who are overdue."""
     answer_everybody(service)
     overdue = make_due(0)
@@ -83,7 +80,7 @@ def test_whom_an_event_made_due_waits_for_nobody(service: FakeService) -> None:
     assert list(due.all()) == [overdue]
 
 
-def test_what_is_taken_comes_back_after_five_minutes(identity_clock: Clock) -> None:
+def test_what_is_taken_comes_back_after_five_minutes(identity_clock):
     """So that the row of a worker that died is served; the version stays as it was read."""
     identity = make_due()
     assert taken() == [identity.pk]
@@ -95,7 +92,7 @@ def test_what_is_taken_comes_back_after_five_minutes(identity_clock: Clock) -> N
 
 
 @on_servers
-def test_several_workers_at_once_take_each_row_once() -> None:
+def test_several_workers_at_once_take_each_row_once():
     """Four processes of two threads each: every due row is taken by exactly one.
 
     On a busy MySQL all of them passed over rows that others had locked, and stopped. What is left
@@ -113,7 +110,7 @@ def test_several_workers_at_once_take_each_row_once() -> None:
     assert sorted(at_once + left) == ids
 
 
-def test_due_rows_are_found_by_an_index() -> None:
+def test_due_rows_are_found_by_an_index():
     """The query reads an index, not the table."""
     make_due()
     if connection.vendor == "postgresql":
@@ -125,7 +122,7 @@ def test_due_rows_are_found_by_an_index() -> None:
     assert "identity_refetch_due" in rows.explain()
 
 
-def test_seven_statements_at_most(everybody: FakeService) -> None:
+def test_seven_statements_at_most(everybody):
     """With a refresh, besides taking the row: read, lease and store the grant, ask for events,
     store the identity, read and write its claims.
     """
@@ -148,9 +145,7 @@ def test_seven_statements_at_most(everybody: FakeService) -> None:
 # What ends a run
 
 
-def test_an_outage_ends_a_run_at_the_second_in_a_row(
-    service: FakeService, identity_clock: Clock
-) -> None:
+def test_an_outage_ends_a_run_at_the_second_in_a_row(service, identity_clock):
     """The two rows that met it wait; the others that were taken are due in five minutes."""
     for n in range(22):
         make_due(n)
@@ -162,7 +157,7 @@ def test_an_outage_ends_a_run_at_the_second_in_a_row(
     assert due.count() >= 20
 
 
-def test_outages_between_answers_end_nothing(everybody: FakeService) -> None:
+def test_outages_between_answers_end_nothing(everybody):
     """They are some persons' own."""
     turn = everybody.meanwhile["claims"]
 
@@ -186,9 +181,7 @@ OF_ONE_PERSON = {
 
 
 @pytest.mark.parametrize("said", OF_ONE_PERSON.values(), ids=OF_ONE_PERSON)
-def test_a_refused_refresh_is_about_one_person(
-    everybody: FakeService, said: bytes
-) -> None:
+def test_a_refused_refresh_is_about_one_person(everybody, said):
     """It is no outage: everybody else is served, and nobody loses a grant."""
     identities = [make_due(n) for n in range(5)]
     refused = [identity.pk for identity in identities[:3]]
@@ -214,8 +207,8 @@ TOLD: dict[str, tuple[bytes, list[Refetched]]] = {
 
 @pytest.mark.parametrize(("said", "outcomes"), TOLD.values(), ids=TOLD)
 def test_what_the_token_endpoint_says_is_about_one_person_or_all(
-    everybody: FakeService, said: bytes, outcomes: list[Refetched]
-) -> None:
+    everybody, said, outcomes
+):
     """A dead grant holds up nobody else. Only those whose grant is dead have to sign in again."""
     for n in range(4):
         make_due(n)
@@ -228,9 +221,7 @@ def test_what_the_token_endpoint_says_is_about_one_person_or_all(
     assert ended == outcomes.count(Refetched.REAUTHORIZATION_NEEDED)
 
 
-def test_a_rejected_client_ends_a_run_at_once(
-    service: FakeService, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_rejected_client_ends_a_run_at_once(service, caplog):
     """It is about the application, nobody loses a grant, and cron's mail and the log say so."""
     for n in range(3):
         make_due(n)
@@ -246,9 +237,7 @@ def test_a_rejected_client_ends_a_run_at_once(
     assert "ClientRejected" in line.getMessage()
 
 
-def test_429_pauses_upkeep_of_the_application(
-    service: FakeService, published: Published
-) -> None:
+def test_429_pauses_upkeep_of_the_application(service, published):
     """Until its end nothing is asked."""
     for n in range(23):
         make_due(n)
@@ -264,8 +253,8 @@ def test_429_pauses_upkeep_of_the_application(
 
 @pytest.mark.parametrize(("asked", "seconds"), [("300", 300), ("0", 1)])
 def test_a_pause_is_as_long_as_the_service_asks_for(
-    service: FakeService, identity_clock: Clock, asked: str, seconds: float
-) -> None:
+    service, identity_clock, asked, seconds
+):
     """A second at least. Every process reads it in the database, and a shorter one ends it not."""
     make_due()
     service.answers["claims"] = http(
@@ -288,9 +277,7 @@ def forget_the_key(service: FakeService) -> override_settings:
     return override_settings(DJANGO_IDENTITY=lost)
 
 
-def test_a_missing_key_ends_a_run_at_once_and_nobodys_grant(
-    everybody: FakeService, identity_clock: Clock
-) -> None:
+def test_a_missing_key_ends_a_run_at_once_and_nobodys_grant(everybody, identity_clock):
     """Cron's mail says what to do. When the key is back, all goes on, level and due date too."""
     for n in range(5):
         make_due(n)
@@ -301,10 +288,8 @@ def test_a_missing_key_ends_a_run_at_once_and_nobodys_grant(
         call_command("identity_upkeep")
     assert everybody.calls("claims") + everybody.calls("token") == 0
     [touched] = LinkedIdentity.objects.exclude(last_error="")
-    assert (touched.last_error, touched.refetch_failures) == (
-        "sealed_value_unreadable",
-        1,
-    )
+    assert touched.last_error == "sealed_value_unreadable"
+    assert touched.refetch_failures == 1
     assert (
         timezone.now() < touched.refetch_due_at < timezone.now() + timedelta(minutes=2)
     )
@@ -324,9 +309,7 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(due.random, "shuffle", lambda rows: None)
 
 
-def test_one_corrupt_row_stops_nobody_else(
-    everybody: FakeService, monkeypatch: pytest.MonkeyPatch, identity_clock: Clock
-) -> None:
+def test_one_corrupt_row_stops_nobody_else(everybody, monkeypatch, identity_clock):
     """Between others it is passed over. As the first of a run it costs the others five minutes."""
     one_by_one(monkeypatch)
     made = [make_due(n, ago=timedelta(minutes=60 - n)) for n in range(4)]
@@ -344,9 +327,7 @@ def test_one_corrupt_row_stops_nobody_else(
 
 
 @pytest.mark.parametrize("between", ["nothing", "a failure"])
-def test_two_unreadable_rows_in_a_row_end_a_run(
-    everybody: FakeService, monkeypatch: pytest.MonkeyPatch, between: str
-) -> None:
+def test_two_unreadable_rows_in_a_row_end_a_run(everybody, monkeypatch, between):
     """With nothing opened between them: that is no longer one corrupt row."""
     one_by_one(monkeypatch)
     made = [make_due(n, ago=timedelta(minutes=60 - n)) for n in range(5)]
@@ -361,9 +342,7 @@ def test_two_unreadable_rows_in_a_row_end_a_run(
     assert everybody.calls("claims") == 1
 
 
-def test_a_database_that_does_not_answer_ends_a_run(
-    everybody: FakeService, identity_clock: Clock
-) -> None:
+def test_a_database_that_does_not_answer_ends_a_run(everybody, identity_clock):
     """It is nobody's failure. What was taken comes back in five minutes."""
     for n in range(3):
         make_due(n)
@@ -383,9 +362,7 @@ def test_a_database_that_does_not_answer_ends_a_run(
 # One row's trouble
 
 
-def test_one_identitys_trouble_does_not_stop_the_others(
-    everybody: FakeService, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_identitys_trouble_does_not_stop_the_others(everybody, caplog):
     """A row that cannot be stored is put off, and the log quotes nothing of it."""
     broken, other = make_due(1), make_due(2)
 
@@ -403,19 +380,15 @@ def test_one_identitys_trouble_does_not_stop_the_others(
         caplog.at_level(logging.DEBUG, "django_identity"),
     ):
         assert Counter(all_refetched()) == {Refetched.FAILED: 1, Refetched.STORED: 1}
-    assert (row(broken).last_error, row(broken).refetch_failures) == (
-        "unexpected_error",
-        1,
-    )
+    assert row(broken).last_error == "unexpected_error"
+    assert row(broken).refetch_failures == 1
     assert row(other).last_error == ""
     assert "DataError" in caplog.text
     assert "subject-1" not in caplog.text
 
 
 @pytest.mark.parametrize("why", ["dead grant", "disabled account", "hidden account"])
-def test_a_person_who_must_come_again_is_due_no_more(
-    service: FakeService, hiding: None, why: str
-) -> None:
+def test_a_person_who_must_come_again_is_due_no_more(service, hiding, why):
     """Nothing is asked about them, and nothing is taken for them again."""
     identity = make_due()
     if why == "dead grant":
@@ -431,7 +404,7 @@ def test_a_person_who_must_come_again_is_due_no_more(
     assert service.calls("claims") + service.calls("token") == 0
 
 
-def test_a_revocation_before_the_work_stops_it(service: FakeService) -> None:
+def test_a_revocation_before_the_work_stops_it(service):
     """What was taken before the consent was revoked makes no call after."""
     identity = make_due()
     revoked: list[str] = []
@@ -454,9 +427,7 @@ def test_a_revocation_before_the_work_stops_it(service: FakeService) -> None:
 # Workers
 
 
-def test_messages_name_no_person(
-    published: Published, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_name_no_person(published, monkeypatch):
     """One for each 20 due rows, so that the messages of a minute suffice for many threads."""
     assert due.ROWS_AT_ONCE == 20
     monkeypatch.setattr(due, "ROWS_AT_ONCE", 4)
@@ -467,9 +438,7 @@ def test_messages_name_no_person(
     assert due.count() == 9
 
 
-def test_no_more_than_the_rate_is_handed_out(
-    everybody: FakeService, published: Published
-) -> None:
+def test_no_more_than_the_rate_is_handed_out(everybody, published):
     """``REFETCHES_PER_MINUTE`` is the limit of the calls, however much is due."""
     for n in range(5):
         make_due(n)
@@ -481,7 +450,7 @@ def test_no_more_than_the_rate_is_handed_out(
         assert upkeep.run()[1].total() == 3
 
 
-def test_a_dead_broker_loses_nothing(dead_broker: None) -> None:
+def test_a_dead_broker_loses_nothing(dead_broker):
     """What it does not take stays due."""
     make_due()
     upkeep.run_with_workers()
@@ -489,12 +458,7 @@ def test_a_dead_broker_loses_nothing(dead_broker: None) -> None:
 
 
 @pytest.mark.parametrize("ends", ["after a minute", "at a shutdown"])
-def test_a_message_ends_early(
-    everybody: FakeService,
-    identity_clock: Clock,
-    monkeypatch: pytest.MonkeyPatch,
-    ends: str,
-) -> None:
+def test_a_message_ends_early(everybody, identity_clock, monkeypatch, ends):
     """The row in hand is finished; the others of its twenty are due in five minutes."""
     monkeypatch.setattr(
         upkeep, "LONGEST_RUN", 0.0 if ends == "after a minute" else 60.0
@@ -512,9 +476,7 @@ def test_a_message_ends_early(
 
 
 @pytest.mark.parametrize("begin", [upkeep.run, upkeep.run_with_workers])
-def test_a_run_notes_when_it_began(
-    begin: Callable[[], None], published: Published, identity_clock: Clock
-) -> None:
+def test_a_run_notes_when_it_began(begin, published, identity_clock):
     """By cron and by workers, whether or not anything was due."""
     assert not runs.newest().has_begun
     begin()
@@ -535,7 +497,7 @@ def make_old_sign_in() -> None:
     )  # fmt: skip
 
 
-def test_one_command_does_everything(everybody: FakeService) -> None:
+def test_one_command_does_everything(everybody):
     """Erasures, handlers, purge, re-fetches; a second run finds nothing to do."""
     now = timezone.now()
     identity = make_due(1)
@@ -559,7 +521,7 @@ def test_one_command_does_everything(everybody: FakeService) -> None:
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_a_run_that_is_stopped_begins_nothing_more(service: FakeService) -> None:
+def test_a_run_that_is_stopped_begins_nothing_more(service):
     """Ctrl-C while a handler runs: neither the purge nor a re-fetch begins."""
     identity = make_due(1)
     make_old_sign_in()
@@ -577,9 +539,7 @@ def test_a_run_that_is_stopped_begins_nothing_more(service: FakeService) -> None
     assert service.requests == []
 
 
-def test_old_rows_that_the_database_protects_hold_up_nothing(
-    everybody: FakeService, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_old_rows_that_the_database_protects_hold_up_nothing(everybody, caplog):
     """A table of the site points at them, or a trigger keeps them: known after ``EVENT_DAYS``."""
     identity = make_due(1)
     make_old_sign_in()
@@ -589,13 +549,11 @@ def test_old_rows_that_the_database_protects_hold_up_nothing(
     assert tally == {Refetched.STORED: 1}
     assert not AuthorizationRequest.objects.exists()
     [line] = [each for each in caplog.records if each.levelname == "ERROR"]
-    assert (line.event, line.models) == (
-        "identity.erasure.failed",
-        "django_identity.WebhookEvent",
-    )
+    assert line.event == "identity.erasure.failed"
+    assert line.models == "django_identity.WebhookEvent"
 
 
-def test_old_events_go_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_events_go_whole(monkeypatch):
     """In batches."""
     monkeypatch.setattr(upkeep, "PURGED_AT_ONCE", 1)
     identity = make_due(1, ago=-HOUR)

@@ -32,7 +32,7 @@ CODE = "CNX-AB12-CD34"
         "CNX-AB12-CD34 CNX-AB12-CD34",
     ],
 )  # fmt: skip
-def test_a_code_is_found_however_it_was_pasted(pasted: str) -> None:
+def test_a_code_is_found_however_it_was_pasted(pasted):
     """Case, spaces, missing hyphens, look-alike dashes and a sentence around it do no harm."""
     assert code_in(pasted) == CODE
 
@@ -40,7 +40,7 @@ def test_a_code_is_found_however_it_was_pasted(pasted: str) -> None:
 @pytest.mark.parametrize(
     "pasted", ["cnx-abcd-efgh", "cnxabcdefgh", "my cnx code from them is cnx-abcd-efgh"]
 )
-def test_a_code_of_letters_alone_is_found(pasted: str) -> None:
+def test_a_code_of_letters_alone_is_found(pasted):
     """Codes need hold no digit."""
     assert code_in(pasted) == "CNX-ABCD-EFGH"
 
@@ -57,7 +57,7 @@ def test_a_code_of_letters_alone_is_found(pasted: str) -> None:
         "CNX-" * 250, "CNX -" * 200, "C" * 1000, "\ufdfa" * 1000,
     ],
 )  # fmt: skip
-def test_no_code_or_two_is_no_guess(pasted: str) -> None:
+def test_no_code_or_two_is_no_guess(pasted):
     """A guess would spend a code, so doubt is refused; the error does not quote it."""
     with pytest.raises(FlowError) as refused:
         code_in(pasted)
@@ -66,7 +66,7 @@ def test_no_code_or_two_is_no_guess(pasted: str) -> None:
 
 @effort(few=30, many=5_000)
 @given(st.text(max_size=300))
-def test_any_text_ends_in_a_code_or_a_refusal(pasted: str) -> None:
+def test_any_text_ends_in_a_code_or_a_refusal(pasted):
     """Whatever is pasted, the answer has the shape of the spec, or there is none."""
     try:
         code = code_in(pasted)

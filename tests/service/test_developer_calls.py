@@ -1,6 +1,6 @@
 """The calls of ``ServiceClient`` to the developer portal, against the sandbox."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -10,7 +10,7 @@ from django_identity import conf, exceptions
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from django_identity.testing.sandbox import RunningSandbox
-from tests.fake_service import FakeService, http
+from tests.fake_service import http
 from tests.test_conf import configured
 
 APP = "00000000-0000-4000-8000-000000000000"
@@ -57,24 +57,18 @@ def make_user(app_id: str, token: Secret) -> Any:
     )
 
 
-def test_a_new_secret_voids_the_old_one(
-    identity_sandbox: RunningSandbox, registered: dict[str, Any]
-) -> None:
+def test_a_new_secret_voids_the_old_one(identity_sandbox, registered):
     """The answer names its client; the other mode keeps its secret."""
     rotated = rotate(registered["app_id"], Secret(identity_sandbox.portal_token))
-    assert (rotated.mode, rotated.client_id) == (
-        "test",
-        registered["test"]["client_id"],
-    )
+    assert rotated.mode == "test"
+    assert rotated.client_id == registered["test"]["client_id"]
     secret = rotated.client_secret.reveal()
     assert is_accepted(identity_sandbox, registered["test"], secret)
     assert not is_accepted(identity_sandbox, registered["test"])
     assert is_accepted(identity_sandbox, registered["live"])
 
 
-def test_the_service_knows_the_test_user(
-    identity_sandbox: RunningSandbox, registered: dict[str, Any]
-) -> None:
+def test_the_service_knows_the_test_user(identity_sandbox, registered):
     made = make_user(registered["app_id"], Secret(identity_sandbox.portal_token))
     shown = identity_sandbox.control("GET", f"users/{made.user_id}")
     assert (shown["email"], shown["environment"]) == (made.email, "test")
@@ -83,9 +77,7 @@ def test_the_service_knows_the_test_user(
 
 @pytest.mark.parametrize("ask", [rotate, make_user])
 @pytest.mark.usefixtures("registered")
-def test_a_refusal_of_the_portal_has_a_code(
-    identity_sandbox: RunningSandbox, ask: Callable[[str, Secret], Any]
-) -> None:
+def test_a_refusal_of_the_portal_has_a_code(identity_sandbox, ask):
     """A wrong token, and an application that is not there."""
     with pytest.raises(exceptions.AccessTokenRejected):
         ask(APP, WRONG)
@@ -95,14 +87,9 @@ def test_a_refusal_of_the_portal_has_a_code(
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        http(b"oops", status="500 Oops"),
-        http(b'{"success": true, "data": {"mode": "test"}}'),
-    ],
-)
-def test_an_unclear_answer_may_have_changed_the_secret(
-    service: FakeService, answer: bytes
-) -> None:
+    [http(b"oops", status="500 Oops"), http(b'{"success": true, "data": {"mode": "test"}}')],
+)  # fmt: skip
+def test_an_unclear_answer_may_have_changed_the_secret(service, answer):
     """The error says so; it is sent once."""
     service.answers["rotate-secret"] = answer
     with pytest.raises(exceptions.ServiceError) as raised:

@@ -44,7 +44,7 @@ def send(call: Call) -> Answer:
 # Connections
 
 
-def test_reads_share_a_connection_and_no_cookie() -> None:
+def test_reads_share_a_connection_and_no_cookie():
     """A read goes over a connection that is open already; no answer's cookie comes along."""
     with closing(KeepingServer()) as server:
         for _ in range(2):
@@ -60,7 +60,7 @@ SECRET = Secret("nothing that prints")
 @pytest.mark.filterwarnings(
     "ignore:This process .* is multi-threaded:DeprecationWarning"
 )
-def test_a_child_process_opens_its_own_connections() -> None:
+def test_a_child_process_opens_its_own_connections():
     """Parent and child never write into one connection."""
     with closing(KeepingServer()) as server:
         call = Call("profile", server.origin)
@@ -88,7 +88,7 @@ def calls_at_once(server: KeepingServer, count: int) -> list[int]:
 
 
 @pytest.mark.parametrize("kept", [1, 3])
-def test_a_read_outlives_a_connection_that_the_service_has_ended(kept: int) -> None:
+def test_a_read_outlives_a_connection_that_the_service_has_ended(kept):
     """It is sent once more, on a new connection: others that were kept may have ended, too."""
     with closing(KeepingServer(most=1)) as server:
         for _ in range(4):
@@ -98,7 +98,7 @@ def test_a_read_outlives_a_connection_that_the_service_has_ended(kept: int) -> N
 
 
 @pytest.mark.parametrize("content", [{"json": {"a": "b"}}, {}], ids=["POST", "GET"])
-def test_a_read_is_sent_twice_at_most(content: dict[str, Any]) -> None:
+def test_a_read_is_sent_twice_at_most(content):
     """A service that hangs up each time has no answer."""
     with closing(KeepingServer(most=0)) as server:
         with pytest.raises(ServiceUnavailable) as raised:
@@ -120,7 +120,7 @@ def profile_call(service: FakeService, **given: Any) -> Call:
 @pytest.mark.parametrize(
     "slow", [silent, fake_service.dribble_body], ids=["silent", "dripping"]
 )
-def test_a_call_ends_in_time(service: FakeService, slow: Any) -> None:
+def test_a_call_ends_in_time(service, slow):
     """A byte of the body now and then keeps no call alive beyond its seconds."""
     service.answers["profile"] = slow
     began = time.monotonic()
@@ -130,7 +130,7 @@ def test_a_call_ends_in_time(service: FakeService, slow: Any) -> None:
     assert raised.value.may_have_arrived
 
 
-def test_a_refused_connection_says_that_nothing_arrived() -> None:
+def test_a_refused_connection_says_that_nothing_arrived():
     """Whoever must not send twice may try again after this one."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -151,9 +151,7 @@ PACKED = fake_service.http(gzip.compress(GOOD), headers="Content-Encoding: gzip\
      (reset, ServiceUnavailable, 2), (fake_service.truncated, ServiceUnavailable, 2)],
     ids=["huge", "gzip", "503", "reset", "truncated"],
 )  # fmt: skip
-def test_an_answer_that_is_not_read(
-    service: FakeService, given: Any, error: type, calls: int
-) -> None:
+def test_an_answer_that_is_not_read(service, given, error, calls):
     """256 KB are read, and never inflated. Only after a broken connection a read is sent again."""
     service.answers["profile"] = given
     with pytest.raises(error):
@@ -162,7 +160,7 @@ def test_an_answer_that_is_not_read(
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_no_redirect_is_followed(service: FakeService, status: int) -> None:
+def test_no_redirect_is_followed(service, status):
     """Code and secret never arrive at another host."""
     with serving() as elsewhere:
         service.answers["request"] = fake_service.redirect_to(elsewhere.origin, status)
@@ -171,7 +169,7 @@ def test_no_redirect_is_followed(service: FakeService, status: int) -> None:
         assert elsewhere.requests == []
 
 
-def test_the_last_byte_that_is_allowed_is_read(service: FakeService) -> None:
+def test_the_last_byte_that_is_allowed_is_read(service):
     service.answers["profile"] = fake_service.http(b" " * 1000)
     assert len(send(profile_call(service, largest=1000)).body) == 1000
     with pytest.raises(MalformedAnswer):
@@ -184,9 +182,7 @@ def test_the_last_byte_that_is_allowed_is_read(service: FakeService) -> None:
 @pytest.mark.parametrize(
     "token", ["at-secret", "at-secret\r\nX-Forged: yes", "at-s\u00e9cret"]
 )
-def test_neither_log_nor_error_quotes_the_request(
-    service: FakeService, caplog: pytest.LogCaptureFixture, token: str
-) -> None:
+def test_neither_log_nor_error_quotes_the_request(service, caplog, token):
     """httpx logs addresses, and h11 quotes a header that it refuses."""
     caplog.set_level(logging.DEBUG)
     call = profile_call(service, headers={"Authorization": f"Bearer {token}"})
@@ -211,9 +207,7 @@ def authority(tmp_path: Path) -> Iterator[trustme.CA]:
         yield authority
 
 
-def test_nothing_is_sent_to_a_host_without_a_trusted_certificate(
-    authority: trustme.CA,
-) -> None:
+def test_nothing_is_sent_to_a_host_without_a_trusted_certificate(authority):
     """``SSL_CERT_FILE`` vouches for the name that it was given for; nothing is sent to others."""
     with closing(KeepingServer(proving(authority))) as server:
         assert send(Call("profile", server.origin)).status == 200
@@ -227,7 +221,7 @@ def test_nothing_is_sent_to_a_host_without_a_trusted_certificate(
         assert raised.value.network_error == "SSLCertVerificationError"
 
 
-def test_a_proxy_that_refuses_has_passed_nothing_on() -> None:
+def test_a_proxy_that_refuses_has_passed_nothing_on():
     """A code that was not sent may be sent again; the proxy's answer is shown nowhere."""
     call = Call("token", "https://service.example", form={"c": "x"}, sent_once=True)
     refused = httpx.ProxyError("407 another password")
@@ -247,14 +241,12 @@ def test_a_proxy_that_refuses_has_passed_nothing_on() -> None:
      ("HTTPS_PROXY", "ftp://proxy.example", "ValueError"), ("HTTPS_PROXY", "a:b", "InvalidURL"),
      ("HTTPS_PROXY", "http://site:word@127.0.0.1:3128", "")],
 )  # fmt: skip
-def test_an_environment_that_cannot_work_is_said(
-    name: str, value: str, problem: str
-) -> None:
+def test_an_environment_that_cannot_work_is_said(name, value, problem):
     with environment(**{name: value}):
         assert environment_problem() == problem
 
 
-def test_a_mocked_service_is_never_called() -> None:
+def test_a_mocked_service_is_never_called():
     """respx answers in the service's place, as with any client of httpx."""
     with respx.mock() as mocked:
         mocked.get("https://service.example/me").respond(json={"success": True})
