@@ -217,7 +217,7 @@ NESTED = {"object": {"list": [1, {"a": True}], "text": "x"}, "list": [[], {}]}
 
 
 @pytest.fixture
-def verified() -> VerifiedCredential:
+def verified():
     return check(listing(*(disclose(name, value) for name, value in NESTED.items())))
 
 

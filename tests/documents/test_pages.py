@@ -5,7 +5,6 @@ import copy
 import json
 import logging
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -69,7 +68,7 @@ def public(key: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def site(identity_sandbox: RunningSandbox) -> Iterator[dict[str, Any]]:
+def site(identity_sandbox):
     """The settings of a site whose application is trusted, with its private key."""
     registered = identity_sandbox.register(
         [HOST + reverse("identity:callback")], document_key=public(KEY)
@@ -92,9 +91,7 @@ def sign_in(client: Client, sandbox: RunningSandbox, *decline: str) -> LinkedIde
 
 
 @pytest.fixture
-def identity(
-    client: Client, identity_sandbox: RunningSandbox, site: dict[str, Any]
-) -> LinkedIdentity:
+def identity(client, identity_sandbox, site):
     return sign_in(client, identity_sandbox)
 
 

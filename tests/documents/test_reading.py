@@ -23,7 +23,6 @@ from django_identity.models import Consent, LinkedIdentity
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from tests.factories import make_grant, make_identity, make_user
-from tests.fake_service import FakeService
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,7 +56,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def identity(service: FakeService) -> Any:
+def identity(service):
     given = service.settings(DOCUMENT_KEYS=[KEY.as_dict(private=True)])
     with override_settings(DJANGO_IDENTITY=given):
         user = make_user()

@@ -36,7 +36,7 @@ def celery_app(broker_url: str) -> Iterator[Celery]:
 
 
 @pytest.fixture
-def published() -> Iterator[Published]:
+def published():
     """A broker in memory; call it for the arguments of all tasks that were published so far."""
     with celery_app("memory://") as app, app.connection_for_read() as connection:
         queue = connection.SimpleQueue(app.conf.task_default_queue)
@@ -56,14 +56,14 @@ def published() -> Iterator[Published]:
 
 
 @pytest.fixture
-def dead_broker() -> Iterator[None]:
+def dead_broker():
     with celery_app("amqp://127.0.0.1:9//") as app:
         app.conf.broker_transport_options = {"max_retries": 1, "interval_start": 0.0}
         yield
 
 
 @pytest.fixture
-def handled() -> Iterator[Handled]:
+def handled():
     """``handled("claim.issued")``: the site has a handler of the type, until the test ends."""
 
     def register(event_type: str) -> None:

@@ -4,9 +4,11 @@ import time
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from django_identity.lifecycle.leaving import disconnecting
 from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredClaim
 from tests.deliveries import deliver
 from tests.factories import make_identity, make_identity_by_code, make_user
@@ -97,9 +99,8 @@ def test_a_new_consent_brings_back_no_proof_of_the_one_before(service, kind):
     deliver("consent.revoked")
     revoked = LinkedIdentity.objects.get()
     assert revoked.consent == "revoked"
-    LinkedIdentity.objects.update(
-        revoked_at=timezone.now() - timezone.timedelta(hours=1)
-    )
+    an_hour_ago = timezone.now() - timedelta(hours=1)
+    LinkedIdentity.objects.update(revoked_at=an_hour_ago)
     stale(service, kind)
     LinkedIdentity.objects.update(credential_issued_at=timezone.now())
     sign_in(Client())
@@ -198,3 +199,42 @@ def test_a_code_that_somebody_else_redeemed_is_used(service):
     hand_in(browser_of(make_user()))
     eve = make_identity(make_user("eve"), subject="subject-2").user
     assert "connect_code_used" in hand_in(browser_of(eve)).content.decode()
+
+
+WAYS_IN = ["a new link", "a new account", "a first link"]
+
+
+@pytest.mark.parametrize("way_in", WAYS_IN)
+def test_an_older_credential_proves_nothing_by_any_way_in(service, way_in):
+    """The site does not know any more which claim was revoked, so none counts. A younger does."""
+    now = int(time.time())
+    service.payload["iat"] = now - 60
+    service.disclosed = dict.fromkeys(CLAIMS, True)
+    if way_in != "a first link":
+        sign_in(Client())
+    revoked_at = timezone.now() - timedelta(seconds=30)
+    deliver("claim.revoked", at=revoked_at, claim_type="age_over_18")
+    browser = Client()
+    if way_in == "a new account":
+        User.objects.get().delete()
+    elif way_in == "a new link":
+        User.objects.update(password="x")
+        disconnecting.disconnect(LinkedIdentity.objects.get())
+        browser = browser_of(User.objects.get())
+
+    sign_in(browser)
+
+    assert proven() == set()
+    assert refetched(LinkedIdentity.objects.get()) == "stored"
+    assert proven() == set()
+    service.payload["iat"] = now - 10
+    assert refetched(LinkedIdentity.objects.get()) == "stored"
+    assert proven() == {*CLAIMS}
+
+
+def test_a_younger_credential_proves_it_at_once(service):
+    """Whatever was revoked before."""
+    deliver("claim.revoked", at=timezone.now() - timedelta(seconds=30))
+    service.payload["iat"] = int(time.time()) - 28
+    sign_in(Client())
+    assert proven() == {"age_over_18"}

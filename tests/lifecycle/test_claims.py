@@ -32,7 +32,7 @@ LEVEL_TOO = {"scopes": ["kyc:read", "claims:read"], "kyc_said_at": None}
 
 
 @pytest.fixture(autouse=True)
-def _linked(service: FakeService) -> None:
+def _linked(service):
     """One person who is due, with a live token."""
     past = timezone.now() - timedelta(seconds=1)
     make_grant(make_identity(make_user(), refetch_due_at=past, scopes=["claims:read"]))

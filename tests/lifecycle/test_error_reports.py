@@ -21,7 +21,7 @@ from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from tests.deliveries import event_body, post, signed
 from tests.factories import make_grant, make_identity, make_user
-from tests.fake_service import FakeService, answer, http
+from tests.fake_service import answer, http
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,7 +34,7 @@ GOOD = {"access_token": SENT[0], "refresh_token": SENT[1], "expires_in": 3600}
 
 
 @pytest.fixture
-def identity(service: FakeService) -> LinkedIdentity:
+def identity(service):
     past = timezone.now() - timedelta(minutes=1)
     made = make_identity(make_user(), refetch_due_at=past)
     make_grant(made, refresh_token=HELD, access_expires_at=past)

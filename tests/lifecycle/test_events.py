@@ -141,14 +141,6 @@ def test_a_revoked_link_by_code_is_deleted():
     assert (row.outcome, row.subject, row.payload) == ("applied", "", None)
 
 
-def test_a_grant_is_recorded_and_brings_nothing_back():
-    linked()
-    deliver("consent.revoked", at=NOW)
-    deliver("consent.granted", at=NOW + timedelta(seconds=1))
-    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
-    assert outcomes() == ["applied", "applied"]
-
-
 @pytest.mark.parametrize(
     ("event_type", "messages"),
     [
@@ -220,18 +212,6 @@ def test_three_statements_end_alike_in_every_order(chosen, via):
         identity.user.delete()
         WebhookEvent.objects.all().delete()
     assert all(end == ends[0] for end in ends)
-
-
-def test_a_rejection_stays_until_the_service_is_asked():
-    """Whatever events come after it. The re-fetch is due, so what was late is mended by it."""
-    identity = linked()
-    deliver("kyc.rejected", at=NOW - 20 * MINUTE)
-    deliver("kyc.verified", at=NOW, kyc_level="level_1")
-    deliver("claim.revoked", at=NOW)
-    assert standing_of(identity.user).level_shortfall("level_1")
-    held = LinkedIdentity.objects.get()
-    assert (held.kyc_status, held.kyc_level, held.is_due) == ("rejected", "", True)
-    assert held.kyc_said_at == NOW - HOUR
 
 
 @pytest.mark.parametrize(("before", "wins"), [(4 * MINUTE, True), (6 * MINUTE, False)])

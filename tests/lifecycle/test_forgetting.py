@@ -1,7 +1,7 @@
 """What goes with an identity, whoever deletes it: events' content, sessions, and who is told."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -63,7 +63,7 @@ pre_delete.connect(
 
 
 @pytest.fixture
-def told() -> Iterator[Told]:
+def told():
     """Which signal was sent after the commit, with the user's key."""
     heard: Told = []
 

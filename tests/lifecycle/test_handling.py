@@ -28,12 +28,12 @@ Register = Callable[..., list[Any]]
 
 
 @pytest.fixture
-def identity() -> LinkedIdentity:
+def identity():
     return make_identity(make_user(), scopes=["kyc:read"])
 
 
 @pytest.fixture
-def register(identity: LinkedIdentity) -> Iterator[Register]:
+def register(identity):
     """Registers a handler that notes its calls, and raises what is in ``raises``."""
     names = []
 

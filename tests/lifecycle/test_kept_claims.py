@@ -41,7 +41,7 @@ def everything_stored() -> str:
 
 
 @pytest.fixture
-def browser(service: FakeService, settings: Any) -> Client:
+def browser(service, settings):
     service.disclosed = {
         "age_over_18": True, "country_resident": {"country": "NG"}, "unique_human": True,
     }  # fmt: skip

@@ -39,13 +39,13 @@ BUSY = answer({"error": "busy"}, status="503 Busy")
 
 
 @pytest.fixture
-def origin(service: FakeService) -> FakeService:
+def origin(service):
     publish(service, "key-1")
     return service
 
 
 @pytest.fixture
-def site(origin: FakeService) -> Application:
+def site(origin):
     return conf.application()
 
 

@@ -18,7 +18,7 @@ from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.deliveries import deliver
 from tests.factories import make_grant, make_identity, make_identity_by_code, make_user
-from tests.fake_service import INVALID_GRANT, REJECTED, FakeService, refusal
+from tests.fake_service import INVALID_GRANT, REJECTED, refusal
 from tests.lifecycle.refetches import all_refetched, refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -91,7 +91,7 @@ def test_a_span_that_cannot_be_meant_is_a_mistake(service, span):
 
 
 @pytest.fixture
-def dead(service: FakeService) -> LinkedIdentity:
+def dead(service):
     """Somebody whose refresh token the service will refuse."""
     service.answers["token"] = INVALID_GRANT
     identity = linked()

@@ -1,7 +1,6 @@
 """Linking: one decision table, and one transaction."""
 
 import re
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,6 @@ from django_identity.models import (
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import deliver
 from tests.factories import LONG_AGO, make_identity, make_user
-from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -77,7 +75,7 @@ class Asked(IdentityPolicy):
 
 
 @pytest.fixture
-def site(service: FakeService, settings: Any) -> FakeService:
+def site(service, settings):
     given = service.settings(POLICY=f"{__name__}.Asked")
     settings.DJANGO_IDENTITY = given
     Asked.questions.clear()
@@ -191,13 +189,13 @@ class Refuses(IdentityPolicy):
 
 
 @pytest.fixture
-def refusing(site: FakeService, settings: Any) -> None:
+def refusing(site, settings):
     given = site.settings(POLICY=f"{__name__}.Refuses")
     settings.DJANGO_IDENTITY = given
 
 
 @pytest.fixture
-def written() -> Iterator[list[Model]]:
+def written():
     """Each account or identity that is written, if only in a transaction that is rolled back."""
     rows: list[Model] = []
 
@@ -261,7 +259,7 @@ def test_a_withdrawal_on_the_way_is_heard(site, withdraw, *, is_known):
 
 
 @pytest.fixture
-def told() -> Iterator[list[str]]:
+def told():
     """The status of each ``kyc_changed``."""
     statuses: list[str] = []
 

@@ -1,6 +1,6 @@
 """The site's policy is asked with what opens gates, and never with the credential itself."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -64,7 +64,7 @@ def with_policy(
 
 
 @pytest.fixture
-def asking(service: FakeService, settings: Any) -> FakeService:
+def asking(service, settings):
     """The policy says yes, and remembers what it was shown."""
     with_policy(service, settings, Asked)
     Asked.questions.clear()
@@ -72,7 +72,7 @@ def asking(service: FakeService, settings: Any) -> FakeService:
 
 
 @pytest.fixture
-def adults(service: FakeService, settings: Any) -> FakeService:
+def adults(service, settings):
     with_policy(service, settings, AdultsAlone)
     return service
 
@@ -381,12 +381,7 @@ async def _no() -> bool:
 
 
 @pytest.fixture(params=["redirect", "text", "coroutine"])
-def odd_answer(
-    request: pytest.FixtureRequest,
-    service: FakeService,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[str]:
+def odd_answer(request, service, settings, monkeypatch):
     """Each is true, and none says yes. The name of its class."""
     unawaited = _no()
     answer = {

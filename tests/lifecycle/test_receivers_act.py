@@ -1,6 +1,5 @@
 """Receivers of the site that act: they save or delete what they are told about, or forbid it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -33,7 +32,7 @@ def note_at_the_account(user: User, **_signal: Any) -> None:
 
 
 @pytest.fixture
-def notes() -> Iterator[None]:
+def notes():
     told_by = (signals.sessions_ended, signals.identity_unlinked, user_logged_out)
     for signal in told_by:
         signal.connect(note_at_the_account)

@@ -521,7 +521,7 @@ MANAGERS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.fixture(params=MANAGERS)
-def manager(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def manager(request, monkeypatch):
     chosen = MANAGERS[request.param]
 
     class Own(UserManager):

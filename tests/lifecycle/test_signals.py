@@ -1,6 +1,5 @@
 """Signals: which one tells the site of what, each once and after the commit."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -29,7 +28,7 @@ AN_HOUR_AGO = timezone.now() - timedelta(hours=1)
 
 
 @pytest.fixture
-def heard() -> Iterator[Heard]:
+def heard():
     """What receivers of all signals were told, with the arguments."""
     told: Heard = []
     connected = []

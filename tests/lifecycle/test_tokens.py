@@ -37,12 +37,11 @@ from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.lifecycle.said import tokens
 from django_identity.lifecycle.said.tokens import access_token_for
-from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models import TokenGrant
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import (
-    FakeService,
     answer,
     html,
     http,
@@ -62,7 +61,7 @@ FRAMEWORKS_404: list[dict[str, object]] = [
 
 
 @pytest.fixture
-def identity(service: FakeService) -> LinkedIdentity:
+def identity(service):
     return make_identity(make_user())
 
 
@@ -339,7 +338,7 @@ def storing_fails(
 
 
 @pytest.fixture
-def soon_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def soon_tried_again(monkeypatch):
     monkeypatch.setattr(tokens, "POLL", 0.01)
     monkeypatch.setattr(tokens, "STORED_WITHIN", 0.1)
 
@@ -371,17 +370,6 @@ def test_a_sign_in_replaces_everything(identity):
     assert grant.lease_until is None
     assert grant.needs_reauthorization is False
     assert grant.scopes == ["profile:read"]
-
-
-def test_a_refresh_that_fails_does_not_pause_a_sign_in(service, identity):
-    """The tokens of a sign-in meanwhile are no business of the older ones' refresh."""
-    expired(identity)
-    service.answers["token"] = html("500 Oops")
-    service.meanwhile["token"] = lambda: tokens.store(identity, SIGNED_IN)
-    with pytest.raises(ServiceUnavailable):
-        access_token_for(identity)
-    assert TokenGrant.objects.get().retry_at is None
-    assert access_token_for(identity).reveal() == "at-new"
 
 
 def test_giving_up_spares_newer_tokens(identity):

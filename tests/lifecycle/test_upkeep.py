@@ -51,7 +51,7 @@ def taken(most: int = 20) -> list[int]:
 
 
 @pytest.fixture
-def everybody(service: FakeService) -> FakeService:
+def everybody(service):
     answer_everybody(service)
     return service
 

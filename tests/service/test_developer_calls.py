@@ -1,6 +1,5 @@
 """The calls of ``ServiceClient`` to the developer portal, against the sandbox."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -18,7 +17,7 @@ WRONG = Secret("wrong-token")
 
 
 @pytest.fixture
-def registered(identity_sandbox: RunningSandbox) -> Iterator[dict[str, Any]]:
+def registered(identity_sandbox):
     """An application at the sandbox, and the site's settings for it."""
     sandbox = identity_sandbox
     made = sandbox.control(

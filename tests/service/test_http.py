@@ -6,11 +6,9 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -199,7 +197,7 @@ def test_neither_log_nor_error_quotes_the_request(service, caplog, token):
 
 
 @pytest.fixture
-def authority(tmp_path: Path) -> Iterator[trustme.CA]:
+def authority(tmp_path):
     """The one that the environment names."""
     authority, file = trustme.CA(), tmp_path / "authority.pem"
     authority.cert_pem.write_to_path(file)
