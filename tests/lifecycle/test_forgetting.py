@@ -19,7 +19,7 @@ from django_identity import signals
 from django_identity.backends import BACKEND_PATH
 from django_identity.lifecycle.arriving import connect
 from django_identity.lifecycle.ground import withdrawal
-from django_identity.lifecycle.leaving import disconnecting, dossier, erasure
+from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
     ErasureReceipt,
@@ -230,17 +230,6 @@ def test_a_row_that_was_moved_goes_with_its_events(way, told):
     assert content() == []
     assert ("sessions_ended", other.pk) in told
     assert user.pk not in {each[1] for each in told}
-
-
-def test_whoever_redeems_the_code_later_sees_no_event_of_before():
-    """The next account with the subject has its own dossier only."""
-    first = make_user()
-    lived(first)
-    first.delete()
-    second = make_user("second")
-    make_identity_by_code(second)
-    held = dossier.export_of(second)
-    assert held["webhookevent"] == []
 
 
 def test_a_deletion_empties_many_events_by_one_statement():

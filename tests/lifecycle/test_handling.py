@@ -412,18 +412,6 @@ def test_a_revocation_is_never_given_up(identity):
 # Stored, and applied by upkeep
 
 
-def test_handlers_run_after_a_crash(register):
-    """The process died between storing and applying. A delivery after it changes nothing."""
-    calls = register("kyc.rejected", "first")
-    body = stored("kyc.rejected", provider="Vendor")
-    attempt(2)
-    assert [post(body).status_code for _ in range(2)] == [200, 200]
-    attempt(2)
-    assert [payload["provider"] for payload in calls] == ["Vendor"]
-    row = WebhookEvent.objects.get()
-    assert (row.outcome, row.handled_by) == ("applied", ["first"])
-
-
 @pytest.mark.parametrize("subject", ["nobody", ""])
 def test_no_handler_runs_for_nobody(register, subject):
     """Whether nobody is linked to the subject, or the event names none."""

@@ -214,14 +214,6 @@ def test_a_child_process_fetches_for_itself(origin, site):
 # What an unknown ``kid`` costs: two fetches in 30 seconds, whoever asks
 
 
-def test_a_new_key_is_found_at_once(origin, site):
-    """A credential signed with a key that was published a moment ago verifies."""
-    key_sets.current(site)
-    publish(origin, "key-1", "key-2")
-    assert verified(site, origin, "key-2").kid == "key-2"
-    assert origin.calls("jwks") == 2
-
-
 @pytest.mark.parametrize("held", [False, True], ids=["none is held", "its key is new"])
 def test_many_threads_make_one_fetch(origin, site, *, held):
     """All of them wait for it, and all of them find the key."""

@@ -59,12 +59,6 @@ def test_a_level_counts_for_two_days():
     assert shortfall() == Shortfall(Reason.RUN_OUT, since=checked_at + 48 * HOUR)
 
 
-def test_a_level_that_is_in_doubt_counts_no_more():
-    """After a withdrawal the gate stays closed until the service has answered."""
-    linked(checked=None)
-    assert shortfall() == Shortfall(Reason.RUN_OUT)
-
-
 def test_a_level_by_code_alone_counts_for_a_month():
     """Nothing can ask for it again."""
     said_at = timezone.now() - 30 * DAY
@@ -155,6 +149,7 @@ def test_the_first_refetch_after_a_day_asks_again(service):
 def test_doubt_is_settled_by_the_next_refetch(service):
     """In either way: the answer opens the gate again, or says why it stays closed."""
     identity = linked(checked=None)
+    assert shortfall() == Shortfall(Reason.RUN_OUT)
     assert refetched(identity) is Refetched.STORED
     assert shortfall() is None
     service.kyc = {"status": "rejected", "kyc_level": "level_1"}

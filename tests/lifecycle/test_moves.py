@@ -87,20 +87,6 @@ def test_the_service_erases_the_account_that_the_identity_made(move, is_back):
     assert active == {survivor.pk: True, duplicate.pk: not is_back}
 
 
-def test_an_identity_that_was_inserted_in_bulk_is_moved_alike():
-    survivor, duplicate = make_user("survivor"), make_user("duplicate")
-    built = LinkedIdentity(
-        user=duplicate, environment="test", subject="subject-1",
-        consent=Consent.GRANTED, linked_via="oauth", made_account=str(duplicate.pk),
-    )  # fmt: skip
-    (identity,) = LinkedIdentity.objects.bulk_create([built])
-    assert identity.made_its_account
-    if identity.pk is None:  # MySQL returns no key
-        identity = LinkedIdentity.objects.get()
-    by_save(identity, survivor)
-    assert not LinkedIdentity.objects.get().made_its_account
-
-
 @pytest.mark.parametrize("move", MOVES, indirect=True)
 def test_an_identity_that_moves_stays_revoked(move):
     """Its consent has ended since the site's code has read the identity that it moves."""
@@ -239,21 +225,22 @@ def test_a_subject_that_is_renamed_is_found(rename):
     assert not claims_of(again(user))
 
 
-def test_rows_that_are_made_in_bulk_are_found():
+def test_rows_that_are_made_in_bulk_are_found_and_moved() -> None:
     """They come from another package."""
-    user = make_user()
+    user, survivor = make_user(), make_user("survivor")
     row = LinkedIdentity(
-        user=user,
-        environment="test",
-        subject="present",
-        consent="granted",
-        linked_via="oauth",
-    )
+        user=user, environment="test", subject="present", consent="granted",
+        linked_via="oauth", made_account=str(user.pk),
+    )  # fmt: skip
     LinkedIdentity.objects.bulk_create(each for each in [row])
-    make_claim(LinkedIdentity.objects.get())
-    assert claims_of(again(user))
+    identity = LinkedIdentity.objects.get()
+    make_claim(identity)
+    assert identity.made_its_account
+    by_save(identity, survivor)
+    assert not LinkedIdentity.objects.get().made_its_account
+    assert claims_of(again(survivor))
     deliver("consent.revoked", subject="present")
-    assert not claims_of(again(user))
+    assert not claims_of(again(survivor))
 
 
 def by_one_statement(identity: LinkedIdentity) -> None:

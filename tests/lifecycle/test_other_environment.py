@@ -47,10 +47,6 @@ def test_it_counts_as_not_there():
     assert sign_in.plan_for(user).purpose == Purpose.LINK
     assert deliver("consent.revoked", subject="live-ada").status_code == 200
     assert LinkedIdentity.objects.get().consent == "granted"
-
-
-def test_the_account_page_shows_nothing_of_it():
-    user = copied()
     dossier = dossier_of(user)
     assert (dossier.identity, dossier.grant, dossier.sections) == (None, None, ())
     page = browser_of(user).get(reverse("identity:account")).content.decode()

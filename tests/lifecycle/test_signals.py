@@ -145,12 +145,6 @@ def test_a_refresh_with_fewer_scopes_is_told_with_what_goes(service, settings, h
         assert told["identity"].scopes == ["profile:read"]
 
 
-def test_a_level_that_is_only_repeated_is_not_told(heard):
-    linked(kyc_level="level_2", kyc_status="verified")
-    deliver("kyc.verified", kyc_level="level_2", status="verified")
-    assert names(heard) == ["event_received"]
-
-
 def test_a_revocation_by_an_admin_is_told_once_it_stands(heard):
     """Like one by the service; what was rolled back is not told."""
     identity = linked()

@@ -274,14 +274,6 @@ def test_what_this_process_changes_is_seen_at_once(service, before, change, open
     assert has(user) is opens
 
 
-def test_a_level_that_this_process_changes_is_seen_at_once():
-    user = make_user()
-    make_identity(user, scopes=["kyc:read"])
-    assert standing_of(user).level_shortfall("level_2") is None
-    deliver("kyc.rejected")
-    assert standing_of(user).level_shortfall("level_2")
-
-
 SHOWN = [(True, True), ({"verified": True, "provider": "KYC"}, True), ({"value": True}, None),
     ("NG", "NG"), ({"verified": True, "value": "NG"}, "NG"), ({"value": "NG"}, "NG"),
     (False, None), ("False", None), ({"verified": False}, None),

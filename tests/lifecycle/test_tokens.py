@@ -337,21 +337,18 @@ def storing_fails(
     return connection.execute_wrapper(execute)
 
 
-@pytest.fixture
-def soon_tried_again(monkeypatch):
-    monkeypatch.setattr(tokens, "POLL", 0.01)
-    monkeypatch.setattr(tokens, "STORED_WITHIN", 0.1)
-
-
-@pytest.mark.usefixtures("soon_tried_again")
-def test_a_database_that_is_away_for_a_while_loses_no_token(service, identity):
+def test_a_database_that_is_away_for_a_while_loses_no_token(
+    service, identity, monkeypatch
+):
     """Storing is tried again for some seconds, by whatever way the database fails. Not for ever."""
+    monkeypatch.setattr(tokens, "POLL", 0.01)
     expired(identity)
     with storing_fails([OperationalError, InterfaceError, InternalError]):
         assert access_token_for(identity).reveal() == "at-1"
     assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
 
     TokenGrant.objects.update(access_expires_at=timezone.now())
+    monkeypatch.setattr(tokens, "STORED_WITHIN", 0.1)
     with storing_fails(repeat(OperationalError)), pytest.raises(OperationalError):
         access_token_for(identity)
 

@@ -242,11 +242,3 @@ def test_a_proxy_that_refuses_has_passed_nothing_on():
 def test_an_environment_that_cannot_work_is_said(name, value, problem):
     with environment(**{name: value}):
         assert environment_problem() == problem
-
-
-def test_a_mocked_service_is_never_called():
-    """respx answers in the service's place, as with any client of httpx."""
-    with respx.mock() as mocked:
-        mocked.get("https://service.example/me").respond(json={"success": True})
-        answer = send(Call("me", "https://service.example/me"))
-    assert answer.body == b'{"success":true}'
