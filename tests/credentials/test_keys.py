@@ -30,15 +30,15 @@ SECP256K1_KEY = ec.derive_private_key(3, ec.SECP256K1())
 B = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
 
 
-def key_set(*entries: object) -> KeySet:
+def key_set(*entries):
     return KeySet.from_jwks({"keys": list(entries)})
 
 
-def coordinate(number: int, octets: int = 32) -> str:
+def coordinate(number, octets=32):
     return b64(number.to_bytes(octets, "big"))
 
 
-def y_of(x: int) -> int:
+def y_of(x):
     """Of the point with this x, if there is one: y² = x³ - 3x + b."""
     return pow((x**3 - 3 * x + B) % FIELD, (FIELD + 1) // 4, FIELD)
 

@@ -34,7 +34,7 @@ PYTHON_KEYS = KeySet.from_text(
 JS_KEYS = KeySet.from_jwks(BY_JS["jwks"])
 
 
-def issued_by_python(claims: dict, *, decoys: bool = False) -> str:
+def issued_by_python(claims, *, decoys=False):
     signed = {
         name: value for name, value in payload().items() if not name.startswith("_")
     }
@@ -81,7 +81,7 @@ LISTED = json.loads(SIGNED)["_sd"]
 RFC_KEYS = KeySet.from_jwks({"keys": [PUBLIC]})
 
 
-def ours(disclosures: list[str], listed: list[str] = LISTED) -> str:
+def ours(disclosures, listed=LISTED):
     """These disclosures under the header and payload of this profile, by the RFC's own key."""
     return join(token(header(kid="rfc"), payload(_sd=listed), KEY), disclosures)
 

@@ -6,7 +6,7 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_identity.credentials import RejectionReason, VerifiedCredential
+from django_identity.credentials import RejectionReason
 from django_identity.exceptions import CredentialRejected
 from tests.credentials.issuer import (
     check,
@@ -28,7 +28,7 @@ VALID = credential()
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
 
-def outcome(text: str) -> VerifiedCredential | RejectionReason:
+def outcome(text):
     """What ``verify`` makes of ``text``; anything else it raises fails the test."""
     try:
         return check(text)

@@ -5,7 +5,6 @@ import json
 import logging
 import pickle
 import traceback
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -87,7 +86,7 @@ def test_nothing_is_proven_by_having_been_seen():
         assert rejection(VALID, audience="client-2") is R.PAYLOAD_AUD
 
 
-def signatures(bent: Callable[[str], str] = str) -> Iterator[tuple[str, bytes]]:
+def signatures(bent=str):
     """Texts of a token, each with the signature of what is made of it."""
     for number in itertools.count():
         text = f"{encode(header())}.{encode(payload(jti=number))}"

@@ -3,7 +3,6 @@
 import json
 import traceback
 import warnings
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,7 +23,7 @@ CONTENT = b'{"national_id": "12345678901"}'
 JSON = "application/json"
 
 
-def made(kind: Any, size: Any, kid: str, alg: str) -> Any:
+def made(kind, size, kid, alg):
     return kind.generate_key(size, {"kid": kid, "alg": alg, "use": "enc"}, private=True)
 
 
@@ -44,7 +43,7 @@ ALL = (
 )  # fmt: skip
 
 
-def sealed(key: Any, *, content: bytes = CONTENT, **header: Any) -> str:
+def sealed(key, *, content=CONTENT, **header):
     registry = jwe.JWERegistry(algorithms=ALL, strict_check_header=False)
     registry.max_ciphertext_length = 40 * 1024 * 1024
     told = {"alg": key.as_dict().get("alg"), "enc": "A256GCM", "kid": key.kid, **header}
@@ -52,15 +51,15 @@ def sealed(key: Any, *, content: bytes = CONTENT, **header: Any) -> str:
     return jwe.encrypt_compact(told, content, key, registry=registry)
 
 
-def private(*keys: Any) -> list[dict[str, Any]]:
+def private(*keys):
     return [key.as_dict(private=True) for key in keys]
 
 
-def opened(document: str, *keys: Any, content_type: str = JSON) -> bytes:
+def opened(document, *keys, content_type=JSON):
     return open_document(document, keys=private(*keys), content_type=content_type)
 
 
-def refused(document: str, *keys: Any, content_type: str = JSON) -> str:
+def refused(document, *keys, content_type=JSON):
     with pytest.raises(DocumentUnreadable) as raised:
         opened(document, *keys, content_type=content_type)
     return raised.value.detail

@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.core.cache import cache
 from django.db import connection
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.test import Client, RequestFactory, override_settings
 from django.urls import include, path, reverse
 from joserfc.jwk import ECKey
@@ -20,7 +20,6 @@ from django_identity.documents import Document, document_response, documents_of
 from django_identity.exceptions import DocumentsNotAllowed, IdentityError
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from django_identity.testing.sandbox import RunningSandbox
 from tests.factories import make_user
 from tests.gates.test_gates_closed import device
 from tests.views.connect.pages import browser_of
@@ -39,7 +38,7 @@ HOST = "http://testserver"
 held: list[Document] = []
 
 
-def passport(request: HttpRequest) -> HttpResponse:
+def passport(request):
     user = User.objects.get(username=request.GET["of"]) if "of" in request.GET else None
     try:
         held[:] = documents_of(request, user=user)
@@ -50,7 +49,7 @@ def passport(request: HttpRequest) -> HttpResponse:
     return document_response(held[0])
 
 
-def listing(request: HttpRequest) -> HttpResponse:
+def listing(request):
     listed = documents_of(request, scope="documents:metadata")
     return JsonResponse({each.document_type: each.status for each in listed})
 
@@ -63,7 +62,7 @@ urlpatterns = [
 ]
 
 
-def public(key: dict[str, Any]) -> dict[str, Any]:
+def public(key):
     return {name: value for name, value in key.items() if name != "d"}
 
 
@@ -79,7 +78,7 @@ def site(identity_sandbox):
     held.clear()
 
 
-def sign_in(client: Client, sandbox: RunningSandbox, *decline: str) -> LinkedIdentity:
+def sign_in(client, sandbox, *decline):
     person = sandbox.create_person()
     leaving = client.post(reverse("identity:login"))
     back = sandbox.control(
@@ -95,11 +94,11 @@ def identity(client, identity_sandbox, site):
     return sign_in(client, identity_sandbox)
 
 
-def changed(site: dict[str, Any], **changes: Any) -> override_settings:
+def changed(site, **changes):
     return override_settings(DJANGO_IDENTITY={**site, **changes})
 
 
-def asked(sandbox: RunningSandbox) -> int:
+def asked(sandbox):
     requests = sandbox.control("GET", "requests")
     return sum(1 for each in requests if "document" in each["endpoint"])
 
@@ -123,7 +122,7 @@ def test_metadata_is_read_without_content(client, identity, identity_sandbox):
     assert client.get("/listing/").json()["passport"] == "verified"
 
 
-def everything_stored() -> bytes:
+def everything_stored():
     """A dump of every table, and of the cache."""
     rows: list[Any] = []
     with connection.cursor() as cursor:
@@ -177,9 +176,7 @@ def test_other_people_may_not_ask(client, identity, identity_sandbox):
     assert asked(identity_sandbox) == before
 
 
-def staff_alone(
-    _policy: IdentityPolicy, asked_by: User, _identity: Any, *, scope: str
-) -> bool:
+def staff_alone(_policy, asked_by, _identity, *, scope):
     return asked_by.is_staff and scope == "documents:read"
 
 

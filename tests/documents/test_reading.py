@@ -10,7 +10,6 @@ from joserfc.jwk import ECKey
 
 from django_identity import conf
 from django_identity.documents import reading as documents
-from django_identity.documents.reading import Document
 from django_identity.exceptions import (
     ConfigurationError,
     DocumentsNotAllowed,
@@ -41,14 +40,14 @@ SEALED = jwe.encrypt_compact(
 )
 
 
-def answer(*listed: Any, **beside: Any) -> dict[str, Any]:
+def answer(*listed, **beside):
     return {
         "success": True,
         "data": {"user_id": "subject-1", "documents": list(listed), **beside},
     }
 
 
-def document(**changes: Any) -> dict[str, Any]:
+def document(**changes):
     return {
         "document_type": "passport", "document_id": "1", "country": "NG", "status": "verified",
         "content_type": "image/png", "content": SEALED, **changes,
@@ -66,9 +65,7 @@ def identity(service):
         yield identity
 
 
-def read(
-    identity: LinkedIdentity, scope: str = documents.CONTENT
-) -> tuple[Document, ...]:
+def read(identity, scope=documents.CONTENT):
     return documents.read(
         identity, scope=scope, asked_by=identity.user, view="passport"
     )

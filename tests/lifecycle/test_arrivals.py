@@ -12,7 +12,6 @@ from django_identity.lifecycle.leaving import disconnecting
 from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredClaim
 from tests.deliveries import deliver
 from tests.factories import make_identity, make_identity_by_code, make_user
-from tests.fake_service import FakeService
 from tests.lifecycle.refetches import refetched
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
@@ -37,7 +36,7 @@ def test_an_older_sign_in_that_ends_later_is_not_the_newest(service):
 CLAIMS = ("age_over_18", "unique_human")
 
 
-def stale(service: FakeService, kind: str, *, revoked: tuple[str, ...] = ()) -> None:
+def stale(service, kind, *, revoked=()):
     """From now on the claims are answered from before the stored credential, or without one."""
     service.payload["iat"] = int(time.time()) - 7200
     good = service.good("claims")
@@ -48,7 +47,7 @@ def stale(service: FakeService, kind: str, *, revoked: tuple[str, ...] = ()) -> 
     service.answers["claims"] = good
 
 
-def proven() -> set[str]:
+def proven():
     rows = StoredClaim.objects.exclude(valid_until=None).filter(revoked_at=None)
     return set(rows.values_list("claim_type", flat=True))
 
@@ -109,7 +108,7 @@ def test_a_new_consent_brings_back_no_proof_of_the_one_before(service, kind):
     assert (identity.last_error, identity.is_due) == ("malformed_answer", True)
 
 
-def without_claims(service: FakeService) -> None:
+def without_claims(service):
     service.token = {"scope": "profile:read"}
     sign_in(Client())
     service.token = {}

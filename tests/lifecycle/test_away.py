@@ -11,7 +11,6 @@ from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.lifecycle.said import due
 from django_identity.models import LinkedIdentity
-from django_identity.testing.clock import Clock
 from tests.fake_service import html
 from tests.lifecycle.published_keys import time_passes
 from tests.lifecycle.refetches import answer_everybody, make_due
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 DOWN = html("500 Oops")
 
 
-def a_minute(clock: Clock) -> Counter[Refetched]:
+def a_minute(clock):
     """What one message does, each minute."""
     clock.advance(minutes=1)
     time_passes(60)
@@ -59,7 +58,7 @@ def test_odd_persons_stop_nobody_else(service, identity_clock, odd, monkeypatch)
     answer_everybody(service)
     turn = service.meanwhile["claims"]
 
-    def turn_unless_odd() -> None:
+    def turn_unless_odd():
         turn()
         if int(service.subject.removeprefix("subject-")) in odd_ones:
             service.answers["claims"] = DOWN

@@ -3,9 +3,7 @@
 A call may take ten seconds, and a pooler or a restarted server ends what is idle meanwhile.
 """
 
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -30,12 +28,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @contextmanager
-def failing(
-    errors: list[type[Exception]], *, when: Callable[[], bool]
-) -> Iterator[None]:
+def failing(errors, *, when):
     """Statements raise these errors in turn, from the moment at which ``when`` holds."""
 
-    def execute(run: Any, *statement: Any) -> Any:
+    def execute(run, *statement):
         if errors and when():
             raise errors.pop(0)
         return run(*statement)

@@ -20,7 +20,7 @@ from django_identity.models.choices import NEVER
 from django_identity.requirements import RequiredClaim
 from tests.credentials import issuer
 from tests.factories import make_claim, make_grant, make_identity, make_user
-from tests.fake_service import REJECTED, FakeService, html, http
+from tests.fake_service import REJECTED, html, http
 from tests.lifecycle.grants import announced
 from tests.lifecycle.refetches import refetched
 
@@ -38,17 +38,17 @@ def _linked(service):
     make_grant(make_identity(make_user(), refetch_due_at=past, scopes=["claims:read"]))
 
 
-def row() -> LinkedIdentity:
+def row():
     return LinkedIdentity.objects.get()
 
 
-def due_in() -> timedelta:
+def due_in():
     due_at = row().refetch_due_at
     assert due_at is not None
     return due_at - timezone.now()
 
 
-def held() -> dict[str, bool]:
+def held():
     """Claim -> whether it is proven and stands."""
     return {
         claim.claim_type: claim.valid_until is not None and not claim.revoked
@@ -56,20 +56,18 @@ def held() -> dict[str, bool]:
     }
 
 
-def expire_token(**columns: Any) -> None:
+def expire_token(**columns):
     TokenGrant.objects.update(access_expires_at=timezone.now(), **columns)
 
 
-def listed(*names: str, revoked: tuple[str, ...] = ()) -> list[dict[str, object]]:
+def listed(*names, revoked=()):
     return [
         {"claim_type": name, "provider": "KYC", "revoked": name in revoked}
         for name in {*names, *revoked}
     ]
 
 
-def with_claims(
-    service: FakeService, *, revoked: tuple[str, ...] = (), **changes: Any
-) -> None:
+def with_claims(service, *, revoked=(), **changes):
     body = {
         "user_id": service.subject,
         "claims": listed(*service.disclosed, revoked=revoked),
@@ -118,7 +116,7 @@ def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(service):
     ]  # fmt: skip
 
 
-def by(*providers: str, revoked: tuple[str, ...] = ()) -> list[dict[str, object]]:
+def by(*providers, revoked=()):
     """The claim as these providers' own, in the answer's list."""
     return [
         {"claim_type": "kyc_verified", "provider": name, "revoked": name in revoked}
@@ -180,7 +178,7 @@ def test_a_claim_that_is_listed_twice_is_revoked_if_one_of_them_is(service, orde
 A_DAY = 86_400
 
 
-def issued(service: FakeService, at: int, *, says_when: bool = True) -> None:
+def issued(service, at, *, says_when=True):
     """From now on the credential was issued then. The specification shows its end alone."""
     service.payload |= {"iat": at if says_when else issuer.ABSENT, "exp": at + A_DAY}
 
@@ -340,7 +338,7 @@ def test_what_cannot_be_stored_opens_nothing(service):
 def test_claims_and_credential_are_stored_together():
     """If the claims cannot be written the row says nothing of a newer credential."""
 
-    def refusing(execute: Any, sql: str, *rest: Any) -> Any:
+    def refusing(execute, sql, *rest):
         if sql.startswith("INSERT") and "storedclaim" in sql:
             raise DataError
         return execute(sql, *rest)

@@ -2,7 +2,6 @@
 
 import time
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -29,7 +28,7 @@ MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 
 
-def person(**fields: Any) -> LinkedIdentity:
+def person(**fields):
     """Somebody who has just signed in; the next re-fetch is hours away."""
     now = timezone.now()
     held = {
@@ -46,16 +45,16 @@ def person(**fields: Any) -> LinkedIdentity:
     return identity
 
 
-def is_due() -> bool:
+def is_due():
     return LinkedIdentity.objects.get().is_due
 
 
-def is_open(identity: LinkedIdentity) -> bool:
+def is_open(identity):
     standing = standing_of(again(identity.user))
     return standing.shortfall(RequiredClaim("age_over_18")) is None
 
 
-def newest_outcome() -> str:
+def newest_outcome():
     return WebhookEvent.objects.latest("pk").outcome
 
 

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,7 +11,6 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models import ProtectedError
 from django.db.models.signals import pre_delete
-from django.http import HttpRequest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -38,7 +36,6 @@ from tests.factories import (
     make_identity_by_code,
     make_user,
 )
-from tests.fake_service import FakeService
 from tests.lifecycle.test_standing import Employee
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of
@@ -61,36 +58,36 @@ class Deleting(IdentityPolicy):
 
 
 class Keeping(IdentityPolicy):
-    def keeps_account(self, user: Any, *, made_for_identity: bool) -> bool:
+    def keeps_account(self, user, *, made_for_identity):
         return True
 
 
 class Failing(IdentityPolicy):
     fails = True
 
-    def erase_user(self, user: Any) -> None:
+    def erase_user(self, user):
         super().erase_user(user)
         if self.fails:
             raise RuntimeError("ada@example.org cannot be erased")
 
 
 class Hiding(Deleting):
-    def erase_user(self, user: Any) -> None:
+    def erase_user(self, user):
         User.objects.update(is_active=False)
 
 
 class Protected(Deleting):
-    def erase_user(self, user: Any) -> None:
+    def erase_user(self, user):
         raise ProtectedError("an invoice of ada's", {user})
 
 
-def with_policy(settings: Any, policy: type) -> None:
+def with_policy(settings, policy):
     given = settings.DJANGO_IDENTITY
     path = f"{__name__}.{policy.__name__}"
     settings.DJANGO_IDENTITY = {**given, "POLICY": path}
 
 
-def whole_database() -> str:
+def whole_database():
     """Every value of every table, as text, and what the sessions say."""
     with connection.cursor() as cursor:
         found = [
@@ -102,7 +99,7 @@ def whole_database() -> str:
     return "\n".join(found)
 
 
-def lived(service: FakeService, settings: Any) -> Client:
+def lived(service, settings):
     """Somebody who signed in, used a session, and of whom events were told."""
     settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     service.profile = {"first_name": "Augusta", "last_name": "Lovelace"}
@@ -118,10 +115,10 @@ def lived(service: FakeService, settings: Any) -> Client:
     return browser
 
 
-def before_an_old_cache(get_response: Any) -> Any:
+def before_an_old_cache(get_response):
     """What Django's cache heeded as late as in 5.2.12: neither ``no-store`` nor a new cookie."""
 
-    def middleware(request: HttpRequest) -> Any:
+    def middleware(request):
         response = get_response(request)
         told = response.get("Cache-Control", "").replace("no-store", "").strip(", ")
         response["Cache-Control"] = told or "max-age=600"
@@ -132,7 +129,7 @@ def before_an_old_cache(get_response: Any) -> Any:
     return middleware
 
 
-def make_due() -> None:
+def make_due():
     ErasureReceipt.objects.filter(erased_at=None).update(next_attempt_at=timezone.now())
 
 
@@ -258,19 +255,19 @@ def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
     assert ErasureReceipt.objects.get().account_kept == ""
 
 
-def erase_by_page(user: User) -> None:
+def erase_by_page(user):
     browser_of(user).post(reverse("identity:erase"))
 
 
-def erase_by_operator(user: User) -> None:
+def erase_by_operator(user):
     interventions.erase(user.linked_identity)
 
 
-def erase_by_command(_user: User) -> None:
+def erase_by_command(_user):
     erasure.erase_subject(SUBJECT)
 
 
-def erase_by_service(_user: User) -> None:
+def erase_by_service(_user):
     deliver("data.deletion_requested")
 
 
@@ -287,11 +284,11 @@ def test_the_link_goes_in_the_transaction_that_writes_the_receipt(
     make_identity(user)
     committed = []
 
-    def look() -> None:
+    def look():
         pending = ErasureReceipt.objects.filter(erased_at=None).count()
         committed.append((pending, LinkedIdentity.objects.exists()))
 
-    def deleted(**_kwargs: Any) -> None:
+    def deleted(**_kwargs):
         assert connection.in_atomic_block
         transaction.on_commit(look)
 
@@ -447,12 +444,12 @@ def test_a_key_of_another_table_or_database_erases_nobody():
 # After a restored backup, which brings the row back
 
 
-def erased_line(caplog: pytest.LogCaptureFixture) -> str:
+def erased_line(caplog):
     [line] = [each for each in caplog.messages if "erasure.done" in each]
     return line
 
 
-def keys_in(line: str) -> tuple[str, str]:
+def keys_in(line):
     facts = dict(part.split("=", 1) for part in line.split() if "=" in part)
     return facts["identity"], facts["linked"]
 

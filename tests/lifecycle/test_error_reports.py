@@ -1,11 +1,8 @@
 """What Django mails to a site's operators when something fails shows no token and no credential."""
 
 import pickle
-import socket
 import traceback
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection
@@ -41,7 +38,7 @@ def identity(service):
     return LinkedIdentity.objects.get(pk=made.pk)
 
 
-def reported(error: BaseException) -> str:
+def reported(error):
     """The page of every frame with its variables, as for a request that failed."""
     assert error.__traceback__ is not None
     # The first frame is the test's, which knows what the service sends.
@@ -54,7 +51,7 @@ def reported(error: BaseException) -> str:
     return reporter.get_traceback_html() + reporter.get_traceback_text()
 
 
-def collected(error: BaseException) -> str:
+def collected(error):
     """The variables of our frames as an error tracker prints them that knows nothing of Django."""
     frames = (frame for frame, _line in traceback.walk_tb(error.__traceback__))
     ours = [frame for frame in frames if OURS in frame.f_code.co_filename]
@@ -64,7 +61,7 @@ def collected(error: BaseException) -> str:
     )
 
 
-def _printed(value: object) -> str:
+def _printed(value):
     try:
         return repr(value)
     except DatabaseError as error:
@@ -72,7 +69,7 @@ def _printed(value: object) -> str:
         return type(error).__name__
 
 
-def sent_home(error: Exception) -> bytes:
+def sent_home(error):
     """What Celery's worker writes to its parent, who can read it."""
     pickled = pickle.dumps(error)
     arrived = pickle.loads(pickled)
@@ -80,13 +77,11 @@ def sent_home(error: Exception) -> bytes:
     return pickled
 
 
-def fails_at(
-    statement: str, number: int, kind: type[Exception] = DatabaseError
-) -> Callable[..., Any]:
+def fails_at(statement, number, kind=DatabaseError):
     """A database that takes ``number`` such statements and loses the next one."""
     taken: list[str] = []
 
-    def execute(run: Any, sql: str, *rest: Any) -> Any:
+    def execute(run, sql, *rest):
         if sql.startswith(statement):
             taken.append(sql)
             if len(taken) > number:
@@ -96,7 +91,7 @@ def fails_at(
     return execute
 
 
-def huge(held: socket.socket) -> None:
+def huge(held):
     held.sendall(
         b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + SENT[0].encode() * 30_000
     )

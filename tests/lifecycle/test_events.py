@@ -44,7 +44,7 @@ SCOPES = ["profile:read", "kyc:read", "claims:read"]
 Execute = Callable[..., Any]
 
 
-def linked(**fields: Any) -> LinkedIdentity:
+def linked(**fields):
     """A person who signed in an hour ago, with tokens and a proven claim."""
     since = NOW - HOUR
     held = {"signed_in_at": since, "kyc_said_at": since, "scopes": SCOPES, **fields}
@@ -54,11 +54,11 @@ def linked(**fields: Any) -> LinkedIdentity:
     return identity
 
 
-def outcomes() -> list[str]:
+def outcomes():
     return list(WebhookEvent.objects.order_by("pk").values_list("outcome", flat=True))
 
 
-def state() -> dict[str, Any]:
+def state():
     """What gates rest on."""
     columns = ("consent", "kyc_status", "kyc_level", "kyc_provider", "kyc_said_at")
     return {
@@ -315,7 +315,7 @@ WITHDRAWALS = [
 ]
 
 
-def about_a_customer(event_type: str, event_id: str = "evt_1") -> bytes:
+def about_a_customer(event_type, event_id="evt_1"):
     """An event that names its person in a way that no setting knows yet."""
     members = {
         "event_type": event_type,
@@ -444,12 +444,10 @@ def test_a_receipt_keeps_no_event_id():
 # Crashes
 
 
-def fail_at(verb: str, table: str) -> Execute:
+def fail_at(verb, table):
     """Lets the statements of this kind fail."""
 
-    def execute(
-        execute: Execute, sql: str, parameters: Any, many: bool, context: Any
-    ) -> Any:
+    def execute(execute, sql, parameters, many, context):
         if sql.startswith(verb) and table in sql:
             raise OperationalError("deadlock detected")
         return execute(sql, parameters, many, context)

@@ -67,11 +67,11 @@ def told():
     """Which signal was sent after the commit, with the user's key."""
     heard: Told = []
 
-    def unlinked(user: Any, **_arguments: Any) -> None:
+    def unlinked(user, **_arguments):
         assert not connection.in_atomic_block
         heard.append(("identity_unlinked", user.pk))
 
-    def ended(user: Any, **_arguments: Any) -> None:
+    def ended(user, **_arguments):
         assert not connection.in_atomic_block
         heard.append(("sessions_ended", user.pk))
 
@@ -85,23 +85,23 @@ def told():
 Way = Callable[[User, LinkedIdentity], object]
 
 
-def site_closes_the_account(user: User, _identity: LinkedIdentity) -> None:
+def site_closes_the_account(user, _identity):
     user.delete()
 
 
-def site_deletes_the_identity(_user: User, identity: LinkedIdentity) -> None:
+def site_deletes_the_identity(_user, identity):
     identity.delete()
 
 
-def site_deletes_by_a_query(_user: User, identity: LinkedIdentity) -> None:
+def site_deletes_by_a_query(_user, identity):
     LinkedIdentity.objects.only("pk").filter(pk=identity.pk).delete()
 
 
-def person_disconnects(_user: User, identity: LinkedIdentity) -> None:
+def person_disconnects(_user, identity):
     disconnecting.disconnect(identity)
 
 
-def operator_erases(_user: User, identity: LinkedIdentity) -> None:
+def operator_erases(_user, identity):
     interventions.erase(identity)
 
 
@@ -116,7 +116,7 @@ WAYS: dict[str, Way] = {
 }
 
 
-def lived(user: User) -> LinkedIdentity:
+def lived(user):
     """Somebody of whom two events are stored."""
     identity = make_identity(user)
     make_event(identity, "kyc.verified")
@@ -124,7 +124,7 @@ def lived(user: User) -> LinkedIdentity:
     return identity
 
 
-def content() -> list[tuple[str, str, Any]]:
+def content():
     """What the stored events say about anybody."""
     rows = WebhookEvent.objects.exclude(subject="", event_id="", payload__isnull=True)
     return list(rows.values_list("event_id", "subject", "payload"))
@@ -249,7 +249,7 @@ def test_a_deletion_empties_many_events_by_one_statement():
 # A subject who is not linked
 
 
-def left_by_sql() -> None:
+def left_by_sql():
     """A row deleted beside Django, whose events nobody emptied."""
     identity = lived(make_user())
     LinkedIdentity.objects.filter(pk=identity.pk)._raw_delete("default")
@@ -301,21 +301,21 @@ def test_the_audit_of_the_command_searches_for_a_subject_who_is_not_linked():
 # Who ends sessions
 
 
-def everywhere(user: User, _identity: LinkedIdentity) -> None:
+def everywhere(user, _identity):
     browser = Client()
     browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
     browser.post(reverse("identity:sign_out"), {"everywhere": "yes"})
 
 
-def revoked_by_the_service(_user: User, _identity: LinkedIdentity) -> None:
+def revoked_by_the_service(_user, _identity):
     deliver("consent.revoked")
 
 
-def revoked_by_an_operator(_user: User, identity: LinkedIdentity) -> None:
+def revoked_by_an_operator(_user, identity):
     interventions.revoke([identity])
 
 
-def deleted_at_the_service(_user: User, _identity: LinkedIdentity) -> None:
+def deleted_at_the_service(_user, _identity):
     deliver("data.deletion_requested")
     erasure.retry_pending()
 

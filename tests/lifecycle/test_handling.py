@@ -1,7 +1,7 @@
 """The site's handlers: each by itself, again until it succeeds or is given up."""
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -37,12 +37,10 @@ def register(identity):
     """Registers a handler that notes its calls, and raises what is in ``raises``."""
     names = []
 
-    def registered(
-        event_type: str, name: str, raises: Sequence[BaseException] | None = None
-    ) -> list[Any]:
+    def registered(event_type, name, raises=None):
         calls: list[Any] = []
 
-        def handler(event: WebhookEvent) -> None:
+        def handler(event):
             calls.append(event.payload)
             User.objects.create(username=f"{name}-{len(calls)}")
             if raises:
@@ -57,14 +55,14 @@ def register(identity):
         handlers.forget(name)
 
 
-def replayed(*arguments: str) -> str:
+def replayed(*arguments):
     """The command's first sentence."""
     said = io.StringIO()
     call_command("identity_replay", *arguments, stdout=said)
     return said.getvalue().partition(" A worker")[0]
 
 
-def make_due() -> None:
+def make_due():
     WebhookEvent.objects.filter(next_attempt_at__isnull=False).update(
         next_attempt_at=timezone.now()
     )
@@ -127,7 +125,7 @@ def test_twelve_tries_over_most_of_a_day(register):
     assert follow_up.retry_pending() == 0
 
 
-def attempt(times: int) -> int:
+def attempt(times):
     """Make what is due run so often; returns how often the process was ended by it."""
     ended = 0
     for _ in range(times):
@@ -207,7 +205,7 @@ def test_two_workers_do_not_run_one_event(register):
     """Whoever takes it has it for ten minutes, and no replay changes that, also after a failure."""
     meanwhile: list[object] = []
 
-    def look(event: WebhookEvent) -> None:
+    def look(event):
         # What a handler raises is caught, so it is looked at below.
         meanwhile.append(follow_up.run_handlers(event.pk))
         leased_for = WebhookEvent.objects.get().next_attempt_at - timezone.now()
@@ -237,11 +235,11 @@ def test_two_handlers_of_one_name_are_an_error(register):
     handlers.forget("second")
 
 
-async def handle_later(event: WebhookEvent) -> None:
+async def handle_later(event):
     raise AssertionError
 
 
-def yield_event(event: WebhookEvent) -> Iterator[WebhookEvent]:
+def yield_event(event):
     yield event
 
 
@@ -277,7 +275,7 @@ def test_a_type_may_be_named_as_the_policy_text_does(register):
 # The person is erased, or leaves, while their handlers run
 
 
-def erase(identity: LinkedIdentity) -> None:
+def erase(identity):
     erasure.erase_account(identity.user)
 
 
@@ -286,11 +284,11 @@ def test_no_handler_runs_after_its_person_has_gone(identity, leave):
     """Neither those behind, nor the one that failed, with an empty event."""
     seen: list[tuple[str, str]] = []
 
-    def failing(event: WebhookEvent) -> None:
+    def failing(event):
         seen.append(("failing", event.subject))
         raise RuntimeError
 
-    def last(event: WebhookEvent) -> None:
+    def last(event):
         seen.append(("last", event.subject))
 
     LinkedIdentity.objects.update(made_account="")
@@ -344,7 +342,7 @@ def test_handlers_see_what_became_of_the_event(identity):
     LinkedIdentity.objects.update(signed_in_at=timezone.now())
     seen: dict[datetime, str] = {}
 
-    def sees(event: WebhookEvent) -> None:
+    def sees(event):
         seen[event.occurred_at] = event.outcome
 
     on_event("kyc.rejected", name="sees")(sees)
@@ -360,16 +358,14 @@ def test_handlers_see_what_became_of_the_event(identity):
 # One event that cannot be applied
 
 
-def locked_out(
-    execute: Any, sql: str, parameters: Any, many: bool, context: Any
-) -> Any:
+def locked_out(execute, sql, parameters, many, context):
     """Somebody has the identity for longer than the database lets others wait."""
     if sql.startswith("UPDATE") and "linkedidentity" in sql:
         raise OperationalError("lock wait timeout exceeded")
     return execute(sql, parameters, many, context)
 
 
-def stored(event_type: str, **about: Any) -> bytes:
+def stored(event_type, **about):
     """The body of an event whose process died before it was applied. It is due now."""
     body = event_body(event_type, **about)
     WebhookEvent.objects.stored(Event.parse(body))

@@ -15,7 +15,6 @@ from django_identity.lifecycle.minute import upkeep
 from django_identity.models import LinkedIdentity, StoredClaim
 from tests import urls as root_urls
 from tests.factories import again
-from tests.fake_service import FakeService
 from tests.sign_in import sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,11 +28,11 @@ urlpatterns = [
 DROPPED = ("country_resident", "'NG'", "unique_human")
 
 
-def keep(settings: Any, service: FakeService, *names: str) -> None:
+def keep(settings, service, *names):
     settings.DJANGO_IDENTITY = service.settings(KEEP_CLAIMS=list(names))
 
 
-def everything_stored() -> str:
+def everything_stored():
     models = apps.get_app_config("django_identity").get_models()
     return "\n".join(
         str(row) for model in models for row in model._base_manager.values()

@@ -4,14 +4,12 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from django.test import override_settings
 
 from django_identity import conf
-from django_identity.conf import Application
-from django_identity.credentials import RejectionReason, VerifiedCredential
+from django_identity.credentials import RejectionReason
 from django_identity.exceptions import (
     CredentialRejected,
     KeysUnavailable,
@@ -19,7 +17,6 @@ from django_identity.exceptions import (
 )
 from django_identity.lifecycle.said import key_sets
 from tests.fake_service import (
-    FakeService,
     answer,
     html,
     http,
@@ -49,25 +46,21 @@ def site(origin):
     return conf.application()
 
 
-def verified(
-    site: Application, service: FakeService, kid: str, **head: Any
-) -> VerifiedCredential:
+def verified(site, service, kid, **head):
     given = claims_answer(service, kid, **head)
     proof = key_sets.verify_answer(site, given, subject=service.subject)
     assert proof is not None
     return proof
 
 
-def reason_of(
-    site: Application, service: FakeService, kid: str, **head: Any
-) -> RejectionReason:
+def reason_of(site, service, kid, **head):
     """Why a credential under that key is rejected."""
     with pytest.raises(CredentialRejected) as caught:
         verified(site, service, kid, **head)
     return caught.value.reason
 
 
-def must_wait(site: Application, service: FakeService, kid: str) -> None:
+def must_wait(site, service, kid):
     """Nothing is said of the credential: it may be asked again later."""
     with pytest.raises(KeysUnavailable):
         verified(site, service, kid)
@@ -249,7 +242,7 @@ def test_failed_fetches_are_two_in_half_a_minute(origin, site, *, held):
         key_sets.current(site)
     origin.answers["jwks"] = BUSY
 
-    def attempt() -> int:
+    def attempt():
         must_wait(site, origin, "no-1")
         return origin.calls("jwks") - held
 

@@ -1,7 +1,6 @@
 """A KYC level opens gates only as long as the service vouches for it."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -28,9 +27,7 @@ DAY = timedelta(days=1)
 UNREAD = Shortfall(Reason.UNREAD)
 
 
-def linked(
-    *, checked: timedelta | None = timedelta(0), **fields: Any
-) -> LinkedIdentity:
+def linked(*, checked=timedelta(0), **fields):
     """Somebody of level 2 who is due, and for whom the service vouched that long ago."""
     now = timezone.now()
     held = {
@@ -43,7 +40,7 @@ def linked(
     return LinkedIdentity.objects.get()
 
 
-def shortfall() -> Shortfall | None:
+def shortfall():
     return standing_of(User.objects.get()).level_shortfall("level_2")
 
 
@@ -120,7 +117,7 @@ def test_an_event_does_not_bring_back_the_level_of_a_dead_grant(dead, ago):
 def test_a_grant_dies_together_with_its_level(dead, monkeypatch):
     """A process that ends in between leaves both, and the next caller meets the refusal again."""
 
-    def ended(*_given: Any, **_columns: Any) -> int:
+    def ended(*_given, **_columns):
         raise SystemExit
 
     monkeypatch.setattr(

@@ -55,22 +55,22 @@ class Asked(IdentityPolicy):
     questions: list[tuple[str, dict[str, Any]]] = []
 
     @classmethod
-    def names(cls) -> list[str]:
+    def names(cls):
         return [name for name, _ in cls.questions]
 
-    def may_sign_up(self, *, claims: Any, **_given: Any) -> bool:
+    def may_sign_up(self, *, claims, **_given):
         self.questions.append(("may_sign_up", dict(claims)))
         return True
 
-    def may_sign_in(self, user: Any, *, claims: Any) -> bool:
+    def may_sign_in(self, user, *, claims):
         self.questions.append(("may_sign_in", dict(claims)))
         return True
 
-    def may_link(self, user: Any, profile: Any, *, claims: Any) -> bool:
+    def may_link(self, user, profile, *, claims):
         self.questions.append(("may_link", dict(claims)))
         return True
 
-    def update_user(self, user: Any, *, claims: Any, **_given: Any) -> None:
+    def update_user(self, user, *, claims, **_given):
         self.questions.append(("update_user", dict(claims)))
 
 
@@ -90,9 +90,7 @@ CASES = {
 }
 
 
-def write_rows(
-    ada: User, bob: User, subject: Subject, *, account_made: bool = False
-) -> None:
+def write_rows(ada, bob, subject, *, account_made=False):
     if subject in STATES:
         owner = bob if subject.value.endswith("another account") else ada
         make_identity(owner, account_made=account_made, **STATES[subject])
@@ -181,10 +179,10 @@ def test_an_account_that_is_being_erased_gets_no_new_link(site, way):
 class Refuses(IdentityPolicy):
     """No identity signs in, and none is linked."""
 
-    def may_sign_in(self, user: Any, **_proven: Any) -> bool:
+    def may_sign_in(self, user, **_proven):
         return False
 
-    def may_link(self, user: Any, profile: Any, **_proven: Any) -> bool:
+    def may_link(self, user, profile, **_proven):
         return False
 
 
@@ -199,7 +197,7 @@ def written():
     """Each account or identity that is written, if only in a transaction that is rolled back."""
     rows: list[Model] = []
 
-    def receive(instance: Model, **_kwargs: Any) -> None:
+    def receive(instance, **_kwargs):
         rows.append(instance)
         Group.objects.create(name=f"the site's own {len(rows)}")
 
@@ -228,7 +226,7 @@ def test_a_refused_link_is_never_written(refusing, way, written):
     assert written == []
 
 
-def revoke_here() -> None:
+def revoke_here():
     """As an operator does."""
     interventions.revoke(LinkedIdentity.objects.all())
 
@@ -263,7 +261,7 @@ def told():
     """The status of each ``kyc_changed``."""
     statuses: list[str] = []
 
-    def changed(identity: LinkedIdentity, **_kwargs: Any) -> None:
+    def changed(identity, **_kwargs):
         statuses.append(identity.kyc_status)
 
     signals.kyc_changed.connect(changed)
@@ -306,7 +304,7 @@ def test_a_link_that_the_site_itself_revoked_is_one(site):
     """By a column alone: it stays, and the person comes back by it."""
     told: list[bool] = []
 
-    def receive(*, created: bool, **_arguments: Any) -> None:
+    def receive(*, created, **_arguments):
         told.append(created)
 
     signals.identity_linked.connect(receive)

@@ -1,6 +1,5 @@
 """Requests and events about one person at the same moment do not deadlock."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -22,7 +21,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), on_servers]
 ROUNDS = 10
 
 
-def linked() -> LinkedIdentity:
+def linked():
     """An account's link, with events."""
     identity = make_identity(make_user(), account_made=False)
     for _ in range(3):
@@ -30,7 +29,7 @@ def linked() -> LinkedIdentity:
     return identity
 
 
-def end(act: Callable[[LinkedIdentity], object]) -> None:
+def end(act):
     """The link three times at once, each by a request of its own."""
     for _ in range(ROUNDS):
         key = linked().pk

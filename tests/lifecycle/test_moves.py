@@ -27,23 +27,23 @@ pytestmark = pytest.mark.django_db(transaction=True)
 Move = Callable[[LinkedIdentity, User], object]
 
 
-def by_save(identity: LinkedIdentity, survivor: User) -> None:
+def by_save(identity, survivor):
     """``identity`` may be out of date."""
     identity.user = survivor
     identity.save(update_fields=["user"])
 
 
-def by_a_row_built_from_values(identity: LinkedIdentity, survivor: User) -> None:
+def by_a_row_built_from_values(identity, survivor):
     values = LinkedIdentity.objects.values().get(pk=identity.pk)
     by_save(LinkedIdentity(**values), survivor)
 
 
-def by_bulk_update(identity: LinkedIdentity, survivor: User) -> None:
+def by_bulk_update(identity, survivor):
     identity.user = survivor
     LinkedIdentity.objects.bulk_update([identity], ["user"])
 
 
-def by_sql(identity: LinkedIdentity, survivor: User) -> None:
+def by_sql(identity, survivor):
     table = LinkedIdentity._meta.db_table
     with connection.cursor() as cursor:
         statement = f"UPDATE {table} SET user_id = %s WHERE id = %s"
@@ -111,7 +111,7 @@ def test_an_identity_that_moves_takes_no_answer_that_an_event_has_overtaken(
     identity = LinkedIdentity.objects.get()
     deliver("claim.issued")
 
-    def meanwhile() -> None:
+    def meanwhile():
         deliver("kyc.rejected")
         move(identity, survivor)
 
@@ -190,13 +190,13 @@ def test_a_stale_instance_takes_no_version_back():
 # Rows that no event finds, because the site has changed what their digest is made of
 
 
-def renamed_later(user: User) -> LinkedIdentity:
+def renamed_later(user):
     identity = make_identity(user, subject="former")
     make_claim(identity)
     return identity
 
 
-def by_saving(identity: LinkedIdentity) -> None:
+def by_saving(identity):
     """Whole: in the place of the row, which is gone."""
     identity.delete()
     identity.subject = "present"
@@ -204,12 +204,12 @@ def by_saving(identity: LinkedIdentity) -> None:
     make_claim(identity)
 
 
-def by_saving_a_column(identity: LinkedIdentity) -> None:
+def by_saving_a_column(identity):
     identity.subject = "present"
     identity.save(update_fields=["subject"])
 
 
-def by_update_or_create(identity: LinkedIdentity) -> None:
+def by_update_or_create(identity):
     LinkedIdentity.objects.update_or_create(
         pk=identity.pk, defaults={"subject": "present"}
     )
@@ -225,7 +225,7 @@ def test_a_subject_that_is_renamed_is_found(rename):
     assert not claims_of(again(user))
 
 
-def test_rows_that_are_made_in_bulk_are_found_and_moved() -> None:
+def test_rows_that_are_made_in_bulk_are_found_and_moved():
     """They come from another package."""
     user, survivor = make_user(), make_user("survivor")
     row = LinkedIdentity(
@@ -243,23 +243,23 @@ def test_rows_that_are_made_in_bulk_are_found_and_moved() -> None:
     assert not claims_of(again(survivor))
 
 
-def by_one_statement(identity: LinkedIdentity) -> None:
+def by_one_statement(identity):
     """It cannot make the digest of each row."""
     LinkedIdentity.objects.filter(pk=identity.pk).update(subject="present")
 
 
-def by_other_sql(identity: LinkedIdentity) -> None:
+def by_other_sql(identity):
     table = connection.ops.quote_name(LinkedIdentity._meta.db_table)
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE {table} SET subject = 'present'")
 
 
-def by_a_migration(identity: LinkedIdentity) -> None:
+def by_a_migration(identity):
     """Its models have the columns, and none of our methods."""
     QuerySet(LinkedIdentity).filter(pk=identity.pk).update(subject="present")
 
 
-def by_a_fixture(identity: LinkedIdentity) -> None:
+def by_a_fixture(identity):
     """Written by hand, without the digest."""
     QuerySet(LinkedIdentity).filter(pk=identity.pk).update(subject_digest="")
 
@@ -294,7 +294,7 @@ class Keyed(models.Model):
         abstract = True
         app_label = "keys_of_sites"
 
-    def __str__(self) -> str:
+    def __str__(self):
         return str(self.pk)
 
 

@@ -29,7 +29,7 @@ ODD = {
 ENDS = ["consent.revoked", "data.deletion_requested", "claim.revoked", "kyc.rejected"]
 
 
-def body_of(event_type: str, *, inside: bytes = b"", outside: bytes = b"") -> bytes:
+def body_of(event_type, *, inside=b"", outside=b""):
     """An event about subject-1 with these texts in its data, and beside it."""
     at = timezone.now().isoformat().encode()
     return (
@@ -39,7 +39,7 @@ def body_of(event_type: str, *, inside: bytes = b"", outside: bytes = b"") -> by
     )
 
 
-def linked(**fields: Any) -> User:
+def linked(**fields):
     held = {"scopes": ["claims:read", "kyc:read"], "account_made": False, **fields}
     identity = make_identity(make_user(), **held)
     for claim_type in ("age_over_18", "unique_human"):
@@ -47,7 +47,7 @@ def linked(**fields: Any) -> User:
     return User.objects.get()
 
 
-def is_taken_away(event_type: str) -> bool:
+def is_taken_away(event_type):
     user = User.objects.get()
     if event_type == "claim.revoked":
         return claims_of(user) == {}

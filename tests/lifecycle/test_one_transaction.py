@@ -1,7 +1,6 @@
 """A sign-up is one transaction, and an event of its subject comes before it or after it."""
 
 from functools import partial
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -44,7 +43,7 @@ ADULT, LEVEL = gates.Gate("age_over_18"), gates.Gate(kyc_level="level_2")
 class Nobody(IdentityPolicy):
     """Nobody may sign up."""
 
-    def may_sign_up(self, **_proven: Any) -> bool:
+    def may_sign_up(self, **_proven):
         return False
 
 
@@ -63,13 +62,13 @@ def isolation(request):
     connection.close()
 
 
-def is_open(event_type: str) -> bool:
+def is_open(event_type):
     """Whether a gate is open that the event closes."""
     gate = LEVEL if event_type == "kyc.rejected" else ADULT
     return any(gates.closed_to(gate, user) is None for user in User.objects.all())
 
 
-def rows() -> list[int]:
+def rows():
     models = (User, LinkedIdentity, StoredClaim, TokenGrant)
     return [model._default_manager.count() for model in models]
 

@@ -2,7 +2,6 @@
 
 import io
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 COME = {"sign-in": signs_in, "code": hand_in}
 
 
-def copied(username: str = "ada", **fields: Any) -> User:
+def copied(username="ada", **fields):
     """An account whose link is live, with all that a link has. The site is of test."""
     user = make_user(username)
     identity = make_identity(
@@ -59,7 +58,7 @@ def test_linking_deletes_it(service, way):
     user = copied()
     told: list[object] = []
 
-    def receive(**about: object) -> None:
+    def receive(**about):
         told.append(about["signal"])
 
     ends = (signals.identity_unlinked, signals.sessions_ended)
@@ -119,14 +118,14 @@ def test_a_row_whose_environment_sql_has_changed_is_linked_by_nobody(
     assert not standing_of(again(user)).is_linked
 
 
-def doctor() -> str:
+def doctor():
     out = io.StringIO()
     with suppress(CommandError, SystemExit):
         call_command("identity_doctor", stdout=out)
     return out.getvalue()
 
 
-def erase(*arguments: str) -> str:
+def erase(*arguments):
     out = io.StringIO()
     call_command("identity_erase", *arguments, stdout=out)
     return out.getvalue()

@@ -1,9 +1,9 @@
 """While an erasure is pending, and what the site or somebody else does meanwhile."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from django.contrib.auth.models import User
@@ -48,28 +48,28 @@ class Failing(IdentityPolicy):
 
     is_mended = False
 
-    def erase_user(self, user: Any) -> None:
+    def erase_user(self, user):
         if not self.is_mended:
             raise RuntimeError
         super().erase_user(user)
 
 
 class NeverKeeping(IdentityPolicy):
-    def keeps_account(self, user: Any, *, made_for_identity: bool) -> bool:
+    def keeps_account(self, user, *, made_for_identity):
         return False
 
 
-def with_policy(settings: Any, policy: type) -> None:
+def with_policy(settings, policy):
     given = settings.DJANGO_IDENTITY
     path = f"{__name__}.{policy.__name__}"
     settings.DJANGO_IDENTITY = {**given, "POLICY": path}
 
 
-def make_due() -> None:
+def make_due():
     ErasureReceipt.objects.filter(erased_at=None).update(next_attempt_at=timezone.now())
 
 
-def done() -> ErasureReceipt:
+def done():
     """The receipt, after a worker has come by."""
     make_due()
     erasure.retry_pending()
@@ -78,11 +78,11 @@ def done() -> ErasureReceipt:
     return receipt
 
 
-def asked_by_the_service(identity: LinkedIdentity) -> None:
+def asked_by_the_service(identity):
     deliver("data.deletion_requested", subject=identity.subject)
 
 
-def asked_by_the_person(identity: LinkedIdentity) -> None:
+def asked_by_the_person(identity):
     """Pending, because the site's part raises."""
     assert erasure.erase_account(identity.user).erased_at is None
 
@@ -92,7 +92,7 @@ Asked = Callable[[LinkedIdentity], None]
 
 
 @pytest.fixture
-def failing(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def failing(settings, monkeypatch):
     """The site's part raises. Call it to mend the policy."""
     with_policy(settings, Failing)
     return lambda: monkeypatch.setattr(Failing, "is_mended", True)
@@ -101,13 +101,13 @@ def failing(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None
 # What is ours is gone at once
 
 
-def content() -> list[Any]:
+def content():
     """What the stored events say about anybody."""
     rows = WebhookEvent.objects.exclude(subject="", event_id="", payload__isnull=True)
     return list(rows)
 
 
-def completed_by(user: User) -> AuthorizationRequest:
+def completed_by(user):
     return AuthorizationRequest.objects.create(
         state_digest="s",
         browser_digest="b",
@@ -118,7 +118,7 @@ def completed_by(user: User) -> AuthorizationRequest:
     )
 
 
-def rows_of_ours() -> dict[str, int]:
+def rows_of_ours():
     """How many rows each table has that could say something about a person."""
     models = (LinkedIdentity, TokenGrant, StoredClaim, AuthorizationRequest)
     counts = {model.__name__: model.objects.count() for model in models}
@@ -206,7 +206,7 @@ SENDERS = (
 SIGNALS = ("pre_save", "post_save", "pre_delete", "post_delete")
 
 
-def refuse(**_signal: object) -> None:
+def refuse(**_signal):
     raise RuntimeError("ada@example.org")
 
 
@@ -261,13 +261,13 @@ def test_a_receiver_that_raises_keeps_no_consent(
 
 
 @pytest.fixture
-def told() -> Iterator[list[str]]:
+def told():
     names: list[str] = []
     ours = ("data_erased", "sessions_ended", "identity_unlinked")
     receivers = []
     for name in ours:
 
-        def note(*, name: str = name, **_signal: object) -> None:
+        def note(*, name=name, **_signal):
             names.append(name)
 
         getattr(our_signals, name).connect(note)
@@ -315,7 +315,7 @@ class AskingAgain(IdentityPolicy):
 
     asked: ClassVar[list[bool]] = []
 
-    def erase_user(self, user: Any) -> None:
+    def erase_user(self, user):
         self.asked.append(erasure.erase_account(user).erased_at is None)
         super().erase_user(user)
 
@@ -378,7 +378,7 @@ def test_a_deletion_by_the_site_that_rolls_back_leaves_the_request(failing):
     assert receipt.counts["user"] == 1
 
 
-def roll_back_a_deletion(user: User) -> None:
+def roll_back_a_deletion(user):
     with transaction.atomic():
         user.delete()
         raise KeyError
@@ -403,7 +403,7 @@ def test_a_receipt_that_is_done_points_at_nobody(failing, ask):
 # What an operator sees
 
 
-def doctor() -> str:
+def doctor():
     out = io.StringIO()
     with suppress(CommandError, SystemExit):
         call_command("identity_doctor", stdout=out)
@@ -439,7 +439,7 @@ def test_the_command_says_that_the_account_was_gone(failing, monkeypatch):
     make_identity(user)
     before = erasure.attempt
 
-    def late(*given: Any, **more: Any) -> bool:
+    def late(*given, **more):
         User.objects.all().delete()
         return before(*given, **more)
 

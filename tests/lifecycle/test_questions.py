@@ -41,23 +41,21 @@ class AdultsAlone(IdentityPolicy):
         "sign_in_not_allowed": REASON,
     }
 
-    def may_sign_up(self, *, claims: Any, **_about: Any) -> bool:
+    def may_sign_up(self, *, claims, **_about):
         return "age_over_18" in claims
 
-    def may_link(self, user: Any, profile: Any, *, claims: Any) -> bool:
+    def may_link(self, user, profile, *, claims):
         return "age_over_18" in claims
 
-    def may_sign_in(self, user: Any, *, claims: Any) -> bool:
+    def may_sign_in(self, user, *, claims):
         return "age_over_18" in claims
 
-    def update_user(self, user: Any, *, profile: Any, **_about: Any) -> None:
+    def update_user(self, user, *, profile, **_about):
         user.first_name = profile.first_name
         user.save()
 
 
-def with_policy(
-    service: FakeService, settings: Any, kind: type, **changes: Any
-) -> None:
+def with_policy(service, settings, kind, **changes):
     policy = f"{kind.__module__}.{kind.__qualname__}"
     given = service.settings(POLICY=policy, **changes)
     settings.DJANGO_IDENTITY = given
@@ -77,7 +75,7 @@ def adults(service, settings):
     return service
 
 
-def shown() -> list[dict[str, Any]]:
+def shown():
     return [claims for _, claims in Asked.questions]
 
 
@@ -107,7 +105,7 @@ class Writes(IdentityPolicy):
 
     errors: ClassVar[list[str]] = []
 
-    def may_sign_up(self, *, claims: Any, **_about: Any) -> bool:
+    def may_sign_up(self, *, claims, **_about):
         for change in (
             lambda: claims.update(unique_human=True),
             lambda: claims.__setitem__("age_over_18", "yes"),
@@ -126,7 +124,7 @@ def test_what_one_question_writes_no_other_sees(service, settings):
     assert claims_of(User.objects.get()) == ADULT
 
 
-def list_as_revoked(service: FakeService) -> None:
+def list_as_revoked(service):
     answer = service.good("claims")
     for claim in answer["data"]["claims"]:  # type: ignore[index,call-overload]
         claim["revoked"] = True
@@ -200,11 +198,11 @@ class Levels(IdentityPolicy):
 
     shown: list[Any] = []
 
-    def may_sign_up(self, *, kyc: Any, **_about: Any) -> bool:
+    def may_sign_up(self, *, kyc, **_about):
         self.shown.append(kyc)
         return True
 
-    def update_user(self, user: Any, *, kyc: Any, **_about: Any) -> None:
+    def update_user(self, user, *, kyc, **_about):
         self.shown.append(kyc)
 
 
@@ -243,7 +241,7 @@ def test_a_code_shows_no_claims(asking):
 # What a refusal leaves
 
 
-def refused(response: Any, code: str) -> str:
+def refused(response, code):
     page: str = response.content.decode()
     assert f"<code>{code}</code>" in page
     return page
@@ -307,7 +305,7 @@ def test_of_somebody_who_returns_only_the_session_is_refused(adults, consent):
     assert User.objects.get().first_name == "Before"
 
 
-def browser_for(who: str) -> Client:
+def browser_for(who):
     """A browser of somebody ``new``, who ``links``, or who ``returns``."""
     if who == "links":
         return browser_of(make_user())
@@ -357,26 +355,26 @@ class Answers(IdentityPolicy):
 
     answer: ClassVar[Any] = True
 
-    def may_sign_up(self, **_about: Any) -> Any:
+    def may_sign_up(self, **_about):
         return self.answer
 
-    def may_link(self, *_about: Any, **_claims: Any) -> Any:
+    def may_link(self, *_about, **_claims):
         return self.answer
 
-    def may_sign_in(self, *_about: Any, **_claims: Any) -> Any:
+    def may_sign_in(self, *_about, **_claims):
         return self.answer
 
-    def may_accept_connect_answer(self, _answer: Any) -> Any:
+    def may_accept_connect_answer(self, _answer):
         return self.answer
 
-    def has_other_way_in(self, _user: Any) -> Any:
+    def has_other_way_in(self, _user):
         return self.answer
 
-    def keeps_account(self, *_about: Any, **_made: Any) -> Any:
+    def keeps_account(self, *_about, **_made):
         return self.answer
 
 
-async def _no() -> bool:
+async def _no():
     return False
 
 
@@ -395,9 +393,7 @@ def odd_answer(request, service, settings, monkeypatch):
     unawaited.close()
 
 
-def says_what_it_returned(
-    caplog: pytest.LogCaptureFixture, method: str, returned: str
-) -> None:
+def says_what_it_returned(caplog, method, returned):
     [detail] = [
         record.detail for record in caplog.records if getattr(record, "detail", "")
     ]

@@ -7,7 +7,6 @@ from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_out
 from django.db.models import ProtectedError
 from django.db.models.signals import pre_delete
-from django.http import HttpRequest
 from django.test import Client
 from django.urls import reverse
 
@@ -25,7 +24,7 @@ from tests.sign_in import is_signed_in, sign_in
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def note_at_the_account(user: User, **_signal: Any) -> None:
+def note_at_the_account(user, **_signal):
     """A site ends its own tokens by a number at the account, and saves all of it."""
     user.is_staff = False
     user.save()
@@ -41,24 +40,24 @@ def notes():
         signal.disconnect(note_at_the_account)
 
 
-def by_event(_browser: Client) -> None:
+def by_event(_browser):
     deliver("data.deletion_requested")
     erasure.retry_pending()
 
 
-def by_operator(_browser: Client) -> None:
+def by_operator(_browser):
     interventions.erase(LinkedIdentity.objects.get())
 
 
-def by_themselves(browser: Client) -> None:
+def by_themselves(browser):
     """The page signs them out afterwards, of which Django tells with the request's user."""
     assert browser.post(reverse("identity:erase")).status_code == 200
 
 
-def note_the_visit(get_response: Any) -> Any:
+def note_the_visit(get_response):
     """A middleware of a site that notes at the account when somebody was last there."""
 
-    def middleware(request: HttpRequest) -> Any:
+    def middleware(request):
         user: Any = request.user
         was_there = user.is_authenticated
         response = get_response(request)
@@ -69,7 +68,7 @@ def note_the_visit(get_response: Any) -> Any:
     return middleware
 
 
-def by_a_deletion_of_the_site(_browser: Client) -> None:
+def by_a_deletion_of_the_site(_browser):
     User.objects.all().delete()
 
 
@@ -99,19 +98,19 @@ def test_nobody_is_stored_again(service, settings, notes, erase, deletes):
 # Who leaves at the moment of the sign-in
 
 
-def deletes_the_account(user: User) -> None:
+def deletes_the_account(user):
     user.delete()
 
 
-def erases_the_account(user: User) -> None:
+def erases_the_account(user):
     erasure.erase_account(user)
 
 
-def disables_the_account(user: User) -> None:
+def disables_the_account(user):
     User.objects.filter(pk=user.pk).update(is_active=False)
 
 
-def removes_the_link(user: User) -> None:
+def removes_the_link(user):
     user.set_password("another way in")
     user.save()
     disconnecting.disconnect(LinkedIdentity.objects.get(user=user))
@@ -125,7 +124,7 @@ def removes_the_link(user: User) -> None:
 def test_whom_a_receiver_turns_away_is_not_signed_in(service, act, same):
     """With a page, whatever became of the account."""
 
-    def turn_away(user: User, **_signal: Any) -> None:
+    def turn_away(user, **_signal):
         act(user if same else User.objects.get(pk=user.pk))
 
     browser = Client()
@@ -145,7 +144,7 @@ def test_a_link_by_code_that_the_site_protects_is_emptied():
     user = make_user()
     identity = make_identity_by_code(user)
 
-    def protect(**_signal: Any) -> None:
+    def protect(**_signal):
         raise ProtectedError("a loan", {identity})
 
     verified = Gate(kyc_level="level_2")
@@ -176,7 +175,7 @@ def test_a_receiver_that_erases_the_account_is_told_once():
     make_identity(make_user())
     asked: list[User] = []
 
-    def erase(user: User, **_signal: Any) -> None:
+    def erase(user, **_signal):
         asked.append(user)
         erasure.erase_account(user)
 

@@ -4,7 +4,6 @@ import io
 import pickle
 from functools import partial
 from itertools import pairwise, permutations
-from typing import Any
 
 import pytest
 from django.contrib import admin
@@ -36,17 +35,17 @@ OLD, NEW = "the older key of the ring", "the newer key of the ring"
 SECRETS = ("at-of-ada", "rt-of-ada", "verifier-of-ada")
 
 
-def ring(*keys: str) -> override_settings:
+def ring(*keys):
     setting = {**DJANGO_IDENTITY, "ENCRYPTION_KEYS": list(keys)}
     return override_settings(DJANGO_IDENTITY=setting)
 
 
-def answer(access: str, refresh: str | None = None) -> TokenAnswer:
+def answer(access, refresh=None):
     pair = Secret(access), None if refresh is None else Secret(refresh)
     return TokenAnswer(*pair, 3600.0, ("profile:read",), None)
 
 
-def make_sealed(person: str = "ada") -> LinkedIdentity:
+def make_sealed(person="ada"):
     """An identity with tokens and a started sign-in, under the first key."""
     site = conf.application()
     identity = make_identity(make_user(person), subject=f"subject-{person}")
@@ -63,7 +62,7 @@ def make_sealed(person: str = "ada") -> LinkedIdentity:
     return identity
 
 
-def all_opened() -> list[str]:
+def all_opened():
     names = rotation.SEALED
     rows = TokenGrant.objects.all()
     return sorted(
@@ -73,7 +72,7 @@ def all_opened() -> list[str]:
     )
 
 
-def rotate(**options: Any) -> str:
+def rotate(**options):
     """What the command says. It exits with 1 if, and only if, a value is opened by no key."""
     out, failed = io.StringIO(), False
     try:
@@ -119,7 +118,7 @@ def test_it_can_be_stopped_anywhere_and_run_again(monkeypatch):
         before = all_opened()
     writes: list[str] = []
 
-    def interrupted(execute: Any, sql: str, *rest: Any) -> Any:
+    def interrupted(execute, sql, *rest):
         if sql.startswith("UPDATE"):
             writes.append(sql)
             if len(writes) == 4:
@@ -149,7 +148,7 @@ def test_a_refresh_meanwhile_wins():
         identity = make_sealed()
     stored = []
 
-    def refresh_first(execute: Any, sql: str, *rest: Any) -> Any:
+    def refresh_first(execute, sql, *rest):
         if not stored and sql.startswith("UPDATE") and "_tokengrant" in sql:
             stored.append(True)
             tokens.store(identity, answer("at-newer", "rt-newer"))

@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth import BACKEND_SESSION_KEY, login, user_logged_in
 from django.contrib.auth.models import Group, User, UserManager
 from django.db.models import Count, Value
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import path, reverse
 
@@ -40,13 +40,13 @@ drop_ended_sessions = module_of("sessions", page="security.md").drop_ended_sessi
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def confirm_password(request: HttpRequest) -> HttpResponse:
+def confirm_password(request):
     """A site's own page before something important."""
     login(request, request.user, backend=LOCAL)
     return HttpResponse(request.user.get_username())
 
 
-def look_as(request: HttpRequest, username: str) -> HttpResponse:
+def look_as(request, username):
     """What django-hijack does both ways: another user goes on with the backend of the session."""
     user = User.objects.get(username=username)
     login(request, user, backend=request.session[BACKEND_SESSION_KEY])
@@ -58,11 +58,11 @@ urlpatterns = [
 ]  # fmt: skip
 
 
-def end_all(user: User) -> None:
+def end_all(user):
     sessions.sign_out_everywhere(user)
 
 
-def session_of(user: User) -> Client:
+def session_of(user):
     client = Client()
     # Read anew: an instance that was signed in before keeps the epoch that it was bound to.
     client.force_login(User.objects.get(pk=user.pk), backend=BACKEND_PATH)
@@ -190,7 +190,7 @@ def test_staff_look_as_somebody_with_an_identity_and_come_back(service):
 # What an ended session holds
 
 
-def ended(how: str) -> Client:
+def ended(how):
     """A browser whose session ended. Its person had put something into it."""
     user = make_user()
     make_identity(user)
@@ -318,13 +318,13 @@ def test_whoever_links_by_a_password_session_keeps_it(service, before):
     assert is_signed_in(browser)
 
 
-def keep(browser: Client, **data: Any) -> None:
+def keep(browser, **data):
     session = browser.session
     session.update(data)
     session.save()
 
 
-def come_back_by(face: str, browser: Client) -> None:
+def come_back_by(face, browser):
     state = begin(browser)
     if face == "page":
         assert come_back(browser, state).status_code == 302
@@ -335,7 +335,7 @@ def come_back_by(face: str, browser: Client) -> None:
     assert answer.status_code == 200
 
 
-def end_everywhere() -> None:
+def end_everywhere():
     end_all(User.objects.get())
 
 
@@ -383,14 +383,14 @@ def test_a_sign_in_in_a_second_tab_keeps_the_basket(service):
 # Signals of other packages
 
 
-def signal_from_a_page(request: HttpRequest) -> HttpResponse:
+def signal_from_a_page(request):
     """A package that hands out a token for the user with this name, and begins no session."""
     user = User.objects.get(username=request.GET["name"])
     user_logged_in.send(User, request=request, user=user)
     return HttpResponse()
 
 
-def signal_after_all_ended(request: HttpRequest) -> HttpResponse:
+def signal_after_all_ended(request):
     """The same, of the browser's own user, whose sessions another browser ends meanwhile."""
     user = User.objects.get(pk=request.user.pk)
     end_all(user)
@@ -490,15 +490,15 @@ class ProxyUser(User):
         app_label = "sessions_of_sites"
 
 
-def annotating(users: Any) -> Any:
+def annotating(users):
     return users.annotate(points=Value(7))
 
 
-def counting(users: Any) -> Any:
+def counting(users):
     return users.annotate(points=Count("groups") + 7)
 
 
-def joining(users: Any) -> Any:
+def joining(users):
     """A user of two groups comes twice."""
     return annotating(users).filter(groups__isnull=False)
 
@@ -515,7 +515,7 @@ def manager(request, monkeypatch):
     chosen = MANAGERS[request.param]
 
     class Own(UserManager):
-        def get_queryset(self) -> Any:
+        def get_queryset(self):
             return chosen(super().get_queryset())
 
     own = Own()

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing.standing import standing_of
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, TokenGrant
+from django_identity.models import Consent, LinkedVia, TokenGrant
 from django_identity.requirements import parse
 from tests.factories import (
     LONG_AGO,
@@ -22,18 +22,16 @@ from tests.factories import (
 pytestmark = pytest.mark.django_db
 
 
-def linked(**fields: Any) -> LinkedIdentity:
+def linked(**fields):
     name = f"user-{User.objects.count()}"
     return make_identity(make_user(name), subject=name, **fields)
 
 
-def shortfall_of(
-    user: User | AnonymousUser, asked: str = "age_over_18"
-) -> Shortfall | None:
+def shortfall_of(user, asked="age_over_18"):
     return standing_of(user).shortfall(parse(asked))
 
 
-def reason(user: User | AnonymousUser, asked: str = "age_over_18") -> Reason | None:
+def reason(user, asked="age_over_18"):
     shortfall = shortfall_of(user, asked)
     return None if shortfall is None else shortfall.reason
 

@@ -15,7 +15,7 @@ from django_identity.lifecycle.leaving import disconnecting
 from django_identity.lifecycle.minute import follow_up
 from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.said.tokens import access_token_for
-from django_identity.models import Consent, LinkedIdentity
+from django_identity.models import Consent
 from tests.deliveries import deliver
 from tests.factories import make_claim, make_identity, make_user
 from tests.fake_service import INVALID_GRANT
@@ -35,9 +35,7 @@ def heard():
     for name, signal in vars(signals).items():
         if isinstance(signal, Signal):
 
-            def receive(
-                sender: object, *, told_by: str = name, **arguments: Any
-            ) -> None:
+            def receive(sender, *, told_by=name, **arguments):
                 told.append(
                     (told_by if not connection.in_atomic_block else "early", arguments)
                 )
@@ -49,11 +47,11 @@ def heard():
         signal.disconnect(receive)
 
 
-def names(heard: Heard) -> list[str]:
+def names(heard):
     return [name for name, _arguments in heard]
 
 
-def linked(**fields: Any) -> LinkedIdentity:
+def linked(**fields):
     """Somebody who signed in an hour ago, with a proven claim."""
     held = {"signed_in_at": AN_HOUR_AGO, "scopes": ["kyc:read"]}
     held |= fields
@@ -161,10 +159,10 @@ def test_a_receiver_that_raises_undoes_nothing_and_stops_nobody(heard):
     """The change stands, and the receivers after it are called."""
     told: list[object] = []
 
-    def burst(**_arguments: Any) -> None:
+    def burst(**_arguments):
         raise RuntimeError
 
-    def after_it(**arguments: Any) -> None:
+    def after_it(**arguments):
         told.append(arguments["identity"])
 
     signals.consent_revoked.connect(burst)

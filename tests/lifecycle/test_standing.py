@@ -34,18 +34,18 @@ from tests.views.connect.pages import browser_of
 pytestmark = pytest.mark.django_db
 
 
-def has(user: User, asked: str = "age_over_18") -> bool:
+def has(user, asked="age_over_18"):
     return standing_of(user).shortfall(RequiredClaim.parse(asked)) is None
 
 
-def holder(**claim: Any) -> User:
+def holder(**claim):
     """A person with this one claim, and no other."""
     user = make_user(f"user-{User.objects.count()}")
     make_claim(make_identity(user, subject=user.get_username()), **claim)
     return user
 
 
-def adult() -> User:
+def adult():
     user = make_user()
     make_claim(make_identity(user))
     return user
@@ -179,7 +179,7 @@ def test_time_is_judged_at_each_question(monkeypatch):
         assert claims_of(user) == ({"age_over_18": True} if opens else {})
 
 
-def revoke() -> None:
+def revoke():
     LinkedIdentity.objects.update(consent=Consent.REVOKED)
 
 
@@ -199,7 +199,7 @@ def test_what_is_remembered_ends(monkeypatch):
     assert not has(user)
 
 
-def copied(user: User) -> None:
+def copied(user):
     """Django's way to copy a row."""
     user.pk = None
     user.username = "copy"
@@ -207,12 +207,12 @@ def copied(user: User) -> None:
     user.save()
 
 
-def reloaded_as_another(user: User) -> None:
+def reloaded_as_another(user):
     user.pk = make_user("another").pk
     user.refresh_from_db()
 
 
-def not_saved(user: User) -> None:
+def not_saved(user):
     user.pk = None
 
 
@@ -225,20 +225,20 @@ def test_an_instance_that_becomes_another_account_has_its_standing(become):
     assert claims_of(user) == {}
 
 
-def sign_in_elsewhere(user: User) -> None:
+def sign_in_elsewhere(user):
     assert sign_in(browser_of(user)).status_code == 302
 
 
-def re_fetch(user: User) -> None:
+def re_fetch(user):
     make_grant(LinkedIdentity.objects.get())
     assert list(upkeep.refetch_these([LinkedIdentity.objects.get().pk])) == ["stored"]
 
 
-def revoked_here(user: User) -> None:
+def revoked_here(user):
     interventions.revoke(LinkedIdentity.objects.all())
 
 
-def disconnected(user: User) -> None:
+def disconnected(user):
     disconnecting.disconnect(LinkedIdentity.objects.get())
 
 
@@ -334,7 +334,7 @@ def test_what_says_no_in_any_words_opens_nothing():
 class OtherPlace(IdentityPolicy):
     """Reads a country where this site's service has it."""
 
-    def claim_value(self, claim_type: str, value: Any) -> str | None:
+    def claim_value(self, claim_type, value):
         if isinstance(value, dict) and "residence" in value:
             text: str | None = value["residence"]
             return text
@@ -354,7 +354,7 @@ DENIALS: list[Any] = [False, None, {"verified": False}, {"value": "false"}]
 class SaysYes(IdentityPolicy):
     """Reads the same place in whatever it is given."""
 
-    def claim_value(self, claim_type: str, value: Any) -> str | None:
+    def claim_value(self, claim_type, value):
         return "NGA"
 
 
@@ -375,9 +375,9 @@ def test_a_policy_may_read_the_value(settings):
 class WritesYes(IdentityPolicy):
     """Writes into the value that it reads."""
 
-    def claim_value(self, claim_type: str, value: Any) -> str | None:
+    def claim_value(self, claim_type, value):
         value.update(verified=True, value=True)
-        return None
+        return
 
 
 def test_a_policy_that_writes_into_the_value_changes_nothing(settings):

@@ -1,7 +1,5 @@
 """What the three journeys cost the database. A lock (``SELECT … FOR UPDATE``) is not counted."""
 
-from collections.abc import Callable
-
 import pytest
 from django.db import connection
 from django.test import Client
@@ -19,7 +17,7 @@ CLAIMS = {"age_over_18": True, "kyc_verified": {"verified": True}, "unique_human
           "country_resident": "NG"}  # fmt: skip
 
 
-def statements(call: Callable[[], object], *, locks: int) -> int:
+def statements(call, *, locks):
     """The statements of ``call`` without its locks. On SQLite a lock looks like any SELECT."""
     with CaptureQueriesContext(connection) as captured:
         call()
@@ -91,7 +89,7 @@ def test_a_gated_request_costs_a_bounded_number_of_queries(service):
     browser = Client()
     sign_in(browser)
 
-    def request() -> None:
+    def request():
         assert browser.get("/gated/").content == b"in"
 
     assert statements(request, locks=0) == 3

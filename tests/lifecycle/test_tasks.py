@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 OURS = [name.value for name in TaskName]
 
 
-def is_fresh() -> bool:
+def is_fresh():
     """Re-fetched, and not just in a worker's hands, which is five minutes."""
     later = timezone.now() + timedelta(hours=1)
     return LinkedIdentity.objects.filter(refetch_due_at__gt=later).exists()

@@ -1,12 +1,9 @@
 """Promise 3: a rotating refresh token is never spent twice, and never lost."""
 
 import logging
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
 from itertools import repeat
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -65,7 +62,7 @@ def identity(service):
     return make_identity(make_user())
 
 
-def pause() -> float:
+def pause():
     """Seconds before which the token is not sent again."""
     retry_at = TokenGrant.objects.get().retry_at
     return (retry_at - timezone.now()).total_seconds() if retry_at else 0.0
@@ -322,13 +319,11 @@ def test_scopes_that_come_with_a_refresh_are_kept(service, identity):
     assert TokenGrant.objects.get().scopes == ["kyc:read"]
 
 
-def storing_fails(
-    with_these: Iterable[type[Exception]],
-) -> AbstractContextManager[None]:
+def storing_fails(with_these):
     """New tokens cannot be stored, once for each of the errors."""
     errors = iter(with_these)
 
-    def execute(run: Any, sql: str, *rest: Any) -> Any:
+    def execute(run, sql, *rest):
         if sql.startswith("UPDATE") and "generation" in sql.partition("WHERE")[0]:
             for error in errors:
                 raise error
@@ -373,7 +368,7 @@ def test_giving_up_spares_newer_tokens(identity):
     """A token that was refused says nothing about those that came since."""
     make_grant(identity)
 
-    def refused_after_a_sign_in(token: Secret) -> None:
+    def refused_after_a_sign_in(token):
         if token == Secret("at-1"):
             tokens.store(identity, SIGNED_IN)
         raise AccessTokenRejected("refused")

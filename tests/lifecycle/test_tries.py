@@ -16,7 +16,7 @@ from tests.lifecycle.connect_codes import INVALID, redeem
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def tried(user: User, number: int) -> str:
+def tried(user, number):
     try:
         redeem(user, number)
     except (InvalidConnectCode, FlowError) as error:

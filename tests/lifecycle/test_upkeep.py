@@ -4,7 +4,6 @@ import logging
 import signal
 from collections import Counter
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -32,7 +31,7 @@ from django_identity.models import (
 from tests import concurrency
 from tests.databases import on_servers, pointed_at
 from tests.factories import LONG_AGO, make_event, make_identity, make_user
-from tests.fake_service import INVALID_GRANT, FakeService, answer, html, http, refusal
+from tests.fake_service import INVALID_GRANT, answer, html, http, refusal
 from tests.lifecycle import process_calls
 from tests.lifecycle.refetches import all_refetched, answer_everybody, make_due
 
@@ -42,11 +41,11 @@ HOUR = timedelta(hours=1)
 SLOW = http(b"", status="429 Slow", headers="Retry-After: 30\r\n")
 
 
-def row(identity: LinkedIdentity) -> LinkedIdentity:
+def row(identity):
     return LinkedIdentity.objects.get(pk=identity.pk)
 
 
-def taken(most: int = 20) -> list[int]:
+def taken(most=20):
     return sorted(each.pk for each in due.take(most))
 
 
@@ -161,7 +160,7 @@ def test_outages_between_answers_end_nothing(everybody):
     """They are some persons' own."""
     turn = everybody.meanwhile["claims"]
 
-    def fail_every_other() -> None:
+    def fail_every_other():
         turn()
         if everybody.calls("claims") % 2:
             everybody.answers["claims"] = html("500 Oops")
@@ -271,7 +270,7 @@ def test_a_pause_is_as_long_as_the_service_asks_for(
 # A missing key
 
 
-def forget_the_key(service: FakeService) -> override_settings:
+def forget_the_key(service):
     """The settings of somebody who deployed a new key without the former one."""
     lost = service.settings(ENCRYPTION_KEYS=["another key, sixteen long"])
     return override_settings(DJANGO_IDENTITY=lost)
@@ -299,12 +298,12 @@ def test_a_missing_key_ends_a_run_at_once_and_nobodys_grant(everybody, identity_
     assert all_refetched() == [Refetched.STORED] * 5
 
 
-def corrupt(*identities: LinkedIdentity) -> None:
+def corrupt(*identities):
     grants = TokenGrant.objects.filter(identity__in=identities)
     grants.update(access_token="gAAAAA", refresh_token="gAAAAA")
 
 
-def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def one_by_one(monkeypatch):
     """Rows are taken in the order of their due dates, and not by chance."""
     monkeypatch.setattr(due.random, "shuffle", lambda rows: None)
 
@@ -347,7 +346,7 @@ def test_a_database_that_does_not_answer_ends_a_run(everybody, identity_clock):
     for n in range(3):
         make_due(n)
 
-    def failing(execute: Any, sql: str, *rest: Any) -> Any:
+    def failing(execute, sql, *rest):
         if "_storedclaim" in sql:
             raise OperationalError
         return execute(sql, *rest)
@@ -366,7 +365,7 @@ def test_one_identitys_trouble_does_not_stop_the_others(everybody, caplog):
     """A row that cannot be stored is put off, and the log quotes nothing of it."""
     broken, other = make_due(1), make_due(2)
 
-    def refusing(execute: Any, sql: str, *rest: Any) -> Any:
+    def refusing(execute, sql, *rest):
         if (
             sql.startswith("UPDATE")
             and "credential_issued_at" in sql
@@ -409,7 +408,7 @@ def test_a_revocation_before_the_work_stops_it(service):
     identity = make_due()
     revoked: list[str] = []
 
-    def revoke(execute: Any, sql: str, *rest: Any) -> Any:
+    def revoke(execute, sql, *rest):
         if "tokengrant" in sql and not revoked:
             revoked.append(sql)
             LinkedIdentity.objects.all().change(
@@ -490,7 +489,7 @@ def test_a_run_notes_when_it_began(begin, published, identity_clock):
 # All upkeep by one command
 
 
-def make_old_sign_in() -> None:
+def make_old_sign_in():
     AuthorizationRequest.objects.create(
         state_digest="0" * 64, environment="test",
         purpose=Purpose.SIGN_IN, expires_at=timezone.now() - HOUR,

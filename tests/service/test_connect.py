@@ -17,16 +17,13 @@ from django_identity.exceptions import (
 )
 from django_identity.service import ServiceClient
 from django_identity.service.answers import Profile
-from django_identity.service.connect import ConnectAnswer
 from tests import fake_service
-from tests.fake_service import FakeService, answer, http, refusal
+from tests.fake_service import answer, http, refusal
 
 CODE, SCOPES = "CNX-AB12-CD34", ("profile:basic", "kyc:status")
 
 
-def redeem(
-    service: FakeService, scopes: tuple[str, ...] = SCOPES, **settings: Any
-) -> ConnectAnswer:
+def redeem(service, scopes=SCOPES, **settings):
     with override_settings(DJANGO_IDENTITY=service.settings(**settings)):
         return ServiceClient(conf.application()).redeem_connect_code(CODE, scopes)
 
@@ -75,7 +72,7 @@ def test_any_secret_is_encoded_right(service, secret):
 WITHOUT = object()
 
 
-def changed(result: dict[str, Any], path: str, value: object) -> dict[str, Any]:
+def changed(result, path, value):
     *parents, last = path.split(".")
     place = result
     for parent in parents:

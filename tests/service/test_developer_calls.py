@@ -1,14 +1,11 @@
 """The calls of ``ServiceClient`` to the developer portal, against the sandbox."""
 
-from typing import Any
-
 import httpx
 import pytest
 
 from django_identity import conf, exceptions
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
-from django_identity.testing.sandbox import RunningSandbox
 from tests.fake_service import http
 from tests.test_conf import configured
 
@@ -31,9 +28,7 @@ def registered(identity_sandbox):
         yield made
 
 
-def is_accepted(
-    sandbox: RunningSandbox, client: dict[str, str], secret: str = ""
-) -> bool:
+def is_accepted(sandbox, client, secret=""):
     """Whether the service knows the client by the secret: it answers 401, or a no to the code."""
     answer = httpx.post(
         f"{sandbox.base_url}/connect/request",
@@ -45,12 +40,12 @@ def is_accepted(
     return answer.status_code == 400
 
 
-def rotate(app_id: str, token: Secret) -> Any:
+def rotate(app_id, token):
     client = ServiceClient(conf.application())
     return client.rotate_secret(app_id, mode="test", portal_token=token)
 
 
-def make_user(app_id: str, token: Secret) -> Any:
+def make_user(app_id, token):
     return ServiceClient(conf.application()).create_test_user(
         app_id, portal_token=token
     )

@@ -9,7 +9,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
-from typing import Any
 
 import httpx
 import pytest
@@ -20,22 +19,22 @@ from django_identity import conf
 from django_identity.exceptions import MalformedAnswer, ServiceError, ServiceUnavailable
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
-from django_identity.service.http import Answer, Call, environment_problem, exchange
+from django_identity.service.http import Call, environment_problem, exchange
 from tests import fake_service
-from tests.fake_service import FakeService, html, huge, reset, serving, silent
+from tests.fake_service import html, huge, reset, serving, silent
 from tests.sandbox.receiver import until
 from tests.service.environment import environment
 from tests.service.servers import KeepingServer
 
 
-def proving(authority: trustme.CA, host: str = "127.0.0.1") -> ssl.SSLContext:
+def proving(authority, host="127.0.0.1"):
     """What a server needs that proves to be ``host``."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(host).configure_cert(context)
     return context
 
 
-def send(call: Call) -> Answer:
+def send(call):
     return exchange(conf.application(), call)
 
 
@@ -73,7 +72,7 @@ def test_a_child_process_opens_its_own_connections():
     assert childs != mine == mine_again
 
 
-def calls_at_once(server: KeepingServer, count: int) -> list[int]:
+def calls_at_once(server, count):
     """The statuses of so many reads, each of which gets a connection of its own at first."""
     server.answering.clear()
     arrived = len(server.callers) + count
@@ -111,7 +110,7 @@ def test_a_read_is_sent_twice_at_most(content):
 # Limits
 
 
-def profile_call(service: FakeService, **given: Any) -> Call:
+def profile_call(service, **given):
     return Call("profile", f"{service.origin}/users/1/profile", seconds=0.3, **given)
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -19,23 +18,23 @@ MEMBERS = {
 }  # fmt: skip
 
 
-def body_with(**changes: Any) -> bytes:
+def body_with(**changes):
     return json.dumps({**MEMBERS, **changes}).encode()
 
 
-def data_with(**changes: Any) -> bytes:
+def data_with(**changes):
     return body_with(data={**MEMBERS["data"], **changes})
 
 
-def without(name: str) -> bytes:
+def without(name):
     return json.dumps({key: MEMBERS[key] for key in MEMBERS if key != name}).encode()
 
 
-def nested(depth: int) -> bytes:
+def nested(depth):
     return data_with(x=json.loads("[" * depth + "]" * depth))
 
 
-def raw(data: str) -> bytes:
+def raw(data):
     """A body whose ``data`` has the member ``x`` as this text."""
     return body_with(data="@").replace(
         b'"@"', b'{"user_id": "subject-1", "x": %s}' % data.encode()

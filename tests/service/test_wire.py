@@ -23,7 +23,7 @@ from django_identity.service.authorization import authorization_url, code_verifi
 from django_identity.service.http import Answer, Call
 from tests.deliveries import deliver
 from tests.factories import make_identity, make_user
-from tests.fake_service import FakeService, answer, refusal
+from tests.fake_service import answer, refusal
 from tests.service.servers import KeepingServer
 
 SECRET = "a-client-secret-for-tests-alone"
@@ -31,9 +31,7 @@ BASIC = "Basic " + base64.b64encode(f"test-client:{SECRET}".encode()).decode()
 VERIFIED_AT = datetime(2026, 11, 1, 10, tzinfo=UTC)
 
 
-def sent(
-    service: FakeService, ask: Callable[[ServiceClient], Any]
-) -> tuple[str, Any, str]:
+def sent(service, ask):
     """The request line, the headers and the body of the one request of ``ask``."""
     # What is played has no answer for some of them.
     with suppress(exceptions.ServiceError):
@@ -78,7 +76,7 @@ def test_a_token_call_is_a_form_with_the_clients_credentials(service, ask, membe
 def test_a_user_endpoint_is_read_with_bearer(service, endpoint, subject, segment):
     """By the person's id, quoted, or ``me``; without a query, a body, or a word of one."""
 
-    def ask(client: ServiceClient) -> object:
+    def ask(client):
         return getattr(client, endpoint)(subject, access_token=Secret("at"))
 
     line, headers, body = sent(service, ask)
