@@ -18,11 +18,11 @@ from tests.credentials.issuer import (
     rejection,
     token,
 )
-from tests.effort import effort
+from tests.example_counts import examples
 from tests.test_strict_json import VALUES
 
 R = RejectionReason
-tries = effort(few=20, many=1000)
+tries = examples(few=20, many=1000)
 ALPHABET = string.ascii_letters + string.digits + "-_"
 VALID = credential()
 ANY_TEXT = st.text(st.characters(exclude_categories=()))

@@ -15,7 +15,7 @@ from jwcrypto.jwk import JWK
 from django_identity.documents.keys import LARGEST, MAX_CHARACTERS, open_document
 from django_identity.exceptions import DocumentUnreadable
 from tests.credentials.issuer import encode, unb64
-from tests.effort import effort
+from tests.example_counts import examples
 
 # The library warns of what we must refuse.
 pytestmark = pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
@@ -172,7 +172,7 @@ ANYTHING = st.none() | st.booleans() | st.integers() | st.text(max_size=9)
 MEMBERS = st.sampled_from(["alg", "enc", "kid", "epk", "typ", "zip"])
 
 
-@effort(few=15, many=1000)
+@examples(few=15, many=1000)
 @given(st.dictionaries(MEMBERS, ANYTHING | st.lists(st.none())))
 def test_no_changed_header_opens(members):
     """Members of any type, in a header that is otherwise ours: one error, whatever it holds."""

@@ -26,7 +26,7 @@ from django_identity.models import (
 from django_identity.requirements import RequiredClaim
 from django_identity.texts.labels import in_words
 from tests.deliveries import deliver, event_body, post
-from tests.effort import spread
+from tests.example_counts import spread
 from tests.factories import (
     make_claim,
     make_grant,

@@ -50,7 +50,7 @@ class SitesOwnIdentity(LinkedIdentity):
 
     class Meta:
         proxy = True
-        app_label = "keepers"
+        app_label = "models_of_sites"
 
 
 # A site's proxies are there when the app starts. This one comes later, and a test that changes the

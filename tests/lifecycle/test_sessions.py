@@ -23,7 +23,7 @@ from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from tests import urls
 from tests.deliveries import deliver
-from tests.effort import spread
+from tests.example_counts import spread
 from tests.factories import (
     LONG_AGO,
     make_claim,

@@ -58,7 +58,7 @@ class Employee(User):
     account = models.OneToOneField(User, models.CASCADE, parent_link=True)
 
     class Meta:
-        app_label = "keepers"
+        app_label = "models_of_sites"
         managed = False
 
 

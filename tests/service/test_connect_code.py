@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from django_identity.exceptions import FlowError
 from django_identity.service.connect import code_in
-from tests.effort import effort
+from tests.example_counts import examples
 
 CODE = "CNX-AB12-CD34"
 
@@ -64,7 +64,7 @@ def test_no_code_or_two_is_no_guess(pasted):
     assert len(pasted) < 5 or pasted not in repr(refused.value) + refused.value.detail
 
 
-@effort(few=30, many=5_000)
+@examples(few=30, many=5_000)
 @given(st.text(max_size=300))
 def test_any_text_ends_in_a_code_or_a_refusal(pasted):
     """Whatever is pasted, the answer has the shape of the spec, or there is none."""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from example_project.demo.processes import ROOT
-from tests.effort import spread
+from tests.example_counts import spread
 from tests.sandbox.receiver import until
 
 #: The shops, each with the promises that it breaks -> what is found. None hides another.
