@@ -164,6 +164,3 @@ def test_a_level_from_the_future_opens_no_gate_and_is_read_again(service):
     assert refetched(identity) is Refetched.STORED
     standing = standing_of(again(identity.user))
     assert standing.level_shortfall("level_2") is None
-
-
-# Every order

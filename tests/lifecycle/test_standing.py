@@ -22,7 +22,6 @@ from django_identity.requirements import RequiredClaim
 from tests.deliveries import deliver
 from tests.factories import (
     LONG_AGO,
-    change_each,
     make_claim,
     make_grant,
     make_identity,
@@ -93,24 +92,6 @@ def test_every_other_claim_keeps_it_closed():
     said = {"verified": True, "age_over_18": True}
     for value in (True, {"verified": True}, said):
         assert has(holder(value=value)), value
-
-
-def test_only_a_granted_identity_of_this_environment_counts():
-    """No consent, or the other environment: closed."""
-    identity = make_identity(make_user())
-    make_claim(identity)
-    for other in (
-        {"consent": Consent.REVOKED},
-        {"environment": "live"},
-    ):
-        given = {name: getattr(identity, name) for name in other}
-        change_each(**other)
-        user = User.objects.get()
-        assert not has(user), other
-        assert standing_of(user).level_shortfall("level_1")
-        assert claims_of(user) == {}
-        change_each(**given)
-    assert has(User.objects.get())
 
 
 COUNTRIES = [("NG", True), ({"value": "NG"}, True), ("ng", False), ("GH", False), (True, False),
