@@ -3,18 +3,35 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from queue import Empty
 from typing import Any
 
 import pytest
 from celery import Celery
 from celery.app import app_or_default
+from django.contrib.auth.signals import user_logged_out
+from django.db.models.signals import pre_delete, pre_save
+from django.dispatch import Signal
 
-from django_identity import background
-from django_identity.handlers import forget, on_event
+from django_identity import background, handlers, signals
+from django_identity.handlers import on_event
 
 Published = Callable[[], list[Any]]
 Handled = Callable[[str], None]
+OURS = [each for each in vars(signals).values() if isinstance(each, Signal)]
+
+
+@pytest.fixture(autouse=True)
+def _nobody_hears_of_the_next_test(monkeypatch):
+    """The handlers and receivers of a test end with it."""
+    monkeypatch.setattr(handlers, "_registry", deepcopy(handlers._registry))
+    heard = [*OURS, user_logged_out, pre_delete, pre_save]
+    before = [list(each.receivers) for each in heard]
+    yield
+    for signal, receivers in zip(heard, before, strict=True):
+        signal.receivers = receivers
+        signal.sender_receivers_cache.clear()
 
 
 @contextmanager
@@ -63,11 +80,6 @@ def dead_broker():
 
 
 @pytest.fixture
-def handled():
+def handled() -> Handled:
     """``handled("claim.issued")``: the site has a handler of the type, until the test ends."""
-
-    def register(event_type: str) -> None:
-        on_event(event_type, name="of a test")(repr)
-
-    yield register
-    forget("of a test")
+    return lambda event_type: on_event(event_type, name="of a test")(repr) and None

@@ -75,11 +75,9 @@ def told():
         assert not connection.in_atomic_block
         heard.append(("sessions_ended", user.pk))
 
-    signals.identity_unlinked.connect(unlinked)
-    signals.sessions_ended.connect(ended)
-    yield heard
-    signals.identity_unlinked.disconnect(unlinked)
-    signals.sessions_ended.disconnect(ended)
+    signals.identity_unlinked.connect(unlinked, weak=False)
+    signals.sessions_ended.connect(ended, weak=False)
+    return heard
 
 
 Way = Callable[[User, LinkedIdentity], object]

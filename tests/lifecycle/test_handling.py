@@ -35,7 +35,6 @@ def identity():
 @pytest.fixture
 def register(identity):
     """Registers a handler that notes its calls, and raises what is in ``raises``."""
-    names = []
 
     def registered(event_type, name, raises=None):
         calls: list[Any] = []
@@ -47,12 +46,9 @@ def register(identity):
                 raise raises[0]
 
         on_event(event_type, name=name)(handler)
-        names.append(name)
         return calls
 
-    yield registered
-    for name in names:
-        handlers.forget(name)
+    return registered
 
 
 def replayed(*arguments):
@@ -217,7 +213,6 @@ def test_two_workers_do_not_run_one_event(register):
     calls = register("kyc.verified", "slow")
     deliver("kyc.verified")
     attempt(2)
-    handlers.forget("meanwhile")
     assert meanwhile == [False, True, 0] * 2
     assert len(calls) == 1
 
@@ -232,7 +227,6 @@ def test_two_handlers_of_one_name_are_an_error(register):
     register("kyc.rejected", "first")
     handler = on_event("kyc.rejected", name="second")(len)
     assert on_event("kyc.rejected", name="second")(handler) is handler
-    handlers.forget("second")
 
 
 async def handle_later(event):
@@ -297,8 +291,6 @@ def test_no_handler_runs_after_its_person_has_gone(identity, leave):
     on_event("kyc.verified", name="last")(last)
     deliver("kyc.verified")
     attempt(3)
-    for name in ("failing", "leaves", "last"):
-        handlers.forget(name)
     assert seen == [("failing", "subject-1")]
     assert WebhookEvent.objects.get().next_attempt_at is None
 
@@ -350,7 +342,6 @@ def test_handlers_see_what_became_of_the_event(identity):
     LinkedIdentity.objects.update(scopes=["claims:read"])
     deliver("kyc.rejected")
     attempt(1)
-    handlers.forget("sees")
     # Two rows that are due are taken in any order.
     assert [seen[moment] for moment in sorted(seen)] == ["superseded", "ignored"]
 

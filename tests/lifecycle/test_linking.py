@@ -202,10 +202,8 @@ def written():
         Group.objects.create(name=f"the site's own {len(rows)}")
 
     for sender in (User, LinkedIdentity):
-        pre_save.connect(receive, sender=sender)
-    yield rows
-    for sender in (User, LinkedIdentity):
-        pre_save.disconnect(receive, sender=sender)
+        pre_save.connect(receive, sender=sender, weak=False)
+    return rows
 
 
 def test_a_refused_sign_up_leaves_no_row_of_anybodys(refusing, written):
@@ -264,9 +262,8 @@ def told():
     def changed(identity, **_kwargs):
         statuses.append(identity.kyc_status)
 
-    signals.kyc_changed.connect(changed)
-    yield statuses
-    signals.kyc_changed.disconnect(changed)
+    signals.kyc_changed.connect(changed, weak=False)
+    return statuses
 
 
 @pytest.mark.parametrize(

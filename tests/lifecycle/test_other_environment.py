@@ -61,12 +61,9 @@ def test_linking_deletes_it(service, way):
     def receive(**about):
         told.append(about["signal"])
 
-    ends = (signals.identity_unlinked, signals.sessions_ended)
-    for each in ends:
+    for each in (signals.identity_unlinked, signals.sessions_ended):
         each.connect(receive)
     COME[way](browser_of(user))
-    for each in ends:
-        each.disconnect(receive)
     identity = LinkedIdentity.objects.get()
     assert (identity.user, identity.environment) == (user, "test")
     assert (identity.subject, identity.made_account) == ("subject-1", "")

@@ -35,9 +35,6 @@ def notes():
     told_by = (signals.sessions_ended, signals.identity_unlinked, user_logged_out)
     for signal in told_by:
         signal.connect(note_at_the_account)
-    yield
-    for signal in told_by:
-        signal.disconnect(note_at_the_account)
 
 
 def by_event(_browser):
@@ -129,10 +126,7 @@ def test_whom_a_receiver_turns_away_is_not_signed_in(service, act, same):
 
     browser = Client()
     signals.identity_linked.connect(turn_away)
-    try:
-        assert sign_in(browser).status_code < 500
-    finally:
-        signals.identity_linked.disconnect(turn_away)
+    assert sign_in(browser).status_code < 500
     assert not is_signed_in(browser)
 
 
@@ -150,13 +144,11 @@ def test_a_link_by_code_that_the_site_protects_is_emptied():
     verified = Gate(kyc_level="level_2")
     assert closed_to(verified, again(user)) is None
     pre_delete.connect(protect, sender=LinkedIdentity)
-    try:
-        deliver("consent.revoked")
-        assert closed_to(verified, again(user))
-        assert LinkedIdentity.objects.get().consent == Consent.REVOKED
-        assert LinkedIdentity.objects.get().connect_person == ""
-    finally:
-        pre_delete.disconnect(protect, sender=LinkedIdentity)
+    deliver("consent.revoked")
+    assert closed_to(verified, again(user))
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+    assert LinkedIdentity.objects.get().connect_person == ""
+    pre_delete.disconnect(protect, sender=LinkedIdentity)
     # Later it may go.
     assert disconnecting.disconnect(identity)
 
@@ -180,10 +172,7 @@ def test_a_receiver_that_erases_the_account_is_told_once():
         erasure.erase_account(user)
 
     signals.sessions_ended.connect(erase)
-    try:
-        deliver("consent.revoked")
-    finally:
-        signals.sessions_ended.disconnect(erase)
+    deliver("consent.revoked")
     assert len(asked) <= 3
     assert not LinkedIdentity.objects.exists()
     assert not ErasureReceipt.objects.filter(erased_at=None).exists()

@@ -31,7 +31,6 @@ AN_HOUR_AGO = timezone.now() - timedelta(hours=1)
 def heard():
     """What receivers of all signals were told, with the arguments."""
     told: Heard = []
-    connected = []
     for name, signal in vars(signals).items():
         if isinstance(signal, Signal):
 
@@ -40,11 +39,8 @@ def heard():
                     (told_by if not connection.in_atomic_block else "early", arguments)
                 )
 
-            signal.connect(receive)
-            connected.append((signal, receive))
-    yield told
-    for signal, receive in connected:
-        signal.disconnect(receive)
+            signal.connect(receive, weak=False)
+    return told
 
 
 def names(heard):
