@@ -220,10 +220,9 @@ def test_a_level_that_nobody_stated_is_none(service, settings):
 def test_a_level_that_an_event_has_taken_back_is_not_shown(service, settings):
     with_policy(service, settings, Levels)
     Levels.shown.clear()
-    browser = Client()
-    state = begin(browser)
     service.meanwhile["claims"] = partial(deliver, "kyc.rejected")
-    come_back(browser, state)
+    browser = Client()
+    sign_in(browser)
     assert [level.status for level in Levels.shown] == ["rejected"]
 
 

@@ -34,7 +34,7 @@ from tests.factories import (
 )
 from tests.sign_in import begin, come_back, is_signed_in, sign_in, signed_in_as
 from tests.snippets import module_of
-from tests.views.connect.pages import LOCAL
+from tests.views.connect.pages import LOCAL, browser_of
 
 drop_ended_sessions = module_of("sessions", page="security.md").drop_ended_sessions
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -92,8 +92,7 @@ def test_an_ended_session_never_lives_again(service, identity_clock, steps):
         else:
             # A revocation that found nobody counts for ten seconds: see ``events.heard_since``.
             identity_clock.advance(seconds=11)
-            linking = Client()
-            linking.force_login(user, backend=LOCAL)
+            linking = browser_of(user)
             sign_in(linking)
             begun.append(session_of(user))
         if step != "sign in":
@@ -146,8 +145,7 @@ def test_no_session_rests_on_such_an_identity(service, model, changed):
 
 def test_logins_that_others_make_stay(service):
     """A user of an identity session who confirms the password stays signed in, by the password."""
-    user = make_user()
-    make_identity(user)
+    user = make_identity(make_user()).user
     with override_settings(ROOT_URLCONF=__name__):
         browser = session_of(user)
         browser.get("/confirm/")
@@ -192,8 +190,7 @@ def test_staff_look_as_somebody_with_an_identity_and_come_back(service):
 
 def ended(how):
     """A browser whose session ended. Its person had put something into it."""
-    user = make_user()
-    make_identity(user)
+    user = make_identity(make_user()).user
     browser = session_of(user)
     keep(browser, basket="a secret of hers")
     assert is_signed_in(browser)
@@ -241,8 +238,7 @@ def test_the_middleware_of_the_docs_empties_it_on_the_sites_own_pages(
 def test_the_form_of_an_ended_session_works(service, settings):
     """Its token is in the session, in some sites."""
     settings.CSRF_USE_SESSIONS = True
-    user = make_user()
-    make_identity(user)
+    make_identity(make_user())
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(User.objects.get(), backend=BACKEND_PATH)
     browser.get(reverse("identity:login"))
@@ -256,10 +252,8 @@ def test_the_form_of_an_ended_session_works(service, settings):
 
 def test_a_session_that_goes_on_keeps_its_data(service):
     """Of an identity, and of a password whose owner's consent ended."""
-    user = make_user()
-    make_identity(user)
-    by_password = Client()
-    by_password.force_login(user, backend=LOCAL)
+    user = make_identity(make_user()).user
+    by_password = browser_of(user)
     for browser in (session_of(user), by_password):
         keep(browser, basket="kept")
         browser.get(reverse("identity:account"))
@@ -283,8 +277,7 @@ def test_whoever_renews_stays_signed_in(service, kind, face):
     make_identity(user, account_made=False)
     browser = session_of(user)
     elsewhere = session_of(user)
-    by_password = Client()
-    by_password.force_login(user, backend=LOCAL)
+    by_password = browser_of(user)
     keep(browser, basket="kept")
     come_back_by(face, browser)
     assert is_signed_in(browser)
@@ -308,8 +301,7 @@ def test_whoever_links_by_a_password_session_keeps_it(service, before):
         disconnecting.disconnect(identity)
     if before == "by code":
         make_identity_by_code(user)
-    browser = Client()
-    browser.force_login(user, backend=LOCAL)
+    browser = browser_of(user)
     come_back_by("page", browser)
     assert LinkedIdentity.objects.get().signs_in
     assert is_signed_in(browser)
@@ -420,8 +412,7 @@ def test_a_signal_without_a_session_leaves_the_browsers_session(service, backend
 
 
 def test_a_signal_without_a_session_restores_none(service):
-    user = make_user()
-    make_identity(user)
+    user = make_identity(make_user()).user
     browser = session_of(user)
     with override_settings(ROOT_URLCONF=__name__):
         assert browser.get("/signal-after-end/").status_code == 200
