@@ -1,6 +1,5 @@
 """Two clocks that differ by seconds or minutes: what is taken away stays so, what came is read."""
 
-import time
 from datetime import timedelta
 
 import pytest
@@ -59,28 +58,6 @@ def newest_outcome():
 
 
 # The service's clock is ahead
-
-
-@pytest.mark.parametrize("ahead", [0.0, 0.5, 1.0, 4 * 60.0])
-def test_a_revoked_claim_stays_closed_if_the_former_credential_comes_again(
-    service, ahead
-):
-    """The next one proves the claim again."""
-    identity = person(signed_in_at=timezone.now() - HOUR, credential_issued_at=None)
-    service.payload["iat"] = int(time.time() + ahead)
-    assert refetched(identity) is Refetched.STORED
-    assert is_open(identity)
-    deliver(
-        "claim.revoked",
-        at=timezone.now() + timedelta(seconds=ahead),
-        claim_type="age_over_18",
-    )
-    assert not is_open(identity)
-    assert refetched(identity) is Refetched.STORED
-    assert not is_open(identity)
-    service.payload["iat"] = int(time.time() + ahead) + 2
-    refetched(identity)
-    assert is_open(identity)
 
 
 def test_a_revocation_of_all_claims_stays_too(service):
