@@ -14,7 +14,7 @@ from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing.standing import standing_of
-from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models import LinkedIdentity, TokenGrant, WebhookEvent
 from tests.deliveries import deliver
 from tests.factories import make_grant, make_identity, make_identity_by_code, make_user
 from tests.fake_service import INVALID_GRANT, REJECTED, refusal
@@ -203,3 +203,22 @@ def test_without_claims_a_level_is_read_once_a_day(service, digit):
 
 
 # Events
+
+
+@pytest.mark.parametrize("behind", [0, 60])
+def test_a_verification_on_another_machine_of_the_site_is_read(service, behind):
+    """Its clock is a little behind that of the machine that has just asked the service."""
+    linked(kyc_status="unverified", kyc_level="")
+    deliver("kyc.verified")
+    lately = timezone.now() - timedelta(seconds=behind)
+    WebhookEvent.objects.update(received_at=lately)
+    assert refetched(LinkedIdentity.objects.get()) is Refetched.STORED
+    assert service.calls("kyc") == 1
+
+
+def test_a_level_from_the_future_opens_no_gate_and_is_read_again(service):
+    """Else it would count for as long as the clock was ahead."""
+    identity = linked(checked=-300 * DAY)
+    assert shortfall() == Shortfall(Reason.RUN_OUT)
+    assert refetched(identity) is Refetched.STORED
+    assert shortfall() is None

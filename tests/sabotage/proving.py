@@ -61,7 +61,6 @@ CLAIMS = Room(
     tests=(
         "tests/lifecycle/test_claims.py",
         "tests/lifecycle/test_answers_in_a_row.py",
-        "tests/lifecycle/test_clocks.py",
     ),
     sabotages=(
         Sabotage(
