@@ -423,43 +423,58 @@ def test_failures_back_off_on_the_row(service):
     assert (row().refetch_failures, row().last_error) == (0, "")
 
 
-@pytest.mark.parametrize("endpoint", ["jwks", "token", "claims"])
-def test_an_outage_is_retried_after_a_pause(service, endpoint):
-    """The row that met it waits: another one is tried first. Without keys nothing is spent."""
-    expire_token()
-    service.answers[endpoint] = html("500 Oops")
-    assert refetched(row()) is Refetched.OUTAGE
-    code = "keys_unavailable" if endpoint == "jwks" else "service_unavailable"
-    assert (row().refetch_failures, row().last_error) == (1, code)
-    assert not TokenGrant.objects.get().needs_reauthorization
-    assert timedelta() < due_in() <= 2 * MINUTE
-    assert (service.calls("token") == 0) is (endpoint == "jwks")
+OOPS = html("500 Oops")
+SLOW = http(b"", status="429 Slow")
+PENDING = {"retry_at": timezone.now() + 24 * HOUR}
+DEAD = Refetched.REAUTHORIZATION_NEEDED
+#: What fails, of somebody whose token has run out, ``fresh`` or not, and whose level is due too, but for the keys:
+#: the result, how often a token and the claims were asked for, and what the row says.
+FAILURES: dict[str, tuple[Any, Refetched, tuple[int, int], str]] = {
+    "keys": ({"jwks": OOPS}, Refetched.OUTAGE, (0, 0), "keys_unavailable"),
+    "tokens": ({"token": OOPS}, Refetched.OUTAGE, (1, 0), "service_unavailable"),
+    "claims": ({"claims": OOPS}, Refetched.OUTAGE, (1, 1), "service_unavailable"),
+    "slow tokens": ({"token": SLOW}, Refetched.NOT_NOW, (1, 0), "rate_limited"),
+    "a slow level": ({"kyc": SLOW}, Refetched.NOT_NOW, (1, 0), "rate_limited"),
+    "a refused token": ({"claims": REJECTED}, DEAD, (1, 1), "reauthorization_needed"),
+    "a refresh elsewhere": (PENDING, Refetched.FAILED, (0, 0), "refresh_pending"),
+}
 
 
-@pytest.mark.parametrize("is_fresh", [True, False])
-def test_a_fresh_token_that_is_refused_means_the_consent_is_gone(service, *, is_fresh):
-    """One refresh, one more try; then the grant is dropped and the site hears of it."""
-    if is_fresh:
-        expire_token()
-    service.answers["claims"] = REJECTED
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
+def test_what_fails_is_retried_or_ends_the_grant(service, failure):
+    """Without keys nothing is spent. A fresh token that is refused means the consent is gone."""
+    answers, result, calls, code = failure
+    if "jwks" not in answers:
+        LinkedIdentity.objects.update(**LEVEL_TOO)
+    service.kyc = {"kyc_level": "level_3"}
+    expire_token(**(answers if answers is PENDING else {}))
+    if answers is not PENDING:
+        service.answers.update(answers)
+
     with announced() as heard:
-        assert refetched(row()) is Refetched.REAUTHORIZATION_NEEDED
-    assert service.calls("token") == 1
-    assert service.calls("claims") == 1 if is_fresh else 2
+        assert refetched(row()) is result
+
+    assert (service.calls("token"), service.calls("claims")) == calls
+    assert row().last_error == code
     grant = TokenGrant.objects.get()
-    assert heard == [row()]
-    assert grant.needs_reauthorization is True
-    assert grant.access_token == ""
-    assert (row().refetch_due_at, row().last_error) == (None, "reauthorization_needed")
+    assert grant.needs_reauthorization is (result is DEAD)
+    assert heard == [row()] * (result is DEAD)
+    if result is DEAD:
+        assert (grant.access_token, row().refetch_due_at) == ("", None)
+    else:
+        assert row().refetch_failures == 1
+        assert timedelta() < due_in() <= 2 * MINUTE
+    # The level is the service's own word, which needs no credential.
+    assert (row().kyc_level == "level_3") is (
+        code == "service_unavailable" and calls[1]
+    )
 
 
-def test_a_refresh_under_way_elsewhere_is_retried_soon(service):
-    """It is no outage: the others are served."""
-    expire_token(retry_at=timezone.now() + MINUTE)
-    assert refetched(row()) is Refetched.FAILED
-    assert row().last_error == "refresh_pending"
-    assert timedelta() < due_in() <= MINUTE
-    assert service.calls("token") == 0
+def test_a_token_that_is_refused_before_its_time_is_replaced_once(service):
+    """One refresh, and one more try."""
+    service.answers["claims"] = REJECTED
+    assert refetched(row()) is DEAD
+    assert (service.calls("token"), service.calls("claims")) == (1, 2)
 
 
 def test_a_credential_at_its_end_is_not_asked_for_without_a_pause(service):
@@ -484,25 +499,6 @@ def test_a_level_that_cannot_be_read_stops_no_claims(service, capsys):
     del service.answers["kyc"]
     assert refetched(row()) is Refetched.STORED
     assert (row().refetch_failures, row().last_error) == (0, "")
-
-
-@pytest.mark.parametrize("endpoint", ["kyc", "token"])
-def test_a_failure_that_is_not_the_levels_own_ends_the_refetch(service, endpoint):
-    """A 429, or a token that cannot be had: no further call is made."""
-    LinkedIdentity.objects.update(**LEVEL_TOO)
-    expire_token()
-    service.answers[endpoint] = http(b"", status="429 Slow")
-    assert refetched(row()) is Refetched.NOT_NOW
-    assert (service.calls("claims"), row().last_error) == (0, "rate_limited")
-
-
-def test_a_level_is_stored_though_the_claims_cannot_be_read(service):
-    """It is the service's own word, which needs no credential."""
-    LinkedIdentity.objects.update(**LEVEL_TOO)
-    service.kyc = {"kyc_level": "level_3"}
-    service.answers["claims"] = html("500 Oops")
-    assert refetched(row()) is Refetched.OUTAGE
-    assert (row().kyc_level, row().refetch_failures) == ("level_3", 1)
 
 
 @pytest.mark.parametrize(
