@@ -23,7 +23,7 @@ from tests.deliveries import deliver
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import FakeService, html
 from tests.lifecycle.test_linking import Asked
-from tests.sign_in import begin, come_back, is_signed_in, sign_in
+from tests.sign_in import begin, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -141,6 +141,9 @@ PROVES_NOTHING: dict[str, Callable[[FakeService], object]] = {
     "of a credential that fails a check": lambda service: service.payload.update(aud="another"),
     "of a credential that has run out": lambda service: service.payload.update(exp=1),
     "of an answer that cannot be read": lambda service: service.answers.update(claims=html()),
+    "revoked on the way": lambda service: service.meanwhile.update(
+        claims=partial(deliver, "claim.revoked")
+    ),
     "not consented to": lambda service: service.token.update(scope="profile:read kyc:read"),
 }  # fmt: skip
 
@@ -177,20 +180,6 @@ def test_an_older_credential_shows_nothing_of_its_own(asking):
     sign_in(Client())
     assert shown() == [ADULT, ADULT]
     assert claims_of(User.objects.get()) == ADULT
-
-
-@pytest.mark.parametrize("is_known", [False, True])
-def test_an_event_on_the_way_takes_its_claim_away(asking, is_known):
-    """It came after the button. The credential still proves it."""
-    if is_known:
-        sign_in(Client())
-        Asked.questions.clear()
-    browser = Client()
-    state = begin(browser)
-    asking.meanwhile["claims"] = partial(deliver, "claim.revoked")
-    come_back(browser, state)
-    assert shown() == [{}, {}]
-    assert claims_of(User.objects.get()) == {}
 
 
 class Levels(IdentityPolicy):
