@@ -171,30 +171,15 @@ def test_outages_between_answers_end_nothing(everybody):
     assert all_refetched() == [Refetched.OUTAGE, Refetched.STORED] * 3
 
 
-OF_ONE_PERSON = {
-    "invalid_request": answer({"error": "invalid_request"}, status="400 No"),
-    "in the envelope": refusal("X", "403 No"),
-    "without a code": answer({"detail": "no"}, status="422 No"),
-    "a page": html("403 Forbidden"),
-}
-
-
-@pytest.mark.parametrize("said", OF_ONE_PERSON.values(), ids=OF_ONE_PERSON)
-def test_a_refused_refresh_is_about_one_person(everybody, said):
-    """It is no outage: everybody else is served, and nobody loses a grant."""
-    identities = [make_due(n) for n in range(5)]
-    refused = [identity.pk for identity in identities[:3]]
-    TokenGrant.objects.filter(identity__in=refused).update(
-        access_expires_at=timezone.now()
-    )
-    everybody.answers["token"] = said
-    assert Counter(all_refetched()) == {Refetched.FAILED: 3, Refetched.STORED: 2}
-    assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
-
-
 #: What the token endpoint says, and what becomes of four people whose tokens have run out.
 TOLD: dict[str, tuple[bytes, list[Refetched]]] = {
     "invalid_grant": (INVALID_GRANT, [Refetched.REAUTHORIZATION_NEEDED] * 4),
+    "invalid_request": (
+        answer({"error": "invalid_request"}, status="400 No"), [Refetched.FAILED] * 4,
+    ),
+    "in the envelope": (refusal("X", "403 No"), [Refetched.FAILED] * 4),
+    "without a code": (answer({"detail": "no"}, status="422 No"), [Refetched.FAILED] * 4),
+    "a page": (html("403 Forbidden"), [Refetched.FAILED] * 4),
     "an error of the server": (
         answer({"error": "invalid_grant"}, status="503 No"), [Refetched.OUTAGE] * 2,
     ),
@@ -208,7 +193,7 @@ TOLD: dict[str, tuple[bytes, list[Refetched]]] = {
 def test_what_the_token_endpoint_says_is_about_one_person_or_all(
     everybody, said, outcomes
 ):
-    """A dead grant holds up nobody else. Only those whose grant is dead have to sign in again."""
+    """What is about one person holds up nobody else. Only a dead grant asks for a new sign-in."""
     for n in range(4):
         make_due(n)
     TokenGrant.objects.update(access_expires_at=timezone.now())
