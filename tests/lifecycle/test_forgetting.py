@@ -36,7 +36,7 @@ from tests.factories import (
     make_user,
 )
 from tests.sign_in import is_signed_in
-from tests.views.connect.pages import LOCAL
+from tests.views.connect.pages import LOCAL, browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -285,34 +285,20 @@ def test_the_audit_of_the_command_searches_for_a_subject_who_is_not_linked():
 # Who ends sessions
 
 
-def everywhere(user, _identity):
-    browser = Client()
-    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    browser.post(reverse("identity:sign_out"), {"everywhere": "yes"})
+ENDS: dict[str, Way] = {
+    "everywhere": lambda user, _: browser_of(user).post(
+        reverse("identity:sign_out"), {"everywhere": "yes"}
+    ),
+    "revoked by the service": lambda *_: deliver("consent.revoked"),
+    "revoked by an operator": lambda _, identity: interventions.revoke([identity]),
+    "deleted at the service": lambda *_: (
+        deliver("data.deletion_requested"),
+        erasure.retry_pending(),
+    ),
+}
 
 
-def revoked_by_the_service(_user, _identity):
-    deliver("consent.revoked")
-
-
-def revoked_by_an_operator(_user, identity):
-    interventions.revoke([identity])
-
-
-def deleted_at_the_service(_user, _identity):
-    deliver("data.deletion_requested")
-    erasure.retry_pending()
-
-
-@pytest.mark.parametrize(
-    "way",
-    [
-        everywhere,
-        revoked_by_the_service,
-        revoked_by_an_operator,
-        deleted_at_the_service,
-    ],
-)
+@pytest.mark.parametrize("way", ENDS.values(), ids=ENDS)
 def test_whatever_ends_sessions_says_so(way, told):
     """With the user, so that a site's own tokens end too."""
     user = make_user()
@@ -325,10 +311,8 @@ def test_undoing_a_code_says_so(told, settings):
     user = make_user()
     make_identity_by_code(user)
     assert connect.undo(user)
-    assert told == [
-        ("sessions_ended", user.pk),
-        ("identity_unlinked", user.pk),
-    ]
+    names = ("sessions_ended", "identity_unlinked")
+    assert told == [(name, user.pk) for name in names]
 
 
 def test_an_identity_whose_account_is_gone_can_be_deleted():

@@ -1,5 +1,6 @@
 """Receivers of the site that act: they save or delete what they are told about, or forbid it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -37,20 +38,6 @@ def notes():
         signal.connect(note_at_the_account)
 
 
-def by_event(_browser):
-    deliver("data.deletion_requested")
-    erasure.retry_pending()
-
-
-def by_operator(_browser):
-    interventions.erase(LinkedIdentity.objects.get())
-
-
-def by_themselves(browser):
-    """The page signs them out afterwards, of which Django tells with the request's user."""
-    assert browser.post(reverse("identity:erase")).status_code == 200
-
-
 def note_the_visit(get_response):
     """A middleware of a site that notes at the account when somebody was last there."""
 
@@ -65,20 +52,17 @@ def note_the_visit(get_response):
     return middleware
 
 
-def by_a_deletion_of_the_site(_browser):
-    User.objects.all().delete()
+#: The page signs them out afterwards, of which Django tells with the request's user.
+ERASE: dict[str, Callable[[Client], object]] = {
+    "event": lambda _: (deliver("data.deletion_requested"), erasure.retry_pending()),
+    "operator": lambda _: interventions.erase(LinkedIdentity.objects.get()),
+    "themselves": lambda browser: browser.post(reverse("identity:erase")),
+    "the site": lambda _: User.objects.all().delete(),
+}
 
 
 @pytest.mark.parametrize("deletes", [False, True], ids=["anonymised", "deleted"])
-@pytest.mark.parametrize(
-    "erase",
-    [
-        by_event,
-        by_operator,
-        by_themselves,
-        by_a_deletion_of_the_site,
-    ],
-)
+@pytest.mark.parametrize("erase", ERASE)
 def test_nobody_is_stored_again(service, settings, notes, erase, deletes):
     """What receivers get is the account as it is after the erasure."""
     browser = lived(service, settings)
@@ -86,7 +70,7 @@ def test_nobody_is_stored_again(service, settings, notes, erase, deletes):
     if deletes:
         with_policy(settings, Deleting)
     assert User.objects.get().first_name == "Augusta"
-    erase(browser)
+    ERASE[erase](browser)
     assert not LinkedIdentity.objects.exists()
     left = User.objects.values_list("first_name", "last_name", "email")
     assert not any("".join(texts) for texts in left)
@@ -95,34 +79,27 @@ def test_nobody_is_stored_again(service, settings, notes, erase, deletes):
 # Who leaves at the moment of the sign-in
 
 
-def deletes_the_account(user):
-    user.delete()
-
-
-def erases_the_account(user):
-    erasure.erase_account(user)
-
-
-def disables_the_account(user):
-    User.objects.filter(pk=user.pk).update(is_active=False)
-
-
 def removes_the_link(user):
     user.set_password("another way in")
     user.save()
     disconnecting.disconnect(LinkedIdentity.objects.get(user=user))
 
 
-@pytest.mark.parametrize(
-    "act",
-    [deletes_the_account, erases_the_account, disables_the_account, removes_the_link],
-)
+ACTS: dict[str, Callable[[User], object]] = {
+    "deletes the account": lambda user: user.delete(),
+    "erases it": erasure.erase_account,
+    "disables it": lambda user: User.objects.filter(pk=user.pk).update(is_active=False),
+    "removes the link": removes_the_link,
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("same", [True, False], ids=["same instance", "another one"])
 def test_whom_a_receiver_turns_away_is_not_signed_in(service, act, same):
     """With a page, whatever became of the account."""
 
     def turn_away(user, **_signal):
-        act(user if same else User.objects.get(pk=user.pk))
+        ACTS[act](user if same else User.objects.get(pk=user.pk))
 
     browser = Client()
     signals.identity_linked.connect(turn_away)
