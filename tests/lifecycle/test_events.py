@@ -3,7 +3,7 @@
 import itertools
 import json
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from django.db import OperationalError, connection
@@ -180,14 +180,16 @@ OTHER = {"provider": "other"}
 KYC = {"claim_type": "kyc_verified"}
 FRESH = {"signed_in_at": 0, "kyc_said_at": 0}
 CODE = {"connect_issued_at": 0}
+ENDED = {"consent": Consent.REVOKED}
 CACHED = {"signed_in_at": 0, "credential_issued_at": 60}
 AHEAD = {"signed_in_at": -60, "kyc_said_at": -60}
 #: Minutes ago: what was last known of the person | the event, what it says, how long ago it was |
 #: its outcome, and what is open then: the gates of A, an age, U, a human, and L, a level.
-CHANGES: dict[str, tuple[dict[str, float], str, dict[str, str], float, str, str]] = {
+CHANGES: dict[str, tuple[dict[str, Any], str, dict[str, str], float, str, str]] = {
     "a verification": ({}, "kyc.verified", {"kyc_level": "level_9"}, 0, "applied", "AUL"),
     "a claim": ({}, "claim.issued", NAMED, 0, "applied", "AUL"),
     "a consent": ({}, "consent.granted", {}, 0, "applied", "AUL"),
+    "a consent after its end": (ENDED, "consent.granted", {}, 0, "applied", ""),
     "a rejection": ({}, "kyc.rejected", {}, 0, "applied", "AU"),
     "a revoked claim": ({}, "claim.revoked", NAMED, 0, "applied", "UL"),
     "of a provider by another name": ({}, "claim.revoked", NAMED | OTHER, 0, "applied", "UL"),
@@ -228,8 +230,11 @@ def test_what_is_open_after_an_event(case):
     """A re-fetch is due where the service can say more."""
     since, event_type, about, ago, outcome, opens = case
     now = NOW.replace(microsecond=0)
-    moments = {name: now - minutes * MINUTE for name, minutes in since.items()}
-    identity = linked(**{"refetch_due_at": NOW + 18 * HOUR, **moments})
+    known = {
+        name: value if value in Consent.values else now - value * MINUTE
+        for name, value in since.items()
+    }
+    identity = linked(**{"refetch_due_at": NOW + 18 * HOUR, **known})
     make_claim(identity, "unique_human")
     deliver(event_type, at=now - ago * MINUTE, **about)
     standing = standing_of(identity.user)
