@@ -18,8 +18,8 @@ from django.test import override_settings
 
 from django_identity import boundary
 from django_identity.lifecycle.said import key_sets
+from tests.emptied_tables import keep_rows
 from tests.fake_service import FakeService, serving
-from tests.kept_rows import keep_rows
 from tests.service.environment import forget_clients
 
 # The first as a site's own conftest.py has it.

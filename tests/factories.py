@@ -20,6 +20,7 @@ from django_identity.models import (
 from django_identity.secrets import Secret
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+AN_HOUR_AGO = timezone.now() - timedelta(hours=1)
 # One moment for all rows of a run, so that the ends of two stories can be compared.
 JUST_NOW = timezone.now()
 
@@ -136,3 +137,38 @@ def unsealed(identity: LinkedIdentity, column: str, text: str) -> str:
     return vault.unseal(
         text, keys=keys, context=identity.sealing_context(column)
     ).reveal()
+
+
+#: Nothing was read of the verification, which the person may not have begun.
+UNREAD: dict[str, Any] = {
+    "kyc_status": "", "kyc_level": "",
+    "scopes": ["profile:read", "kyc:read", "claims:read"],
+}  # fmt: skip
+#: Of the answer's list, and of no credential.
+LISTED: dict[str, Any] = {"valid_until": None, "value": None}
+#: In what situation one person can be: the fields of the identity, and its claim, if there is one.
+SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
+    "proven": ({}, {}),
+    "by code": ({"linked_via": LinkedVia.CONNECT, "account_made": False}, None),
+    "revoked": ({"consent": Consent.REVOKED, "revoked_at": LONG_AGO}, {}),
+    "of the other environment": ({"environment": "live"}, {}),
+    "of a lower level": ({"kyc_level": "level_1"}, {}),
+    "rejected": ({"kyc_status": "rejected"}, None),
+    "not verified": (UNREAD, None),
+    "not read": (UNREAD | {"last_error": "service_timeout"}, None),
+    "without the scopes": (UNREAD | {"scopes": ["profile:read"]}, None),
+    "of a claim that ran out": ({}, {"valid_until": AN_HOUR_AGO}),
+    "of a revoked claim": ({}, {"revoked_at": LONG_AGO}),
+    "of a listed claim": ({}, LISTED),
+}
+
+
+def people() -> dict[str, User]:
+    """One person in each situation, by its name."""
+    found = {}
+    for name, (fields, claim) in SITUATIONS.items():
+        found[name] = make_user(name)
+        identity = make_identity(found[name], subject=name, **fields)
+        if claim is not None:
+            make_claim(identity, **claim)
+    return found

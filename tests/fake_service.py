@@ -98,7 +98,8 @@ class FakeService:
         return {
             "ENVIRONMENT": "test", "BASE_URL": f"{self.origin}/api/v1", "AUTH_URL": self.origin,
             "CLIENT_ID": self.client_id, "CLIENT_SECRET": "a-client-secret-for-tests-alone",
-            "TIMEOUT": PATIENCE, "DOCUMENT_PATHS": DOCUMENT_PATHS, **changes,
+            "WEBHOOK_SECRETS": ["a-webhook-secret-for-tests-alone"], "TIMEOUT": PATIENCE,
+            "DOCUMENT_PATHS": DOCUMENT_PATHS, **changes,
         }  # fmt: skip
 
     def calls(self, endpoint: str) -> int:

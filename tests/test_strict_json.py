@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from django_identity import strict_json
 from tests.credentials.json_texts import NOT_STRICT_VALUES
-from tests.effort import effort
+from tests.example_counts import examples
 
 SCALARS = (
     st.none()
@@ -33,7 +33,7 @@ TEXTS = st.lists(PIECES, max_size=8).map(b"".join) | VALUES.map(
 )
 
 
-@effort(few=50, many=2_000)
+@examples(few=50, many=2_000)
 @given(VALUES, st.sampled_from([None, 2]), st.booleans())
 def test_strict_texts_are_read_like_any_reader_reads_them(value, indent, ascii_only):
     """What is strict JSON is read exactly: values, types, and the order of members."""
@@ -41,7 +41,7 @@ def test_strict_texts_are_read_like_any_reader_reads_them(value, indent, ascii_o
     assert repr(strict_json.read(text)) == repr(json.loads(text))
 
 
-@effort(few=50, many=2_000)
+@examples(few=50, many=2_000)
 @given(st.binary() | TEXTS)
 def test_nothing_else_is_raised(octets):
     """Any bytes are read or are NotStrictJSON, which is chained to nothing that holds them."""

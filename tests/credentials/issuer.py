@@ -36,15 +36,11 @@ OTHER_KEY = ec.derive_private_key(0x2D0C5E2F, ec.SECP256R1())
 HEADER: dict[str, Any] = {"alg": "ES256", "typ": "dc+sd-jwt", "kid": "key-1"}
 CLAIMS: dict[str, Any] = {
     "kyc_verified": {
-        "verified": True,
-        "provider": "vendor",
-        "issued_at": "2026-11-20T11:00:00Z",
+        "verified": True, "provider": "vendor", "issued_at": "2026-11-20T11:00:00Z",
         "expires_at": None,
     },
-    "age_over_18": True,
-    "country_resident": "NG",
-    "unique_human": True,
-}
+    "age_over_18": True, "country_resident": "NG", "unique_human": True,
+}  # fmt: skip
 #: The value of a member that is left out.
 ABSENT: Any = object()
 

@@ -26,8 +26,5 @@ NOT_STRICT_VALUES: dict[str, bytes] = {
 }  # fmt: skip
 
 NOT_STRICT: dict[str, bytes] = NOT_STRICT_VALUES | {
-    "array": b"[]",
-    "string": b'"ES256"',
-    "number": b"1",
-    "null": b"null",
-}
+    "array": b"[]", "string": b'"ES256"', "number": b"1", "null": b"null",
+}  # fmt: skip

@@ -14,7 +14,6 @@ from tests.credentials.issuer import (
     CLAIMS,
     SUBJECT,
     check,
-    digest,
     header,
     join,
     listing,
@@ -35,7 +34,7 @@ PYTHON_KEYS = KeySet.from_text(
 JS_KEYS = KeySet.from_jwks(BY_JS["jwks"])
 
 
-def issued_by_python(claims: dict, *, decoys: bool = False) -> str:
+def issued_by_python(claims, *, decoys=False):
     signed = {
         name: value for name, value in payload().items() if not name.startswith("_")
     }
@@ -48,18 +47,15 @@ def issued_by_python(claims: dict, *, decoys: bool = False) -> str:
 
 
 @pytest.mark.parametrize("decoys", [False, True])
-@pytest.mark.parametrize("count", range(len(CLAIMS) + 1))
-def test_sd_jwt_of_pypi(count, decoys):
+def test_sd_jwt_of_pypi(decoys):
     """What ``sd-jwt`` issues verifies, decoys at the top level included."""
-    claims = dict(list(CLAIMS.items())[:count])
+    claims = dict(CLAIMS)
     if decoys:
         # It puts decoys into every object, and this profile is flat.
-        claims.pop("kyc_verified", None)
-    verified = check(
-        issued_by_python(claims, decoys=decoys), keys=PYTHON_KEYS, subject=SUBJECT
-    )
-    assert verified.claims == claims
-    assert verified.kid == "python-1"
+        del claims["kyc_verified"]
+    text = issued_by_python(claims, decoys=decoys)
+    verified = check(text, keys=PYTHON_KEYS, subject=SUBJECT)
+    assert (verified.claims, verified.kid) == (claims, "python-1")
 
 
 @pytest.mark.parametrize("case", BY_JS["credentials"], ids=range(4))
@@ -68,14 +64,6 @@ def test_sd_jwt_of_npm(case):
     verified = check(case["credential"], keys=JS_KEYS, subject=SUBJECT)
     assert verified.claims_as_json() == case["claims"]
     assert verified.kid == "js-1"
-
-
-def test_what_is_refused_of_others():
-    """The bent end that ``sd-jwt`` would ignore, and credentials under another issuer's keys."""
-    bent = issued_by_python(CLAIMS)[:-1]
-    assert rejection(bent, keys=PYTHON_KEYS) is R.FORMAT_TILDE
-    text = BY_JS["credentials"][0]["credential"]
-    assert rejection(text, keys=PYTHON_KEYS) is R.KEY
 
 
 # RFC 9901's own examples, as far as they apply to this profile
@@ -93,7 +81,7 @@ LISTED = json.loads(SIGNED)["_sd"]
 RFC_KEYS = KeySet.from_jwks({"keys": [PUBLIC]})
 
 
-def ours(disclosures: list[str], listed: list[str] = LISTED) -> str:
+def ours(disclosures, listed=LISTED):
     """These disclosures under the header and payload of this profile, by the RFC's own key."""
     return join(token(header(kid="rfc"), payload(_sd=listed), KEY), disclosures)
 
@@ -114,14 +102,6 @@ def test_presentations_of_the_example(left_out):
     kept = [pair for place, pair in enumerate(pairs) if place != left_out]
     claims = dict(claim for _, claim in kept)
     assert check(ours([text for text, _ in kept]), keys=RFC_KEYS).claims == claims
-
-
-@pytest.mark.parametrize("text", RFC["array_elements"])
-def test_array_elements_of_the_example(text):
-    """§4.2.2: a disclosure of an array element is not of this profile, listed or not."""
-    listed = ours([text], [digest(text)])
-    assert rejection(listed, keys=RFC_KEYS) is R.DISCLOSURE_ARRAY_ELEMENT
-    assert rejection(ours([text]), keys=RFC_KEYS) is R.DISCLOSURE_UNLISTED
 
 
 @pytest.mark.parametrize("text", RFC["spellings"])

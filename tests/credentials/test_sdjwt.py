@@ -5,9 +5,7 @@ import json
 import logging
 import pickle
 import traceback
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
 
 import pytest
 
@@ -46,16 +44,14 @@ R = RejectionReason
 @pytest.mark.parametrize(
     ("reason", "texts", "asked"), [*FORM, *HEADER, *SIGNATURES, *PAYLOAD, *DISCLOSED]
 )
-def test_a_credential_is_rejected_for_this_reason(
-    reason: RejectionReason, texts: list[str], asked: dict[str, Any]
-) -> None:
+def test_a_credential_is_rejected_for_this_reason(reason, texts, asked):
     """For this reason and no other."""
     assert texts
     found = dict(enumerate(rejection(text, **asked) for text in texts))
     assert {place: other for place, other in found.items() if other is not reason} == {}
 
 
-def test_a_credential_that_keeps_every_rule_is_accepted() -> None:
+def test_a_credential_that_keeps_every_rule_is_accepted():
     """What stands beside each rule: the claims come out as they went in, types included."""
     for text, claims in ACCEPTED:
         found = check(text).claims_as_json()
@@ -63,13 +59,11 @@ def test_a_credential_that_keeps_every_rule_is_accepted() -> None:
         assert [*map(type, found.values())] == [*map(type, claims.values())]
 
 
-def test_whom_a_valid_credential_names() -> None:
+def test_whom_a_valid_credential_names():
     verified = check(VALID, subject=SUBJECT)
-    assert (verified.subject, verified.environment, verified.kid) == (
-        SUBJECT,
-        "test",
-        "key-1",
-    )
+    assert verified.subject == SUBJECT
+    assert verified.environment == "test"
+    assert verified.kid == "key-1"
     assert check(credential(sub="Ọlá 😀")).subject == "Ọlá 😀"
     assert verified.issued_at == NOW - timedelta(seconds=60)
     assert verified.expires_at == NOW + timedelta(days=1)
@@ -80,7 +74,7 @@ def test_whom_a_valid_credential_names() -> None:
     assert check(credential(iat=ABSENT)).issued_at is None
 
 
-def test_nothing_is_proven_by_having_been_seen() -> None:
+def test_nothing_is_proven_by_having_been_seen():
     """A header names a key and nothing else; what was accepted once is checked all the same."""
     _, _, rest = VALID.partition(".")
     for _ in range(2):
@@ -92,7 +86,7 @@ def test_nothing_is_proven_by_having_been_seen() -> None:
         assert rejection(VALID, audience="client-2") is R.PAYLOAD_AUD
 
 
-def signatures(bent: Callable[[str], str] = str) -> Iterator[tuple[str, bytes]]:
+def signatures(bent=str):
     """Texts of a token, each with the signature of what is made of it."""
     for number in itertools.count():
         text = f"{encode(header())}.{encode(payload(jti=number))}"
@@ -100,13 +94,13 @@ def signatures(bent: Callable[[str], str] = str) -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("place", [0, 32])
-def test_signatures_with_leading_zeros_verify(place: int) -> None:
+def test_signatures_with_leading_zeros_verify(place):
     """Row 22: short numbers keep their 32 octets, and verify."""
     text, signature = next(each for each in signatures() if each[1][place] == 0)
     assert check(with_signature(signature, text)).claims == CLAIMS
 
 
-def test_a_signature_is_not_filled_up_or_cut_down() -> None:
+def test_a_signature_is_not_filled_up_or_cut_down():
     """Row 21: 63 and 66 octets, where the split at 32 would find a good r and s.
 
     The issuer signed the text that stands before the last 86 characters, not before the last dot.
@@ -124,7 +118,7 @@ def test_a_signature_is_not_filled_up_or_cut_down() -> None:
 
 
 @pytest.mark.parametrize("name", ["nbf", "iat"])
-def test_the_leeway_is_for_clocks_that_differ(name: str) -> None:
+def test_the_leeway_is_for_clocks_that_differ(name):
     """Row 31: and lets no time in that is no date."""
     assert check(credential(**{name: EPOCH_NOW + 29.5}), leeway=30).claims == CLAIMS
     last_second = datetime(9999, 12, 31, 23, 59, 58, tzinfo=UTC)
@@ -132,7 +126,7 @@ def test_the_leeway_is_for_clocks_that_differ(name: str) -> None:
     assert rejection(text, now=last_second, leeway=30).value == f"payload.{name}"
 
 
-def test_any_subset_in_any_order() -> None:
+def test_any_subset_in_any_order():
     """Row 42: what is left out is not claimed; the order is free."""
     pairs = list(zip(CLAIMS.items(), DISCLOSURES, strict=True))
     for size in range(len(pairs) + 1):
@@ -222,49 +216,28 @@ NESTED = {"object": {"list": [1, {"a": True}], "text": "x"}, "list": [[], {}]}
 
 
 @pytest.fixture
-def verified() -> VerifiedCredential:
+def verified():
     return check(listing(*(disclose(name, value) for name, value in NESTED.items())))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "subject",
-        "environment",
-        "issued_at",
-        "expires_at",
-        "kid",
-        "claims",
-        "exp",
-        "other",
-    ],
-)
-def test_fields_cannot_be_set(verified, name):
-    """No attribute can be set, changed or deleted."""
+def test_nothing_of_it_can_be_changed(verified):
+    """Row 43: no attribute can be set or deleted, and the claims are immutable at every depth."""
+    for name in (*VerifiedCredential.__slots__, "claims", "exp", "other"):
+        with pytest.raises((AttributeError, TypeError)):
+            setattr(verified, name, "other")
+        with pytest.raises((AttributeError, TypeError)):
+            delattr(verified, name)
+    claims = verified.claims
     for change in (
-        lambda: setattr(verified, name, "other"),
-        lambda: delattr(verified, name),
+        lambda: claims.__setitem__("object", 1),
+        lambda: claims.pop("object"),
+        lambda: claims["object"].__setitem__("text", "y"),
+        lambda: claims["object"]["list"].append(1),
+        lambda: claims["object"]["list"].__setitem__(0, 2),
+        lambda: claims["object"]["list"][1].__setitem__("a", False),
     ):
         with pytest.raises((AttributeError, TypeError)):
             change()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda claims: claims.__setitem__("object", 1),
-        lambda claims: claims.pop("object"),
-        lambda claims: claims["object"].__setitem__("text", "y"),
-        lambda claims: claims["object"]["list"].append(1),
-        lambda claims: claims["object"]["list"].__setitem__(0, 2),
-        lambda claims: claims["object"]["list"][1].__setitem__("a", False),
-    ],
-    ids=range(6),
-)
-def test_claims_cannot_be_changed(verified, change):
-    """Row 43: the claims are immutable at every depth."""
-    with pytest.raises((AttributeError, TypeError)):
-        change(verified.claims)
     assert verified.claims_as_json() == NESTED
 
 
@@ -279,10 +252,9 @@ def test_claims_are_plain_json_and_the_credential_cannot_be_pickled(verified):
 
 
 def test_the_repr_shows_neither_values_nor_the_subject():
-    """repr shows the names of the claims, neither their values nor the subject."""
+    """It shows the names of the claims, and the key's."""
     shown = repr(check(credential()))
-    assert not [
-        secret for secret in (SUBJECT, "NG", "vendor", "True") if secret in shown
-    ]
+    secrets = (SUBJECT, "NG", "vendor", "True")
+    assert not [secret for secret in secrets if secret in shown]
     assert "key-1" in shown
     assert "country_resident" in shown

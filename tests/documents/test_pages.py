@@ -5,14 +5,13 @@ import copy
 import json
 import logging
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.cache import cache
 from django.db import connection
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.test import Client, RequestFactory, override_settings
 from django.urls import include, path, reverse
 from joserfc.jwk import ECKey
@@ -21,7 +20,6 @@ from django_identity.documents import Document, document_response, documents_of
 from django_identity.exceptions import DocumentsNotAllowed, IdentityError
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from django_identity.testing.sandbox import RunningSandbox
 from tests.factories import make_user
 from tests.gates.test_gates_closed import device
 from tests.views.connect.pages import browser_of
@@ -40,7 +38,7 @@ HOST = "http://testserver"
 held: list[Document] = []
 
 
-def passport(request: HttpRequest) -> HttpResponse:
+def passport(request):
     user = User.objects.get(username=request.GET["of"]) if "of" in request.GET else None
     try:
         held[:] = documents_of(request, user=user)
@@ -51,7 +49,7 @@ def passport(request: HttpRequest) -> HttpResponse:
     return document_response(held[0])
 
 
-def listing(request: HttpRequest) -> HttpResponse:
+def listing(request):
     listed = documents_of(request, scope="documents:metadata")
     return JsonResponse({each.document_type: each.status for each in listed})
 
@@ -64,12 +62,12 @@ urlpatterns = [
 ]
 
 
-def public(key: dict[str, Any]) -> dict[str, Any]:
+def public(key):
     return {name: value for name, value in key.items() if name != "d"}
 
 
 @pytest.fixture
-def site(identity_sandbox: RunningSandbox) -> Iterator[dict[str, Any]]:
+def site(identity_sandbox):
     """The settings of a site whose application is trusted, with its private key."""
     registered = identity_sandbox.register(
         [HOST + reverse("identity:callback")], document_key=public(KEY)
@@ -80,7 +78,7 @@ def site(identity_sandbox: RunningSandbox) -> Iterator[dict[str, Any]]:
     held.clear()
 
 
-def sign_in(client: Client, sandbox: RunningSandbox, *decline: str) -> LinkedIdentity:
+def sign_in(client, sandbox, *decline):
     person = sandbox.create_person()
     leaving = client.post(reverse("identity:login"))
     back = sandbox.control(
@@ -92,22 +90,20 @@ def sign_in(client: Client, sandbox: RunningSandbox, *decline: str) -> LinkedIde
 
 
 @pytest.fixture
-def identity(
-    client: Client, identity_sandbox: RunningSandbox, site: dict[str, Any]
-) -> LinkedIdentity:
+def identity(client, identity_sandbox, site):
     return sign_in(client, identity_sandbox)
 
 
-def changed(site: dict[str, Any], **changes: Any) -> override_settings:
+def changed(site, **changes):
     return override_settings(DJANGO_IDENTITY={**site, **changes})
 
 
-def asked(sandbox: RunningSandbox) -> int:
+def asked(sandbox):
     requests = sandbox.control("GET", "requests")
     return sum(1 for each in requests if "document" in each["endpoint"])
 
 
-def test_a_person_sees_their_passport(client: Client, identity: LinkedIdentity) -> None:
+def test_a_person_sees_their_passport(client, identity):
     """Opened, of its type, and marked so that no cache stores it."""
     response = client.get("/passport/")
     assert response.content.startswith(b"\x89PNG\r\n\x1a\n")
@@ -120,15 +116,13 @@ def test_a_person_sees_their_passport(client: Client, identity: LinkedIdentity) 
     ]  # fmt: skip
 
 
-def test_metadata_is_read_without_content(
-    client: Client, identity: LinkedIdentity, identity_sandbox: RunningSandbox
-) -> None:
+def test_metadata_is_read_without_content(client, identity, identity_sandbox):
     """Of the standard tier; a token that the service refuses is replaced, as for claims."""
     identity_sandbox.control("POST", "clock", advance=3700)
     assert client.get("/listing/").json()["passport"] == "verified"
 
 
-def everything_stored() -> bytes:
+def everything_stored():
     """A dump of every table, and of the cache."""
     rows: list[Any] = []
     with connection.cursor() as cursor:
@@ -139,9 +133,7 @@ def everything_stored() -> bytes:
     return repr(rows).encode() + b"".join(stored.values()) + repr(list(stored)).encode()
 
 
-def test_nothing_of_a_document_is_kept(
-    client: Client, identity: LinkedIdentity, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_of_a_document_is_kept(client, identity, caplog):
     """After a walk: not in the database, not in the cache, not in a line of the log."""
     caplog.set_level(logging.DEBUG)
     client.get("/passport/")
@@ -159,9 +151,7 @@ def test_nothing_of_a_document_is_kept(
             assert base64.b64encode(plain) not in kept
 
 
-def test_a_document_says_nothing_and_cannot_be_kept(
-    client: Client, identity: LinkedIdentity
-) -> None:
+def test_a_document_says_nothing_and_cannot_be_kept(client, identity):
     """No ``repr``, no pickle for a cache, a session or a task; no copy."""
     client.get("/passport/")
     for document in (*held, held):
@@ -175,9 +165,7 @@ def test_a_document_says_nothing_and_cannot_be_kept(
         copy.deepcopy(held[0])
 
 
-def test_other_people_may_not_ask(
-    client: Client, identity: LinkedIdentity, identity_sandbox: RunningSandbox
-) -> None:
+def test_other_people_may_not_ask(client, identity, identity_sandbox):
     """Nobody, somebody else, staff: 403, and the service is not asked."""
     before = asked(identity_sandbox)
     assert Client().get("/passport/").status_code == 403
@@ -188,15 +176,11 @@ def test_other_people_may_not_ask(
     assert asked(identity_sandbox) == before
 
 
-def staff_alone(
-    _policy: IdentityPolicy, asked_by: User, _identity: Any, *, scope: str
-) -> bool:
+def staff_alone(_policy, asked_by, _identity, *, scope):
     return asked_by.is_staff and scope == "documents:read"
 
 
-def test_the_policy_decides_about_each_scope(
-    client: Client, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_policy_decides_about_each_scope(client, identity, monkeypatch):
     """About each scope by itself: here staff read documents' content, and nobody metadata."""
     staff = browser_of(make_user("officer", is_staff=True))
     monkeypatch.setattr(IdentityPolicy, "may_read_documents", staff_alone)
@@ -205,9 +189,7 @@ def test_the_policy_decides_about_each_scope(
     assert client.get("/listing/").status_code == 403
 
 
-def test_nothing_but_an_account_has_documents(
-    identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_but_an_account_has_documents(identity, monkeypatch):
     """The key of a row of another table is the account's of another person."""
     monkeypatch.setattr(IdentityPolicy, "may_read_documents", staff_alone)
     request: Any = RequestFactory().get("/passport/")
@@ -223,12 +205,7 @@ def test_nothing_but_an_account_has_documents(
 
 
 @pytest.mark.parametrize("declined", PATHS)
-def test_a_declined_scope_is_not_asked_for(
-    client: Client,
-    identity_sandbox: RunningSandbox,
-    site: dict[str, Any],
-    declined: str,
-) -> None:
+def test_a_declined_scope_is_not_asked_for(client, identity_sandbox, site, declined):
     """The other one is served."""
     identity = sign_in(client, identity_sandbox, declined)
     assert declined not in identity.scopes
@@ -239,20 +216,7 @@ def test_a_declined_scope_is_not_asked_for(
     assert client.get(served).status_code == 200
 
 
-def test_a_revoked_consent_covers_nothing(
-    client: Client, identity: LinkedIdentity
-) -> None:
+def test_a_revoked_consent_covers_nothing(client, identity):
     """Neither before the service is asked nor while it answers."""
     LinkedIdentity.objects.update(consent=Consent.REVOKED)
     assert browser_of(identity.user).get("/passport/").status_code == 403
-
-
-def test_document_keys_rotate_without_an_interruption(
-    client: Client, identity: LinkedIdentity, site: dict[str, Any]
-) -> None:
-    """A new key is configured beside the old one, which goes when nothing is sealed for it."""
-    with changed(site, DOCUMENT_KEYS=[NEWER, KEY]):
-        assert client.get("/passport/").status_code == 200
-    with changed(site, DOCUMENT_KEYS=[NEWER]):
-        response = client.get("/passport/")
-    assert (response.status_code, response.content) == (502, b"document_unreadable")

@@ -1,7 +1,6 @@
 """Documents that a misbehaving service sends: a typed error and one log line."""
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from joserfc.jwk import ECKey
 
 from django_identity import conf
 from django_identity.documents import reading as documents
-from django_identity.documents.reading import Document
 from django_identity.exceptions import (
     ConfigurationError,
     DocumentsNotAllowed,
@@ -24,7 +22,6 @@ from django_identity.models import Consent, LinkedIdentity
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from tests.factories import make_grant, make_identity, make_user
-from tests.fake_service import FakeService
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,14 +40,14 @@ SEALED = jwe.encrypt_compact(
 )
 
 
-def answer(*listed: Any, **beside: Any) -> dict[str, Any]:
+def answer(*listed, **beside):
     return {
         "success": True,
         "data": {"user_id": "subject-1", "documents": list(listed), **beside},
     }
 
 
-def document(**changes: Any) -> dict[str, Any]:
+def document(**changes):
     return {
         "document_type": "passport", "document_id": "1", "country": "NG", "status": "verified",
         "content_type": "image/png", "content": SEALED, **changes,
@@ -58,7 +55,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def identity(service: FakeService) -> Any:
+def identity(service):
     given = service.settings(DOCUMENT_KEYS=[KEY.as_dict(private=True)])
     with override_settings(DJANGO_IDENTITY=given):
         user = make_user()
@@ -68,15 +65,13 @@ def identity(service: FakeService) -> Any:
         yield identity
 
 
-def read(
-    identity: LinkedIdentity, scope: str = documents.CONTENT
-) -> tuple[Document, ...]:
+def read(identity, scope=documents.CONTENT):
     return documents.read(
         identity, scope=scope, asked_by=identity.user, view="passport"
     )
 
 
-def test_a_good_answer_is_read(service: FakeService, identity: LinkedIdentity) -> None:
+def test_a_good_answer_is_read(service, identity):
     """So that what follows fails for its own reason."""
     service.answers["documents"] = answer(document(), document(document_id="2"))
     opened = read(identity)
@@ -84,7 +79,7 @@ def test_a_good_answer_is_read(service: FakeService, identity: LinkedIdentity) -
     assert service.newest("documents") == "/api/v1/users/subject-1/documents"
 
 
-def test_an_odd_subject_is_quoted(service: FakeService) -> None:
+def test_an_odd_subject_is_quoted(service):
     """In whatever path the site set."""
     odd, paths = "a/b ?ü{}", {"documents:read": "/v2/{subject}/documents"}
     service.answers["documents"] = answer(document(), user_id=odd)
@@ -97,10 +92,7 @@ def test_an_odd_subject_is_quoted(service: FakeService) -> None:
 #: ``documents/test_keys.py`` has what does not open, and content of another type.
 BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
     "plain content": (answer(document(content="C0FFEE-1234567")), DocumentUnreadable),
-    "the second is bad": (
-        answer(document(), document(content="no")),
-        DocumentUnreadable,
-    ),
+    "the second is bad": (answer(document(), document(content="no")), DocumentUnreadable),
     "of 24 MB": (answer(document(content="A" * (25 << 20))), MalformedAnswer),
     "of another subject": (answer(document(), user_id="subject-2"), SubjectMismatch),
     "of two subjects": (answer(document(), sub="subject-2"), SubjectMismatch),
@@ -108,23 +100,14 @@ BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
     "too many": (answer(*[document()] * 21), MalformedAnswer),
     "no object": (answer("C0FFEE-1234567"), MalformedAnswer),
     "no type": (answer(document(document_type=None)), MalformedAnswer),
-    "a type of another type": (
-        answer(document(document_type=["passport"])),
-        MalformedAnswer,
-    ),
+    "a type of another type": (answer(document(document_type=["passport"])), MalformedAnswer),
     "content of another type": (answer(document(content=["x"])), MalformedAnswer),
     "a status of another type": (answer(document(status=1)), MalformedAnswer),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("bad", "kind"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_refused(
-    service: FakeService,
-    identity: LinkedIdentity,
-    caplog: pytest.LogCaptureFixture,
-    bad: dict[str, Any],
-    kind: type[IdentityError],
-) -> None:
+def test_what_is_wrong_is_refused(service, identity, caplog, bad, kind):
     """All of it: no document of a bad answer is handed over."""
     caplog.set_level(logging.INFO)
     service.answers["documents"] = bad
@@ -137,9 +120,7 @@ def test_what_is_wrong_is_refused(
 
 
 @pytest.mark.parametrize("named", ["user_id", "sub"])
-def test_metadata_of_another_subject_is_refused(
-    service: FakeService, identity: LinkedIdentity, named: str
-) -> None:
+def test_metadata_of_another_subject_is_refused(service, identity, named):
     """The same rules without content."""
     service.answers["metadata"] = answer(document()) | {
         "data": {"documents": [], named: "other"}
@@ -159,9 +140,7 @@ def test_metadata_of_another_subject_is_refused(
     ],
     ids=["revoked", "erased", "without the scope"],
 )
-def test_the_end_of_the_consent_meanwhile_wins(
-    service: FakeService, identity: LinkedIdentity, ends: Callable[[Any], None]
-) -> None:
+def test_the_end_of_the_consent_meanwhile_wins(service, identity, ends):
     """It comes between the request and the answer: nothing is handed over."""
     service.answers["documents"] = answer(document())
     service.meanwhile["documents"] = lambda: ends(LinkedIdentity.objects.all())
@@ -169,9 +148,7 @@ def test_the_end_of_the_consent_meanwhile_wins(
         read(identity)
 
 
-def test_without_a_path_nothing_is_asked(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_without_a_path_nothing_is_asked(service, identity):
     """In live there is no default."""
     given = service.settings(DOCUMENT_PATHS={})
     with (

@@ -104,6 +104,14 @@ def happens(world: World, *, what: str, times: int = 1) -> str:
     return "acknowledged"
 
 
+def repeats(world: World) -> str:
+    """The service delivers all that it has told so far once more, and does not wait."""
+    pause("delivers again")
+    for told in list(world.told):
+        deliver(told)
+    return "acknowledged"
+
+
 # The site
 
 

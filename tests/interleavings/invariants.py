@@ -230,30 +230,15 @@ def _not_due(world: World) -> list[LinkedIdentity]:
 Invariant = Callable[[World], object]
 #: These hold already when the last delivery is answered, before any upkeep.
 AT_ONCE = (
-    consents_are_granted,
-    sessions_end,
-    no_revoked_claim_opens_a_gate,
-    no_rejected_level_opens_a_gate,
-    refusals_leave_nothing,
-)
+    consents_are_granted, sessions_end, no_revoked_claim_opens_a_gate,
+    no_rejected_level_opens_a_gate, refusals_leave_nothing,
+)  # fmt: skip
 IN_THE_END = (
-    *AT_ONCE,
-    sign_ins_confirm,
-    tokens_go_with_the_consent,
-    wrong_levels_are_due,
-    missing_claims_are_due,
-    nothing_is_sent_twice,
-    deletions_erase,
-    erased_accounts_are_gone,
-    erased_identities_are_gone,
-    nothing_is_kept_of_strangers,
-    accounts_have_a_way_in,
-    events_have_outcomes,
-    erasures_are_done,
-    handlers_run_once,
-    grants_live,
-    nobody_fails,
-)
+    *AT_ONCE, sign_ins_confirm, tokens_go_with_the_consent, wrong_levels_are_due,
+    missing_claims_are_due, nothing_is_sent_twice, deletions_erase, erased_accounts_are_gone,
+    erased_identities_are_gone, nothing_is_kept_of_strangers, accounts_have_a_way_in,
+    events_have_outcomes, erasures_are_done, handlers_run_once, grants_live, nobody_fails,
+)  # fmt: skip
 
 
 # How it goes on after the last step of all. What is yielded does not hold then.

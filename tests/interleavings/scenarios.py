@@ -20,32 +20,21 @@ from tests.interleavings.explorer import Actor, Explorer, Found, Saved
 from tests.interleavings.world import World
 
 BEFORE: dict[str, Callable[[World], None]] = {
-    "nobody": lambda world: None,
-    "older account": actors.older,
-    "known": known,
+    "nobody": lambda world: None, "older account": actors.older, "known": known,
     "known, with password": partial(known, password="x"),
     "known for a day": partial(known, hours=25),
     "rejected for a day": partial(actors.rejected, hours=25),
     "unapplied revocation": partial(unapplied, what="consent.revoked"),
     "unapplied claim.revoked": partial(unapplied, what="claim.revoked"),
-}
+}  # fmt: skip
 ACTORS: dict[str, Actor] = {
     "sign-up": signs_in,
     "sign-in": signs_in,
     "Bob's sign-up": partial(signs_in, subject="bob"),
-    "renewal": partial(signs_in, inside=True),
-    "link": partial(signs_in, inside=True),
+    "renewal": partial(signs_in, inside=True), "link": partial(signs_in, inside=True),
     "code": actors.enters_code,
-    "disconnected": partial(
-        ends,
-        what="disconnected",
-        by=disconnecting.leave,
-    ),
-    "signed out everywhere": partial(
-        ends,
-        what="signed out",
-        by=sessions.sign_out_everywhere,
-    ),
+    "disconnected": partial(ends, what="disconnected", by=disconnecting.leave),
+    "signed out everywhere": partial(ends, what="signed out", by=sessions.sign_out_everywhere),
     "erased by the person": partial(ends, what="erased", by=erasure.erase_account),
     "erased by an operator": partial(
         ends,
@@ -58,12 +47,11 @@ ACTORS: dict[str, Actor] = {
         what="revoked",
         by=lambda user: interventions.revoke(LinkedIdentity.objects.filter(user=user)),
     ),
-    "re-fetch": actors.refetches,
-    "refresh": actors.refreshes,
-    "upkeep": actors.tends,
+    "re-fetch": actors.refetches, "refresh": actors.refreshes, "upkeep": actors.tends,
+    "repeats": actors.repeats,
     "revoked twice": partial(happens, what="consent.revoked", times=2),
     "deletion twice": partial(happens, what="data.deletion_requested", times=2),
-}
+}  # fmt: skip
 #: At the service. Of several events it delivers the last one first.
 EVENTS = {
     "revoked": "consent.revoked",
@@ -159,6 +147,11 @@ known | revoked by an operator + revoked + re-fetch | one dies, long | withdrawa
 unapplied revocation | upkeep + sign-in | one dies | crash
 unapplied claim.revoked | upkeep + claim issued + sign-in | long | crash
 known | revoked twice + upkeep | one dies | crash
+known | deletion + repeats | one dies | erasure
+known | revoked + deletion + rejected | long | erasure
+known | erased by the person + revoked + claim revoked | long | erasure
+known, with password | disconnected + revoked + claim revoked | long | going
+unapplied revocation | upkeep + repeats | one dies | crash
 unapplied revocation | upkeep + another upkeep | one dies, long | crash
 """  # noqa: E501  a scenario is one line
 

@@ -3,18 +3,35 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from queue import Empty
 from typing import Any
 
 import pytest
 from celery import Celery
 from celery.app import app_or_default
+from django.contrib.auth.signals import user_logged_out
+from django.db.models.signals import pre_delete, pre_save
+from django.dispatch import Signal
 
-from django_identity import background
-from django_identity.handlers import forget, on_event
+from django_identity import background, handlers, signals
+from django_identity.handlers import on_event
 
 Published = Callable[[], list[Any]]
 Handled = Callable[[str], None]
+OURS = [each for each in vars(signals).values() if isinstance(each, Signal)]
+
+
+@pytest.fixture(autouse=True)
+def _nobody_hears_of_the_next_test(monkeypatch):
+    """The handlers and receivers of a test end with it."""
+    monkeypatch.setattr(handlers, "_registry", deepcopy(handlers._registry))
+    heard = [*OURS, user_logged_out, pre_delete, pre_save]
+    before = [list(each.receivers) for each in heard]
+    yield
+    for signal, receivers in zip(heard, before, strict=True):
+        signal.receivers = receivers
+        signal.sender_receivers_cache.clear()
 
 
 @contextmanager
@@ -36,7 +53,7 @@ def celery_app(broker_url: str) -> Iterator[Celery]:
 
 
 @pytest.fixture
-def published() -> Iterator[Published]:
+def published():
     """A broker in memory; call it for the arguments of all tasks that were published so far."""
     with celery_app("memory://") as app, app.connection_for_read() as connection:
         queue = connection.SimpleQueue(app.conf.task_default_queue)
@@ -56,18 +73,13 @@ def published() -> Iterator[Published]:
 
 
 @pytest.fixture
-def dead_broker() -> Iterator[None]:
+def dead_broker():
     with celery_app("amqp://127.0.0.1:9//") as app:
         app.conf.broker_transport_options = {"max_retries": 1, "interval_start": 0.0}
         yield
 
 
 @pytest.fixture
-def handled() -> Iterator[Handled]:
+def handled() -> Handled:
     """``handled("claim.issued")``: the site has a handler of the type, until the test ends."""
-
-    def register(event_type: str) -> None:
-        on_event(event_type, name="of a test")(repr)
-
-    yield register
-    forget("of a test")
+    return lambda event_type: on_event(event_type, name="of a test")(repr) and None

@@ -3,7 +3,6 @@
 import io
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,7 +11,6 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models import ProtectedError
 from django.db.models.signals import pre_delete
-from django.http import HttpRequest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -38,7 +36,6 @@ from tests.factories import (
     make_identity_by_code,
     make_user,
 )
-from tests.fake_service import FakeService
 from tests.lifecycle.test_standing import Employee
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of
@@ -61,36 +58,36 @@ class Deleting(IdentityPolicy):
 
 
 class Keeping(IdentityPolicy):
-    def keeps_account(self, user: Any, *, made_for_identity: bool) -> bool:
+    def keeps_account(self, user, *, made_for_identity):
         return True
 
 
 class Failing(IdentityPolicy):
     fails = True
 
-    def erase_user(self, user: Any) -> None:
+    def erase_user(self, user):
         super().erase_user(user)
         if self.fails:
             raise RuntimeError("ada@example.org cannot be erased")
 
 
 class Hiding(Deleting):
-    def erase_user(self, user: Any) -> None:
+    def erase_user(self, user):
         User.objects.update(is_active=False)
 
 
 class Protected(Deleting):
-    def erase_user(self, user: Any) -> None:
+    def erase_user(self, user):
         raise ProtectedError("an invoice of ada's", {user})
 
 
-def with_policy(settings: Any, policy: type) -> None:
+def with_policy(settings, policy):
     given = settings.DJANGO_IDENTITY
     path = f"{__name__}.{policy.__name__}"
     settings.DJANGO_IDENTITY = {**given, "POLICY": path}
 
 
-def whole_database() -> str:
+def whole_database():
     """Every value of every table, as text, and what the sessions say."""
     with connection.cursor() as cursor:
         found = [
@@ -102,7 +99,7 @@ def whole_database() -> str:
     return "\n".join(found)
 
 
-def lived(service: FakeService, settings: Any) -> Client:
+def lived(service, settings):
     """Somebody who signed in, used a session, and of whom events were told."""
     settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     service.profile = {"first_name": "Augusta", "last_name": "Lovelace"}
@@ -118,10 +115,10 @@ def lived(service: FakeService, settings: Any) -> Client:
     return browser
 
 
-def before_an_old_cache(get_response: Any) -> Any:
+def before_an_old_cache(get_response):
     """What Django's cache heeded as late as in 5.2.12: neither ``no-store`` nor a new cookie."""
 
-    def middleware(request: HttpRequest) -> Any:
+    def middleware(request):
         response = get_response(request)
         told = response.get("Cache-Control", "").replace("no-store", "").strip(", ")
         response["Cache-Control"] = told or "max-age=600"
@@ -132,14 +129,12 @@ def before_an_old_cache(get_response: Any) -> Any:
     return middleware
 
 
-def make_due() -> None:
+def make_due():
     ErasureReceipt.objects.filter(erased_at=None).update(next_attempt_at=timezone.now())
 
 
 @pytest.mark.parametrize("name", ["data.deletion_requested", "user_deleted"])
-def test_nothing_that_was_ever_known_is_left(
-    service: FakeService, settings: Any, name: str
-) -> None:
+def test_nothing_that_was_ever_known_is_left(service, settings, name):
     """The whole database is searched for everything that was ever known, the subject included."""
     browser = lived(service, settings)
     known = [value for value in PERSONAL if value in whole_database()]
@@ -175,9 +170,7 @@ def test_nothing_that_was_ever_known_is_left(
 @pytest.mark.parametrize(
     "page", ["identity:account", "identity:download", "identity_api:me"]
 )
-def test_no_cache_shows_a_page_of_before(
-    service: FakeService, settings: Any, page: str
-) -> None:
+def test_no_cache_shows_a_page_of_before(service, settings, page):
     """Not even one around the whole site that ignores ``no-store``."""
     settings.MIDDLEWARE = [
         "django.middleware.cache.UpdateCacheMiddleware",
@@ -195,9 +188,7 @@ def test_no_cache_shows_a_page_of_before(
     assert after.content != before.content
 
 
-def test_events_that_come_late_leave_nobody(
-    service: FakeService, settings: Any
-) -> None:
+def test_events_that_come_late_leave_nobody(service, settings):
     """Of any type, and repeats as well."""
     lived(service, settings)
     late = [
@@ -212,9 +203,7 @@ def test_events_that_come_late_leave_nobody(
     assert [value for value in PERSONAL if value in held] == []
 
 
-def test_the_sites_part_may_fail(
-    settings: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_sites_part_may_fail(settings, caplog):
     """What is ours is gone; the account waits, loud, says nobody's name, and is tried again."""
     with_policy(settings, Failing)
     make_identity(make_user())
@@ -222,11 +211,9 @@ def test_the_sites_part_may_fail(
     caplog.clear()
     upkeep.tend()
     receipt = ErasureReceipt.objects.get()
-    assert (receipt.erased_at, receipt.attempts, receipt.error) == (
-        None,
-        1,
-        "RuntimeError",
-    )
+    assert receipt.erased_at is None
+    assert receipt.attempts == 1
+    assert receipt.error == "RuntimeError"
     assert not LinkedIdentity.objects.exists()
     assert User.objects.get().username == "ada"
     assert "ERROR" in [record.levelname for record in caplog.records]
@@ -245,9 +232,7 @@ def test_the_sites_part_may_fail(
     ("policy", "error"),
     [(Hiding, "AccountStillThere"), (Protected, "ProtectedError: auth.User")],
 )
-def test_an_account_that_is_still_there_is_not_erased(
-    settings: Any, policy: type, error: str
-) -> None:
+def test_an_account_that_is_still_there_is_not_erased(settings, policy, error):
     """The receipt names the class of the error, and the models whose rows are in the way."""
     with_policy(settings, policy)
     receipt = interventions.erase(make_identity(make_user()))
@@ -256,8 +241,8 @@ def test_an_account_that_is_still_there_is_not_erased(
 
 
 def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    settings, monkeypatch
+):
     """A run of upkeep that has lasted a minute leaves it to the next one."""
     with_policy(settings, Hiding)
     interventions.erase(make_identity(make_user()))
@@ -270,19 +255,19 @@ def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
     assert ErasureReceipt.objects.get().account_kept == ""
 
 
-def erase_by_page(user: User) -> None:
+def erase_by_page(user):
     browser_of(user).post(reverse("identity:erase"))
 
 
-def erase_by_operator(user: User) -> None:
+def erase_by_operator(user):
     interventions.erase(user.linked_identity)
 
 
-def erase_by_command(_user: User) -> None:
+def erase_by_command(_user):
     erasure.erase_subject(SUBJECT)
 
 
-def erase_by_service(_user: User) -> None:
+def erase_by_service(_user):
     deliver("data.deletion_requested")
 
 
@@ -291,19 +276,19 @@ def erase_by_service(_user: User) -> None:
     [erase_by_page, erase_by_operator, erase_by_command, erase_by_service],
 )
 def test_the_link_goes_in_the_transaction_that_writes_the_receipt(
-    settings: Any, request_erasure: Callable[[User], None]
-) -> None:
+    settings, request_erasure
+):
     """So nobody who is linked waits for an erasure."""
     with_policy(settings, Failing)
     user = make_user()
     make_identity(user)
     committed = []
 
-    def look() -> None:
+    def look():
         pending = ErasureReceipt.objects.filter(erased_at=None).count()
         committed.append((pending, LinkedIdentity.objects.exists()))
 
-    def deleted(**_kwargs: Any) -> None:
+    def deleted(**_kwargs):
         assert connection.in_atomic_block
         transaction.on_commit(look)
 
@@ -315,9 +300,7 @@ def test_the_link_goes_in_the_transaction_that_writes_the_receipt(
     assert committed == [(1, False)]
 
 
-def test_who_was_on_the_way_back_is_refused_after_it(
-    service: FakeService, settings: Any
-) -> None:
+def test_who_was_on_the_way_back_is_refused_after_it(service, settings):
     """The sign-in began before the deletion, and comes back when all is erased."""
     lived(service, settings)
     browser = Client()
@@ -334,7 +317,7 @@ def test_who_was_on_the_way_back_is_refused_after_it(
 # Who asks
 
 
-def test_a_link_by_code_gives_no_say_about_the_account() -> None:
+def test_a_link_by_code_gives_no_say_about_the_account():
     """A code may be another person's, so it erases nobody."""
     user = make_user()
     make_identity_by_code(user)
@@ -348,7 +331,7 @@ def test_a_link_by_code_gives_no_say_about_the_account() -> None:
     assert not ErasureReceipt.objects.exists()
 
 
-def test_the_person_and_the_operator_erase_what_they_see() -> None:
+def test_the_person_and_the_operator_erase_what_they_see():
     """The account with its identity, and nothing else."""
     first, second = make_user("first"), make_user("second")
     make_claim(make_identity(first))
@@ -361,7 +344,7 @@ def test_the_person_and_the_operator_erase_what_they_see() -> None:
 
 
 @pytest.mark.parametrize("link", [make_identity, make_identity_by_code])
-def test_from_an_older_account_only_the_link_goes(link: Any) -> None:
+def test_from_an_older_account_only_the_link_goes(link):
     """The codes that were entered there count on."""
     user = make_user()
     link(user, account_made=False)
@@ -388,8 +371,8 @@ def test_from_an_older_account_only_the_link_goes(link: Any) -> None:
     ],
 )  # fmt: skip
 def test_an_account_stays_if_it_is_older_privileged_or_kept_by_policy(
-    settings: Any, fields: dict[str, bool], made: bool, policy: type, kept: str
-) -> None:
+    settings, fields, made, policy, kept
+):
     """And the receipt says so; the data about the identity goes in any case."""
     if policy is not IdentityPolicy:
         with_policy(settings, policy)
@@ -403,7 +386,7 @@ def test_an_account_stays_if_it_is_older_privileged_or_kept_by_policy(
     assert not LinkedIdentity.objects.exists()
 
 
-def test_two_workers_erase_once() -> None:
+def test_two_workers_erase_once():
     """A second request for the same person is fulfilled with the first one."""
     make_identity(make_user())
     deliver("data.deletion_requested")
@@ -416,7 +399,7 @@ def test_two_workers_erase_once() -> None:
     assert not ErasureReceipt.objects.filter(account_was_gone=True).exists()
 
 
-def test_the_command_asks_and_erases(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_asks_and_erases(monkeypatch):
     """By hand it takes the subject twice, or ``--yes``."""
     make_identity(make_user())
     monkeypatch.setattr("builtins.input", lambda prompt: "subject-2")
@@ -430,20 +413,20 @@ def test_the_command_asks_and_erases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("subject", ["", " "], ids=repr)
-def test_an_empty_subject_is_nobodys(subject: str) -> None:
+def test_an_empty_subject_is_nobodys(subject):
     """It comes from a variable of the shell that is not set, and a receipt would say "erased"."""
     with pytest.raises(CommandError, match="Nothing was done"):
         call_command("identity_erase", subject, "--yes")
     assert not ErasureReceipt.objects.exists()
 
 
-def test_an_identity_of_the_other_environment_can_be_erased() -> None:
+def test_an_identity_of_the_other_environment_can_be_erased():
     identity = make_identity(make_user(), environment="live")
     assert interventions.erase(identity).erased_at is not None
     assert not LinkedIdentity.objects.exists()
 
 
-def test_a_key_of_another_table_or_database_erases_nobody() -> None:
+def test_a_key_of_another_table_or_database_erases_nobody():
     """A site's employee 1 is not the user 1, and neither is the user 1 of its archive."""
     user = make_user()
     make_identity(user)
@@ -461,12 +444,12 @@ def test_a_key_of_another_table_or_database_erases_nobody() -> None:
 # After a restored backup, which brings the row back
 
 
-def erased_line(caplog: pytest.LogCaptureFixture) -> str:
+def erased_line(caplog):
     [line] = [each for each in caplog.messages if "erasure.done" in each]
     return line
 
 
-def keys_in(line: str) -> tuple[str, str]:
+def keys_in(line):
     facts = dict(part.split("=", 1) for part in line.split() if "=" in part)
     return facts["identity"], facts["linked"]
 
@@ -474,20 +457,15 @@ def keys_in(line: str) -> tuple[str, str]:
 ERASE: dict[str, Callable[[LinkedIdentity], object]] = {
     "the person": lambda identity: erasure.erase_account(identity.user),
     "an operator": interventions.erase,
-    "the service": lambda identity: (
-        deliver("data.deletion_requested"),
-        erasure.retry_pending(),
-    ),
+    "the service": lambda identity: (deliver("data.deletion_requested"), erasure.retry_pending()),
     "a command": lambda identity: call_command(
         "identity_erase", identity.subject, "--yes", stdout=io.StringIO()
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("erase", ERASE.values(), ids=ERASE)
-def test_the_log_names_the_row_for_a_restored_backup(
-    caplog: pytest.LogCaptureFixture, erase: Callable[[LinkedIdentity], object]
-) -> None:
+def test_the_log_names_the_row_for_a_restored_backup(caplog, erase):
     """And nothing of the person: neither the subject nor the account."""
     caplog.set_level("INFO", logger="django_identity")
     identity = make_identity(make_user("ada", email="ada@example.org"))
@@ -517,9 +495,7 @@ def test_the_log_names_the_row_for_a_restored_backup(
         ("same", None, "--linked"),
     ],
 )  # fmt: skip
-def test_another_row_of_the_same_key_stays(
-    key: str, linked: timedelta | None, said: str
-) -> None:
+def test_another_row_of_the_same_key_stays(key, linked, said):
     """The database gives a key again after a restore."""
     identity = make_identity(make_user())
     named = str(identity.pk + (key == "other"))
@@ -539,7 +515,7 @@ def test_another_row_of_the_same_key_stays(
      ["subject-1", "--identity", "1"]],
     ids=" ".join,
 )  # fmt: skip
-def test_half_a_row_is_none(options: list[str]) -> None:
+def test_half_a_row_is_none(options):
     make_identity(make_user())
     with pytest.raises(CommandError):
         call_command("identity_erase", *options, "--yes")

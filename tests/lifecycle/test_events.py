@@ -1,20 +1,15 @@
 """Events: stored once, applied once, alike in every order."""
 
-import hashlib
 import itertools
 import json
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, cast
-from urllib.parse import quote
 
 import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
 from django_identity.event_types import KINDS, Kind
-from django_identity.lifecycle.ground import kyc
-from django_identity.lifecycle.leaving import disconnecting, dossier
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.said import events
 from django_identity.lifecycle.standing.standing import standing_of
@@ -30,16 +25,14 @@ from django_identity.models import (
 from django_identity.requirements import RequiredClaim
 from django_identity.texts.labels import in_words
 from tests.deliveries import deliver, event_body, post
-from tests.effort import spread
+from tests.example_counts import spread
 from tests.factories import (
     make_claim,
-    make_event,
     make_grant,
     make_identity,
     make_identity_by_code,
     make_user,
 )
-from tests.lifecycle.conftest import Handled, Published
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,10 +40,9 @@ NOW = timezone.now()
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
 SCOPES = ["profile:read", "kyc:read", "claims:read"]
-Execute = Callable[..., Any]
 
 
-def linked(**fields: Any) -> LinkedIdentity:
+def linked(**fields):
     """A person who signed in an hour ago, with tokens and a proven claim."""
     since = NOW - HOUR
     held = {"signed_in_at": since, "kyc_said_at": since, "scopes": SCOPES, **fields}
@@ -60,11 +52,11 @@ def linked(**fields: Any) -> LinkedIdentity:
     return identity
 
 
-def outcomes() -> list[str]:
+def outcomes():
     return list(WebhookEvent.objects.order_by("pk").values_list("outcome", flat=True))
 
 
-def state() -> dict[str, Any]:
+def state():
     """What gates rest on."""
     columns = ("consent", "kyc_status", "kyc_level", "kyc_provider", "kyc_said_at")
     return {
@@ -78,7 +70,7 @@ def state() -> dict[str, Any]:
     }
 
 
-def test_an_event_is_stored_and_applied() -> None:
+def test_an_event_is_stored_and_applied():
     """A verification opens nothing: the level is read from the service."""
     linked(kyc_status="unverified", kyc_level="")
     deliver("kyc.verified", kyc_level="level_1", status="verified", provider="Vendor")
@@ -90,7 +82,7 @@ def test_an_event_is_stored_and_applied() -> None:
     assert event.payload["kyc_level"] == "level_1"
 
 
-def test_a_repeat_does_nothing_whatever_its_body() -> None:
+def test_a_repeat_does_nothing_whatever_its_body():
     """The same event again is acknowledged."""
     linked()
     deliver("kyc.verified", event_id="evt_same", kyc_level="level_1")
@@ -103,7 +95,7 @@ def test_a_repeat_does_nothing_whatever_its_body() -> None:
 @pytest.mark.parametrize(
     "other", ["evt_A ", "Evt_A", "evt_Á", "evt_\u0041\u0301", " evt_A"]
 )
-def test_ids_are_compared_exactly(other: str) -> None:
+def test_ids_are_compared_exactly(other):
     """Case, accents and blanks tell events apart, whatever the collation."""
     for event_id in ("evt_A", other):
         deliver("kyc.verified", event_id=event_id)
@@ -113,32 +105,24 @@ def test_ids_are_compared_exactly(other: str) -> None:
 @pytest.mark.parametrize(
     "other", ["SUBJECT-1", "subject-1 ", " subject-1", "sübject-1"]
 )
-def test_subjects_are_compared_exactly(other: str) -> None:
+def test_subjects_are_compared_exactly(other):
     linked()
     deliver("consent.revoked", subject=other)
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
     assert outcomes() == ["ignored"]
 
 
-def test_another_environments_event_is_about_another_subject() -> None:
-    linked(environment="live")
-    deliver("consent.revoked")
-    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
-
-
 @pytest.mark.parametrize("name", ["consent.revoked", "consent_revoked"])
-def test_a_revocation_takes_everything_at_once(name: str) -> None:
+def test_a_revocation_takes_everything_at_once(name):
     """Consent, tokens, values and level are gone when the response leaves, under both names."""
     identity = linked(credential_expires_at=NOW + HOUR, kyc_provider="Vendor")
     deliver(name)
     held = LinkedIdentity.objects.get()
     assert held.consent == Consent.REVOKED
     assert (held.kyc_level, held.kyc_status, held.kyc_provider) == ("", "", "")
-    assert (held.credential_expires_at, held.refetch_due_at, held.scopes) == (
-        None,
-        None,
-        [],
-    )
+    assert held.credential_expires_at is None
+    assert held.refetch_due_at is None
+    assert held.scopes == []
     assert not TokenGrant.objects.exists()
     assert list(StoredClaim.objects.values_list("value", "valid_until")) == [
         (None, None)
@@ -146,7 +130,7 @@ def test_a_revocation_takes_everything_at_once(name: str) -> None:
     assert not standing_of(identity.user).is_linked
 
 
-def test_a_revoked_link_by_code_is_deleted() -> None:
+def test_a_revoked_link_by_code_is_deleted():
     """And its event keeps nobody."""
     make_identity_by_code(make_user())
     deliver("consent.revoked")
@@ -155,36 +139,14 @@ def test_a_revoked_link_by_code_is_deleted() -> None:
     assert (row.outcome, row.subject, row.payload) == ("applied", "", None)
 
 
-def test_a_grant_is_recorded_and_brings_nothing_back() -> None:
-    linked()
-    deliver("consent.revoked", at=NOW)
-    deliver("consent.granted", at=NOW + timedelta(seconds=1))
-    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
-    assert outcomes() == ["applied", "applied"]
-
-
-def test_an_issued_claim_makes_the_refetch_due() -> None:
-    """The event proves nothing: the credential does."""
-    LinkedIdentity.objects.filter(pk=linked().pk).update(refetch_due_at=NOW + 9 * HOUR)
-    deliver("claim.issued", at=NOW, claim_type="unique_human", provider="Vendor")
-    assert outcomes() == ["applied"]
-    assert not StoredClaim.objects.filter(claim_type="unique_human").exists()
-    assert LinkedIdentity.objects.get().refetch_due_at <= timezone.now()
-
-
 @pytest.mark.parametrize(
     ("event_type", "messages"),
     [
-        ("kyc.verified", 1),
-        ("kyc.rejected", 1),
-        ("claim.issued", 1),
-        ("claim.revoked", 0),
+        ("kyc.verified", 1), ("kyc.rejected", 1), ("claim.issued", 1), ("claim.revoked", 0),
         ("consent.revoked", 0),
     ],
-)
-def test_no_broker_delays_a_revocation(
-    published: Published, handled: Handled, event_type: str, messages: int
-) -> None:
+)  # fmt: skip
+def test_no_broker_delays_a_revocation(published, handled, event_type, messages):
     """Its re-fetch and its handlers wait for upkeep. Others are read before all that is due."""
     identity = linked()
     handled("consent.revoked")
@@ -192,9 +154,7 @@ def test_no_broker_delays_a_revocation(
     assert published() == [[1, identity.pk]] * messages
 
 
-def test_the_re_fetch_is_published_before_the_handlers(
-    published: Published, handled: Handled
-) -> None:
+def test_the_re_fetch_is_published_before_the_handlers(published, handled):
     """There may be one worker, and a handler may take long."""
     identity = linked()
     handled("kyc.verified")
@@ -204,12 +164,89 @@ def test_the_re_fetch_is_published_before_the_handlers(
 
 
 @pytest.mark.parametrize("event_type", ["kyc.verified", "kyc.rejected"])
-def test_kyc_without_its_scope_is_not_even_stored(event_type: str) -> None:
+def test_kyc_without_its_scope_is_not_even_stored(event_type):
     linked(scopes=["claims:read"])
     deliver(event_type, kyc_level="level_9")
     assert LinkedIdentity.objects.get().kyc_level == "level_2"
     row = WebhookEvent.objects.get()
     assert (row.outcome, row.payload) == ("ignored", None)
+
+
+# What an event changes
+
+
+NAMED = {"claim_type": "age_over_18"}
+OTHER = {"provider": "other"}
+KYC = {"claim_type": "kyc_verified"}
+FRESH = {"signed_in_at": 0, "kyc_said_at": 0}
+CODE = {"connect_issued_at": 0}
+ENDED = {"consent": Consent.REVOKED}
+CACHED = {"signed_in_at": 0, "credential_issued_at": 60}
+AHEAD = {"signed_in_at": -60, "kyc_said_at": -60}
+#: Minutes ago: what was last known of the person | the event, what it says, how long ago it was |
+#: its outcome, and what is open then: the gates of A, an age, U, a human, and L, a level.
+CHANGES: dict[str, tuple[dict[str, Any], str, dict[str, str], float, str, str]] = {
+    "a verification": ({}, "kyc.verified", {"kyc_level": "level_9"}, 0, "applied", "AUL"),
+    "a claim": ({}, "claim.issued", NAMED, 0, "applied", "AUL"),
+    "a consent": ({}, "consent.granted", {}, 0, "applied", "AUL"),
+    "a consent after its end": (ENDED, "consent.granted", {}, 0, "applied", ""),
+    "a rejection": ({}, "kyc.rejected", {}, 0, "applied", "AU"),
+    "a revoked claim": ({}, "claim.revoked", NAMED, 0, "applied", "UL"),
+    "of a provider by another name": ({}, "claim.revoked", NAMED | OTHER, 0, "applied", "UL"),
+    "a revoked verification": ({}, "claim.revoked", KYC, 0, "applied", "AU"),
+    "all claims": ({}, "claim.revoked", {}, 0, "applied", ""),
+    "all claims of a provider": ({}, "claim.revoked", OTHER, 0, "applied", ""),
+    "a revoked consent": ({}, "consent.revoked", {}, 0, "applied", ""),
+    # The site's own answer, and a sign-in, may be newer by a clock that differs.
+    "a hardly older rejection": (FRESH, "kyc.rejected", {}, 4, "applied", "AU"),
+    "an older rejection": (FRESH, "kyc.rejected", {}, 6, "superseded", "AUL"),
+    "a hardly older end": (FRESH, "consent.revoked", {}, 4, "applied", ""),
+    "an older end": (FRESH, "consent.revoked", {}, 6, "superseded", "AUL"),
+    # The service gave the sign-in an older level, or a cache an older credential.
+    "of a level that was not read": ({"signed_in_at": 0}, "kyc.rejected", {}, 30, "applied", "AU"),
+    "of a credential that was not": (CACHED, "claim.revoked", NAMED, 30, "applied", "UL"),
+    # Both times are the service's. Those of credentials are whole seconds.
+    "in the second of the proof": (
+        {"credential_issued_at": 0}, "claim.revoked", NAMED, -0.9 / 60, "applied", "UL",
+    ),
+    "in the second before": (
+        {"credential_issued_at": 0}, "claim.revoked", NAMED, 1 / 60, "applied", "AUL",
+    ),
+    # A code brings no claims. What it outdates was delivered late.
+    "a claim before a code": (CODE, "claim.revoked", NAMED, 30, "applied", "UL"),
+    "an end before a code": (CODE, "consent.revoked", {}, 30, "applied", ""),
+    # Nobody knows what came first, so the withdrawal counts. A level of the future is none.
+    "a rejection by a clock behind": (AHEAD, "kyc.rejected", {}, 0, "applied", "AU"),
+    "a revoked claim by one": (AHEAD, "claim.revoked", NAMED, 0, "applied", "U"),
+    "an end by one": (AHEAD, "consent.revoked", {}, 0, "applied", ""),
+    # What brings something is read from the service, however old it seems.
+    "an old verification": (FRESH, "kyc.verified", {}, 60, "applied", "AUL"),
+    "an old claim": (FRESH, "claim.issued", NAMED, 60, "applied", "AUL"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CHANGES.values(), ids=CHANGES)
+def test_what_is_open_after_an_event(case):
+    """A re-fetch is due where the service can say more."""
+    since, event_type, about, ago, outcome, opens = case
+    now = NOW.replace(microsecond=0)
+    known = {
+        name: value if value in Consent.values else now - value * MINUTE
+        for name, value in since.items()
+    }
+    identity = linked(**{"refetch_due_at": NOW + 18 * HOUR, **known})
+    make_claim(identity, "unique_human")
+    deliver(event_type, at=now - ago * MINUTE, **about)
+    standing = standing_of(identity.user)
+    gates = {
+        "A": standing.shortfall(RequiredClaim("age_over_18")),
+        "U": standing.shortfall(RequiredClaim("unique_human")),
+        "L": standing.level_shortfall("level_2"),
+    }
+    assert "".join(each for each in gates if gates[each] is None) == opens
+    assert outcomes() == [outcome]
+    says_more = outcome == "applied" and not event_type.startswith("consent")
+    assert LinkedIdentity.objects.get().is_due is says_more
 
 
 # Every order ends alike
@@ -229,14 +266,10 @@ STATEMENTS: list[tuple[str, timedelta, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(
-    "chosen",
-    spread(itertools.combinations(range(len(STATEMENTS)), 3), every=8),
-    ids=str,
-)
+    "chosen", spread(itertools.combinations(range(len(STATEMENTS)), 3), every=17), ids=str
+)  # fmt: skip
 @pytest.mark.parametrize("via", ["oauth", "connect"])
-def test_three_statements_end_alike_in_every_order(
-    chosen: tuple[int, ...], via: str
-) -> None:
+def test_three_statements_end_alike_in_every_order(chosen, via):
     """Whatever the service's own answer said before."""
     ends = []
     for order in itertools.permutations(chosen):
@@ -256,51 +289,8 @@ def test_three_statements_end_alike_in_every_order(
     assert all(end == ends[0] for end in ends)
 
 
-def test_a_rejection_stays_until_the_service_is_asked() -> None:
-    """Whatever events come after it. The re-fetch is due, so what was late is mended by it."""
-    identity = linked()
-    deliver("kyc.rejected", at=NOW - 20 * MINUTE)
-    deliver("kyc.verified", at=NOW, kyc_level="level_1")
-    deliver("claim.revoked", at=NOW)
-    assert standing_of(identity.user).level_shortfall("level_1")
-    held = LinkedIdentity.objects.get()
-    assert (held.kyc_status, held.kyc_level, held.is_due) == ("rejected", "", True)
-    assert held.kyc_said_at == NOW - HOUR
-
-
-@pytest.mark.parametrize(("before", "wins"), [(4 * MINUTE, True), (6 * MINUTE, False)])
-@pytest.mark.parametrize(
-    ("event_type", "newer"),
-    [
-        ("kyc.rejected", "kyc_said_at"),
-        ("consent.revoked", "signed_in_at"),
-    ],
-)
-def test_a_withdrawal_wins_against_what_is_hardly_newer(
-    event_type: str, newer: str, before: timedelta, *, wins: bool
-) -> None:
-    """The site's own answer, and a sign-in."""
-    linked(**{newer: NOW})
-    held = state()
-    deliver(event_type, at=NOW - before)
-    assert (state() != held) is wins
-    assert outcomes() == ["applied" if wins else "superseded"]
-
-
-@pytest.mark.parametrize("event_type", ["kyc.rejected", "claim.revoked"])
-def test_a_sign_in_outdates_nothing_that_it_has_not_read_anew(event_type: str) -> None:
-    """The service gave it an older level, or a cache an older credential."""
-    identity = linked(signed_in_at=NOW, credential_issued_at=NOW - HOUR)
-    deliver(event_type, at=NOW - 30 * MINUTE)
-    assert outcomes() == ["applied"]
-    standing = standing_of(identity.user)
-    assert standing.level_shortfall("level_1")
-    revoked = StoredClaim.objects.exclude(revoked_at=None)
-    assert revoked.exists() is (event_type == "claim.revoked")
-
-
 @pytest.mark.parametrize("ahead", [4 * MINUTE, 365 * 24 * HOUR], ids=str)
-def test_a_time_from_the_future_counts_as_received(ahead: timedelta) -> None:
+def test_a_time_from_the_future_counts_as_received(ahead):
     """Else whoever comes back a moment later would be refused: the consent ended after that."""
     linked()
     deliver("consent.revoked", at=timezone.now() + ahead)
@@ -309,65 +299,7 @@ def test_a_time_from_the_future_counts_as_received(ahead: timedelta) -> None:
     assert revoked_at <= timezone.now()
 
 
-def test_a_revoked_claim_closes_its_gate() -> None:
-    identity = linked()
-    make_claim(identity, "country_resident", "NG")
-    deliver("claim.revoked", claim_type="age_over_18")
-    standing = standing_of(identity.user)
-    assert standing.shortfall(RequiredClaim("age_over_18"))
-    assert standing.shortfall(RequiredClaim("country_resident", ("NG",))) is None
-
-
-@pytest.mark.parametrize("about", [{}, {"claim_type": "kyc_verified"}], ids=str)
-def test_an_invalid_verification_closes_the_level(about: dict[str, str]) -> None:
-    identity = linked()
-    deliver("claim.revoked", **about)
-    assert standing_of(identity.user).level_shortfall("level_1")
-
-
-@pytest.mark.parametrize("claim_type", ["age_over_18", ""])
-def test_a_provider_by_another_name_revokes_all_of_the_type(claim_type: str) -> None:
-    linked()
-    about = {"claim_type": claim_type} if claim_type else {}
-    deliver("claim.revoked", provider="another name", **about)
-    assert StoredClaim.objects.get().revoked
-
-
-@pytest.mark.parametrize(
-    ("seconds", "is_revoked"), [(0, True), (0.9, True), (-1, False), (-3600, False)]
-)
-def test_a_revocation_counts_unless_it_is_older_than_the_proof(
-    seconds: float, is_revoked: bool
-) -> None:
-    """Both times are the service's. Those of credentials are whole seconds."""
-    issued_at = NOW.replace(microsecond=0)
-    linked(signed_in_at=NOW - 4 * HOUR, credential_issued_at=issued_at)
-    at = issued_at + timedelta(seconds=seconds)
-    deliver("claim.revoked", at=at, claim_type="age_over_18")
-    assert StoredClaim.objects.get().revoked is is_revoked
-    assert LinkedIdentity.objects.get().refetch_due_at is not None
-
-
-@pytest.mark.parametrize("event_type", ["claim.revoked", "consent.revoked"])
-def test_a_code_brings_no_claims_and_so_outdates_no_withdrawal_of_a_sign_in(
-    event_type: str,
-) -> None:
-    """It was delivered late, after the person had redeemed a code."""
-    linked(signed_in_at=NOW - 4 * HOUR, connect_issued_at=NOW)
-    deliver(event_type, at=NOW - HOUR)
-    assert WebhookEvent.objects.get().outcome == "applied"
-
-
-def test_a_level_does_not_come_back_by_an_older_event() -> None:
-    """After the rejection the grant died, and with it what the site knew of the level."""
-    identity = linked()
-    deliver("kyc.rejected", at=NOW - 10 * MINUTE)
-    LinkedIdentity.objects.all().change(**kyc.NO_LEVEL)
-    deliver("kyc.verified", at=NOW - 20 * MINUTE, kyc_level="level_2")
-    assert standing_of(identity.user).level_shortfall("level_2")
-
-
-def test_an_event_of_an_unknown_type_is_kept_for_its_handlers(handled: Handled) -> None:
+def test_an_event_of_an_unknown_type_is_kept_for_its_handlers(handled):
     linked()
     handled("wallet.opened")
     deliver("wallet.opened", colour="blue")
@@ -387,7 +319,7 @@ WITHDRAWALS = [
 ]
 
 
-def about_a_customer(event_type: str, event_id: str = "evt_1") -> bytes:
+def about_a_customer(event_type, event_id="evt_1"):
     """An event that names its person in a way that no setting knows yet."""
     members = {
         "event_type": event_type,
@@ -399,20 +331,16 @@ def about_a_customer(event_type: str, event_id: str = "evt_1") -> bytes:
 
 
 @pytest.mark.parametrize("event_type", WITHDRAWALS)
-def test_a_withdrawal_that_names_nobody_is_not_acknowledged(
-    event_type: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_withdrawal_that_names_nobody_is_not_acknowledged(event_type, caplog):
     """It is stored, and the log names the members that were there, without values."""
     body = about_a_customer(event_type)
     responses = [post(body), post(body)]
     assert [each.status_code for each in responses] == [422, 422]
     assert responses[0].json()["error"]["code"] == "names_nobody"
     row = WebhookEvent.objects.get()
-    assert (row.event_type, row.outcome, row.next_attempt_at) == (
-        event_type,
-        "ignored",
-        None,
-    )
+    assert row.event_type == event_type
+    assert row.outcome == "ignored"
+    assert row.next_attempt_at is None
     assert (row.subject, row.payload, row.event_id) == ("", None, "")
     assert row.why_ignored == "names_nobody"
     assert "data.customer.ref" in caplog.text
@@ -424,9 +352,7 @@ def test_a_withdrawal_that_names_nobody_is_not_acknowledged(
 @pytest.mark.parametrize(
     "event_type", ["kyc.verified", "claim.issued", "consent.granted"]
 )
-def test_any_other_event_that_names_nobody_is_acknowledged(
-    event_type: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_any_other_event_that_names_nobody_is_acknowledged(event_type, caplog):
     """With a warning. One of a type that nobody knows may be about nobody."""
     assert post(about_a_customer(event_type)).status_code == 200
     assert outcomes() == ["ignored"]
@@ -437,7 +363,7 @@ def test_any_other_event_that_names_nobody_is_acknowledged(
 
 
 @pytest.mark.parametrize("event_type", [*WITHDRAWALS, "kyc.verified"])
-def test_a_repeat_meets_the_mended_setting(event_type: str, settings: Any) -> None:
+def test_a_repeat_meets_the_mended_setting(event_type, settings):
     """It has its effect then. The row that named nobody stays until it is purged."""
     linked()
     before = state()
@@ -459,7 +385,7 @@ def test_a_repeat_meets_the_mended_setting(event_type: str, settings: Any) -> No
 # An id that a service uses twice
 
 
-def test_two_events_of_one_id_are_two(settings: Any) -> None:
+def test_two_events_of_one_id_are_two(settings):
     """Of two people, or of two types."""
     linked()
     make_identity(make_user("grace"), subject="subject-2")
@@ -470,7 +396,7 @@ def test_two_events_of_one_id_are_two(settings: Any) -> None:
     assert outcomes() == ["applied", "applied", "applied"]
 
 
-def test_an_id_of_the_test_environment_says_nothing_about_live(settings: Any) -> None:
+def test_an_id_of_the_test_environment_says_nothing_about_live(settings):
     """After the site went from test to live."""
     deliver("data.deletion_requested", event_id="evt_1")
     settings.DJANGO_IDENTITY = {
@@ -487,7 +413,7 @@ def test_an_id_of_the_test_environment_says_nothing_about_live(settings: Any) ->
 # Deletion
 
 
-def test_a_deletion_erases_at_once_and_the_account_waits() -> None:
+def test_a_deletion_erases_at_once_and_the_account_waits():
     identity = linked()
     deliver("data.deletion_requested")
     assert not LinkedIdentity.objects.exists()
@@ -498,14 +424,9 @@ def test_a_deletion_erases_at_once_and_the_account_waits() -> None:
 
 @pytest.mark.parametrize(
     ("days", "linked_for", "outcome"),
-    [
-        (1, 0, "applied"),
-        (100, 0, "applied"),
-        (400, 500, "applied"),
-        (400, 0, "superseded"),
-    ],
-)
-def test_a_late_deletion_is_honoured(days: int, linked_for: int, outcome: str) -> None:
+    [(1, 0, "applied"), (100, 0, "applied"), (400, 500, "applied"), (400, 0, "superseded")],
+)  # fmt: skip
+def test_a_late_deletion_is_honoured(days, linked_for, outcome):
     """After a sign-in in between too, unless it is older than the records and than the link."""
     linked(signed_in_at=NOW)
     LinkedIdentity.objects.update(created_at=NOW - timedelta(days=linked_for))
@@ -514,41 +435,23 @@ def test_a_late_deletion_is_honoured(days: int, linked_for: int, outcome: str) -
     assert ErasureReceipt.objects.exists() is (outcome == "applied")
 
 
-def test_a_deletion_of_somebody_unknown_is_acknowledged_and_nothing_else() -> None:
-    deliver("data.deletion_requested", subject="nobody")
-    assert outcomes() == ["ignored"]
-    assert not ErasureReceipt.objects.exists()
-
-
-@pytest.mark.parametrize(
-    "event_id",
-    [
-        "evt-of-Subject 1",
-        quote("Subject 1"),
-        "subject 1",
-        hashlib.sha256(b"Subject 1").hexdigest(),
-        "evt_17",
-    ],
-)
-def test_a_receipt_keeps_no_event_id(event_id: str) -> None:
+def test_a_receipt_keeps_no_event_id():
     """It may be derived from the subject in a way that nobody sees."""
-    linked(subject="Subject 1")
-    deliver("data.deletion_requested", subject="Subject 1", event_id=event_id)
+    linked()
+    deliver("data.deletion_requested", event_id="evt_17")
     upkeep.tend()
     receipt = ErasureReceipt.objects.get()
     assert receipt.erased_at is not None
-    assert event_id not in str(vars(receipt))
+    assert "evt_17" not in str(vars(receipt))
 
 
 # Crashes
 
 
-def fail_at(verb: str, table: str) -> Execute:
+def fail_at(verb, table):
     """Lets the statements of this kind fail."""
 
-    def execute(
-        execute: Execute, sql: str, parameters: Any, many: bool, context: Any
-    ) -> Any:
+    def execute(execute, sql, parameters, many, context):
         if sql.startswith(verb) and table in sql:
             raise OperationalError("deadlock detected")
         return execute(sql, parameters, many, context)
@@ -564,9 +467,7 @@ def fail_at(verb: str, table: str) -> Execute:
         ("UPDATE", "webhookevent", [""]),
     ],
 )
-def test_an_event_that_cannot_be_applied_is_delivered_again(
-    verb: str, table: str, stored: list[str]
-) -> None:
+def test_an_event_that_cannot_be_applied_is_delivered_again(verb, table, stored):
     """503; a stored row does nothing by itself until the service or upkeep comes back to it."""
     linked()
     body = event_body("consent.revoked")
@@ -590,9 +491,7 @@ def test_an_event_that_cannot_be_applied_is_delivered_again(
         ("consent.granted", {"consent": "granted"}),
     ],
 )
-def test_upkeep_applies_what_a_crash_left(
-    event_type: str, ends: dict[str, str]
-) -> None:
+def test_upkeep_applies_what_a_crash_left(event_type, ends):
     """With the content: a named claim alone is revoked."""
     linked()
     make_claim(LinkedIdentity.objects.get(), "country_resident", "NG")
@@ -612,24 +511,7 @@ def test_upkeep_applies_what_a_crash_left(
     assert list(revoked.values_list("claim_type", flat=True)) == named
 
 
-@pytest.mark.parametrize("event_type", ["consent.revoked", "kyc.verified"])
-def test_of_nobody_a_crash_leaves_content_until_upkeep_comes(event_type: str) -> None:
-    event = events.Event.parse(event_body(event_type, subject="nobody"))
-    WebhookEvent.objects.stored(event)
-    assert WebhookEvent.objects.get().subject == "nobody"
-    WebhookEvent.objects.update(next_attempt_at=timezone.now())
-    upkeep.tend()
-    row = WebhookEvent.objects.get()
-    assert (row.outcome, row.subject, row.payload, row.event_id) == (
-        "ignored",
-        "",
-        None,
-        "",
-    )
-    assert row.next_attempt_at is None
-
-
-def test_what_is_linked_by_code_hears_its_own_events() -> None:
+def test_what_is_linked_by_code_hears_its_own_events():
     """A rejection closes the level that a code brought."""
     identity = make_identity_by_code(make_user(), connect_issued_at=NOW - HOUR)
     deliver("kyc.rejected")
@@ -638,9 +520,7 @@ def test_what_is_linked_by_code_hears_its_own_events() -> None:
 
 
 @pytest.mark.parametrize("event_type", ["claim.issued", "kyc.verified"])
-def test_a_repeat_after_a_new_link_tells_nothing_of_the_former_one(
-    event_type: str, handled: Handled
-) -> None:
+def test_a_repeat_after_a_new_link_tells_nothing_of_the_former_one(event_type, handled):
     """What was said of the former link went with it, and no handler runs for the new one."""
     handled(event_type)
     body = event_body(event_type, claim_type="age_over_18", kyc_level="level_2")
@@ -655,27 +535,11 @@ def test_a_repeat_after_a_new_link_tells_nothing_of_the_former_one(
     assert row.handled_by == []
 
 
-def test_a_stored_event_is_kept_without_its_content_when_the_link_goes() -> None:
-    """And it is not among the data of the next account to which the subject is linked."""
-    identity = linked()
-    make_event(identity, "kyc.verified")
-    LinkedIdentity.objects.update(made_account="")
-    identity.refresh_from_db()
-    disconnecting.disconnect(identity)
-    row = WebhookEvent.objects.get()
-    assert (row.subject, row.payload, row.event_id) == ("", None, "")
-    assert row.subject_digest == identity.subject_digest
-    other = make_identity_by_code(make_user("another")).user
-    assert dossier.export_of(other)["webhookevent"] == []
-
-
 # A type of the future
 
 
 @pytest.mark.parametrize("like", [*KINDS])
-def test_a_further_type_acts_like_any_other_with_its_effect(
-    monkeypatch: pytest.MonkeyPatch, like: str
-) -> None:
+def test_a_further_type_acts_like_any_other_with_its_effect(monkeypatch, like):
     """A row of ``KINDS`` is all that it needs. Without words for people its name stands there."""
     monkeypatch.setitem(cast("dict[str, Kind]", KINDS), "person.moved", KINDS[like])
     assert in_words("person.moved") == "person.moved"
@@ -696,3 +560,18 @@ def test_a_further_type_acts_like_any_other_with_its_effect(
         WebhookEvent.objects.all().delete()
         ErasureReceipt.objects.all().delete()
     assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("event_type", ["consent.revoked", "claim.revoked"])
+def test_a_machine_whose_clock_is_behind_ignores_no_withdrawal(
+    event_type, identity_clock
+):
+    """For it the event is from its receipt, long before a sign-in on another machine."""
+    now = timezone.now()
+    lately = now - 10 * MINUTE
+    identity = linked(signed_in_at=lately, credential_issued_at=lately)
+    identity_clock.advance(hours=-1)
+    deliver(event_type, at=now)
+    identity_clock.advance(hours=1)
+    assert outcomes() == ["applied"]
+    assert standing_of(identity.user).shortfall(RequiredClaim("age_over_18"))

@@ -15,28 +15,24 @@ from django_identity.lifecycle.minute import upkeep
 from django_identity.models import LinkedIdentity, StoredClaim
 from tests import urls as root_urls
 from tests.factories import again
-from tests.fake_service import FakeService
 from tests.sign_in import sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 urlpatterns = [
     *root_urls.urlpatterns,
-    path(
-        "resident/",
-        claim_required("age_over_18", "country_resident=NG")(root_urls.home),
-    ),
-]
+    path("resident/", claim_required("age_over_18", "country_resident=NG")(root_urls.home)),
+]  # fmt: skip
 
 # With its quotes, which no sealed token has.
 DROPPED = ("country_resident", "'NG'", "unique_human")
 
 
-def keep(settings: Any, service: FakeService, *names: str) -> None:
+def keep(settings, service, *names):
     settings.DJANGO_IDENTITY = service.settings(KEEP_CLAIMS=list(names))
 
 
-def everything_stored() -> str:
+def everything_stored():
     models = apps.get_app_config("django_identity").get_models()
     return "\n".join(
         str(row) for model in models for row in model._base_manager.values()
@@ -44,7 +40,7 @@ def everything_stored() -> str:
 
 
 @pytest.fixture
-def browser(service: FakeService, settings: Any) -> Client:
+def browser(service, settings):
     service.disclosed = {
         "age_over_18": True, "country_resident": {"country": "NG"}, "unique_human": True,
     }  # fmt: skip
@@ -54,7 +50,7 @@ def browser(service: FakeService, settings: Any) -> Client:
     return browser
 
 
-def test_a_sign_in_and_a_re_fetch_drop_the_others(browser: Client) -> None:
+def test_a_sign_in_and_a_re_fetch_drop_the_others(browser):
     user = LinkedIdentity.objects.get().user
     assert claims_of(user) == {"age_over_18": True}
     LinkedIdentity.objects.update(
@@ -66,9 +62,7 @@ def test_a_sign_in_and_a_re_fetch_drop_the_others(browser: Client) -> None:
     assert not [text for text in DROPPED if text in everything_stored()]
 
 
-def test_a_proven_claim_that_the_answer_does_not_list_is_dropped_too(
-    service: FakeService, settings: Any
-) -> None:
+def test_a_proven_claim_that_the_answer_does_not_list_is_dropped_too(service, settings):
     """The credential discloses more than the list beside it names."""
     service.disclosed = {"age_over_18": True, "country_resident": {"country": "NG"}}
     answer: Any = service.good("claims")
@@ -84,9 +78,7 @@ def test_a_proven_claim_that_the_answer_does_not_list_is_dropped_too(
     assert not [text for text in DROPPED if text in everything_stored()]
 
 
-def test_a_shorter_list_drops_at_the_next_re_fetch(
-    browser: Client, service: FakeService, settings: Any
-) -> None:
+def test_a_shorter_list_drops_at_the_next_re_fetch(browser, service, settings):
     """A longer one stores at the next."""
     user = LinkedIdentity.objects.get().user
     for names in (("unique_human",), ("unique_human", "age_over_18")):
@@ -98,9 +90,7 @@ def test_a_shorter_list_drops_at_the_next_re_fetch(
 
 
 @pytest.mark.urls(__name__)
-def test_a_gate_for_a_dropped_claim_is_an_error(
-    service: FakeService, settings: Any
-) -> None:
+def test_a_gate_for_a_dropped_claim_is_an_error(service, settings):
     """It says where, and which claims. A gate for what is kept is none."""
     keep(settings, service, "age_over_18")
     said = "/resident/ asks for country_resident, which KEEP_CLAIMS"
@@ -109,14 +99,12 @@ def test_a_gate_for_a_dropped_claim_is_an_error(
     assert not [each for each in run_checks() if "/resident/" in each.msg]
 
 
-def test_the_account_page_says_what_is_kept(browser: Client) -> None:
+def test_the_account_page_says_what_is_kept(browser):
     page = browser.get("/identity/account/").content.decode()
     assert "keeps only these" in page
 
 
 @pytest.mark.parametrize("given", [[], "age_over_18", ["age_over_18=1"], [""], [7]])
-def test_a_list_that_is_none(
-    service: FakeService, settings: Any, given: object
-) -> None:
+def test_a_list_that_is_none(service, settings, given):
     settings.DJANGO_IDENTITY = service.settings(KEEP_CLAIMS=given)
     assert [problem.check_id for problem in conf.problems()] == ["E004"]

@@ -1,6 +1,5 @@
-"""Requests that end the link of one account at the same moment do not deadlock."""
+"""Requests and events about one person at the same moment do not deadlock."""
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -13,6 +12,7 @@ from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from tests.concurrency import at_once
 from tests.databases import on_servers
+from tests.deliveries import event_body, post
 from tests.factories import make_event, make_identity, make_user
 from tests.views.connect.pages import LOCAL
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), on_servers]
 ROUNDS = 10
 
 
-def linked() -> LinkedIdentity:
+def linked():
     """An account's link, with events."""
     identity = make_identity(make_user(), account_made=False)
     for _ in range(3):
@@ -29,7 +29,7 @@ def linked() -> LinkedIdentity:
     return identity
 
 
-def end(act: Callable[[LinkedIdentity], object]) -> None:
+def end(act):
     """The link three times at once, each by a request of its own."""
     for _ in range(ROUNDS):
         key = linked().pk
@@ -38,19 +38,19 @@ def end(act: Callable[[LinkedIdentity], object]) -> None:
         User.objects.all().delete()
 
 
-def test_two_revocations_at_once_do_not_deadlock() -> None:
+def test_two_revocations_at_once_do_not_deadlock():
     end(lambda identity: interventions.revoke([identity]))
 
 
-def test_two_disconnections_at_once_do_not_deadlock() -> None:
+def test_two_disconnections_at_once_do_not_deadlock():
     end(disconnecting.disconnect)
 
 
-def test_deletions_by_the_site_at_once() -> None:
+def test_deletions_by_the_site_at_once():
     end(lambda identity: identity.delete())
 
 
-def test_an_erasure_beside_disconnections() -> None:
+def test_an_erasure_beside_disconnections():
     """The first one wins; the others find nothing."""
     for _ in range(ROUNDS):
         identity = linked()
@@ -60,7 +60,7 @@ def test_an_erasure_beside_disconnections() -> None:
         User.objects.all().delete()
 
 
-def test_signing_out_everywhere_beside_revocations() -> None:
+def test_signing_out_everywhere_beside_revocations():
     for _ in range(ROUNDS):
         identity = linked()
         browser = Client()
@@ -69,4 +69,18 @@ def test_signing_out_everywhere_beside_revocations() -> None:
         address = reverse("identity:sign_out")
         sign_out = partial(browser.post, address, {"everywhere": "yes"})
         at_once([sign_out, revoke, revoke])
+        User.objects.all().delete()
+
+
+@pytest.mark.parametrize(
+    "event_types",
+    [("consent.revoked", "data.deletion_requested", "kyc.rejected"), ("consent.revoked",) * 3],
+    ids=["three", "one of them three times"],
+)  # fmt: skip
+def test_events_at_once_are_acknowledged(event_types):
+    for number in range(ROUNDS):
+        linked()
+        bodies = [event_body(name, event_id=f"{name} {number}") for name in event_types]
+        answers = at_once([partial(post, body) for body in bodies])
+        assert [each.status_code for each in answers] == [200, 200, 200]
         User.objects.all().delete()

@@ -29,7 +29,7 @@ ODD = {
 ENDS = ["consent.revoked", "data.deletion_requested", "claim.revoked", "kyc.rejected"]
 
 
-def body_of(event_type: str, *, inside: bytes = b"", outside: bytes = b"") -> bytes:
+def body_of(event_type, *, inside=b"", outside=b""):
     """An event about subject-1 with these texts in its data, and beside it."""
     at = timezone.now().isoformat().encode()
     return (
@@ -39,7 +39,7 @@ def body_of(event_type: str, *, inside: bytes = b"", outside: bytes = b"") -> by
     )
 
 
-def linked(**fields: Any) -> User:
+def linked(**fields):
     held = {"scopes": ["claims:read", "kyc:read"], "account_made": False, **fields}
     identity = make_identity(make_user(), **held)
     for claim_type in ("age_over_18", "unique_human"):
@@ -47,7 +47,7 @@ def linked(**fields: Any) -> User:
     return User.objects.get()
 
 
-def is_taken_away(event_type: str) -> bool:
+def is_taken_away(event_type):
     user = User.objects.get()
     if event_type == "claim.revoked":
         return claims_of(user) == {}
@@ -60,9 +60,7 @@ def is_taken_away(event_type: str) -> bool:
 @pytest.mark.parametrize("event_type", ENDS)
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("place", ["inside", "outside"])
-def test_an_odd_member_holds_up_no_withdrawal(
-    event_type: str, odd: bytes, place: str
-) -> None:
+def test_an_odd_member_holds_up_no_withdrawal(event_type, odd, place):
     """Only type, id, time and person are demanded of it."""
     linked()
     assert post(body_of(event_type, **{place: b', "x": ' + odd})).status_code == 200
@@ -71,7 +69,7 @@ def test_an_odd_member_holds_up_no_withdrawal(
 
 @pytest.mark.parametrize("event_type", ["kyc.verified", "claim.issued", "news"])
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
-def test_what_takes_nothing_away_is_read_strictly(event_type: str, odd: bytes) -> None:
+def test_what_takes_nothing_away_is_read_strictly(event_type, odd):
     linked()
     assert post(body_of(event_type, inside=b', "x": ' + odd)).status_code == 400
     assert not WebhookEvent.objects.exists()
@@ -82,7 +80,7 @@ def test_what_takes_nothing_away_is_read_strictly(event_type: str, odd: bytes) -
     [["age_over_18"], {"a": 1}, 7, True, "x" * 129, " ", "\n", "a\u0000", "\ud800", None],
     ids=ascii,
 )  # fmt: skip
-def test_a_claim_that_cannot_be_read_is_not_said(named: Any) -> None:
+def test_a_claim_that_cannot_be_read_is_not_said(named):
     """So all are revoked."""
     linked()
     member = f', "claim_type": {json.dumps(named)}'.encode()
@@ -91,7 +89,7 @@ def test_a_claim_that_cannot_be_read_is_not_said(named: Any) -> None:
 
 
 @pytest.mark.parametrize("provider", [["KYC"], 7, "x" * 129, "\u0000"], ids=ascii)
-def test_a_provider_that_cannot_be_read_is_not_said(provider: Any) -> None:
+def test_a_provider_that_cannot_be_read_is_not_said(provider):
     """So the claim is revoked, whoever made it, and no other claim is."""
     linked()
     members = json.dumps({"claim_type": "age_over_18", "provider": provider})
@@ -103,7 +101,7 @@ def test_a_provider_that_cannot_be_read_is_not_said(provider: Any) -> None:
 @pytest.mark.parametrize(
     "status", [7, ["verified"], {}, "x" * 999, "\ud800"], ids=ascii
 )
-def test_a_rejection_is_one_whatever_it_says(status: Any) -> None:
+def test_a_rejection_is_one_whatever_it_says(status):
     linked()
     member = f', "status": {json.dumps(status)}'.encode()
     assert post(body_of("kyc.rejected", inside=member)).status_code == 200
@@ -111,9 +109,7 @@ def test_a_rejection_is_one_whatever_it_says(status: Any) -> None:
 
 
 @pytest.mark.parametrize("data", [b"null", b"[]", b'"subject-1"', b"7"])
-def test_the_data_may_be_anything_if_the_person_is_elsewhere(
-    settings: Any, data: bytes
-) -> None:
+def test_the_data_may_be_anything_if_the_person_is_elsewhere(settings, data):
     paths = {"EVENT_SUBJECT_PATHS": ["user_id"]}
     settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, **paths}
     linked()
@@ -149,14 +145,14 @@ def test_the_data_may_be_anything_if_the_person_is_elsewhere(
         "deep, and nobody", "too deep", "too deep inside",
     ],
 )  # fmt: skip
-def test_what_is_demanded_of_a_withdrawal(body: bytes, status: int) -> None:
+def test_what_is_demanded_of_a_withdrawal(body, status):
     """Each once, and readable: nobody knows else whom or when it is about."""
     linked()
     assert post(body).status_code == status
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
 
 
-def test_what_the_database_cannot_hold_is_stored_as_nothing() -> None:
+def test_what_the_database_cannot_hold_is_stored_as_nothing():
     """A handler of the site sees the rest."""
     seen: list[Any] = []
     on_event("claim.revoked", name="odd")(lambda event: seen.append(event.payload))

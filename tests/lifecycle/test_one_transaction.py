@@ -1,10 +1,7 @@
 """A sign-up is one transaction, and an event of its subject comes before it or after it."""
 
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
-from itertools import count
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -17,7 +14,6 @@ from django_identity.lifecycle.arriving import questions
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.said import effects
 from django_identity.models import (
-    Consent,
     LinkedIdentity,
     StoredClaim,
     SubjectLock,
@@ -25,12 +21,10 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.policy import IdentityPolicy
-from django_identity.testing.clock import Clock
 from tests.concurrency import at_once
 from tests.databases import on_servers
-from tests.deliveries import SECRET, deliver, event_body, post
+from tests.deliveries import deliver, event_body, post
 from tests.factories import make_identity, make_user
-from tests.fake_service import FakeService
 from tests.pauses import held
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
@@ -51,18 +45,12 @@ ADULT, LEVEL = gates.Gate("age_over_18"), gates.Gate(kyc_level="level_2")
 class Nobody(IdentityPolicy):
     """Nobody may sign up."""
 
-    def may_sign_up(self, **_proven: Any) -> bool:
+    def may_sign_up(self, **_proven):
         return False
 
 
-@pytest.fixture
-def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
-    return service
-
-
 @pytest.fixture(params=["READ COMMITTED", "REPEATABLE READ"])
-def isolation(request: pytest.FixtureRequest) -> Iterator[None]:
+def isolation(request):
     """The second one is PostgreSQL's, where it fails, and is tried again."""
     given = connection.settings_dict["OPTIONS"]
     if request.param == "REPEATABLE READ":
@@ -76,56 +64,21 @@ def isolation(request: pytest.FixtureRequest) -> Iterator[None]:
     connection.close()
 
 
-def is_open(event_type: str) -> bool:
+def is_open(event_type):
     """Whether a gate is open that the event closes."""
     gate = LEVEL if event_type == "kyc.rejected" else ADULT
     return any(gates.closed_to(gate, user) is None for user in User.objects.all())
 
 
-def rows() -> list[int]:
+def rows():
     models = (User, LinkedIdentity, StoredClaim, TokenGrant)
     return [model._default_manager.count() for model in models]
-
-
-def dies_at(number: int) -> Callable[..., Any]:
-    """The process ends before its statement of that number."""
-    statements = count(1)
-
-    def execute(run: Any, sql: str, *rest: Any) -> Any:
-        if next(statements) == number:
-            raise SystemExit
-        return run(sql, *rest)
-
-    return execute
-
-
-def test_a_crash_at_any_statement_leaves_nothing_of_a_sign_up(
-    site: FakeService,
-) -> None:
-    """Or all of it, if it came after the commit. In either case the person can come again."""
-    ends = []
-    for number in count(1):
-        browser = Client()
-        state = begin(browser)
-        try:
-            with connection.execute_wrapper(dies_at(number)):
-                come_back(browser, state)
-        except SystemExit:
-            ends.append(rows())
-            User.objects.all().delete()
-        else:
-            break
-    assert is_signed_in(browser)
-    assert [*map(sum, ends)] == sorted(map(sum, ends))
-    assert {*map(tuple, ends)} == {(0, 0, 0, 0), (1, 1, 1, 1)}
 
 
 @on_servers
 @pytest.mark.usefixtures("isolation")
 @pytest.mark.parametrize("event_type", WITHDRAWALS)
-def test_an_event_waits_for_a_sign_in_of_its_subject(
-    site: FakeService, event_type: str
-) -> None:
+def test_an_event_waits_for_a_sign_in_of_its_subject(service, event_type):
     """The sign-in stands between its look for events and its commit. Then the event finds it."""
     browser = Client()
     state = begin(browser)
@@ -145,9 +98,7 @@ def test_an_event_waits_for_a_sign_in_of_its_subject(
 @on_servers
 @pytest.mark.usefixtures("isolation")
 @pytest.mark.parametrize("event_type", WITHDRAWALS)
-def test_a_sign_in_waits_for_an_event_of_its_subject(
-    site: FakeService, event_type: str
-) -> None:
+def test_a_sign_in_waits_for_an_event_of_its_subject(service, event_type):
     """The event has found nobody, and stands before its commit. Then the sign-in hears it."""
     browser = Client()
     state = begin(browser)
@@ -169,11 +120,9 @@ def test_a_sign_in_waits_for_an_event_of_its_subject(
 
 
 @on_servers
-def test_three_refused_sign_ups_of_one_person_at_once(
-    site: FakeService, settings: Any
-) -> None:
+def test_three_refused_sign_ups_of_one_person_at_once(service, settings):
     """On MariaDB those who wait deadlock, and are tried again."""
-    given = site.settings(WEBHOOK_SECRETS=[SECRET], POLICY=f"{__name__}.Nobody")
+    given = service.settings(POLICY=f"{__name__}.Nobody")
     settings.DJANGO_IDENTITY = given
     browsers = [Client() for _ in range(3)]
     states = [*map(begin, browsers)]
@@ -187,15 +136,10 @@ def test_three_refused_sign_ups_of_one_person_at_once(
 @pytest.mark.parametrize(("seconds", "is_heard"), [(9, True), (11, False)])
 @pytest.mark.parametrize("event_type", ["consent.revoked", "claim.revoked"])
 def test_what_found_nobody_a_moment_before_the_button_is_heard(
-    site: FakeService,
-    identity_clock: Clock,
-    event_type: str,
-    seconds: int,
-    *,
-    is_heard: bool,
-) -> None:
+    service, identity_clock, event_type, seconds, *, is_heard
+):
     """By the clock of another server of the site it came after it."""
-    site.payload["iat"] = None
+    service.payload["iat"] = None
     deliver(event_type)
     identity_clock.advance(seconds=seconds)
     browser = Client()
@@ -208,26 +152,14 @@ def test_what_found_nobody_a_moment_before_the_button_is_heard(
         )
 
 
-def test_what_found_somebody_before_the_button_is_over(site: FakeService) -> None:
-    """They took back their consent, and give it anew."""
-    sign_in(Client())
-    deliver("consent.revoked")
-    browser = Client()
-    sign_in(browser)
-    assert is_signed_in(browser)
-    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
-
-
-def test_who_is_linked_needs_no_row_of_the_subject(site: FakeService) -> None:
+def test_who_is_linked_needs_no_row_of_the_subject(service):
     make_identity(make_user())
     deliver("claim.issued")
     sign_in(Client())
     assert not SubjectLock.objects.exists()
 
 
-def test_upkeep_deletes_the_rows_of_the_day_before(
-    site: FakeService, identity_clock: Clock
-) -> None:
+def test_upkeep_deletes_the_rows_of_the_day_before(service, identity_clock):
     hand_in(browser_of(make_user()))
     identity_clock.advance(hours=23)
     deliver("claim.issued", subject="nobody")

@@ -2,7 +2,6 @@
 
 import io
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,22 +15,17 @@ from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.leaving.dossier import dossier_of
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, Purpose, StoredClaim, TokenGrant
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import deliver
 from tests.factories import again, make_claim, make_grant, make_identity, make_user
-from tests.fake_service import FakeService
 from tests.sign_in import sign_in as signs_in
 from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-
-@pytest.fixture
-def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
-    return service
+COME = {"sign-in": signs_in, "code": hand_in}
 
 
-def copied(username: str = "ada", **fields: Any) -> User:
+def copied(username="ada", **fields):
     """An account whose link is live, with all that a link has. The site is of test."""
     user = make_user(username)
     identity = make_identity(
@@ -42,7 +36,7 @@ def copied(username: str = "ada", **fields: Any) -> User:
     return user
 
 
-def test_it_counts_as_not_there() -> None:
+def test_it_counts_as_not_there():
     user = copied()
     assert not standing_of(user).is_linked
     assert connect.identity_of(user) is None
@@ -52,35 +46,24 @@ def test_it_counts_as_not_there() -> None:
     assert sign_in.plan_for(user).purpose == Purpose.LINK
     assert deliver("consent.revoked", subject="live-ada").status_code == 200
     assert LinkedIdentity.objects.get().consent == "granted"
-
-
-def test_the_account_page_shows_nothing_of_it() -> None:
-    user = copied()
     dossier = dossier_of(user)
     assert (dossier.identity, dossier.grant, dossier.sections) == (None, None, ())
     page = browser_of(user).get(reverse("identity:account")).content.decode()
     assert "live-ada" not in page
 
 
-@pytest.mark.parametrize("way", ["sign-in", "code"])
-def test_linking_deletes_it(site: FakeService, way: str) -> None:
+@pytest.mark.parametrize("way", COME)
+def test_linking_deletes_it(service, way):
     """It made the account, and the new link did not."""
     user = copied()
     told: list[object] = []
 
-    def receive(**about: object) -> None:
+    def receive(**about):
         told.append(about["signal"])
 
-    ends = (signals.identity_unlinked, signals.sessions_ended)
-    for each in ends:
+    for each in (signals.identity_unlinked, signals.sessions_ended):
         each.connect(receive)
-    browser = browser_of(user)
-    if way == "code":
-        hand_in(browser)
-    else:
-        signs_in(browser)
-    for each in ends:
-        each.disconnect(receive)
+    COME[way](browser_of(user))
     identity = LinkedIdentity.objects.get()
     assert (identity.user, identity.environment) == (user, "test")
     assert (identity.subject, identity.made_account) == ("subject-1", "")
@@ -89,23 +72,19 @@ def test_linking_deletes_it(site: FakeService, way: str) -> None:
     assert told == []
 
 
-@pytest.mark.parametrize("way", ["sign-in", "code"])
-def test_linking_deletes_a_row_that_no_event_finds(site: FakeService, way: str) -> None:
+@pytest.mark.parametrize("way", COME)
+def test_linking_deletes_a_row_that_no_event_finds(service, way):
     """SQL has given it another subject. It opened nothing."""
     user = make_user()
     make_identity(user, subject="former", account_made=False)
     LinkedIdentity.objects.update(subject="renamed")
-    browser = browser_of(user)
-    if way == "code":
-        hand_in(browser)
-    else:
-        signs_in(browser)
+    COME[way](browser_of(user))
     identity = LinkedIdentity.objects.get()
     assert (identity.user, identity.subject) == (user, "subject-1")
     assert standing_of(again(user)).is_linked
 
 
-def test_a_refused_link_leaves_it(site: FakeService) -> None:
+def test_a_refused_link_leaves_it(service):
     """The subject is another account's."""
     user = copied()
     make_identity(make_user("eve"))
@@ -113,47 +92,43 @@ def test_a_refused_link_leaves_it(site: FakeService) -> None:
     assert LinkedIdentity.objects.filter(user=user).exists()
 
 
-def test_a_person_whose_address_is_there_is_told_to_sign_in_and_link(
-    site: FakeService,
-) -> None:
+def test_a_person_whose_address_is_there_is_told_to_sign_in_and_link(service):
     user = copied()
-    site.profile = {"email": "ada@example.org"}
+    service.profile = {"email": "ada@example.org"}
     User.objects.filter(pk=user.pk).update(email="ada@example.org")
     page = signs_in(Client()).content.decode()
     assert "email_taken" in page
     assert LinkedIdentity.objects.get().environment == "live"
 
 
-@pytest.mark.parametrize("arrival", ["sign-in", "link", "code"])
+@pytest.mark.parametrize("is_inside", [False, True])
+@pytest.mark.parametrize("arrival", COME)
 def test_a_row_whose_environment_sql_has_changed_is_linked_by_nobody(
-    site: FakeService, arrival: str
-) -> None:
+    service, arrival, *, is_inside
+):
     """Its digest is still the subject's."""
     user = make_user()
     make_identity(user, account_made=False)
     LinkedIdentity.objects.update(environment="live")
-    browser = Client() if arrival == "sign-in" else browser_of(user)
-    if arrival == "code":
-        hand_in(browser)
-    else:
-        signs_in(browser)
+    browser = browser_of(user) if is_inside else Client()
+    COME[arrival](browser)
     assert not standing_of(again(user)).is_linked
 
 
-def doctor() -> str:
+def doctor():
     out = io.StringIO()
     with suppress(CommandError, SystemExit):
         call_command("identity_doctor", stdout=out)
     return out.getvalue()
 
 
-def erase(*arguments: str) -> str:
+def erase(*arguments):
     out = io.StringIO()
     call_command("identity_erase", *arguments, stdout=out)
     return out.getvalue()
 
 
-def test_the_doctor_counts_them_and_the_command_deletes_them() -> None:
+def test_the_doctor_counts_them_and_the_command_deletes_them():
     """And no account, and no link of this site's environment."""
     for name in ("ada", "bob", "eve"):
         copied(name)
@@ -169,7 +144,7 @@ def test_the_doctor_counts_them_and_the_command_deletes_them() -> None:
     assert "Deleted 0 link(s) of live." in erase("--links-of", "live", "--yes")
 
 
-def test_many_are_deleted_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_are_deleted_in_steps(monkeypatch):
     monkeypatch.setattr(
         "django_identity.lifecycle.operators.interventions.LINKS_AT_ONCE", 2
     )
@@ -182,13 +157,11 @@ def test_many_are_deleted_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--links-of", "test", "--yes"),
-        ("--links-of", "staging", "--yes"),
-        ("subject-1", "--links-of", "live", "--yes"),
-        ("--yes",),
+        ("--links-of", "test", "--yes"), ("--links-of", "staging", "--yes"),
+        ("subject-1", "--links-of", "live", "--yes"), ("--yes",),
     ],
-)
-def test_nothing_is_deleted_by_mistake(arguments: tuple[str, ...]) -> None:
+)  # fmt: skip
+def test_nothing_is_deleted_by_mistake(arguments):
     """This site's own links, an environment that is none, two things at once, or nothing."""
     make_identity(make_user("own"))
     copied()
@@ -198,7 +171,7 @@ def test_nothing_is_deleted_by_mistake(arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("typed", ["live", "test"])
-def test_the_command_asks_first(monkeypatch: pytest.MonkeyPatch, typed: str) -> None:
+def test_the_command_asks_first(monkeypatch, typed):
     copied()
     monkeypatch.setattr("builtins.input", lambda prompt: typed)
     with suppress(CommandError):

@@ -1,9 +1,9 @@
 """While an erasure is pending, and what the site or somebody else does meanwhile."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from django.contrib.auth.models import User
@@ -36,7 +36,7 @@ from tests.factories import (
     make_identity_by_code,
     make_user,
 )
-from tests.fake_service import PROFILE, FakeService
+from tests.fake_service import PROFILE
 from tests.sign_in import sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -48,28 +48,28 @@ class Failing(IdentityPolicy):
 
     is_mended = False
 
-    def erase_user(self, user: Any) -> None:
+    def erase_user(self, user):
         if not self.is_mended:
             raise RuntimeError
         super().erase_user(user)
 
 
 class NeverKeeping(IdentityPolicy):
-    def keeps_account(self, user: Any, *, made_for_identity: bool) -> bool:
+    def keeps_account(self, user, *, made_for_identity):
         return False
 
 
-def with_policy(settings: Any, policy: type) -> None:
+def with_policy(settings, policy):
     given = settings.DJANGO_IDENTITY
     path = f"{__name__}.{policy.__name__}"
     settings.DJANGO_IDENTITY = {**given, "POLICY": path}
 
 
-def make_due() -> None:
+def make_due():
     ErasureReceipt.objects.filter(erased_at=None).update(next_attempt_at=timezone.now())
 
 
-def done() -> ErasureReceipt:
+def done():
     """The receipt, after a worker has come by."""
     make_due()
     erasure.retry_pending()
@@ -78,11 +78,11 @@ def done() -> ErasureReceipt:
     return receipt
 
 
-def asked_by_the_service(identity: LinkedIdentity) -> None:
+def asked_by_the_service(identity):
     deliver("data.deletion_requested", subject=identity.subject)
 
 
-def asked_by_the_person(identity: LinkedIdentity) -> None:
+def asked_by_the_person(identity):
     """Pending, because the site's part raises."""
     assert erasure.erase_account(identity.user).erased_at is None
 
@@ -92,7 +92,7 @@ Asked = Callable[[LinkedIdentity], None]
 
 
 @pytest.fixture
-def failing(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def failing(settings, monkeypatch):
     """The site's part raises. Call it to mend the policy."""
     with_policy(settings, Failing)
     return lambda: monkeypatch.setattr(Failing, "is_mended", True)
@@ -101,13 +101,13 @@ def failing(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None
 # What is ours is gone at once
 
 
-def content() -> list[Any]:
+def content():
     """What the stored events say about anybody."""
     rows = WebhookEvent.objects.exclude(subject="", event_id="", payload__isnull=True)
     return list(rows)
 
 
-def completed_by(user: User) -> AuthorizationRequest:
+def completed_by(user):
     return AuthorizationRequest.objects.create(
         state_digest="s",
         browser_digest="b",
@@ -118,7 +118,7 @@ def completed_by(user: User) -> AuthorizationRequest:
     )
 
 
-def rows_of_ours() -> dict[str, int]:
+def rows_of_ours():
     """How many rows each table has that could say something about a person."""
     models = (LinkedIdentity, TokenGrant, StoredClaim, AuthorizationRequest)
     counts = {model.__name__: model.objects.count() for model in models}
@@ -126,9 +126,7 @@ def rows_of_ours() -> dict[str, int]:
 
 
 @pytest.mark.parametrize("ask", ASKED)
-def test_nothing_of_ours_waits_for_the_site(
-    failing: Callable[[], None], ask: Asked
-) -> None:
+def test_nothing_of_ours_waits_for_the_site(failing, ask):
     """Whatever the site's part raises, and however often."""
     user = make_user()
     identity = make_identity(user)
@@ -151,9 +149,7 @@ def test_nothing_of_ours_waits_for_the_site(
 
 
 @pytest.mark.parametrize("ask", ASKED)
-def test_a_merge_meanwhile_erases_no_survivor(
-    failing: Callable[[], None], ask: Asked
-) -> None:
+def test_a_merge_meanwhile_erases_no_survivor(failing, ask):
     """The site moves every row that points at the account, and deletes it."""
     former, survivor = make_user("former"), make_user("survivor")
     ask(make_identity(former))
@@ -169,13 +165,13 @@ def test_a_merge_meanwhile_erases_no_survivor(
     assert survivor.is_active
 
 
-def test_an_older_account_stays() -> None:
+def test_an_older_account_stays():
     asked_by_the_service(make_identity(make_user(), account_made=False))
     assert done().account_kept == "older"
     assert User.objects.get().is_active
 
 
-def test_an_erasure_by_code_alone_is_done_at_once() -> None:
+def test_an_erasure_by_code_alone_is_done_at_once():
     make_identity_by_code(make_user())
     deliver("data.deletion_requested")
     receipt = ErasureReceipt.objects.get()
@@ -186,9 +182,7 @@ def test_an_erasure_by_code_alone_is_done_at_once() -> None:
 
 
 @pytest.mark.parametrize("way", [sign_in, hand_in], ids=["a sign-in", "a code"])
-def test_nobody_links_to_an_account_that_waits(
-    failing: Callable[[], None], service: FakeService, settings: Any, way: Any
-) -> None:
+def test_nobody_links_to_an_account_that_waits(failing, service, settings, way):
     """The address is that account's, too. The code is not sent, so it stays good."""
     settings.DJANGO_IDENTITY = service.settings(
         WEBHOOK_SECRETS=[SECRET], POLICY=f"{__name__}.Failing"
@@ -207,24 +201,17 @@ def test_nobody_links_to_an_account_that_waits(
 
 
 SENDERS = (
-    LinkedIdentity,
-    TokenGrant,
-    StoredClaim,
-    WebhookEvent,
-    AuthorizationRequest,
-    ErasureReceipt,
-)
+    LinkedIdentity, TokenGrant, StoredClaim, WebhookEvent, AuthorizationRequest, ErasureReceipt,
+)  # fmt: skip
 SIGNALS = ("pre_save", "post_save", "pre_delete", "post_delete")
 
 
-def refuse(**_signal: object) -> None:
+def refuse(**_signal):
     raise RuntimeError("ada@example.org")
 
 
 @pytest.mark.parametrize("is_held", [False, True])
-def test_the_account_page_says_that_the_deletion_waits(
-    failing: Callable[[], None], is_held: bool
-) -> None:
+def test_the_account_page_says_that_the_deletion_waits(failing, is_held):
     """Also if the site's own code holds the emptied row."""
     user = make_user()
     if is_held:
@@ -247,12 +234,8 @@ def test_the_account_page_says_that_the_deletion_waits(
 @pytest.mark.parametrize("name", SIGNALS)
 @pytest.mark.parametrize("sender", SENDERS)
 def test_a_receiver_that_raises_keeps_no_consent(
-    sender: Any,
-    name: str,
-    link: Any,
-    event_type: str,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+    sender, name, link, event_type, caplog
+):
     """Before and after each save and deletion of ours."""
     user = make_user()
     identity = link(user)
@@ -278,13 +261,13 @@ def test_a_receiver_that_raises_keeps_no_consent(
 
 
 @pytest.fixture
-def told() -> Iterator[list[str]]:
+def told():
     names: list[str] = []
     ours = ("data_erased", "sessions_ended", "identity_unlinked")
     receivers = []
     for name in ours:
 
-        def note(*, name: str = name, **_signal: object) -> None:
+        def note(*, name=name, **_signal):
             names.append(name)
 
         getattr(our_signals, name).connect(note)
@@ -295,7 +278,7 @@ def told() -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("refuses", [False, True])
-def test_each_signal_is_sent_once(told: list[str], refuses: bool) -> None:
+def test_each_signal_is_sent_once(told, refuses):
     make_identity(make_user())
     if refuses:
         signals.pre_delete.connect(refuse, sender=LinkedIdentity)
@@ -307,9 +290,7 @@ def test_each_signal_is_sent_once(told: list[str], refuses: bool) -> None:
     assert sorted(told) == ["data_erased", "identity_unlinked", "sessions_ended"]
 
 
-def test_what_the_site_holds_is_found_wherever_it_is_moved(
-    failing: Callable[[], None],
-) -> None:
+def test_what_the_site_holds_is_found_wherever_it_is_moved(failing):
     """Emptied at once; nobody comes back by it; deleted when it is let go."""
     former, survivor = make_user("former"), make_user("survivor")
     identity = make_identity(former)
@@ -334,12 +315,12 @@ class AskingAgain(IdentityPolicy):
 
     asked: ClassVar[list[bool]] = []
 
-    def erase_user(self, user: Any) -> None:
+    def erase_user(self, user):
         self.asked.append(erasure.erase_account(user).erased_at is None)
         super().erase_user(user)
 
 
-def test_a_policy_may_ask_for_the_same_erasure(settings: Any) -> None:
+def test_a_policy_may_ask_for_the_same_erasure(settings):
     """It joins the one that is being tried, and does not call itself."""
     with_policy(settings, AskingAgain)
     AskingAgain.asked.clear()
@@ -351,7 +332,7 @@ def test_a_policy_may_ask_for_the_same_erasure(settings: Any) -> None:
     assert AskingAgain.asked == [True]
 
 
-def test_a_second_request_joins_the_first(failing: Callable[[], None]) -> None:
+def test_a_second_request_joins_the_first(failing):
     """Tried by itself, it would find an account that is gone."""
     identity = make_identity(make_user())
     asked_by_the_service(identity)
@@ -360,7 +341,7 @@ def test_a_second_request_joins_the_first(failing: Callable[[], None]) -> None:
     assert not done().account_was_gone
 
 
-def test_a_repeat_a_month_later_finds_nobody() -> None:
+def test_a_repeat_a_month_later_finds_nobody():
     make_identity(make_user())
     deliver("data.deletion_requested", event_id="evt-1")
     done()
@@ -373,9 +354,7 @@ def test_a_repeat_a_month_later_finds_nobody() -> None:
 
 @pytest.mark.parametrize("ask", ASKED)
 @pytest.mark.parametrize("by_query", [True, False])
-def test_the_receipt_says_that_the_site_deleted_the_account(
-    failing: Callable[[], None], ask: Asked, by_query: bool
-) -> None:
+def test_the_receipt_says_that_the_site_deleted_the_account(failing, ask, by_query):
     """The policy's ``erase_user`` did not run, so data may be left. The doctor lists it."""
     ask(make_identity(make_user()))
     if by_query:
@@ -388,9 +367,7 @@ def test_the_receipt_says_that_the_site_deleted_the_account(
     assert "accounts that the site deleted before erase_user ran: 1" in doctor()
 
 
-def test_a_deletion_by_the_site_that_rolls_back_leaves_the_request(
-    failing: Callable[[], None],
-) -> None:
+def test_a_deletion_by_the_site_that_rolls_back_leaves_the_request(failing):
     user = make_user()
     asked_by_the_service(make_identity(user))
     with pytest.raises(KeyError):
@@ -401,16 +378,14 @@ def test_a_deletion_by_the_site_that_rolls_back_leaves_the_request(
     assert receipt.counts["user"] == 1
 
 
-def roll_back_a_deletion(user: User) -> None:
+def roll_back_a_deletion(user):
     with transaction.atomic():
         user.delete()
         raise KeyError
 
 
 @pytest.mark.parametrize("ask", ASKED)
-def test_a_receipt_that_is_done_points_at_nobody(
-    failing: Callable[[], None], ask: Asked
-) -> None:
+def test_a_receipt_that_is_done_points_at_nobody(failing, ask):
     """No key, no digest, no id of an event and no text of the person."""
     user = make_user()
     identity = make_identity(user)
@@ -428,14 +403,14 @@ def test_a_receipt_that_is_done_points_at_nobody(
 # What an operator sees
 
 
-def doctor() -> str:
+def doctor():
     out = io.StringIO()
     with suppress(CommandError, SystemExit):
         call_command("identity_doctor", stdout=out)
     return out.getvalue()
 
 
-def test_the_doctor_lists_what_sql_left() -> None:
+def test_the_doctor_lists_what_sql_left():
     """Events with content of somebody who is not linked."""
     identity = make_identity(make_user())
     make_event(identity, "kyc.verified")
@@ -447,9 +422,7 @@ def test_the_doctor_lists_what_sql_left() -> None:
 
 
 @pytest.mark.parametrize("ask", ASKED)
-def test_an_operator_sees_whom_a_pending_erasure_is_about(
-    failing: Callable[[], None], ask: Asked
-) -> None:
+def test_an_operator_sees_whom_a_pending_erasure_is_about(failing, ask):
     """The account that waits; then nobody."""
     identity = make_identity(make_user())
     make_identity(make_user("other"), subject="subject-2")
@@ -460,15 +433,13 @@ def test_an_operator_sees_whom_a_pending_erasure_is_about(
     assert interventions.concerned_by(done()) is None
 
 
-def test_the_command_says_that_the_account_was_gone(
-    failing: Callable[[], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_says_that_the_account_was_gone(failing, monkeypatch):
     """If the site deletes it while the operator waits."""
     user = make_user()
     make_identity(user)
     before = erasure.attempt
 
-    def late(*given: Any, **more: Any) -> bool:
+    def late(*given, **more):
         User.objects.all().delete()
         return before(*given, **more)
 
@@ -478,7 +449,7 @@ def test_the_command_says_that_the_account_was_gone(
     assert "erase_user did not run" in out.getvalue()
 
 
-def test_the_admin_shows_it(admin_client: Client) -> None:
+def test_the_admin_shows_it(admin_client):
     receipt = ErasureReceipt.objects.create(
         requested_at=timezone.now(),
         erased_at=timezone.now(),

@@ -81,7 +81,7 @@ def linked(**fields: Any) -> User:
 # The person
 
 
-def test_a_policy_may_let_nobody_erase_themselves(settings: Any) -> None:
+def test_a_policy_may_let_nobody_erase_themselves(settings):
     policy(settings, Forbidding)
     user = linked()
     browser = browser_of(user)
@@ -95,9 +95,7 @@ def test_a_policy_may_let_nobody_erase_themselves(settings: Any) -> None:
     assert not ErasureReceipt.objects.exists()
 
 
-def test_an_operator_erases_whom_the_policy_lets_not_erase_themselves(
-    settings: Any,
-) -> None:
+def test_an_operator_erases_whom_the_policy_lets_not_erase_themselves(settings):
     policy(settings, Forbidding)
     user = linked()
     assert not erasure.may_erase_themselves(user)
@@ -105,7 +103,7 @@ def test_an_operator_erases_whom_the_policy_lets_not_erase_themselves(
     assert Recording.ran == ["Forbidding"]
 
 
-def test_a_policy_that_raises_erases_nothing(settings: Any) -> None:
+def test_a_policy_that_raises_erases_nothing(settings):
     """The answer is a 500."""
     policy(settings, Bursting)
     browser = browser_of(linked())
@@ -121,7 +119,7 @@ def test_a_policy_that_raises_erases_nothing(settings: Any) -> None:
 
 @pytest.mark.parametrize("chosen", [Anonymising, Deleting])
 @pytest.mark.parametrize("by", ["person", "service"])
-def test_the_policy_erases_once(settings: Any, chosen: type, by: str) -> None:
+def test_the_policy_erases_once(settings, chosen, by):
     policy(settings, chosen)
     user = linked()
     if by == "person":
@@ -136,7 +134,7 @@ def test_the_policy_erases_once(settings: Any, chosen: type, by: str) -> None:
 
 
 @pytest.mark.parametrize("by", ["person", "service"])
-def test_a_policy_keeps_the_account(settings: Any, by: str) -> None:
+def test_a_policy_keeps_the_account(settings, by):
     policy(settings, Keeping)
     user = linked()
     if by == "person":
@@ -153,14 +151,14 @@ def test_a_policy_keeps_the_account(settings: Any, by: str) -> None:
     assert not LinkedIdentity.objects.exists()
 
 
-def test_staff_stay(settings: Any) -> None:
+def test_staff_stay(settings):
     policy(settings, Deleting)
     receipt = erasure.erase_account(linked(is_staff=True))
     assert receipt.account_kept == "privileged"
     assert Recording.ran == []
 
 
-def test_a_code_alone_never_erases_the_account(settings: Any) -> None:
+def test_a_code_alone_never_erases_the_account(settings):
     """Though the policy keeps nobody. It is not asked."""
     policy(settings, NeverKeeping)
     user = make_user()
@@ -183,7 +181,7 @@ class NeverKeeping(Recording):
         return False
 
 
-def test_the_command_never_erases_the_account_for_a_code_alone(settings: Any) -> None:
+def test_the_command_never_erases_the_account_for_a_code_alone(settings):
     policy(settings, NeverKeeping)
     user = make_user()
     make_identity_by_code(user)
@@ -193,7 +191,7 @@ def test_the_command_never_erases_the_account_for_a_code_alone(settings: Any) ->
     assert user.is_active
 
 
-def test_a_full_sign_in_that_confirmed_the_code_erases_it(settings: Any) -> None:
+def test_a_full_sign_in_that_confirmed_the_code_erases_it(settings):
     """If the policy keeps nobody: it is the owner's own wish then."""
     policy(settings, NeverKeeping)
     make_identity(make_user(), account_made=False)
@@ -206,7 +204,7 @@ def test_a_full_sign_in_that_confirmed_the_code_erases_it(settings: Any) -> None
 # Another way in
 
 
-def test_a_policy_may_know_no_other_way_in(settings: Any) -> None:
+def test_a_policy_may_know_no_other_way_in(settings):
     policy(settings, Asking)
     identity = make_identity(make_user())
     with pytest.raises(NoOtherWayIn):

@@ -1,195 +1,158 @@
 """Why a gate is closed: one reason for each state, and none when it is open."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
-from django.utils import timezone
 
+from django_identity.gates import claims_of
 from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing.standing import standing_of
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, TokenGrant
+from django_identity.models import TokenGrant
 from django_identity.requirements import parse
 from tests.factories import (
+    AN_HOUR_AGO,
+    LISTED,
     LONG_AGO,
+    SITUATIONS,
+    UNREAD,
     make_claim,
     make_identity,
-    make_identity_by_code,
     make_user,
+    people,
 )
 
 pytestmark = pytest.mark.django_db
 
+R = Reason
 
-def linked(**fields: Any) -> LinkedIdentity:
+
+def linked(*claims, **fields):
+    """Somebody with these claims, each of another provider."""
     name = f"user-{User.objects.count()}"
-    return make_identity(make_user(name), subject=name, **fields)
+    identity = make_identity(make_user(name), subject=name, **fields)
+    for provider, claim in zip("AB", claims, strict=False):
+        make_claim(identity, provider=provider, **claim)
+    return identity.user
 
 
-def shortfall_of(
-    user: User | AnonymousUser, asked: str = "age_over_18"
-) -> Shortfall | None:
-    return standing_of(user).shortfall(parse(asked))
-
-
-def reason(user: User | AnonymousUser, asked: str = "age_over_18") -> Reason | None:
-    shortfall = shortfall_of(user, asked)
+def reason(user, asked="age_over_18"):
+    shortfall = standing_of(user).shortfall(parse(asked))
     return None if shortfall is None else shortfall.reason
 
 
-def test_what_closes_every_gate() -> None:
-    """Without an identity there is nothing to prove. A consent that ended says since when."""
-    assert reason(AnonymousUser()) == reason(make_user("eve")) == Reason.NOT_LINKED
-    identity = linked(consent=Consent.REVOKED, revoked_at=LONG_AGO)
-    make_claim(identity)
-    assert shortfall_of(identity.user) == Shortfall(
-        Reason.CONSENT_REVOKED, since=LONG_AGO
+def first_of_account(user, grant=None):
+    shortfall = standing_of(user).account_shortfall(grant)
+    return None if shortfall is None else shortfall.reason
+
+
+#: What closes the gate of a claim, that of a level, and what the account page says first.
+CLOSED: dict[str, tuple[Reason | None, Reason | None, Reason | None]] = {
+    "proven": (None, None, None),
+    "by code": (R.CONNECT_ONLY, None, R.CONNECT_ONLY),
+    "revoked": (R.CONSENT_REVOKED, R.CONSENT_REVOKED, R.CONSENT_REVOKED),
+    "of the other environment": (R.NOT_LINKED, R.NOT_LINKED, R.NOT_LINKED),
+    "of a lower level": (None, R.LOWER_LEVEL, None),
+    "rejected": (R.REJECTED, R.REJECTED, R.REJECTED),
+    "not verified": (R.NOT_VERIFIED, R.NOT_VERIFIED, R.NOT_VERIFIED),
+    "not read": (R.UNREAD, R.UNREAD, R.UNREAD),
+    "without the scopes": (R.SCOPE_NOT_GIVEN, R.SCOPE_NOT_GIVEN, None),
+    "of a claim that ran out": (R.RUN_OUT, None, R.RUN_OUT),
+    "of a revoked claim": (R.REVOKED, None, R.REVOKED),
+    "of a listed claim": (R.NOT_CONFIRMED, None, None),
+}
+
+
+def test_everybody_is_told_what_is_in_the_way():
+    """And only a proven claim of this environment, with a consent, is shown to the site's code."""
+    assert CLOSED.keys() == SITUATIONS.keys()
+    for name, user in people().items():
+        standing = standing_of(user)
+        found = (reason(user), reason(user, "level_2"), first_of_account(user))
+        assert found == CLOSED[name], name
+        assert standing.is_linked is (found[0] not in (R.NOT_LINKED, R.CONSENT_REVOKED))
+        assert claims_of(user) == ({} if found[0] else {"age_over_18": True}), name
+
+
+def test_a_reason_says_since_when_and_what_is_held():
+    """A person who is nobody, or has no identity, has nothing to prove."""
+    for nobody in (AnonymousUser(), make_user("eve")):
+        assert reason(nobody) is first_of_account(nobody) is R.NOT_LINKED
+    known = people()
+    asked = parse("age_over_18")
+    assert standing_of(known["revoked"]).shortfall(asked) == Shortfall(
+        R.CONSENT_REVOKED, since=LONG_AGO
     )
-    assert reason(identity.user, "level_2") is Reason.CONSENT_REVOKED
-    by_code = make_identity_by_code(make_user("bola"), subject="subject-2")
-    make_claim(by_code, revoked_at=LONG_AGO)
-    assert reason(by_code.user, "level_2") is None
-    assert reason(by_code.user) is Reason.CONNECT_ONLY
-
-
-AN_HOUR_AGO = timezone.now() - timedelta(hours=1)
-REVOKED = {"revoked_at": LONG_AGO}
-LISTED: dict[str, Any] = {"valid_until": None, "value": None}
-#: The claims of one person, and of several claims the one nearest to a proof decides.
-CLAIMS: list[tuple[list[dict[str, Any]], Reason | None]] = [
-    ([{}], None),
-    ([{"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
-    ([REVOKED], Reason.REVOKED),
-    ([REVOKED | LISTED], Reason.REVOKED),
-    ([LISTED], Reason.NOT_CONFIRMED),
-    ([], Reason.NOT_CONFIRMED),
-    ([REVOKED | LISTED | {"value": True}], Reason.REVOKED),
-    ([{"valid_until": AN_HOUR_AGO}, LISTED | {"value": True}], Reason.RUN_OUT),
-    ([{"value": False}], Reason.NOT_CONFIRMED),
-    ([{"value": "true"}], Reason.NOT_CONFIRMED),
-    ([{"value": {"verified": False}}], Reason.NOT_CONFIRMED),
-    ([REVOKED, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
-    ([REVOKED, LISTED], Reason.REVOKED),
-]
-
-
-def test_a_claim_in_each_state() -> None:
-    """The reason follows the claim's state; None only for the claim that opens the gate."""
-    for claims, expected in CLAIMS:
-        identity = linked()
-        for provider, claim in zip("AB", claims, strict=False):
-            make_claim(identity, provider=provider, **claim)
-        assert reason(identity.user) is expected, claims
-        if expected is Reason.RUN_OUT:
-            assert shortfall_of(identity.user) == Shortfall(expected, since=AN_HOUR_AGO)
-    abroad = linked()
-    make_claim(abroad, "country_resident", {"value": "GH"})
-    other = Shortfall(Reason.OTHER_VALUE, held="GH", claim_type="country_resident")
-    assert shortfall_of(abroad.user, "country_resident=NG") == other
-
-
-ALL_SCOPES = ["profile:read", "kyc:read", "claims:read"]
-UNTRIED: dict[str, Any] = {"kyc_status": "", "kyc_level": "", "scopes": ALL_SCOPES}
-#: Nothing proves the claim: what the person can do depends on how the verification went.
-UNPROVEN: list[tuple[dict[str, Any], Reason]] = [
-    ({"kyc_status": "verified"}, Reason.NOT_CONFIRMED),
-    ({"kyc_status": "rejected"}, Reason.REJECTED),
-    ({"kyc_status": "unverified"}, Reason.NOT_VERIFIED),
-    (UNTRIED, Reason.NOT_VERIFIED),
-    (UNTRIED | {"last_error": "service_timeout"}, Reason.UNREAD),
-    ({"last_error": "credential_rejected"}, Reason.UNVERIFIABLE),
-    ({"kyc_status": "rejected", "last_error": "credential_rejected"}, Reason.REJECTED),
-    ({"kyc_status": "rejected", "last_error": "service_timeout"}, Reason.REJECTED),
-    ({"scopes": ["profile:read", "kyc:read"]}, Reason.SCOPE_NOT_GIVEN),
-    (UNTRIED | {"scopes": ["profile:read"]}, Reason.SCOPE_NOT_GIVEN),
-]
-
-
-def test_without_a_proof_the_verification_tells_the_next_step() -> None:
-    """Whoever is verified is not sent to verify, and whoever was refused or unread hears that."""
-    for fields, expected in UNPROVEN:
-        assert reason(linked(**fields).user) is expected, fields
-
-
-def test_a_claim_that_names_no_value_is_not_another_value() -> None:
-    """No sentence ends in nothing: "Your country of residence: ."."""
-    identity = linked()
-    make_claim(identity, "country_resident", True)
-    assert reason(identity.user, "country_resident=NG") is Reason.NOT_CONFIRMED
-
-
-def test_a_level_in_each_state() -> None:
-    """Not verified, refused, not allowed and not read are four things; so is a lower level."""
-    for fields, expected in (
-        ({}, None),
-        ({"kyc_level": "level_1"}, Reason.LOWER_LEVEL),
-        ({"kyc_status": "rejected"}, Reason.REJECTED),
-        (UNTRIED, Reason.NOT_VERIFIED),
-        (UNTRIED | {"scopes": ["claims:read"]}, Reason.SCOPE_NOT_GIVEN),
-        (UNTRIED | {"last_error": "service_timeout"}, Reason.UNREAD),
-        (
-            {"kyc_status": "unverified", "last_error": "service_timeout"},
-            Reason.NOT_VERIFIED,
-        ),
+    ran_out = standing_of(known["of a claim that ran out"]).shortfall(asked)
+    assert ran_out == Shortfall(R.RUN_OUT, since=AN_HOUR_AGO)
+    for value, expected in (
+        ("GH", Shortfall(R.OTHER_VALUE, held="GH", claim_type="country_resident")),
+        # No sentence ends in nothing: "Your country of residence: .".
+        (True, Shortfall(R.NOT_CONFIRMED)),
     ):
-        user = linked(**fields).user
-        assert reason(user, "level_2") is expected, fields
+        user = linked({"claim_type": "country_resident", "value": value})
+        assert standing_of(user).shortfall(parse("country_resident=NG")) == expected
 
 
-def test_an_account_in_each_state() -> None:
-    """What the account page says first: the connection, the permission, then what ran out."""
-    assert standing_of(make_user()).account_shortfall(None) == Shortfall(
-        Reason.NOT_LINKED
-    )
+REVOKED: dict[str, Any] = {"revoked_at": LONG_AGO}
+RUN_OUT: dict[str, Any] = {"valid_until": AN_HOUR_AGO}
+#: Of several claims the one nearest to a proof decides. The account page counts proofs.
+CLAIMS: list[tuple[list[dict[str, Any]], Reason | None, Reason | None]] = [
+    ([], R.NOT_CONFIRMED, None),
+    ([REVOKED | LISTED], R.REVOKED, R.REVOKED),
+    ([REVOKED | LISTED | {"value": True}], R.REVOKED, R.REVOKED),
+    ([RUN_OUT, LISTED | {"value": True}], R.RUN_OUT, R.RUN_OUT),
+    ([{"value": False}], R.NOT_CONFIRMED, None),
+    ([{"value": "true"}], R.NOT_CONFIRMED, None),
+    ([{"value": {"verified": False}}], R.NOT_CONFIRMED, None),
+    ([REVOKED, RUN_OUT], R.RUN_OUT, R.RUN_OUT),
+    ([REVOKED, LISTED], R.REVOKED, R.REVOKED),
+    ([REVOKED, REVOKED], R.REVOKED, R.REVOKED),
+    ([REVOKED, {}], None, None),
+    ([RUN_OUT, RUN_OUT], R.RUN_OUT, R.RUN_OUT),
+]
+
+
+def test_a_claim_in_each_state():
+    """None only for the claim that opens the gate."""
+    for claims, expected, of_account in CLAIMS:
+        user = linked(*claims)
+        assert reason(user) is expected, claims
+        assert first_of_account(user) is of_account, claims
+
+
+#: Nothing proves the claim: what the person can do depends on how the verification went.
+UNPROVEN: list[tuple[dict[str, Any], Reason, Reason | None]] = [
+    ({"kyc_status": "unverified"}, R.NOT_VERIFIED, R.NOT_VERIFIED),
+    ({"kyc_status": "unverified", "last_error": "x"}, R.UNREAD, R.NOT_VERIFIED),
+    ({"last_error": "credential_rejected"}, R.UNVERIFIABLE, None),
+    (
+        {"kyc_status": "rejected", "last_error": "credential_rejected"},
+        R.REJECTED,
+        R.REJECTED,
+    ),
+    ({"kyc_status": "rejected", "last_error": "x"}, R.REJECTED, R.REJECTED),
+    ({"scopes": ["profile:read", "kyc:read"]}, R.SCOPE_NOT_GIVEN, None),
+    (UNREAD | {"scopes": ["claims:read"]}, R.NOT_VERIFIED, R.SCOPE_NOT_GIVEN),
+]
+
+
+def test_without_a_proof_the_verification_tells_the_next_step():
+    """Whoever is verified is not sent to verify, and whoever was refused or unread hears that."""
+    for fields, of_claim, of_level in UNPROVEN:
+        user = linked(**fields)
+        assert reason(user) is of_claim, fields
+        assert reason(user, "level_2") is of_level, fields
+
+
+def test_what_the_account_page_says_first():
+    """The connection, the permission, then what ran out."""
+    ended = {"credential_expires_at": LONG_AGO}
     for fields, grant, expected in (
         ({}, TokenGrant(), None),
-        ({}, TokenGrant(needs_reauthorization=True), Reason.PERMISSION_ENDED),
-        (
-            {"linked_via": LinkedVia.CONNECT, "account_made": False},
-            None,
-            Reason.CONNECT_ONLY,
-        ),
-        ({"credential_expires_at": LONG_AGO}, None, Reason.RUN_OUT),
-        ({"kyc_status": "rejected"}, None, Reason.REJECTED),
-        (
-            {"kyc_status": "rejected", "credential_expires_at": LONG_AGO},
-            None,
-            Reason.REJECTED,
-        ),
-        (UNTRIED, None, Reason.NOT_VERIFIED),
-        (UNTRIED | {"scopes": ["claims:read"]}, None, None),
-        ({"consent": Consent.REVOKED}, None, Reason.CONSENT_REVOKED),
+        ({}, TokenGrant(needs_reauthorization=True), R.PERMISSION_ENDED),
+        (ended, None, R.RUN_OUT),
+        (ended | {"kyc_status": "rejected"}, None, R.REJECTED),
+        (UNREAD | {"scopes": ["claims:read"]}, None, None),
     ):
-        shortfall = standing_of(linked(**fields).user).account_shortfall(grant)
-        assert (shortfall and shortfall.reason) == expected, fields
-
-
-@pytest.mark.parametrize(
-    ("claims", "expected"),
-    [
-        ([REVOKED, REVOKED], Reason.REVOKED),
-        ([REVOKED, {}], None),
-        ([REVOKED | LISTED], Reason.REVOKED),
-        ([{"valid_until": AN_HOUR_AGO}, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
-        ([REVOKED, {"valid_until": AN_HOUR_AGO}], Reason.RUN_OUT),
-        ([], None),
-    ],
-    ids=[
-        "all revoked",
-        "one of two revoked",
-        "listed as revoked",
-        "all ran out",
-        "one revoked and one ran out",
-        "none ever",
-    ],
-)
-def test_an_account_without_any_proof_left(
-    claims: list[dict[str, Any]], expected: Reason | None
-) -> None:
-    """If all proofs were revoked or ran out, the account page says so, and what to do."""
-    identity = linked()
-    for provider, claim in zip("AB", claims, strict=False):
-        make_claim(identity, provider=provider, **claim)
-    shortfall = standing_of(identity.user).account_shortfall(None)
-    assert (shortfall and shortfall.reason) == expected
+        assert first_of_account(linked(**fields), grant) is expected, fields

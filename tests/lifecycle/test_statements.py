@@ -1,7 +1,5 @@
 """What the three journeys cost the database. A lock (``SELECT … FOR UPDATE``) is not counted."""
 
-from collections.abc import Callable
-
 import pytest
 from django.db import connection
 from django.test import Client
@@ -10,8 +8,6 @@ from django.test.utils import CaptureQueriesContext
 from django_identity.event_types import KINDS, Effect
 from tests.deliveries import deliver
 from tests.factories import make_claim, make_grant, make_identity, make_user
-from tests.fake_service import FakeService
-from tests.lifecycle.conftest import Handled
 from tests.sign_in import begin, come_back, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,7 +17,7 @@ CLAIMS = {"age_over_18": True, "kyc_verified": {"verified": True}, "unique_human
           "country_resident": "NG"}  # fmt: skip
 
 
-def statements(call: Callable[[], object], *, locks: int) -> int:
+def statements(call, *, locks):
     """The statements of ``call`` without its locks. On SQLite a lock looks like any SELECT."""
     with CaptureQueriesContext(connection) as captured:
         call()
@@ -33,7 +29,7 @@ def statements(call: Callable[[], object], *, locks: int) -> int:
     return len(plain) - locks
 
 
-def test_a_callback_costs_a_bounded_number_of_queries(service: FakeService) -> None:
+def test_a_callback_costs_a_bounded_number_of_queries(service):
     """One locks identity and user. Four are Django's: the session's three, and the last login.
 
     The started sign-in costs three: read, claimed, completed. The claims two: read, written. The
@@ -50,7 +46,7 @@ def test_a_callback_costs_a_bounded_number_of_queries(service: FakeService) -> N
         )
 
 
-def test_a_callback_locks_the_account_with_its_identity(service: FakeService) -> None:
+def test_a_callback_locks_the_account_with_its_identity(service):
     """Whoever disables the account meanwhile comes before the sign-in, or after it."""
     make_identity(make_user())
     browser = Client()
@@ -65,9 +61,7 @@ def test_a_callback_locks_the_account_with_its_identity(service: FakeService) ->
 
 
 @pytest.mark.parametrize("event_type", sorted(KINDS))
-def test_an_event_costs_a_bounded_number_of_queries(
-    handled: Handled, event_type: str
-) -> None:
+def test_an_event_costs_a_bounded_number_of_queries(handled, event_type):
     """Also of somebody with four claims, tokens and a handler; for nobody it is a few less.
 
     One that takes nothing away costs five with its locks, and so does a rejection.
@@ -88,15 +82,13 @@ def test_an_event_costs_a_bounded_number_of_queries(
     assert statements(lambda: deliver(event_type, subject="nobody"), locks=3) <= 3
 
 
-def test_a_gated_request_costs_a_bounded_number_of_queries(
-    service: FakeService,
-) -> None:
+def test_a_gated_request_costs_a_bounded_number_of_queries(service):
     """The session, the identity with its user, and the claims, behind any number of gates."""
     service.disclosed = CLAIMS
     browser = Client()
     sign_in(browser)
 
-    def request() -> None:
+    def request():
         assert browser.get("/gated/").content == b"in"
 
     assert statements(request, locks=0) == 3

@@ -3,66 +3,37 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import pytest
 from celery import Celery
-from celery.contrib.testing.worker import start_worker
-from celery.signals import setup_logging
 from django.utils import timezone
 
 from django_identity import tasks
-from django_identity.background import TaskName, nudge_on_commit
-from django_identity.handlers import forget, on_event
+from django_identity.background import TaskName
+from django_identity.handlers import on_event
 from django_identity.lifecycle.ground import attempts
 from django_identity.lifecycle.minute import upkeep
 from django_identity.models import LinkedIdentity, WebhookEvent
 from django_identity.schedule import beat_schedule
 from tests.deliveries import deliver
 from tests.factories import make_identity, make_user
-from tests.fake_service import FakeService
-from tests.lifecycle.conftest import Handled, celery_app
+from tests.lifecycle.conftest import celery_app
 from tests.lifecycle.refetches import make_due
-from tests.sandbox.receiver import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OURS = [name.value for name in TaskName]
 
 
-def is_fresh() -> bool:
+def is_fresh():
     """Re-fetched, and not just in a worker's hands, which is five minutes."""
     later = timezone.now() + timedelta(hours=1)
     return LinkedIdentity.objects.filter(refetch_due_at__gt=later).exists()
 
 
-@pytest.fixture
-def _own_logging() -> Iterator[None]:
-    """A worker would keep the process's log for itself, and no later test could read it."""
-
-    def leave_it(**_given: Any) -> None:
-        """Celery sets nothing up where somebody listens."""
-
-    setup_logging.connect(leave_it)
-    yield
-    setup_logging.disconnect(leave_it)
-
-
-@pytest.fixture
-def worker(service: FakeService, _own_logging: None) -> Any:
-    """A worker of Celery's own, in a thread, on a broker in memory."""
-    with celery_app("memory://") as app:
-        app.conf.result_backend = "cache+memory://"
-        # How often the broker in memory looks for a message, and so how soon the worker ends.
-        app.conf.broker_transport_options = {"polling_interval": 0.02}
-        app.loader.import_task_module("django_identity.tasks")
-        with start_worker(app, pool="solo", perform_ping_check=False):
-            yield app
-
-
-def test_every_name_is_a_task() -> None:
+def test_every_name_is_a_task():
     """What other rooms hand work to exists under its frozen name."""
     app = Celery("names", set_as_current=False)
     registered = {name for name in app.tasks if name.startswith("django_identity.")}
@@ -70,25 +41,23 @@ def test_every_name_is_a_task() -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_killed_worker_gives_its_task_back(name: str) -> None:
+def test_a_killed_worker_gives_its_task_back(name):
     """Acknowledged when done, rejected when the process is lost, and ended when it hangs.
 
     A task without a soft limit would get the site's, whose exception could come between a refresh's
     answer and storing it.
     """
     task = Celery("options", set_as_current=False).tasks[name]
-    assert (task.acks_late, task.reject_on_worker_lost, task.ignore_result) == (
-        True,
-        True,
-        True,
-    )
+    assert task.acks_late is True
+    assert task.reject_on_worker_lost is True
+    assert task.ignore_result is True
     assert task.soft_time_limit == task.time_limit
     assert (
         upkeep.LONGEST_RUN + 60 < task.time_limit <= attempts.HIDDEN_FOR.total_seconds()
     )
 
 
-def test_messages_say_nothing_about_a_person() -> None:
+def test_messages_say_nothing_about_a_person():
     """A number of rows, or the key of an event or an identity."""
     app = Celery("arguments", set_as_current=False)
     hints = {name: get_type_hints(app.tasks[name].run) for name in OURS}
@@ -103,7 +72,7 @@ def test_messages_say_nothing_about_a_person() -> None:
     }
 
 
-def test_the_schedule_is_one_line_in_the_settings() -> None:
+def test_the_schedule_is_one_line_in_the_settings():
     """``beat_schedule()`` can be asked for where there are no models yet; ticks expire."""
     code = (
         "import json; from django_identity.schedule import beat_schedule;"
@@ -123,26 +92,11 @@ def test_the_schedule_is_one_line_in_the_settings() -> None:
     assert (often["schedule"], often["options"]) == (2.0, {"expires": 2.0})
 
 
-@pytest.mark.integration
-def test_a_worker_keeps_claims_fresh(service: FakeService, worker: Celery) -> None:
-    """A tick of upkeep becomes a message and a re-fetch; an event's re-fetch waits for no tick."""
-    make_due(1)
-    worker.send_task(TaskName.UPKEEP)
-    until(is_fresh)
-    assert service.calls("claims") == 1
-    LinkedIdentity.objects.update(refetch_due_at=timezone.now())
-    nudge_on_commit(TaskName.REFETCH_DUE, 1)
-    until(is_fresh)
-    assert service.calls("claims") == 2
-
-
 @pytest.mark.parametrize(
     "event_type", ["kyc.verified", "consent.revoked", "wallet.opened"]
 )
 @pytest.mark.parametrize("broker_url", ["", "amqp://127.0.0.1:9//"])
-def test_without_a_worker_in_development(
-    handled: Handled, broker_url: str, event_type: str
-) -> None:
+def test_without_a_worker_in_development(handled, broker_url, event_type):
     """``CELERY_TASK_ALWAYS_EAGER``: handlers run after the commit, and no broker is asked."""
     make_identity(make_user(), scopes=["kyc:read"])
     handled(event_type)
@@ -152,21 +106,18 @@ def test_without_a_worker_in_development(
     assert WebhookEvent.objects.get().handled_at is not None
 
 
-def test_a_handler_that_fails_in_development(handled: Handled) -> None:
+def test_a_handler_that_fails_in_development():
     """The event is acknowledged and tried again, as with a worker."""
     make_identity(make_user())
     on_event("claim.issued", name="of a failure")(lambda event: event.no_such_thing)
-    try:
-        with celery_app("") as app:
-            app.conf.update(task_always_eager=True, task_eager_propagates=True)
-            deliver("claim.issued")
-    finally:
-        forget("of a failure")
+    with celery_app("") as app:
+        app.conf.update(task_always_eager=True, task_eager_propagates=True)
+        deliver("claim.issued")
     event = WebhookEvent.objects.get()
     assert (event.handled_at, event.error) == (None, "AttributeError")
 
 
-def test_re_fetches_in_development(service: FakeService) -> None:
+def test_re_fetches_in_development(service):
     """A tick of upkeep re-fetches what is due."""
     make_due(1)
     with celery_app("") as app:
@@ -175,7 +126,7 @@ def test_re_fetches_in_development(service: FakeService) -> None:
     assert is_fresh()
 
 
-def test_a_task_that_comes_twice_works_once(service: FakeService) -> None:
+def test_a_task_that_comes_twice_works_once(service):
     """A repeated delivery of any task is quiet and makes no second call."""
     make_due(1)
     for _ in range(2):

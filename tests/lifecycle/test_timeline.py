@@ -1,7 +1,6 @@
 """What happened to an identity, newest first and bounded."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -22,7 +21,7 @@ from tests.factories import (
 pytestmark = pytest.mark.django_db
 
 
-def test_everything_stands_in_one_line_of_time() -> None:
+def test_everything_stands_in_one_line_of_time():
     """Linked, re-fetched, told by events, signed in, revoked: newest first."""
     now = timezone.now()
     identity = make_identity(
@@ -47,7 +46,7 @@ def test_everything_stands_in_one_line_of_time() -> None:
     assert Kind.CLAIM in {each.kind for each in timeline_of(identity)[:2]}
 
 
-def test_a_later_code_is_a_moment_of_its_own() -> None:
+def test_a_later_code_is_a_moment_of_its_own():
     """The code that linked is the linking; one that was redeemed since is told."""
     now = timezone.now()
     identity = make_identity_by_code(
@@ -61,8 +60,8 @@ def test_a_later_code_is_a_moment_of_its_own() -> None:
 
 
 def test_a_timeline_has_the_newest_events_of_one_person(
-    django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    django_assert_num_queries, monkeypatch
+):
     """All that is stored and the newest hundred events, in two queries; nothing of others."""
     identity, other = (
         make_identity(make_user()),
@@ -88,17 +87,11 @@ def test_a_timeline_has_the_newest_events_of_one_person(
     ("event_type", "scopes", "said"),
     [
         ("something.new", ["kyc:read"], "ignored: its type is not known"),
-        (
-            "kyc.verified",
-            ["claims:read"],
-            "ignored: the consent does not cover the level",
-        ),
+        ("kyc.verified", ["claims:read"], "ignored: the consent does not cover the level"),
         ("claim.issued", ["claims:read"], "applied"),
     ],
-)
-def test_an_ignored_event_says_why(
-    event_type: str, scopes: list[str], said: str
-) -> None:
+)  # fmt: skip
+def test_an_ignored_event_says_why(event_type, scopes, said):
     """In the timeline, and on its own page."""
     identity = make_identity(make_user(), scopes=scopes)
     row = make_event(identity, event_type, outcome="")

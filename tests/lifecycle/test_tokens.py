@@ -1,12 +1,9 @@
 """Promise 3: a rotating refresh token is never spent twice, and never lost."""
 
 import logging
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
 from itertools import repeat
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -37,19 +34,16 @@ from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.lifecycle.said import tokens
 from django_identity.lifecycle.said.tokens import access_token_for
-from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models import TokenGrant
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import (
-    INVALID_GRANT,
-    FakeService,
     answer,
     html,
     http,
-    impatient,
+    refusal,
     reset,
-    silent,
     truncated,
 )
 from tests.lifecycle.grants import announced, expired, stored
@@ -58,27 +52,25 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SIGNED_IN = TokenAnswer(Secret("at-new"), Secret("rt-new"), 3600.0, None, None)
 FRAMEWORKS_404: list[dict[str, object]] = [
-    {"detail": "Not Found"},
     {"error": "Not Found", "status": 404, "path": "/oauth2/token"},
     {"success": False, "error": {"code": "NOT_FOUND"}},
-    {"type": "about:blank", "title": "Not Found", "status": 404},
 ]
 
 
 @pytest.fixture
-def identity(service: FakeService) -> LinkedIdentity:
+def identity(service):
     return make_identity(make_user())
 
 
-def pause() -> float:
+def pause():
     """Seconds before which the token is not sent again."""
     retry_at = TokenGrant.objects.get().retry_at
     return (retry_at - timezone.now()).total_seconds() if retry_at else 0.0
 
 
 def test_a_live_token_costs_one_query_and_no_call(
-    service: FakeService, identity: LinkedIdentity, django_assert_num_queries: Any
-) -> None:
+    service, identity, django_assert_num_queries
+):
     """A token with life left is used as it is."""
     make_grant(identity)
     with django_assert_num_queries(1):
@@ -86,9 +78,7 @@ def test_a_live_token_costs_one_query_and_no_call(
     assert service.requests == []
 
 
-def test_a_refresh_stores_both_tokens(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_refresh_stores_both_tokens(service, identity):
     """The rotated refresh token takes the place of the spent one."""
     expired(identity)
     assert access_token_for(identity).reveal() == "at-1"
@@ -98,29 +88,12 @@ def test_a_refresh_stores_both_tokens(
     assert access_token_for(identity).reveal() == "at-1"
 
 
-def test_no_new_refresh_token_means_the_old_one_stays(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_no_new_refresh_token_means_the_old_one_stays(service, identity):
     """An answer without a refresh token does not take the stored one away."""
     expired(identity)
     service.answers["token"] = {"access_token": "at-x", "expires_in": 3600}
     assert access_token_for(identity).reveal() == "at-x"
     assert stored(identity) == "rt-0"
-
-
-def test_invalid_grant_is_final(service: FakeService, identity: LinkedIdentity) -> None:
-    """The tokens are dropped, the site hears of it once, and the service is asked no more."""
-    expired(identity)
-    service.answers["token"] = INVALID_GRANT
-    with announced() as heard:
-        for _ in range(2):
-            with pytest.raises(ReauthorizationNeeded):
-                access_token_for(identity)
-    grant = TokenGrant.objects.get()
-    assert grant.needs_reauthorization
-    assert (grant.access_token, grant.refresh_token) == ("", "")
-    assert (grant.generation, grant.lease_until, grant.retry_at) == (2, None, None)
-    assert (heard, service.calls("token")) == ([identity], 1)
 
 
 @pytest.mark.parametrize(
@@ -144,21 +117,18 @@ def test_invalid_grant_is_final(service: FakeService, identity: LinkedIdentity) 
         (answer({"refresh_token": "rt", "expires_in": 60}), MalformedAnswer),
         (truncated, ServiceUnavailable),
         (reset, ServiceUnavailable),
-        (silent, ServiceUnavailable),
     ],
     ids=["invalid_request", "invalid_client", "500", "400", "401", "403",
-         "unauthorized", "invalid_scope", "invalid_grant 503", "suspended", *("404",) * 4, "503",
-         "html", "half", "truncated", "reset", "silent"],
+         "unauthorized", "invalid_scope", "invalid_grant 503", "suspended", *("404",) * 2, "503",
+         "html", "half", "truncated", "reset"],
 )  # fmt: skip
-def test_what_is_not_invalid_grant_keeps_the_tokens(
-    service: FakeService, identity: LinkedIdentity, bad: Any, error: type[Exception]
-) -> None:
+def test_what_is_not_invalid_grant_keeps_the_tokens(service, identity, bad, error):
     """Whatever else goes wrong, nothing is dropped, and the same token is not sent again at once:
     it could have been read. After half a minute it is tried again.
     """
     expired(identity)
     service.answers["token"] = bad
-    with impatient(service), pytest.raises(error):
+    with pytest.raises(error):
         access_token_for(identity)
     assert stored(identity) == "rt-0"
     with pytest.raises(RefreshPending):
@@ -172,9 +142,7 @@ def test_what_is_not_invalid_grant_keeps_the_tokens(
 
 
 @pytest.mark.parametrize("minutes", [1, 30, 72 * 60])
-def test_no_token_is_refreshed_in_a_pause(
-    service: FakeService, identity: LinkedIdentity, minutes: int
-) -> None:
+def test_no_token_is_refreshed_in_a_pause(service, identity, minutes):
     """Whoever asks: a restored token would end the newer ones of its person."""
     until = timezone.now() + timedelta(minutes=minutes)
     runs.pause(until=until)
@@ -197,26 +165,30 @@ def test_no_token_is_refreshed_in_a_pause(
 
 
 @pytest.mark.parametrize("code", ["invalid_grant", "token_inactive", "TOKEN_INACTIVE"])
-@pytest.mark.parametrize("status", ["200 OK", "400 No", "401 No", "403 No", "404 No"])
-@pytest.mark.parametrize("shape", ["oauth", "envelope"])
-def test_what_names_the_grant_ends_it(
-    service: FakeService, identity: LinkedIdentity, code: str, status: str, shape: str
-) -> None:
-    """Whatever the status below 500: the service has understood, and says no."""
+@pytest.mark.parametrize("status", ["200 OK", "400 No", "404 No"])
+@pytest.mark.parametrize("is_oauth", [True, False])
+def test_what_names_the_grant_ends_it(service, identity, code, status, *, is_oauth):
+    """Whatever the status below 500: the tokens are dropped, the site hears of it once, and the
+    service is asked no more.
+    """
     expired(identity)
-    body: dict[str, object] = {"error": code}
-    if shape == "envelope":
-        body = {"success": False, "error": {"code": code, "message": "No."}}
-    service.answers["token"] = answer(body, status=status)
-    with announced() as heard, pytest.raises(ReauthorizationNeeded):
-        access_token_for(identity)
-    assert TokenGrant.objects.get().needs_reauthorization
-    assert heard == [identity]
+    service.answers["token"] = refusal(code, status)
+    if is_oauth:
+        service.answers["token"] = answer({"error": code}, status=status)
+
+    with announced() as heard:
+        for _ in range(2):
+            with pytest.raises(ReauthorizationNeeded):
+                access_token_for(identity)
+
+    grant = TokenGrant.objects.get()
+    assert grant.needs_reauthorization
+    assert (grant.access_token, grant.refresh_token) == ("", "")
+    assert (grant.generation, grant.lease_until, grant.retry_at) == (2, None, None)
+    assert (heard, service.calls("token")) == ([identity], 1)
 
 
-def test_newer_tokens_outlive_the_end_of_the_older(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_newer_tokens_outlive_the_end_of_the_older(service, identity):
     """The row is read again: a sign-in came while the service was asked."""
     expired(identity)
     service.answers["token"] = answer({"error": "token_inactive"}, status="401 No")
@@ -228,9 +200,7 @@ def test_newer_tokens_outlive_the_end_of_the_older(
 @pytest.mark.parametrize(
     "way", ["user_id", "two", "id_token", "access_token", "two tokens"]
 )
-def test_a_token_of_another_subject_is_refused(
-    service: FakeService, identity: LinkedIdentity, way: str
-) -> None:
+def test_a_token_of_another_subject_is_refused(service, identity, way):
     """A refresh never changes the subject: the answer is not stored, the grant is dead."""
     expired(identity)
     signed = service.identity_token("somebody-else")
@@ -257,9 +227,7 @@ def test_a_token_of_another_subject_is_refused(
     ],
     ids=str,
 )  # fmt: skip
-def test_a_usable_pair_is_stored_whatever_else_is_odd(
-    service: FakeService, identity: LinkedIdentity, odd: dict[str, Any]
-) -> None:
+def test_a_usable_pair_is_stored_whatever_else_is_odd(service, identity, odd):
     """The refresh token that was sent is spent: to throw the new one away would end the grant."""
     expired(identity)
     service.token = odd
@@ -269,16 +237,14 @@ def test_a_usable_pair_is_stored_whatever_else_is_odd(
     assert service.refresh_tokens[1] == "rt-1"
 
 
-def test_an_unreadable_access_token_is_refreshed(identity: LinkedIdentity) -> None:
+def test_an_unreadable_access_token_is_refreshed(identity):
     """A sealed value that no key opens is treated as absent."""
     make_grant(identity)
     TokenGrant.objects.update(access_token="v1.00000000.bm90IG91cnM=")
     assert access_token_for(identity).reveal() == "at-1"
 
 
-def test_a_rejected_token_is_refreshed_once(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_rejected_token_is_refreshed_once(service, identity):
     """A token that was refused before its time is replaced; a sibling's replacement is enough."""
     make_grant(identity)
     assert access_token_for(identity, rejected=Secret("at-0")).reveal() == "at-1"
@@ -287,9 +253,7 @@ def test_a_rejected_token_is_refreshed_once(
 
 
 @pytest.mark.parametrize(("lifetime", "margin"), [(3600.0, 60), (100.0, 10)])
-def test_a_token_is_not_used_to_its_last_second(
-    identity: LinkedIdentity, lifetime: float, margin: int
-) -> None:
+def test_a_token_is_not_used_to_its_last_second(identity, lifetime, margin):
     """Clocks differ and calls take time: a tenth of the life, a minute at most, is left over."""
     tokens.store(identity, replace(SIGNED_IN, expires_in=lifetime))
     ends_in = (
@@ -298,16 +262,7 @@ def test_a_token_is_not_used_to_its_last_second(
     assert ends_in == pytest.approx(lifetime - margin, abs=2)
 
 
-def test_no_grant_means_coming_again(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """An identity without a grant has no token, and no call is made for one."""
-    with pytest.raises(ReauthorizationNeeded):
-        access_token_for(identity)
-    assert service.requests == []
-
-
-def test_a_held_token_is_not_printed(identity: LinkedIdentity) -> None:
+def test_a_held_token_is_not_printed(identity):
     """Neither the token nor who holds it stands in a ``repr``."""
     make_grant(identity, access_token="at-secret")
     reader = tokens.Reader(identity)
@@ -315,43 +270,25 @@ def test_a_held_token_is_not_printed(identity: LinkedIdentity) -> None:
     assert "at-secret" not in repr(reader)
 
 
-# Disabled accounts
-
-
-def test_a_disabled_account_gets_no_token(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+@pytest.mark.parametrize("gone", [{"is_active": False}, {"last_name": "Closed"}])
+def test_a_disabled_or_hidden_account_gets_no_token(service, identity, hiding, gone):
     """Not even a live one: the person is shut out here, and nothing is asked in their name."""
     make_grant(identity)
-    User.objects.update(is_active=False)
-    with pytest.raises(ReauthorizationNeeded):
-        access_token_for(identity)
-    TokenGrant.objects.update(access_expires_at=timezone.now())
-    with pytest.raises(ReauthorizationNeeded):
-        access_token_for(identity)
+    User.objects.update(**gone)
+    for expires_at in (timezone.now() + timedelta(hours=1), timezone.now()):
+        TokenGrant.objects.update(access_expires_at=expires_at)
+        with pytest.raises(ReauthorizationNeeded):
+            access_token_for(identity)
     assert service.requests == []
     assert not TokenGrant.objects.get().needs_reauthorization
-    User.objects.update(is_active=True)
+    User._base_manager.update(is_active=True, last_name="")
     assert access_token_for(identity).reveal() == "at-1"
-
-
-def test_a_hidden_account_gets_no_token(
-    service: FakeService, identity: LinkedIdentity, hiding: None
-) -> None:
-    """As after a soft delete: the row is there, and for the site the person is not."""
-    make_grant(identity, access_expires_at=timezone.now())
-    User.objects.update(last_name="Closed")
-    with pytest.raises(ReauthorizationNeeded):
-        access_token_for(identity)
-    assert service.requests == []
 
 
 # What ends up in the row
 
 
-def test_nobody_waits_for_a_sibling_without_end(
-    service: FakeService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_waits_for_a_sibling_without_end(service, identity, monkeypatch):
     """A lease that does not end in time is an error that says so; nothing is sent."""
     monkeypatch.setattr(tokens, "LONGEST_WAIT", 0.2)
     expired(identity, lease_until=timezone.now() + timedelta(seconds=25))
@@ -360,9 +297,7 @@ def test_nobody_waits_for_a_sibling_without_end(
     assert service.requests == []
 
 
-def test_life_counts_from_the_question(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_life_counts_from_the_question(service, identity):
     """However slow the answer is, the token is not thought to live longer than the service says."""
     expired(identity)
     arrived = []
@@ -373,9 +308,7 @@ def test_life_counts_from_the_question(
     )
 
 
-def test_scopes_that_come_with_a_refresh_are_kept(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_scopes_that_come_with_a_refresh_are_kept(service, identity):
     """A service may give less than it gave; without a word the scopes stay."""
     expired(identity, scopes=["profile:read", "kyc:read"])
     access_token_for(identity)
@@ -386,13 +319,11 @@ def test_scopes_that_come_with_a_refresh_are_kept(
     assert TokenGrant.objects.get().scopes == ["kyc:read"]
 
 
-def storing_fails(
-    with_these: Iterable[type[Exception]],
-) -> AbstractContextManager[None]:
+def storing_fails(with_these):
     """New tokens cannot be stored, once for each of the errors."""
     errors = iter(with_these)
 
-    def execute(run: Any, sql: str, *rest: Any) -> Any:
+    def execute(run, sql, *rest):
         if sql.startswith("UPDATE") and "generation" in sql.partition("WHERE")[0]:
             for error in errors:
                 raise error
@@ -402,28 +333,22 @@ def storing_fails(
 
 
 def test_a_database_that_is_away_for_a_while_loses_no_token(
-    service: FakeService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Storing is tried again for some seconds, by whatever way the database fails."""
+    service, identity, monkeypatch
+):
+    """Storing is tried again for some seconds, by whatever way the database fails. Not for ever."""
     monkeypatch.setattr(tokens, "POLL", 0.01)
     expired(identity)
-    with storing_fails([OperationalError, InterfaceError, InternalError] * 10):
+    with storing_fails([OperationalError, InterfaceError, InternalError]):
         assert access_token_for(identity).reveal() == "at-1"
     assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
 
-
-def test_a_database_that_stays_away_is_an_error_in_the_end(
-    identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The worker does not try for ever."""
-    monkeypatch.setattr(tokens, "POLL", 0.01)
+    TokenGrant.objects.update(access_expires_at=timezone.now())
     monkeypatch.setattr(tokens, "STORED_WITHIN", 0.1)
-    expired(identity)
     with storing_fails(repeat(OperationalError)), pytest.raises(OperationalError):
         access_token_for(identity)
 
 
-def test_a_sign_in_replaces_everything(identity: LinkedIdentity) -> None:
+def test_a_sign_in_replaces_everything(identity):
     """Nothing of an older grant stays: no refresh token, no end of it, no pause, no mark."""
     later = timezone.now() + timedelta(hours=1)
     held = {"scopes": ["x"], "retry_at": later, "lease_until": later}
@@ -433,32 +358,17 @@ def test_a_sign_in_replaces_everything(identity: LinkedIdentity) -> None:
     grant = TokenGrant.objects.get()
     assert stored(identity, "access_token") == "at-new"
     assert (grant.refresh_token, grant.refresh_expires_at) == ("", None)
-    assert (grant.retry_at, grant.lease_until, grant.needs_reauthorization) == (
-        None,
-        None,
-        False,
-    )
+    assert grant.retry_at is None
+    assert grant.lease_until is None
+    assert grant.needs_reauthorization is False
     assert grant.scopes == ["profile:read"]
 
 
-def test_a_refresh_that_fails_does_not_pause_a_sign_in(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """The tokens of a sign-in meanwhile are no business of the older ones' refresh."""
-    expired(identity)
-    service.answers["token"] = html("500 Oops")
-    service.meanwhile["token"] = lambda: tokens.store(identity, SIGNED_IN)
-    with pytest.raises(ServiceUnavailable):
-        access_token_for(identity)
-    assert TokenGrant.objects.get().retry_at is None
-    assert access_token_for(identity).reveal() == "at-new"
-
-
-def test_giving_up_spares_newer_tokens(identity: LinkedIdentity) -> None:
+def test_giving_up_spares_newer_tokens(identity):
     """A token that was refused says nothing about those that came since."""
     make_grant(identity)
 
-    def refused_after_a_sign_in(token: Secret) -> None:
+    def refused_after_a_sign_in(token):
         if token == Secret("at-1"):
             tokens.store(identity, SIGNED_IN)
         raise AccessTokenRejected("refused")
@@ -468,18 +378,22 @@ def test_giving_up_spares_newer_tokens(identity: LinkedIdentity) -> None:
     assert (heard, access_token_for(identity).reveal()) == ([], "at-new")
 
 
-def test_another_environments_identity_has_no_token_here(service: FakeService) -> None:
+@pytest.mark.parametrize(
+    ("environment", "error"),
+    [("test", ReauthorizationNeeded), ("live", ConfigurationError)],
+    ids=["without a grant", "of the other environment"],
+)
+def test_no_call_is_made_without_a_token_of_this_site(service, environment, error):
     """A live person's token is never sent with the credentials of a test application."""
-    identity = make_identity(make_user(), environment="live")
-    make_grant(identity)
-    with pytest.raises(ConfigurationError):
+    identity = make_identity(make_user(), environment=environment)
+    if environment == "live":
+        make_grant(identity)
+    with pytest.raises(error):
         access_token_for(identity)
     assert service.requests == []
 
 
-def test_inside_a_transaction_only_a_good_token_is_returned(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_inside_a_transaction_only_a_good_token_is_returned(service, identity):
     """A rollback would lose the new tokens, and the service has spent the old one."""
     make_grant(identity)
     with transaction.atomic():
@@ -494,9 +408,7 @@ def test_inside_a_transaction_only_a_good_token_is_returned(
     assert access_token_for(identity).reveal() == "at-1"
 
 
-def test_the_lease_is_one_callers(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_the_lease_is_one_callers(service, identity):
     """Of two who read the grant at the same moment, and not after a failure since."""
     expired(identity)
     first, second = TokenGrant.objects.get(), TokenGrant.objects.get()
@@ -512,9 +424,7 @@ def test_the_lease_is_one_callers(
     assert service.refresh_tokens == []
 
 
-def test_a_missing_key_ends_nothing(
-    service: FakeService, identity: LinkedIdentity, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_missing_key_ends_nothing(service, identity, caplog):
     """It is the site's fault: an ERROR says what to do, and all goes on when the key is back."""
     expired(identity)
     before = TokenGrant.objects.values().get()
@@ -525,11 +435,9 @@ def test_a_missing_key_ends_nothing(
     unreadable = pytest.raises(SealedValueUnreadable)
     with announced() as heard, override_settings(DJANGO_IDENTITY=lost), unreadable:
         access_token_for(identity)
-    assert (TokenGrant.objects.values().get(), heard, service.requests) == (
-        before,
-        [],
-        [],
-    )
+    assert TokenGrant.objects.values().get() == before
+    assert heard == []
+    assert service.requests == []
     identity.refresh_from_db()
     assert identity.kyc_level == "level_2"
     [line] = [each for each in caplog.records if each.levelno == logging.ERROR]
@@ -539,9 +447,7 @@ def test_a_missing_key_ends_nothing(
 
 
 @pytest.mark.parametrize(("asked", "seconds"), [("12", 12), ("", 30), ("3600", 60)])
-def test_after_a_429_the_service_is_left_alone(
-    service: FakeService, identity: LinkedIdentity, asked: str, seconds: int
-) -> None:
+def test_after_a_429_the_service_is_left_alone(service, identity, asked, seconds):
     """For as long as it says, a minute at most."""
     expired(identity)
     wait = f"Retry-After: {asked}\r\n" if asked else ""

@@ -1,7 +1,6 @@
 """Connect codes as people hand them in."""
 
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 
 from django_identity.exceptions import FlowError
 from django_identity.service.connect import code_in
-from tests.effort import effort
+from tests.example_counts import examples
 
 CODE = "CNX-AB12-CD34"
 
@@ -33,19 +32,17 @@ CODE = "CNX-AB12-CD34"
         "CNX-AB12-CD34 CNX-AB12-CD34",
     ],
 )  # fmt: skip
-def test_a_code_is_found_however_it_was_pasted(pasted: str) -> None:
+def test_a_code_is_found_however_it_was_pasted(pasted):
     """Case, spaces, missing hyphens, look-alike dashes and a sentence around it do no harm."""
     assert code_in(pasted) == CODE
 
 
-def test_a_code_of_letters_alone_is_found() -> None:
+@pytest.mark.parametrize(
+    "pasted", ["cnx-abcd-efgh", "cnxabcdefgh", "my cnx code from them is cnx-abcd-efgh"]
+)
+def test_a_code_of_letters_alone_is_found(pasted):
     """Codes need hold no digit."""
-    for pasted in (
-        "cnx-abcd-efgh",
-        "cnxabcdefgh",
-        "my cnx code from them is cnx-abcd-efgh",
-    ):
-        assert code_in(pasted) == "CNX-ABCD-EFGH"
+    assert code_in(pasted) == "CNX-ABCD-EFGH"
 
 
 @pytest.mark.parametrize(
@@ -57,30 +54,22 @@ def test_a_code_of_letters_alone_is_found() -> None:
         "CNX-AB12-CD34 or CNX-EF56-GH78", "my cnx code from them is cnx abcd efgh",
         "my cnx code from them is cnx ab12 cd34", "CNX-AB.2-CD34", "CNX-AB12\0-CD34", "a" * 2000,
         "CNX-AB12-CD34" + " " * 1000,
+        "CNX-" * 250, "CNX -" * 200, "C" * 1000, "\ufdfa" * 1000,
     ],
 )  # fmt: skip
-def test_no_code_or_two_is_no_guess(pasted: str) -> None:
+def test_no_code_or_two_is_no_guess(pasted):
     """A guess would spend a code, so doubt is refused; the error does not quote it."""
     with pytest.raises(FlowError) as refused:
         code_in(pasted)
     assert len(pasted) < 5 or pasted not in repr(refused.value) + refused.value.detail
 
 
-@effort(few=100, many=5_000)
+@examples(few=30, many=5_000)
 @given(st.text(max_size=300))
-def test_any_text_ends_in_a_code_or_a_refusal(pasted: str) -> None:
+def test_any_text_ends_in_a_code_or_a_refusal(pasted):
     """Whatever is pasted, the answer has the shape of the spec, or there is none."""
     try:
         code = code_in(pasted)
     except FlowError:
         return
     assert re.fullmatch(r"CNX-[A-Z0-9]{4}-[A-Z0-9]{4}", code)
-
-
-def test_long_pastes_cost_nothing() -> None:
-    """The longest text that is looked at is looked at in no time."""
-    began = time.perf_counter()
-    for hostile in ("CNX-" * 250, "CNX -" * 200, "C" * 1000, "\ufdfa" * 1000):
-        with pytest.raises(FlowError):
-            code_in(hostile)
-    assert time.perf_counter() - began < 10

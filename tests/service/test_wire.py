@@ -23,7 +23,7 @@ from django_identity.service.authorization import authorization_url, code_verifi
 from django_identity.service.http import Answer, Call
 from tests.deliveries import deliver
 from tests.factories import make_identity, make_user
-from tests.fake_service import FakeService, answer, refusal
+from tests.fake_service import answer, refusal
 from tests.service.servers import KeepingServer
 
 SECRET = "a-client-secret-for-tests-alone"
@@ -31,9 +31,7 @@ BASIC = "Basic " + base64.b64encode(f"test-client:{SECRET}".encode()).decode()
 VERIFIED_AT = datetime(2026, 11, 1, 10, tzinfo=UTC)
 
 
-def sent(
-    service: FakeService, ask: Callable[[ServiceClient], Any]
-) -> tuple[str, Any, str]:
+def sent(service, ask):
     """The request line, the headers and the body of the one request of ``ask``."""
     # What is played has no answer for some of them.
     with suppress(exceptions.ServiceError):
@@ -47,36 +45,23 @@ def sent(
 GIVEN = {"code": "c", "redirect_uri": "https://site.example/back/"}
 CODE = {"connect_code": "CNX-AB12-CD34", "scopes": ["kyc:status"]}
 ASKS: dict[str, Callable[[ServiceClient], object]] = {
-    "exchange": lambda client: client.exchange_code(
-        **GIVEN, code_verifier=Secret("v" * 43)
-    ),
+    "exchange": lambda client: client.exchange_code(**GIVEN, code_verifier=Secret("v" * 43)),
     "refresh": lambda client: client.refresh(Secret("rt")),
-    "connect": lambda client: client.redeem_connect_code(
-        "CNX-AB12-CD34", ["kyc:status"]
-    ),
-    "rotate": lambda client: client.rotate_secret(
-        "app/1", mode="test", portal_token=Secret("pt")
-    ),
-    "test user": lambda client: client.create_test_user(
-        "app-1", portal_token=Secret("pt")
-    ),
+    "connect": lambda client: client.redeem_connect_code("CNX-AB12-CD34", ["kyc:status"]),
+    "rotate": lambda client: client.rotate_secret("app/1", mode="test", portal_token=Secret("pt")),
+    "test user": lambda client: client.create_test_user("app-1", portal_token=Secret("pt")),
     "verify": lambda client: client.verify_claims("a~"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("ask", "members"),
     [
-        (
-            "exchange",
-            {"grant_type": "authorization_code", "code_verifier": "v" * 43, **GIVEN},
-        ),
+        ("exchange", {"grant_type": "authorization_code", "code_verifier": "v" * 43, **GIVEN}),
         ("refresh", {"grant_type": "refresh_token", "refresh_token": "rt"}),
     ],
-)
-def test_a_token_call_is_a_form_with_the_clients_credentials(
-    service: FakeService, ask: str, members: dict[str, str]
-) -> None:
+)  # fmt: skip
+def test_a_token_call_is_a_form_with_the_clients_credentials(service, ask, members):
     """In the body alone, and with nothing else."""
     line, headers, body = sent(service, ASKS[ask])
     assert line == "POST /oauth2/token HTTP/1.1"
@@ -88,21 +73,17 @@ def test_a_token_call_is_a_form_with_the_clients_credentials(
 
 @pytest.mark.parametrize("endpoint", ["profile", "kyc", "claims"])
 @pytest.mark.parametrize(("subject", "segment"), [("a/b", "a%2Fb"), (None, "me")])
-def test_a_user_endpoint_is_read_with_bearer(
-    service: FakeService, endpoint: str, subject: str | None, segment: str
-) -> None:
+def test_a_user_endpoint_is_read_with_bearer(service, endpoint, subject, segment):
     """By the person's id, quoted, or ``me``; without a query, a body, or a word of one."""
 
-    def ask(client: ServiceClient) -> object:
+    def ask(client):
         return getattr(client, endpoint)(subject, access_token=Secret("at"))
 
     line, headers, body = sent(service, ask)
     assert line == f"GET /api/v1/users/{segment}/{endpoint} HTTP/1.1"
-    assert (headers["authorization"], headers["content-length"], body) == (
-        "Bearer at",
-        None,
-        "",
-    )
+    assert headers["authorization"] == "Bearer at"
+    assert headers["content-length"] is None
+    assert body == ""
     assert headers["accept-encoding"] == "identity"
 
 
@@ -111,22 +92,11 @@ def test_a_user_endpoint_is_read_with_bearer(
     [
         ("connect", "connect/request", BASIC, CODE),
         ("verify", "claims/verify", BASIC, {"credential": "a~"}),
-        (
-            "rotate",
-            "developer/apps/app%2F1/rotate-secret",
-            "Bearer pt",
-            {"mode": "test"},
-        ),
+        ("rotate", "developer/apps/app%2F1/rotate-secret", "Bearer pt", {"mode": "test"}),
         ("test user", "developer/test-users", "Bearer pt", {"appId": "app-1"}),
     ],
-)
-def test_a_call_with_json(
-    service: FakeService,
-    ask: str,
-    path: str,
-    authorization: str,
-    members: dict[str, Any],
-) -> None:
+)  # fmt: skip
+def test_a_call_with_json(service, ask, path, authorization, members):
     """Who asks, where, and exactly which members."""
     line, headers, body = sent(service, ASKS[ask])
     assert line == f"POST /api/v1/{path} HTTP/1.1"
@@ -138,9 +108,7 @@ def test_a_call_with_json(
 @pytest.mark.parametrize(
     "ask", ["exchange", "refresh", "connect", "rotate", "test user"]
 )
-def test_what_is_sent_once_gets_a_connection_of_its_own(
-    service: FakeService, ask: str
-) -> None:
+def test_what_is_sent_once_gets_a_connection_of_its_own(service, ask):
     """On a kept connection nobody could tell whether the service read the request."""
     with closing(KeepingServer()) as server:
         addresses = {"BASE_URL": f"{server.origin}/api/v1", "AUTH_URL": server.origin}
@@ -194,9 +162,7 @@ AT = "2026-11-01T10:00:00Z"
         "a country of three letters", "a country in Greek", "kyc", "kyc without a time", "claims",
     ],
 )  # fmt: skip
-def test_every_member_of_an_answer_is_read(
-    parse: Callable[..., object], body: dict[str, Any], read: dict[str, Any]
-) -> None:
+def test_every_member_of_an_answer_is_read(parse, body, read):
     """As it was sent: secrets as secrets, moments as moments; what may be absent is empty.
 
     A country that is not two capitals is left out.
@@ -206,7 +172,7 @@ def test_every_member_of_an_answer_is_read(
 
 
 @pytest.mark.parametrize("hidden", ["\n", "\x1b", "\x85", "\u200e", "\u202e", "\u2069"])
-def test_a_text_has_no_control_characters(hidden: str) -> None:
+def test_a_text_has_no_control_characters(hidden):
     """And no known code comes of one that had some. A name is one line without them."""
     read = answers.KycStatus.parse(
         {"kyc_level": f"level_2{hidden}", "status": f"{hidden}verified"}
@@ -223,9 +189,7 @@ def test_a_text_has_no_control_characters(hidden: str) -> None:
      *[{"data": {"user_id": "s", "claims": claims}} for claims in (
          {}, ["x"], [{"claim_type": "x", "revoked": "false"}], [{"claim_type": "x"}] * 201)]],
 )  # fmt: skip
-def test_a_success_is_the_envelope(
-    service: FakeService, changed: dict[str, Any]
-) -> None:
+def test_a_success_is_the_envelope(service, changed):
     """``success`` is exactly true, and ``data`` an object with members of its types."""
     service.answers["claims"] = {
         "success": True,
@@ -236,7 +200,7 @@ def test_a_success_is_the_envelope(
 
 
 @pytest.mark.parametrize("ask", ["exchange", "refresh"])
-def test_a_token_answer_may_be_in_the_envelope(service: FakeService, ask: str) -> None:
+def test_a_token_answer_may_be_in_the_envelope(service, ask):
     """As every other answer is. Half an envelope is none."""
     pair = {"access_token": "at", "refresh_token": "rt", "expires_in": 60}
     client = ServiceClient(conf.application())
@@ -250,7 +214,7 @@ def test_a_token_answer_may_be_in_the_envelope(service: FakeService, ask: str) -
             ASKS[ask](client)
 
 
-def test_the_verdict_is_a_boolean(service: FakeService) -> None:
+def test_the_verdict_is_a_boolean(service):
     """The service's on a credential, which knows of revocations. Anything else is no verdict."""
     verify = ServiceClient(conf.application()).verify_claims
     for verdict in (True, False):
@@ -264,9 +228,7 @@ def test_the_verdict_is_a_boolean(service: FakeService) -> None:
         verify("a~")
 
 
-def test_the_authorization_address_is_of_the_configured_server(
-    service: FakeService,
-) -> None:
+def test_the_authorization_address_is_of_the_configured_server(service):
     """With every parameter of the specification, and no other one; PKCE is RFC 7636's."""
     asked = {"state": "s", "redirect_uri": "https://site.example/back/"}
     verifier = code_verifier()
@@ -291,9 +253,7 @@ def test_the_authorization_address_is_of_the_configured_server(
 
 
 @pytest.mark.parametrize("message", [{"message": "No."}, {}])
-def test_an_error_is_read_by_its_code(
-    service: FakeService, message: dict[str, str]
-) -> None:
+def test_an_error_is_read_by_its_code(service, message):
     """In the service's envelope with or without a message, and in OAuth's form.
 
     One that says what is wrong is no sign that the service does not know ``me``.
@@ -323,13 +283,10 @@ TOKEN_ERRORS = {
     "environment_mismatch": (exceptions.EnvironmentMismatch, "403 No"),
 }
 SHAPES: dict[str, Callable[[str], dict[str, Any]]] = {
-    "envelope": lambda code: {
-        "success": False,
-        "error": {"code": code, "message": "No."},
-    },
+    "envelope": lambda code: {"success": False, "error": {"code": code, "message": "No."}},
     "text in the envelope": lambda code: {"success": False, "error": code},
     "oauth": lambda code: {"error": code, "error_description": "No."},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -337,9 +294,7 @@ SHAPES: dict[str, Callable[[str], dict[str, Any]]] = {
     "spelled", [str.upper, str.lower, str.title], ids=["A", "a", "Aa"]
 )
 @pytest.mark.parametrize("code", TOKEN_ERRORS)
-def test_a_token_error_is_read_in_either_shape(
-    service: FakeService, code: str, spelled: Callable[[str], str], shape: str
-) -> None:
+def test_a_token_error_is_read_in_either_shape(service, code, spelled, shape):
     """The service's envelope and OAuth's form mean the same, in any case of letters."""
     kind, status = TOKEN_ERRORS[code]
     service.answers["token"] = answer(SHAPES[shape](spelled(code)), status=status)
@@ -352,9 +307,7 @@ def test_a_token_error_is_read_in_either_shape(
 
 @pytest.mark.parametrize("code", ["token_inactive", "invalid_grant", "UNAUTHORIZED"])
 @pytest.mark.parametrize("endpoint", ["profile", "kyc", "claims"])
-def test_a_401_for_a_read_is_about_its_token(
-    service: FakeService, endpoint: str, code: str
-) -> None:
+def test_a_401_for_a_read_is_about_its_token(service, endpoint, code):
     """Whatever its code: a refresh may help."""
     service.answers[endpoint] = refusal(code, status="401 No")
     ask = getattr(ServiceClient(conf.application()), endpoint)
@@ -370,13 +323,13 @@ def test_a_401_for_a_read_is_about_its_token(
         ("Fri, 01 Jan 2100 00:00:00 GMT", 3600),
     ],
 )  # fmt: skip
-def test_a_pause_is_an_hour_at_most(header: str, seconds: float) -> None:
+def test_a_pause_is_an_hour_at_most(header, seconds):
     """In seconds or as a date; anything else is no pause."""
     assert refusals.seconds_to_wait({"retry-after": header}) == seconds
 
 
 @pytest.mark.django_db(transaction=True)
-def test_there_are_seven_types_of_events() -> None:
+def test_there_are_seven_types_of_events():
     """Each by its name in the specification. Any other is stored, and ignored."""
     assert set(KINDS) == {
         "kyc.verified", "kyc.rejected", "consent.granted", "consent.revoked", "claim.issued",
@@ -390,48 +343,32 @@ def test_there_are_seven_types_of_events() -> None:
 
 
 HIDDEN = "what-nobody-may-see"
+ADDRESS = "https://x.y"
+TOKENS = {"access_token": "a", "expires_in": 60}
+USER = {"userId": "a", "email": "b", "password": "c"}
+SECRETS: dict[str, object] = {
+    "access token": answers.TokenAnswer.parse(TOKENS | {"access_token": HIDDEN}),
+    "refresh token": answers.TokenAnswer.parse(TOKENS | {"refresh_token": HIDDEN}),
+    "subject of tokens": answers.TokenAnswer.parse(TOKENS | {"sub": HIDDEN}),
+    "subject of claims": answers.ClaimsAnswer.parse({"user_id": HIDDEN, "claims": []}),
+    "credential": answers.ClaimsAnswer.parse({"user_id": "a", "claims": [], "credential": HIDDEN}),
+    "subject of a profile": answers.Profile.parse({"id": HIDDEN}),
+    "e-mail address": answers.Profile.parse({"id": "a", "email": HIDDEN}),
+    "address": Call("claims", f"{ADDRESS}/users/{HIDDEN}"),
+    "header": Call("claims", ADDRESS, {"Authorization": HIDDEN}),
+    "form": Call("token", ADDRESS, form={"refresh_token": HIDDEN}),
+    "JSON of a call": Call("connect", ADDRESS, json={"connect_code": HIDDEN}),
+    "header of an answer": Answer(200, {"location": HIDDEN}, b""),
+    "body of an answer": Answer(200, {}, HIDDEN.encode()),
+    "client secret": answers.RotatedSecret.parse(
+        {"mode": "test", "clientId": "a", "clientSecret": HIDDEN}
+    ),
+    "address of a test user": answers.NewTestUser.parse(USER | {"email": HIDDEN}),
+    "password": answers.NewTestUser.parse(USER | {"password": HIDDEN}),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        answers.TokenAnswer.parse({"access_token": HIDDEN, "expires_in": 60}),
-        answers.TokenAnswer.parse(
-            {"access_token": "a", "refresh_token": HIDDEN, "expires_in": 60}
-        ),
-        answers.TokenAnswer.parse(
-            {"access_token": "a", "expires_in": 60, "sub": HIDDEN}
-        ),
-        answers.ClaimsAnswer.parse(
-            {"user_id": HIDDEN, "claims": [], "credential": None}
-        ),
-        answers.ClaimsAnswer.parse(
-            {"user_id": "a", "claims": [], "credential": HIDDEN}
-        ),
-        answers.Profile.parse({"id": HIDDEN}),
-        answers.Profile.parse({"id": "a", "email": HIDDEN}),
-        Call("claims", f"https://x.y/users/{HIDDEN}"),
-        Call("claims", "https://x.y", {"Authorization": HIDDEN}),
-        Call("token", "https://x.y", form={"refresh_token": HIDDEN}),
-        Call("connect", "https://x.y", json={"connect_code": HIDDEN}),
-        Answer(200, {"location": HIDDEN}, b""),
-        Answer(200, {}, HIDDEN.encode()),
-        answers.RotatedSecret.parse(
-            {"mode": "test", "clientId": "a", "clientSecret": HIDDEN}
-        ),
-        answers.NewTestUser.parse({"userId": "a", "email": HIDDEN, "password": "b"}),
-        answers.NewTestUser.parse({"userId": "a", "email": "b", "password": HIDDEN}),
-    ],
-    ids=[
-        *("access token", "refresh token", "subject of tokens"),
-        *("subject of claims", "credential"),
-        *("subject of a profile", "e-mail address"),
-        *("address", "header", "form", "JSON of a call"),
-        *("header of an answer", "body of an answer"),
-        "client secret",
-        *("e-mail address of a test user", "password of a test user"),
-    ],
-)
-def test_it_prints_no_secret(value: object) -> None:
+@pytest.mark.parametrize("value", SECRETS.values(), ids=SECRETS)
+def test_it_prints_no_secret(value):
     """Not in a log, a traceback or a debugger that prints what it holds."""
     assert HIDDEN not in f"{value!r} {value}"

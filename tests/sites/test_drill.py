@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from example_project.demo.processes import ROOT
-from tests.effort import spread
+from tests.example_counts import spread
 from tests.sandbox.receiver import until
 
 KEEPS = "has something of an erased person"

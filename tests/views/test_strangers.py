@@ -21,7 +21,7 @@ from django_identity.models import (
 )
 from django_identity.service.webhooks import Event
 from tests.deliveries import SECRET, deliver, event_body
-from tests.effort import spread
+from tests.example_counts import spread
 from tests.factories import make_user
 from tests.fake_service import FakeService
 from tests.sign_in import is_signed_in, sign_in, signed_in_as

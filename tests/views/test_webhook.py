@@ -20,7 +20,7 @@ from django_identity.models import WebhookEvent
 from django_identity.urls import urlpatterns
 from django_identity.views.webhook import webhook
 from tests.deliveries import event_body, post, signed
-from tests.effort import effort
+from tests.example_counts import examples
 from tests.factories import make_user
 from tests.test_strict_json import VALUES
 
@@ -194,7 +194,7 @@ HEADERS = st.dictionaries(
 )
 
 
-@effort(few=20, many=5000)
+@examples(few=20, many=5000)
 @given(
     body=BODIES,
     headers=st.just({}) | HEADERS,

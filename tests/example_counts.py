@@ -20,7 +20,7 @@ def spread(examples: Iterable[Example], *, every: int) -> list[Example]:
     return all_examples if THOROUGH else all_examples[::every]
 
 
-def effort(*, few: int, many: int) -> settings:
+def examples(*, few: int, many: int) -> settings:
     """Settings of hypothesis; an example may take as long as the database needs."""
     return settings(
         max_examples=many if THOROUGH else few,
