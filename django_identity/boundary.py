@@ -48,40 +48,45 @@ tests = _Tests()
 
 
 def boundary(call: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a public function: its errors leave as ``told`` says.
-
-    No frame of the function, none below it and no cause leaves with an error of ours.
-    """
+    """Decorate a public function: its errors leave as ``told`` says."""
 
     @wraps(call)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return call(*args, **kwargs)
+        # Whatever the site's own code raises: ``told`` logs it.
         except Exception as error:
-            stands_for_it = told(error)
-            if _is_seen(error, stands_for_it):
+            if is_seen():
                 raise
+            stands_for_it = told(error)
             del args, kwargs
-        stands_for_it.__context__ = None
-        raise stands_for_it.with_traceback(None) from None
+        raise stands_for_it
 
     return wrapped
 
 
-def _is_seen(error: Exception, stands_for_it: Exception) -> bool:
-    if settings.DEBUG or tests.see_errors:
-        return True
-    return stands_for_it is error and not isinstance(error, IdentityError)
+def is_seen() -> bool:
+    """Whether each error is raised as it is."""
+    return settings.DEBUG or tests.see_errors
 
 
 def told(error: Exception) -> Exception:
-    """``error`` itself if it may be seen. Else log it as text, and return what stands for it."""
+    """What leaves in place of ``error``, without a frame and without a cause.
+
+    Errors of ours, and answers to the person, stand for themselves. Any other error is logged as
+    text.
+    """
+    stands_for_it = _stand_in(error)
+    stands_for_it.__cause__ = stands_for_it.__context__ = None
+    return stands_for_it.with_traceback(None)
+
+
+def _stand_in(error: Exception) -> Exception:
     # Some packages, such as allauth, raise a response.
     is_answer = isinstance(getattr(error, "response", None), HttpResponseBase)
-    is_ours = isinstance(error, (IdentityError, *PASSED))
-    if is_ours or is_answer or settings.DEBUG or tests.see_errors:
+    if is_answer or isinstance(error, (IdentityError, *PASSED)):
         return error
-    if isinstance(error, database.BROKEN):
+    if database.is_broken(error):
         return StorageUnavailable(database.name_of(error))
     reference = new_reference()
     unexpected = UnexpectedError(f"{type(error).__name__}, reference {reference}")

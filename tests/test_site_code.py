@@ -10,8 +10,10 @@ from django.contrib.auth.models import User, UserManager
 from django.core.exceptions import PermissionDenied
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, ProgrammingError, connection
-from django.db.models.signals import post_save
+from django.db.models.signals import post_delete, post_save
 from django.http import HttpResponse
+from django.template import Library, engines
+from django.template.loaders.locmem import Loader
 from django.test import Client, override_settings
 from django.urls import reverse
 
@@ -71,6 +73,25 @@ def of_user(name: str) -> Any:
     return lambda monkeypatch: monkeypatch.setattr(User, name, fail)
 
 
+def in_template(name: str) -> Any:
+    """A template of the site, with a tag of its own."""
+
+    def patched(monkeypatch: pytest.MonkeyPatch) -> None:
+        page = "{% load of_the_site %}{% fails %}"
+        loader = Loader(
+            engines["django"].engine, {f"django_identity/{name}.html": page}
+        )
+        engine = engines["django"].engine
+        monkeypatch.setattr(
+            engine, "template_loaders", [loader, *engine.template_loaders]
+        )
+        library = Library()
+        library.simple_tag(fail, name="fails")
+        monkeypatch.setitem(engine.template_libraries, "of_the_site", library)
+
+    return patched
+
+
 def signs_up(_user: User) -> Any:
     return sign_in(Client())
 
@@ -122,6 +143,7 @@ POINTS: dict[str, tuple[Any, Callable[[User], Any]]] = {
     "has_other_way_in": (of_policy("has_other_way_in"), posts("disconnect")),
     "audit_erasures": (of_policy("audit_erasures"), posts("erase")),
     "claim_value": (of_policy("claim_value"), looks),
+    "a tag in a page": (in_template("account"), looks),
     "normalize_email": (of_manager("normalize_email"), signs_up),
     "create_user": (of_manager("create_user"), signs_up),
     "clean": (of_user("clean"), signs_up),
@@ -203,6 +225,32 @@ def receiving(signal: Any, **how: Any) -> Iterator[None]:
         yield
     finally:
         signal.disconnect(fail, **how)
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "event"),
+    [
+        ("may_sign_up", 500, "identity.unexpected"),
+        ("update_user", 302, "identity.user_update.failed"),
+    ],
+)
+def test_a_query_of_the_sites(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, method: str, status: int, event: str,
+) -> None:  # fmt: skip
+    """Is no database that does not answer: SQLite and MySQL have one class for both."""
+    if method == "update_user":
+        make_identity(make_user("ada"))
+
+    def ask(*_given: Any, **_about: Any) -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT no_such_column FROM auth_user")
+        return True
+
+    monkeypatch.setattr(IdentityPolicy, method, ask)
+    assert sign_in(Client()).status_code == status
+    [line] = [each for each in caplog.records if hasattr(each, "where")]
+    assert line.event == event
 
 
 @pytest.mark.parametrize("sender", [User, LinkedIdentity])
@@ -317,6 +365,48 @@ def test_a_command(
     assert caught.value.returncode == 1
     assert len(texts(caplog)) == 1
     assert names_nobody(caplog.text + str(caught.value))
+
+
+def test_a_command_that_deletes_links(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    make_identity(make_user(email="ada@example.org"), environment="live")
+    with (
+        receiving(post_delete, sender=LinkedIdentity),
+        pytest.raises(CommandError, match="LookupError, reference"),
+    ):
+        call_command("identity_erase", links_of="live", yes=True)
+    assert len(texts(caplog)) == 1
+    assert names_nobody(caplog.text)
+    assert LinkedIdentity.objects.count() == 1
+
+
+def test_a_page_of_djangos_admin(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The user model's own name fails there."""
+    make_identity(make_user("subject-1-ada@example.org"))
+    operator = User.objects.create_superuser("operator")
+    browser = browser_of(operator)
+    of_user("get_username")(monkeypatch)
+    with pytest.raises(UnexpectedError) as caught:
+        browser.get(reverse("admin:django_identity_linkedidentity_changelist"))
+    assert names_nobody(report_of(caught.value))
+    assert len(texts(caplog)) == 1
+
+
+def test_a_filter_in_a_template_of_the_sites(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """It shows what stands behind the closed gate."""
+    user = make_user("subject-1-ada@example.org")
+    make_claim(make_identity(user))
+    of_policy("claim_value")(monkeypatch)
+    page = "{% load identity %}{% if user|has_claim:'age_over_18' %}open{% endif %}"
+    assert engines["django"].from_string(page).render({"user": user}) == ""
+    assert len(texts(caplog)) == 1
+    assert names_nobody(caplog.text)
 
 
 @pytest.mark.parametrize(("error", "status"), [(PermissionDenied, 403), (Full, 418)])

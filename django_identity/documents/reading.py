@@ -6,7 +6,6 @@ It needs the extra ``django-identity[trusted]``.
 from dataclasses import replace
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, policy
 from django_identity.boundary import boundary
@@ -22,7 +21,6 @@ CONTENT = "documents:read"
 
 
 @boundary
-@sensitive_variables()
 def read(
     identity: LinkedIdentity, *, scope: str, asked_by: AbstractBaseUser, view: str
 ) -> tuple[Document, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error
 
-from django_identity.boundary import told
+from django_identity.boundary import is_seen, told
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.said import due
@@ -50,10 +50,13 @@ class IdentityCommand(BaseCommand):
             ) from None
         except CommandError:
             raise
+        # Whatever the site's own code raises.
         except Exception as error:
+            if is_seen():
+                raise
             stands_for_it = told(error)
             if stands_for_it is error:
-                raise
+                raise stands_for_it from None
             raise CommandError(str(stands_for_it)) from None
 
     def conclude(self, tally: Counter[upkeep.Refetched], *, was_stopped: bool) -> None:

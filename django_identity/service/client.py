@@ -46,6 +46,7 @@ def without_frames(call: Callable[P, T]) -> Callable[P, T]:
             return hidden(*args, **kwargs)
         except exceptions.IdentityError as error:
             del args, kwargs
+            error.__context__ = None
             raise error.with_traceback(None) from None
 
     return wrapped

@@ -7,7 +7,7 @@ from django.contrib.auth.models import AbstractBaseUser as Person
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.debug import sensitive_post_parameters
 
 from django_identity import conf
 from django_identity.exceptions import IdentityError
@@ -29,7 +29,6 @@ ABOUT_CODE = ("connect_code_malformed", "invalid_connect_code")
 
 @flow.open_page("GET", "HEAD", "POST", failed=LogEvent.CONNECT_FAILED)
 @sensitive_post_parameters("connect_code")
-@sensitive_variables()
 def connect(request: HttpRequest) -> HttpResponseBase:
     """GET shows the form and the requested scopes. POST redeems the code."""
     user = flow.signed_in_user(request)

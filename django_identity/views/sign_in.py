@@ -16,7 +16,6 @@ from django.http import (
 from django.shortcuts import redirect
 from django.urls import NoReverseMatch
 from django.utils.translation import gettext_lazy
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
 from django_identity.backends import begin_session
@@ -67,7 +66,6 @@ def login(request: HttpRequest) -> HttpResponseBase:
 
 # The HEAD request of a link preview must not spend the code.
 @flow.open_page("GET")
-@sensitive_variables()
 def callback(request: HttpRequest) -> HttpResponseBase:
     """Complete the sign-in when the service redirects the person back. GET only."""
     query = {name: request.GET.getlist(name) for name in ("state", "code", "error")}
@@ -85,7 +83,6 @@ def callback(request: HttpRequest) -> HttpResponseBase:
     return redirect(flow.landing_url(completed.next_url))
 
 
-@sensitive_variables()
 def complete_sign_in(
     request: HttpRequest,
     returned: sign_in.Callback,

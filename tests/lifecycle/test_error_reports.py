@@ -1,4 +1,8 @@
-"""What Django mails to a site's operators when something fails shows no token and no credential."""
+"""What Django mails to a site's operators when something fails shows no token and no person.
+
+Each report has the variables of every frame, as an error tracker prints them, and those of the
+causes that nobody sees.
+"""
 
 import pickle
 import socket
@@ -8,13 +12,19 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, OperationalError, connection
+from django.test import Client
 from django.utils import timezone
 from django.views.debug import ExceptionReporter
 
-from django_identity import conf
-from django_identity.exceptions import IdentityError, UnexpectedError
-from django_identity.lifecycle.minute import refetch
+from django_identity import conf, tasks
+from django_identity.exceptions import (
+    IdentityError,
+    StorageUnavailable,
+    UnexpectedError,
+)
+from django_identity.lifecycle.arriving import sign_in
+from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.said import events, tokens
 from django_identity.models import LinkedIdentity
 from django_identity.secrets import Secret
@@ -22,14 +32,19 @@ from django_identity.service import ServiceClient
 from tests.deliveries import event_body, post, signed
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import FakeService, answer, http
+from tests.sign_in import begin
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("as_in_production"),
+]
 
 HELD = "rt-that-is-held"
 ACCESS = "at-that-is-held"
 CLIENT_SECRET = "a-client-secret-for-tests-alone"
 SENT = ("at-that-was-sent", "rt-that-was-sent")
 OURS = "/django_identity/"
+SECRETS = (HELD, *SENT)
 GOOD = {"access_token": SENT[0], "refresh_token": SENT[1], "expires_in": 3600}
 
 
@@ -42,26 +57,22 @@ def identity(service: FakeService) -> LinkedIdentity:
 
 
 def reported(error: BaseException) -> str:
-    """The page of every frame with its variables, as for a request that failed."""
-    assert error.__traceback__ is not None
+    """Django's page of every frame, and all variables of our frames, of each cause, too."""
+    shown: list[str] = []
+    chain: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None and each not in chain:
+        chain.append(each)
+        for frame, _line in traceback.walk_tb(each.__traceback__):
+            if OURS in frame.f_code.co_filename:
+                shown += [_printed(value) for value in frame.f_locals.values()]
+        each = each.__cause__ or each.__context__
     # The first frame is the test's, which knows what the service sends.
+    assert error.__traceback__ is not None
     error.__traceback__ = error.__traceback__.tb_next
     reporter = ExceptionReporter(None, type(error), error, error.__traceback__)
-    ours = [
-        frame for frame in reporter.get_traceback_frames() if OURS in frame["filename"]
-    ]
-    assert ours
-    return reporter.get_traceback_html() + reporter.get_traceback_text()
-
-
-def collected(error: BaseException) -> str:
-    """The variables of our frames as an error tracker prints them that knows nothing of Django."""
-    frames = (frame for frame, _line in traceback.walk_tb(error.__traceback__))
-    ours = [frame for frame in frames if OURS in frame.f_code.co_filename]
-    assert ours
-    return "".join(
-        _printed(value) for frame in ours for value in frame.f_locals.values()
-    )
+    shown += [reporter.get_traceback_html(), reporter.get_traceback_text()]
+    return "".join(shown) + repr(chain)
 
 
 def _printed(value: object) -> str:
@@ -94,6 +105,10 @@ def fails_at(
         return run(sql, *rest)
 
     return execute
+
+
+def run_task(_identity: LinkedIdentity) -> None:
+    tasks.refetch_due(20)
 
 
 def huge(held: socket.socket) -> None:
@@ -130,12 +145,11 @@ def test_a_refresh_that_fails_shows_no_token(
     service.answers["token"] = bad
     with pytest.raises(IdentityError) as caught:
         tokens.access_token_for(identity)
-    shown = reported(caught.value) + collected(caught.value)
-    assert "tokens.py" in shown
-    assert not [secret for secret in (HELD, *SENT) if secret in shown]
-    assert CLIENT_SECRET not in collected(caught.value)
+    shown = reported(caught.value)
+    assert type(caught.value).__name__ in shown
+    assert not [secret for secret in (*SECRETS, CLIENT_SECRET) if secret in shown]
     pickled = sent_home(caught.value)
-    assert not [secret for secret in (HELD, *SENT) if secret.encode() in pickled]
+    assert not [secret for secret in SECRETS if secret.encode() in pickled]
 
 
 @pytest.mark.parametrize(
@@ -167,44 +181,49 @@ def test_a_read_that_fails_shows_no_token_and_no_person(
     read = getattr(ServiceClient(conf.application()), endpoint)
     with pytest.raises(IdentityError) as caught:
         read("subject-1", access_token=Secret(ACCESS))
-    shown = collected(caught.value)
+    shown = reported(caught.value)
     assert not [text for text in (ACCESS, "subject-1") if text in shown]
 
 
+@pytest.mark.parametrize("kind", [DatabaseError, OperationalError, RuntimeError])
 def test_a_database_that_fails_shows_no_token(
-    service: FakeService, identity: LinkedIdentity
+    service: FakeService, identity: LinkedIdentity, kind: type[Exception]
 ) -> None:
     """The moment in which the new tokens are in hand and cannot be stored."""
     service.answers["token"] = GOOD
-    lost = connection.execute_wrapper(fails_at("UPDATE", 1))
-    with lost, pytest.raises(DatabaseError) as caught:
+    lost = connection.execute_wrapper(fails_at("UPDATE", 1, kind))
+    with lost, pytest.raises((UnexpectedError, StorageUnavailable)) as caught:
         tokens.access_token_for(identity)
     shown = reported(caught.value)
-    assert "tokens.py" in shown
-    assert not [secret for secret in (HELD, *SENT) if secret in shown]
+    assert kind.__name__ in shown
+    assert not [secret for secret in SECRETS if secret in shown]
 
 
 @pytest.mark.parametrize("statement", ["UPDATE", "INSERT"])
+@pytest.mark.parametrize("work", [interventions.refetch, run_task])
 def test_a_refetch_that_cannot_be_stored_shows_no_credential(
-    service: FakeService, identity: LinkedIdentity, statement: str
-) -> None:
-    """Nor the tokens with which it was read."""
+    service: FakeService, identity: LinkedIdentity, caplog: pytest.LogCaptureFixture,
+    work: Callable[[LinkedIdentity], object], statement: str,
+) -> None:  # fmt: skip
+    """Nor the tokens with which it was read. A task as an operator."""
     credential = service.credential()
     service.bend = lambda _another: credential
     service.answers["token"] = GOOD
-    lost = connection.execute_wrapper(
-        fails_at(statement, 2 if statement == "UPDATE" else 0)
-    )
-    with lost, pytest.raises(DatabaseError) as caught:
-        refetch.fetch(identity)
-    shown = reported(caught.value) + collected(caught.value)
-    assert "refetch.py" in shown
-    secrets = (HELD, *SENT, credential, *credential.split("~")[:-1])
+    # An UPDATE takes the lease, the next one stores the tokens.
+    number = 2 if statement == "UPDATE" else 0
+    shown = ""
+    with connection.execute_wrapper(fails_at(statement, number, RuntimeError)):
+        try:
+            work(identity)
+        except UnexpectedError as error:
+            shown = reported(error)
+    shown += caplog.text
+    assert "RuntimeError" in shown
+    secrets = (*SECRETS, credential, *credential.split("~")[:-1])
     assert not [secret for secret in secrets if secret in shown]
 
 
 @pytest.mark.parametrize("statement", ["INSERT", "SELECT", "UPDATE"])
-@pytest.mark.usefixtures("as_in_production")
 def test_an_event_that_fails_shows_nothing_of_its_body(
     caplog: pytest.LogCaptureFixture, statement: str
 ) -> None:
@@ -216,6 +235,27 @@ def test_an_event_that_fails_shows_nothing_of_its_body(
         assert post(body).status_code == 500
         with pytest.raises(UnexpectedError) as caught:
             events.receive(body, signature=signed(body))
-    shown = collected(caught.value) + caplog.text
+    shown = reported(caught.value) + caplog.text
     assert "RuntimeError" in shown
     assert not [text for text in ("subject-1", "a-provider") if text in shown]
+
+
+def test_a_sign_in_that_fails_shows_nobody(
+    service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At each statement with which it stores what came: neither person, nor code, nor token."""
+    service.answers["token"] = GOOD
+    for number in range(1, 4):
+        browser = Client()
+        state = begin(browser)
+        callback = sign_in.Callback.parse(state=[state], code=["a-code"], error=[])
+        [key] = [
+            each.value for each in browser.cookies.values() if "browser" in each.key
+        ]
+        broken = connection.execute_wrapper(fails_at("UPDATE", number, RuntimeError))
+        with broken, pytest.raises(UnexpectedError) as caught:
+            sign_in.complete(callback, browser_key=key, user=None)
+        shown = reported(caught.value) + caplog.text
+        assert "RuntimeError" in shown
+        people = ("subject-1", "ada@example.org", "a-code", state, key)
+        assert not [text for text in (*SECRETS, *people) if text in shown]

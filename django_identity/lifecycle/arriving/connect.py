@@ -22,7 +22,6 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, policy
 from django_identity.boundary import boundary
@@ -72,7 +71,6 @@ def is_spent(error: exceptions.IdentityError) -> bool:
 
 
 @boundary
-@sensitive_variables()
 def redeem(pasted: str, *, user: AbstractBaseUser) -> LinkedIdentity:
     """Redeem the code in ``pasted`` and link its identity to ``user``, who is signed in.
 
@@ -108,7 +106,6 @@ def redeem(pasted: str, *, user: AbstractBaseUser) -> LinkedIdentity:
     return identity
 
 
-@sensitive_variables()
 def _entered(code: str, user: AbstractBaseUser) -> ConnectRedemption:
     """The record of a code that ``user`` has entered. It is not saved yet."""
     # A keyed digest. A plain one could be reversed, because there are few possible codes.
@@ -164,7 +161,6 @@ def _linked_before(
     raise exceptions.FlowError(code="connect_code_used")
 
 
-@sensitive_variables()
 def _link(answer: ConnectAnswer, redemption: ConnectRedemption) -> LinkedIdentity:
     """Link the answer's subject to the user of the code. Raises the refusal."""
     is_accepted = policy.of_site().may_accept_connect_answer(answer)

@@ -78,6 +78,8 @@ def _link_with_retries(request: LinkRequest) -> Linked:
                 _raise_refusal(error)
             was_refused = True
         except database.BROKEN as error:
+            if not database.is_broken(error):
+                raise
             if not tries_left:
                 raise exceptions.StorageUnavailable(database.name_of(error)) from error
             was_refused = False

@@ -15,7 +15,6 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions
 from django_identity.boundary import boundary
@@ -143,7 +142,6 @@ def begin(
 
 
 @boundary
-@sensitive_variables()
 def complete(
     callback: Callback,
     *,

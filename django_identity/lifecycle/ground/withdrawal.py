@@ -72,9 +72,9 @@ def _delete_unless_protected(identity: LinkedIdentity) -> bool:
     try:
         with database.atomic(), database.checked_references():
             delete(identity)
-    except database.BROKEN:
-        raise
-    except Exception as error:  # noqa: BLE001  the site's own rules may raise anything
+    except Exception as error:  # the site's own rules may raise anything
+        if database.is_broken(error):
+            raise
         log_trouble(
             LogEvent.DISCONNECT_FAILED,
             error,

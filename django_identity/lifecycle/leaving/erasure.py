@@ -18,7 +18,6 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import Error
 from django.db.models import Q
 from django.utils import timezone
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, policy
 from django_identity.boundary import boundary
@@ -151,7 +150,6 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
 
 
 @boundary
-@sensitive_variables()
 def erase_subject(subject: str, *, with_audit: bool = False) -> ErasureReceipt:
     """Erase the subject, as the service's deletion event does.
 
@@ -237,7 +235,6 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     log_trouble(LogEvent.ERASURE_FAILED, error, row=receipt.pk, models=models)
 
 
-@sensitive_variables()
 def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
     """Erase in one transaction, and close the receipt.
 

@@ -8,7 +8,6 @@ next one is due.
 from typing import Any, NamedTuple
 
 from django.utils import timezone
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database, exceptions
 from django_identity.lifecycle.ground import kyc
@@ -39,7 +38,6 @@ class Fetched(NamedTuple):
     failure: exceptions.ServiceError | None = None
 
 
-@sensitive_variables()
 def fetch(identity: LinkedIdentity) -> Fetched:
     """Re-fetch level and claims of ``identity``, a row that was just read. Outside any transaction.
 

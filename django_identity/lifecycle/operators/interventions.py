@@ -66,6 +66,7 @@ def revoke(identities: Iterable[LinkedIdentity]) -> int:
     return revoked
 
 
+@boundary
 def disconnect(identities: Iterable[LinkedIdentity]) -> list[LinkedIdentity]:
     """Remove links, so that these identities no longer sign in. Returns those that stay.
 
