@@ -1,8 +1,9 @@
 """The door: what a site's own code may call.
 
-The faces of the package call the rooms of ``lifecycle`` themselves. Errors leave as ``boundary``
-says, so each function also raises ``UnexpectedError`` (the site's own code failed) and
-``StorageUnavailable`` (the database did not answer), each without a variable of ours.
+Errors leave as ``boundary`` says, so each function also raises ``UnexpectedError`` (the site's own
+code failed) and ``StorageUnavailable`` (the database did not answer), each without a variable of
+ours. The faces of the package are doors themselves, and call ``lifecycle``; they come in here where
+they go on with the error.
 """
 
 from django.contrib.auth.models import AbstractBaseUser

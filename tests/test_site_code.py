@@ -17,12 +17,10 @@ from django.template.loaders.locmem import Loader
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from django_identity import signals, tasks
+from django_identity import flows, signals, tasks
 from django_identity.exceptions import FlowError, LinkingRefused, UnexpectedError
 from django_identity.gates import Gate, claims_of, claims_of_all, closed_to
 from django_identity.handlers import forget, on_event
-from django_identity.lifecycle.arriving import connect
-from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.models import (
     ConnectRedemption,
     ErasureReceipt,
@@ -317,9 +315,9 @@ CALLS: dict[str, tuple[str, Callable[[User], object]]] = {
     "claims_of": ("claim_value", claims_of),
     "claims_of_all": ("claim_value", lambda user: claims_of_all([user])),
     "closed_to": ("claim_value", lambda user: closed_to(Gate("age_over_18"), user)),
-    "leave": ("has_other_way_in", disconnecting.leave),
-    "erase_account": ("audit_erasures", erasure.erase_account),
-    "redeem": ("may_accept_connect_answer", lambda user: connect.redeem(PASTED, user=user)),
+    "standing_of": ("claim_value", lambda user: flows.standing_of(user).proven_claims()),
+    "erase_account": ("audit_erasures", flows.erase_account),
+    "redeem_code": ("may_accept_connect_answer", lambda user: flows.redeem_code(PASTED, user=user)),
 }  # fmt: skip
 
 
@@ -446,12 +444,12 @@ def test_a_refusal_leaves_without_its_frames(service: FakeService) -> None:
 
     user = make_user(email="ada@example.org")
     with pytest.raises(FlowError) as caught:
-        connect.redeem("not a code AB12", user=user)
+        flows.redeem_code("not a code AB12", user=user)
     assert names_nobody(report_of(caught.value))
     post_save.connect(refuse, sender=LinkedIdentity)
     try:
         with pytest.raises(LinkingRefused) as refused:
-            connect.redeem(PASTED, user=user)
+            flows.redeem_code(PASTED, user=user)
     finally:
         post_save.disconnect(refuse, sender=LinkedIdentity)
     assert names_nobody(report_of(refused.value))

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
-from django_identity import conf
+from django_identity import conf, flows
 from django_identity.api import serializers
 from django_identity.api.parsers import BoundedJSONParser
 from django_identity.api.problems import exception_handler
@@ -175,7 +175,7 @@ class ConnectView(_Endpoint):
         if self.user is None:
             raise NotAuthenticated
         code = self.asked()["connect_code"]
-        return self.answer(connect.redeem(code, user=self.user))
+        return self.answer(flows.redeem_code(code, user=self.user))
 
 
 class DisconnectView(_Endpoint):

@@ -8,7 +8,6 @@ from dataclasses import replace
 from django.contrib.auth.models import AbstractBaseUser
 
 from django_identity import conf, policy
-from django_identity.boundary import boundary
 from django_identity.documents.keys import open_document
 from django_identity.exceptions import DocumentsNotAllowed, IdentityError
 from django_identity.lifecycle.said.tokens import Reader
@@ -20,7 +19,6 @@ METADATA = "documents:metadata"
 CONTENT = "documents:read"
 
 
-@boundary
 def read(
     identity: LinkedIdentity, *, scope: str, asked_by: AbstractBaseUser, view: str
 ) -> tuple[Document, ...]:

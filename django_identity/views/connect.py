@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 
-from django_identity import conf
+from django_identity import conf, flows
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.arriving import connect as codes
 from django_identity.logs import LogEvent, log_failure
@@ -44,7 +44,7 @@ def connect(request: HttpRequest) -> HttpResponseBase:
     if request.method != "POST":
         return _page(request, next_url, None)
     try:
-        codes.redeem(request.POST.get("connect_code", ""), user=user)
+        flows.redeem_code(request.POST.get("connect_code", ""), user=user)
     except IdentityError as error:
         log_failure(LogEvent.CONNECT_FAILED, error)
         return _page(request, next_url, error)

@@ -12,20 +12,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import DatabaseError, OperationalError, connection
 from django.test import Client
 from django.utils import timezone
 from django.views.debug import ExceptionReporter
 
-from django_identity import conf, tasks
+from django_identity import conf, flows, tasks
 from django_identity.exceptions import (
     IdentityError,
     StorageUnavailable,
     UnexpectedError,
 )
-from django_identity.lifecycle.arriving import sign_in
-from django_identity.lifecycle.operators import interventions
-from django_identity.lifecycle.said import events, tokens
 from django_identity.models import LinkedIdentity
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
@@ -111,6 +109,10 @@ def run_task(_identity: LinkedIdentity) -> None:
     tasks.refetch_due(20)
 
 
+def run_command(identity: LinkedIdentity) -> None:
+    call_command("identity_refetch", identity.pk)
+
+
 def huge(held: socket.socket) -> None:
     held.sendall(
         b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + SENT[0].encode() * 30_000
@@ -144,7 +146,7 @@ def test_a_refresh_that_fails_shows_no_token(
     """
     service.answers["token"] = bad
     with pytest.raises(IdentityError) as caught:
-        tokens.access_token_for(identity)
+        flows.access_token_for(identity)
     shown = reported(caught.value)
     assert type(caught.value).__name__ in shown
     assert not [secret for secret in (*SECRETS, CLIENT_SECRET) if secret in shown]
@@ -193,19 +195,19 @@ def test_a_database_that_fails_shows_no_token(
     service.answers["token"] = GOOD
     lost = connection.execute_wrapper(fails_at("UPDATE", 1, kind))
     with lost, pytest.raises((UnexpectedError, StorageUnavailable)) as caught:
-        tokens.access_token_for(identity)
+        flows.access_token_for(identity)
     shown = reported(caught.value)
     assert kind.__name__ in shown
     assert not [secret for secret in SECRETS if secret in shown]
 
 
 @pytest.mark.parametrize("statement", ["UPDATE", "INSERT"])
-@pytest.mark.parametrize("work", [interventions.refetch, run_task])
+@pytest.mark.parametrize("work", [run_command, run_task])
 def test_a_refetch_that_cannot_be_stored_shows_no_credential(
     service: FakeService, identity: LinkedIdentity, caplog: pytest.LogCaptureFixture,
     work: Callable[[LinkedIdentity], object], statement: str,
 ) -> None:  # fmt: skip
-    """Nor the tokens with which it was read. A task as an operator."""
+    """Nor the tokens with which it was read. A task as a command."""
     credential = service.credential()
     service.bend = lambda _another: credential
     service.answers["token"] = GOOD
@@ -215,7 +217,7 @@ def test_a_refetch_that_cannot_be_stored_shows_no_credential(
     with connection.execute_wrapper(fails_at(statement, number, RuntimeError)):
         try:
             work(identity)
-        except UnexpectedError as error:
+        except (CommandError, UnexpectedError) as error:
             shown = reported(error)
     shown += caplog.text
     assert "RuntimeError" in shown
@@ -234,7 +236,7 @@ def test_an_event_that_fails_shows_nothing_of_its_body(
     with broken:
         assert post(body).status_code == 500
         with pytest.raises(UnexpectedError) as caught:
-            events.receive(body, signature=signed(body))
+            flows.receive_event(body, signature=signed(body))
     shown = reported(caught.value) + caplog.text
     assert "RuntimeError" in shown
     assert not [text for text in ("subject-1", "a-provider") if text in shown]
@@ -248,13 +250,13 @@ def test_a_sign_in_that_fails_shows_nobody(
     for number in range(1, 4):
         browser = Client()
         state = begin(browser)
-        callback = sign_in.Callback.parse(state=[state], code=["a-code"], error=[])
+        callback = flows.Callback.parse(state=[state], code=["a-code"], error=[])
         [key] = [
             each.value for each in browser.cookies.values() if "browser" in each.key
         ]
         broken = connection.execute_wrapper(fails_at("UPDATE", number, RuntimeError))
         with broken, pytest.raises(UnexpectedError) as caught:
-            sign_in.complete(callback, browser_key=key, user=None)
+            flows.complete_sign_in(callback, browser_key=key, user=None)
         shown = reported(caught.value) + caplog.text
         assert "RuntimeError" in shown
         people = ("subject-1", "ada@example.org", "a-code", state, key)

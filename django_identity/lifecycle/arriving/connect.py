@@ -24,7 +24,6 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from django_identity import conf, database, exceptions, policy
-from django_identity.boundary import boundary
 from django_identity.lifecycle.arriving import linking
 from django_identity.lifecycle.arriving.arrivals import Arrival, LinkRequest
 from django_identity.lifecycle.leaving import disconnecting
@@ -45,7 +44,6 @@ def identity_of(user: AbstractBaseUser) -> LinkedIdentity | None:
     return LinkedIdentity.objects.of_user(user.pk)
 
 
-@boundary
 def undo(user: AbstractBaseUser) -> bool:
     """Remove the link that a code made. Returns False if it is missing, or a sign-in confirmed it.
 
@@ -70,7 +68,6 @@ def is_spent(error: exceptions.IdentityError) -> bool:
     return error.code not in ("connect_code_malformed", "too_many_tries")
 
 
-@boundary
 def redeem(pasted: str, *, user: AbstractBaseUser) -> LinkedIdentity:
     """Redeem the code in ``pasted`` and link its identity to ``user``, who is signed in.
 

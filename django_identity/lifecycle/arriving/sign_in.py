@@ -17,7 +17,6 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions
-from django_identity.boundary import boundary
 from django_identity.conf.rules import Scopes
 from django_identity.lifecycle.arriving import linking
 from django_identity.lifecycle.arriving.identification import learn
@@ -101,7 +100,6 @@ def plan_for(user: AbstractBaseUser | None, *, more: str = "") -> Plan:
     return Plan(purpose, asked)
 
 
-@boundary
 def begin(
     *,
     user: AbstractBaseUser | None,
@@ -141,7 +139,6 @@ def begin(
     )
 
 
-@boundary
 def complete(
     callback: Callback,
     *,

@@ -20,7 +20,6 @@ from django.db.models import Q
 from django.utils import timezone
 
 from django_identity import conf, database, policy
-from django_identity.boundary import boundary
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle.ground import attempts, withdrawal
 from django_identity.lifecycle.ground.attempts import Stop
@@ -117,7 +116,6 @@ def may_erase_themselves(user: AbstractBaseUser) -> bool:
     return _policy().people_may_erase
 
 
-@boundary
 def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
     """Erase the account of ``user`` with its identity, for the person or an operator.
 
@@ -149,7 +147,6 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
         raise StorageUnavailable(database.name_of(error)) from None
 
 
-@boundary
 def erase_subject(subject: str, *, with_audit: bool = False) -> ErasureReceipt:
     """Erase the subject, as the service's deletion event does.
 

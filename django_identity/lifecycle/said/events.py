@@ -20,7 +20,6 @@ from django.db.models import Q
 from django.utils import timezone
 
 from django_identity import background, conf, database, exceptions, signals
-from django_identity.boundary import boundary
 from django_identity.event_types import KINDS, Effect, kind_of, types_of
 from django_identity.handlers import handlers_of
 from django_identity.lifecycle.ground import attempts, clocks, kyc, retention
@@ -43,7 +42,6 @@ class Applied(NamedTuple):
     is_repeat: bool
 
 
-@boundary
 def receive(body: bytes, *, signature: str) -> None:
     """Check, store, apply and log one delivery. After this call the effect is committed.
 

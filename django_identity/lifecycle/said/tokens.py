@@ -19,7 +19,6 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
-from django_identity.boundary import boundary
 from django_identity.lifecycle.ground import runs, sealing, withdrawal
 from django_identity.lifecycle.ground.kyc import NO_LEVEL, announce_change
 from django_identity.lifecycle.said import scopes
@@ -225,7 +224,6 @@ def _require_no_pause(grant: TokenGrant) -> None:
     raise refused
 
 
-@boundary
 def access_token_for(
     identity: LinkedIdentity, *, rejected: Secret | None = None
 ) -> Secret:

@@ -16,7 +16,6 @@ from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 from django_identity import database
-from django_identity.boundary import boundary
 from django_identity.lifecycle.ground import kyc, sessions
 from django_identity.lifecycle.ground.values import ClaimValue
 from django_identity.lifecycle.standing import shortfalls
@@ -214,7 +213,6 @@ class _Memory:
         return type(None), ()
 
 
-@boundary
 def standing_of(user: object) -> Standing:
     """The standing of ``user``.
 
@@ -232,7 +230,6 @@ def standing_of(user: object) -> Standing:
     return memory.standing
 
 
-@boundary
 def standings_of(users: Iterable[object]) -> dict[Any, Standing]:
     """Key -> standing, of all ``users`` who can have one, in two queries.
 
