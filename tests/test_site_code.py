@@ -14,10 +14,11 @@ from django.db.models.signals import post_delete, post_save
 from django.http import HttpResponse
 from django.template import Library, engines
 from django.template.loaders.locmem import Loader
-from django.test import Client, override_settings
+from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
 
 from django_identity import flows, signals, tasks
+from django_identity.documents import documents_of
 from django_identity.exceptions import FlowError, LinkingRefused, UnexpectedError
 from django_identity.gates import Gate, claims_of, claims_of_all, closed_to
 from django_identity.handlers import forget, on_event
@@ -28,7 +29,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.policy import IdentityPolicy
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import SECRET, deliver, event_body
 from tests.factories import make_claim, make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
@@ -122,9 +123,15 @@ def posts(name: str) -> Callable[[User], Any]:
     return post
 
 
-def looks(user: User) -> Any:
-    make_claim(make_identity(user))
-    return browser_of(user).get(reverse("identity:account"))
+def looks_at(name: str) -> Callable[[User], Any]:
+    def look(user: User) -> Any:
+        make_claim(make_identity(user))
+        return browser_of(user).get(reverse(f"identity:{name}"))
+
+    return look
+
+
+looks = looks_at("account")
 
 
 #: Point -> how the site's code raises there, and what a person does.
@@ -142,10 +149,30 @@ POINTS: dict[str, tuple[Any, Callable[[User], Any]]] = {
     "audit_erasures": (of_policy("audit_erasures"), posts("erase")),
     "claim_value": (of_policy("claim_value"), looks),
     "a tag in a page": (in_template("account"), looks),
+    "people_may_erase": (of_policy("people_may_erase"), looks),
+    "erasure": (of_policy("erasure"), looks_at("erase")),
+    "set_password_url": (of_policy("set_password_url"), looks_at("disconnect")),
     "normalize_email": (of_manager("normalize_email"), signs_up),
     "create_user": (of_manager("create_user"), signs_up),
     "clean": (of_user("clean"), signs_up),
     "save": (of_user("save"), signs_up),
+    "has_usable_password": (of_user("has_usable_password"), posts("disconnect")),
+}
+
+#: What is only logged: the person comes in.
+GO_ON = {
+    "update_user": (returns, "identity.user_update.failed"),
+    "notice": (signs_up, "identity.link_notice.failed"),
+}
+#: An error at these leaves an erasure pending.
+OF_ERASURES = ("keeps_account", "erase_user")
+#: On each page, also on that of an error.
+OF_PAGES = {
+    "site_name": "account",
+    "help_url": "account",
+    "privacy_url": "account",
+    "contact_url": "account",
+    "reasons": "login",
 }
 
 
@@ -297,7 +324,21 @@ def test_a_handler(
     assert names_nobody(caplog.text)
 
 
-@pytest.mark.parametrize("method", ["keeps_account", "erase_user"])
+@pytest.mark.parametrize("method", GO_ON)
+def test_a_person_comes_in(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, method: str,
+) -> None:  # fmt: skip
+    act, event = GO_ON[method]
+    of_policy(method)(monkeypatch)
+    assert act(make_user("other")).status_code == 302
+    [line] = [each for each in caplog.records if hasattr(each, "where")]
+    assert line.event == event
+    assert "in fail" in line.where
+    assert names_nobody(caplog.text)
+
+
+@pytest.mark.parametrize("method", OF_ERASURES)
 def test_an_erasure_stays_pending(
     service: FakeService, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture, method: str,
@@ -311,7 +352,14 @@ def test_an_erasure_stays_pending(
     assert names_nobody(caplog.text)
 
 
+def read_documents(user: User) -> object:
+    request = RequestFactory().get("/")
+    request.user = user
+    return documents_of(request)
+
+
 CALLS: dict[str, tuple[str, Callable[[User], object]]] = {
+    "documents_of": ("may_read_documents", read_documents),
     "claims_of": ("claim_value", claims_of),
     "claims_of_all": ("claim_value", lambda user: claims_of_all([user])),
     "closed_to": ("claim_value", lambda user: closed_to(Gate("age_over_18"), user)),
@@ -319,6 +367,13 @@ CALLS: dict[str, tuple[str, Callable[[User], object]]] = {
     "erase_account": ("audit_erasures", flows.erase_account),
     "redeem_code": ("may_accept_connect_answer", lambda user: flows.redeem_code(PASTED, user=user)),
 }  # fmt: skip
+
+
+def test_each_point_of_the_policy_is_in_a_table() -> None:
+    points = {point.partition(" ")[0].rstrip(",") for point in POINTS}
+    called = {method for method, _call in CALLS.values()}
+    of_policy = {name for name in vars(IdentityPolicy) if not name.startswith("_")}
+    assert of_policy <= points | called | {*GO_ON, *OF_ERASURES, *OF_PAGES}
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -350,6 +405,56 @@ def test_a_gate_above_the_sites_own_view(
         browser_of(user).get("/gated/")
     assert names_nobody(report_of(caught.value))
     assert len(texts(caplog)) == 1
+
+
+@pytest.mark.parametrize("name", ["is_active", "get_session_auth_hash", "from_db"])
+def test_the_user_of_a_session(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, name: str,
+) -> None:  # fmt: skip
+    """The backend loads them for each view of the site, where no page of ours stands around."""
+    make_identity(make_user("subject-1-ada@example.org", email="ada@example.org"))
+    browser = Client()
+    sign_in(browser)
+    broken: Any = property(fail, lambda *_given: None) if name == "is_active" else fail
+    monkeypatch.setattr(User, name, broken)
+    with pytest.raises(UnexpectedError) as caught:
+        browser.get("/")
+    assert names_nobody(report_of(caught.value))
+    assert len(texts(caplog)) == 1
+    assert names_nobody(caplog.text.partition("Traceback")[0])
+
+
+def deliver_unsigned(_user: User) -> None:
+    flows.receive_event(event_body("claim.issued"), signature="none")
+
+
+#: What the policy calls -> whether the person comes in all the same.
+CALLED_BACK: dict[str, tuple[Callable[[User], object], bool]] = {
+    "standing_of": (flows.standing_of, True),
+    "claims_of": (claims_of, True),
+    "erase_account": (flows.erase_account, False),
+    "redeem_code": (lambda user: flows.redeem_code(PASTED, user=user), False),
+    "receive_event": (deliver_unsigned, False),
+}
+
+
+@pytest.mark.parametrize("call", CALLED_BACK)
+def test_a_policy_that_calls_back(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    work, comes_in = CALLED_BACK[call]
+
+    def call_back(_policy: object, user: User, **_about: object) -> bool:
+        work(user)
+        return True
+
+    monkeypatch.setattr(IdentityPolicy, "may_sign_in", call_back)
+    make_identity(make_user("other"))
+    browser = Client(raise_request_exception=False)
+    sign_in(browser)
+    assert (browser.get("/").content == b"other") is comes_in
+    assert LinkedIdentity.objects.exists() is (call != "erase_account")
 
 
 def test_a_command(
@@ -455,14 +560,15 @@ def test_a_refusal_leaves_without_its_frames(service: FakeService) -> None:
     assert names_nobody(report_of(refused.value))
 
 
+@pytest.mark.parametrize("name", OF_PAGES)
 def test_a_page_that_cannot_be_shown(
     service: FakeService, monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, name: str,
 ) -> None:  # fmt: skip
     """Nor can the page of its error: Django answers, and its report has nobody."""
-    of_policy("site_name")(monkeypatch)
-    make_claim(make_identity(make_user("ada@example.org")))
+    of_policy(name)(monkeypatch)
+    user = make_user("ada@example.org")
     with pytest.raises(UnexpectedError) as caught:
-        browser_of(User.objects.get()).get(reverse("identity:account"))
+        looks_at(OF_PAGES[name])(user)
     assert names_nobody(report_of(caught.value))
     assert names_nobody(caplog.text.partition("Traceback")[0])
