@@ -1,17 +1,17 @@
 """Documents that a misbehaving service sends: a typed error and one log line."""
 
 import logging
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.test import override_settings
+from django.test import RequestFactory, override_settings
 from joserfc import jwe
 from joserfc.jwk import ECKey
 
 from django_identity import conf
-from django_identity.documents import reading as documents
-from django_identity.documents.reading import Document
+from django_identity.documents import Document, documents_of, reading
 from django_identity.exceptions import (
     ConfigurationError,
     DocumentsNotAllowed,
@@ -69,11 +69,11 @@ def identity(service: FakeService) -> Any:
 
 
 def read(
-    identity: LinkedIdentity, scope: str = documents.CONTENT
+    identity: LinkedIdentity, scope: str = reading.CONTENT
 ) -> tuple[Document, ...]:
-    return documents.read(
-        identity, scope=scope, asked_by=identity.user, view="passport"
-    )
+    request = RequestFactory().get("/")
+    request.user = identity.user
+    return documents_of(request, scope=scope)
 
 
 def test_a_good_answer_is_read(service: FakeService, identity: LinkedIdentity) -> None:
@@ -90,7 +90,7 @@ def test_an_odd_subject_is_quoted(service: FakeService) -> None:
     service.answers["documents"] = answer(document(), user_id=odd)
     with override_settings(DJANGO_IDENTITY=service.settings(DOCUMENT_PATHS=paths)):
         client = ServiceClient(conf.application())
-        assert client.documents(odd, scope=documents.CONTENT, access_token=Secret("at"))
+        assert client.documents(odd, scope=reading.CONTENT, access_token=Secret("at"))
     assert service.newest("documents") == "/api/v1/v2/a%2Fb%20%3F%C3%BC%7B%7D/documents"
 
 
@@ -136,6 +136,24 @@ def test_what_is_wrong_is_refused(
     assert SECRET.decode() not in line + str(raised.value)
 
 
+@pytest.mark.usefixtures("as_in_production")
+def test_no_frame_of_ours_holds_a_key_or_a_document(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """As an error tracker would keep it."""
+    service.answers["documents"] = answer(document(content_type="application/pdf"))
+    with pytest.raises(DocumentUnreadable) as raised:
+        read(identity)
+    told = traceback.TracebackException.from_exception(
+        raised.value, capture_locals=True
+    )
+    ours = [
+        frame.locals for frame in told.stack if "/django_identity/" in frame.filename
+    ]
+    secrets = (SECRET.decode(), SEALED, KEY.as_dict(private=True)["d"])
+    assert not [secret for secret in secrets if str(secret) in str(ours)]
+
+
 @pytest.mark.parametrize("named", ["user_id", "sub"])
 def test_metadata_of_another_subject_is_refused(
     service: FakeService, identity: LinkedIdentity, named: str
@@ -145,9 +163,9 @@ def test_metadata_of_another_subject_is_refused(
         "data": {"documents": [], named: "other"}
     }
     with pytest.raises(SubjectMismatch):
-        read(identity, documents.METADATA)
+        read(identity, reading.METADATA)
     service.answers["metadata"] = answer(document(), user_id=None)
-    assert read(identity, documents.METADATA)[0].document_type == "passport"
+    assert read(identity, reading.METADATA)[0].document_type == "passport"
 
 
 @pytest.mark.parametrize(
