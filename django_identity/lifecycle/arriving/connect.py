@@ -71,10 +71,16 @@ def is_spent(error: exceptions.IdentityError) -> bool:
 def redeem(pasted: str, *, user: AbstractBaseUser) -> LinkedIdentity:
     """Redeem the code in ``pasted`` and link its identity to ``user``, who is signed in.
 
-    The code is sent at most once. A later request with it gets the identity that the code linked,
-    or is refused. Must run outside any transaction, because a rollback would forget that the code
-    was sent. After an ``IdentityError`` all is as before. Raises ``ValueError`` for anybody but a
-    user.
+    The code is sent at most once. A later call gets the identity that it linked, or is refused.
+    After an error nothing is linked.
+
+    Raises:
+
+    - ``FlowError``: the code has another shape, is used, or too many were tried
+    - ``LinkingRefused``: the subject may not be linked to ``user``
+    - ``ServiceError``: the service refused the code, or did not answer
+    - ``ValueError``: ``user`` is no stored account
+    - ``RuntimeError``: inside a transaction, whose rollback would forget that the code was sent
     """
     database.require_account(user)
     code = code_in(pasted)

@@ -45,9 +45,13 @@ class Applied(NamedTuple):
 def receive(body: bytes, *, signature: str) -> None:
     """Check, store, apply and log one delivery. After this call the effect is committed.
 
-    Must run outside any transaction. Raises ``EventRefused``, or ``StorageUnavailable`` if the
-    database failed twice: then the service delivers again. A withdrawal that names nobody is
-    refused, too: delivered again, it may meet a mended setting.
+    A withdrawal that names nobody is refused: delivered again, it may meet a mended setting.
+
+    Raises:
+
+    - ``EventRefused``: the signature or the content is wrong, or a withdrawal names nobody
+    - ``StorageUnavailable``: the database failed twice, so the service has to deliver again
+    - ``RuntimeError``: inside a transaction, whose rollback would lose the event
     """
     application = conf.application()
     # Before anything is read or stored, because anybody can send to the address. The specification

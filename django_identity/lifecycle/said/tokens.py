@@ -230,12 +230,16 @@ def access_token_for(
     """A valid access token of ``identity``, refreshed if necessary.
 
     ``rejected``: a token that the service refused before its expiry. It counts as expired.
-    Concurrent callers, in any number of threads and processes, cause only one refresh. Inside a
-    transaction a refresh raises ``RuntimeError`` before anything is sent, because a rollback would
-    lose the new tokens. Raises ``ReauthorizationNeeded`` if the grant is dead or the account is
-    disabled or hidden, and the ``ServiceError`` if the service gave no token; ``RefreshPending``
-    means that another attempt is running or has just failed, and ``RateLimited`` may name the end
-    of a pause.
+    Concurrent callers, in any number of threads and processes, cause one refresh.
+
+    Raises:
+
+    - ``ReauthorizationNeeded``: the grant is dead, or the account is disabled or hidden
+    - ``RefreshPending``: another attempt is running, or has just failed
+    - ``RateLimited``: the service asked for a pause, whose end it may name
+    - ``ServiceError``: the service gave no token
+    - ``SealedValueUnreadable``: no key of ``ENCRYPTION_KEYS`` opens the stored token
+    - ``RuntimeError``: a refresh inside a transaction, whose rollback would lose the new tokens
     """
     return Reader(identity, rejected).token()
 
