@@ -19,6 +19,7 @@ from django.core.exceptions import (
     PermissionDenied,
     SuspiciousOperation,
 )
+from django.core.management import CommandError
 from django.http import Http404, HttpResponseBase
 from django.http.multipartparser import MultiPartParserError
 
@@ -37,7 +38,7 @@ T = TypeVar("T")
 #: Django answers these, or a developer has to mend the call.
 PASSED = (
     *(Http404, PermissionDenied, SuspiciousOperation, BadRequest, MultiPartParserError),
-    *(ImproperlyConfigured, database.Misused),
+    *(ImproperlyConfigured, CommandError, database.Misused),
 )
 
 
