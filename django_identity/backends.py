@@ -103,13 +103,13 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
         return "", None
     primary_key = auth.get_user_model()._meta.pk
     user_id = primary_key.to_python(request.session[auth.SESSION_KEY])
+    if withdrawal.waits_for_erasure(user_id):
+        return "erased", None
     identity = LinkedIdentity.objects.filter(user_id=user_id).first()
     if identity is None:
         user = database.users().filter(pk=user_id).first()
         if user is None or not user.is_active:
             return "erased", None
-    elif withdrawal.is_being_erased(identity):
-        return "erased", None
     elif identity.consent == Consent.REVOKED:
         return shortfalls.revocation_reason(identity.revoked_by), identity.revoked_at
     return "", None

@@ -4,7 +4,7 @@ Every statement, transaction, lock and on-commit function of the package uses it
 which a gate, a session or a flow rests. A read replica may lag, and a revoked gate would be open.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
@@ -85,29 +85,38 @@ def on_commit(function: Callable[[], object]) -> None:
 
 
 @contextmanager
-def checked_references() -> Iterator[None]:
+def checked_references(*models: type[models.Model]) -> Iterator[None]:
     """Raise now the commit's error of PostgreSQL and SQLite: a row points at a deleted one.
 
-    What others have left before the block does not count.
+    ``models``: of which rows are deleted. What others have left before the block does not count.
     """
-    before = _dangling()
+    before = _dangling(models)
     yield
-    if _dangling() - before:
+    if _dangling(models) - before:
         raise IntegrityError("a row points at one that is gone")
     if connection().vendor == "postgresql":
         connection().check_constraints()
 
 
-def _dangling() -> set[tuple[Any, ...]]:
-    """SQLite's rows with a dangling key, also those of its own shell.
+def _dangling(deleted: Iterable[type[models.Model]]) -> set[tuple[Any, ...]]:
+    """SQLite's rows with a dangling key to these models, also those of its own shell.
 
     Others let none be written.
     """
     if connection().vendor != "sqlite":
         return set()
+    ours = [model._meta.db_table for model in deleted]
+    places = ", ".join("%s" for _ in ours)
+    keys = "sqlite_master m JOIN pragma_foreign_key_list(m.name) f"
+    pointing = f'SELECT DISTINCT m.name FROM {keys} ON f."table" IN ({places})'  # noqa: S608
+    found: set[tuple[Any, ...]] = set()
     with connection().cursor() as cursor:
-        cursor.execute("PRAGMA foreign_key_check")
-        return {*cursor.fetchall()}
+        cursor.execute(pointing, ours)
+        for (table,) in cursor.fetchall():
+            name = connection().ops.quote_name(table)
+            cursor.execute(f"PRAGMA foreign_key_check({name})")
+            found.update(cursor.fetchall())
+    return found
 
 
 def reconnect() -> None:
@@ -131,6 +140,9 @@ def tried_again(work: Callable[[], T]) -> T:
     try:
         return work()
     except BROKEN:
+        # In a transaction of the site's, all of it is lost.
+        if connection().needs_rollback:
+            raise
         reconnect()
     return work()
 
@@ -198,9 +210,20 @@ def account(key: Any) -> "AbstractBaseUser":
     return stored or get_user_model()(pk=key)
 
 
+def locked_account(key: Any) -> "AbstractBaseUser | None":
+    """The account, locked, or None if it is gone."""
+    found = all_users().select_for_update().filter(pk=key)
+    return found.first()
+
+
 def key_text(key: Any) -> str:
     """The key of an account as text, the same in each form that the user model reads."""
     return str(get_user_model()._meta.pk.to_python(key))
+
+
+def key_of(text: str | None) -> Any:
+    """The key of an account from its text, or None."""
+    return get_user_model()._meta.pk.to_python(text)
 
 
 def email_of(user: "AbstractBaseUser") -> str:

@@ -157,7 +157,7 @@ ERRORS: Mapping[str, Row] = {
         _("The people who run %(site)s have to approve your account before you can use it."),
         title=_("Your account waits for approval")),
     "erasure_pending": Row(
-        409, _RETRY, _("Your data on this site is being erased. You can start again after that.")),
+        409, _RETRY, _("This account is being deleted. You can start again after that.")),
     "no_other_way_in": Row(409, _CONTACT, _("This identity is the only way in to your account.")),
     "consent_withdrawn": Row(
         403, _RESTART, _("Your consent was revoked while you were signing in."),

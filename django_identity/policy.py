@@ -54,9 +54,6 @@ class IdentityPolicy:
     people_may_erase: bool = True
     #: How an erasure treats the site's user: ``"anonymise"`` or ``"delete"``.
     erasure: Literal["anonymise", "delete"] = "anonymise"
-    #: Whether each erasure is followed by a search of all tables for what it left. A worker or
-    #: ``identity_upkeep`` then erases, within a minute: it reads every row of the site.
-    audit_erasures: bool = False
 
     # ``claims``, where a method has it, are the claims that open gates for this person once what
     # they brought is stored. They are empty for a Connect code. A person who is new here is asked

@@ -59,7 +59,9 @@ def announce(signal: Signal, sender: type, **arguments: object) -> None:
     database.on_commit(lambda: signal.send_robust(sender, **arguments))
 
 
-def announce_end(signal: Signal, sender: type, *, user_id: object) -> None:
+def announce_end(
+    signal: Signal, sender: type, *, user_id: object, **arguments: object
+) -> None:
     """The same for the end of something of an account, which is read after the commit.
 
     A receiver may save the user. An instance of before would store the person again whom the
@@ -69,6 +71,6 @@ def announce_end(signal: Signal, sender: type, *, user_id: object) -> None:
     def send() -> None:
         if signal.has_listeners(sender):
             user = database.account(user_id)
-            signal.send_robust(sender, user=user)
+            signal.send_robust(sender, user=user, **arguments)
 
     database.on_commit(send)

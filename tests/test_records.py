@@ -24,8 +24,8 @@ WITHHELD = {
     "ConnectRedemption": "code_digest user expires_at",
     "SubjectLock": "",
     "UpkeepRun": "begun_at paused_until created_at",
-    "ErasureReceipt": """identity user of_account account_made requested_at erased_at
-        counts account_kept account_was_gone audit attempts next_attempt_at error created_at""",
+    "ErasureReceipt": """account subject_digest account_made requested_at erased_at
+        counts account_kept account_was_gone attempts next_attempt_at error created_at""",
 }
 UNIQUE = {
     "LinkedIdentity": {("user",), ("subject_digest",)},
@@ -35,6 +35,7 @@ UNIQUE = {
     "AuthorizationRequest": {("state_digest",)},
     "ConnectRedemption": {("code_digest",)},
     "SubjectLock": {("digest",)},
+    "ErasureReceipt": {("account",)},
 }
 
 

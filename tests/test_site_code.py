@@ -146,10 +146,9 @@ POINTS: dict[str, tuple[Any, Callable[[User], Any]]] = {
     "may_link by a code": (of_policy("may_link"), hands_in),
     "may_accept_connect_answer": (of_policy("may_accept_connect_answer"), hands_in),
     "has_other_way_in": (of_policy("has_other_way_in"), posts("disconnect")),
-    "audit_erasures": (of_policy("audit_erasures"), posts("erase")),
+    "people_may_erase": (of_policy("people_may_erase"), posts("erase")),
     "claim_value": (of_policy("claim_value"), looks),
     "a tag in a page": (in_template("account"), looks),
-    "people_may_erase": (of_policy("people_may_erase"), looks),
     "erasure": (of_policy("erasure"), looks_at("erase")),
     "set_password_url": (of_policy("set_password_url"), looks_at("disconnect")),
     "normalize_email": (of_manager("normalize_email"), signs_up),
@@ -364,7 +363,6 @@ CALLS: dict[str, tuple[str, Callable[[User], object]]] = {
     "claims_of_all": ("claim_value", lambda user: claims_of_all([user])),
     "closed_to": ("claim_value", lambda user: closed_to(Gate("age_over_18"), user)),
     "standing_of": ("claim_value", lambda user: flows.standing_of(user).proven_claims()),
-    "erase_account": ("audit_erasures", flows.erase_account),
     "redeem_code": ("may_accept_connect_answer", lambda user: flows.redeem_code(PASTED, user=user)),
 }  # fmt: skip
 
@@ -462,7 +460,7 @@ def test_a_command(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     make_identity(make_user(email="ada@example.org"))
-    of_policy("audit_erasures")(monkeypatch)
+    monkeypatch.setattr(User, "from_db", fail)
     with pytest.raises(CommandError, match="LookupError, reference") as caught:
         call_command("identity_erase", "subject-1", yes=True)
     assert caught.value.returncode == 1

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import Exists, OuterRef, QuerySet, Value
+from django.db.models import QuerySet, Value
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -19,10 +19,9 @@ from django_identity.admin.actions import IdentityActions
 from django_identity.gates.closed import Closed
 from django_identity.gates.gate import Gate, missing_to
 from django_identity.instruments import gate_map
-from django_identity.lifecycle.ground import withdrawal
 from django_identity.lifecycle.operators import timeline
 from django_identity.lifecycle.standing.standing import standing_of
-from django_identity.models import ErasureReceipt, LinkedIdentity, TokenGrant
+from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.texts import operators as wording
 from django_identity.texts.labels import in_words
 
@@ -61,7 +60,8 @@ class LinkedIdentityAdmin(IdentityActions):
         """With what a row needs to know of the operator, because a column has no request."""
         identities = super().get_queryset(request).select_related("user")
         may_see = Value(self.may_see_people(request))
-        return _with_erasures(identities.annotate(may_see=may_see))
+        shown: QuerySet[LinkedIdentity] = identities.annotate(may_see=may_see)
+        return shown
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
         """Whoever may not see users finds none: even a match would tell something about one."""
@@ -96,12 +96,8 @@ class LinkedIdentityAdmin(IdentityActions):
         return wording.person_name(identity.user, may_see=may_see)
 
     @admin.display(description=_("consent"))
-    def state(self, identity: LinkedIdentity) -> SafeString | str:
-        consent = identity.get_consent_display()
-        if not getattr(identity, "has_pending_erasure", False):
-            return consent
-        badge = wording.warning_badge(_("erasure pending"))
-        return format_html("{} {}", consent, badge)
+    def state(self, identity: LinkedIdentity) -> str:
+        return identity.get_consent_display()
 
     @admin.display(description=_("KYC"))
     def kyc(self, identity: LinkedIdentity) -> SafeString:
@@ -141,10 +137,3 @@ def _gates_before(user: AbstractBaseUser) -> Iterator[Before]:
             missing = missing_to(gate, standing)
         others = max(0, len(urls) - MOST_URLS)
         yield Before(gate, missing, urls[:MOST_URLS], others)
-
-
-def _with_erasures(identities: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdentity]:
-    """``identities`` with ``has_pending_erasure``: of the identity, or of the whole account."""
-    pending = ErasureReceipt.objects.filter(erased_at=None)
-    of_row = withdrawal.asks_to_erase(OuterRef("pk"), user_id=OuterRef("user_id"))
-    return identities.annotate(has_pending_erasure=Exists(pending.filter(of_row)))

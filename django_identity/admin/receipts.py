@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import localize
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -30,7 +30,6 @@ class ErasureReceiptAdmin(RecordAdmin):
     list_display = ("__str__", "requested_at", "erased", "attempts")
     list_filter = (filters.ERASURE, "requested_at")
     fields = (
-        "of_account",
         "requested_at",
         "erased",
         "attempts",
@@ -39,14 +38,13 @@ class ErasureReceiptAdmin(RecordAdmin):
         "covered",
         "account_kept",
         "account_was_gone",
-        "left",
     )
-    readonly_fields = ("erased", "error", "covered", "left")
+    readonly_fields = ("erased", "error", "covered")
     actions = ("try_now",)
 
     def facts_of(self, row: ErasureReceipt, request: HttpRequest) -> dict[str, Any]:
-        """A pending erasure names its person to operators who may see identities."""
-        if not request.user.has_perm("django_identity.view_linkedidentity"):
+        """A pending erasure names its account to operators who may see people."""
+        if not self.may_see_people(request):
             return {}
         return {"concerned": interventions.concerned_by(row)}
 
@@ -73,16 +71,6 @@ class ErasureReceiptAdmin(RecordAdmin):
             (labels.table_name(table), count) for table, count in receipt.counts.items()
         ]
         return format_html_join(mark_safe("<br>"), "{}: {}", counts) or "-"
-
-    @admin.display(description=_("what the audit found"))
-    def left(self, receipt: ErasureReceipt) -> SafeString | str:
-        """By model and field. A short or common word may be of somebody else."""
-        if receipt.audit is None:
-            return gettext("There was no audit.")
-        found = {kind: places for kind, places in receipt.audit.items() if places}
-        if not found:
-            return gettext("Nothing was left.")
-        return format_html('<pre dir="ltr">{}</pre>', wording.as_json(found))
 
     @admin.display(description=_("erased"))
     def erased(self, receipt: ErasureReceipt) -> SafeString | str:

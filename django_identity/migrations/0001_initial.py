@@ -128,16 +128,14 @@ class Migration(migrations.Migration):
                 ('attempts', models.PositiveSmallIntegerField(default=0, verbose_name='attempts')),
                 ('next_attempt_at', models.DateTimeField(blank=True, db_index=True, null=True, verbose_name='next attempt')),
                 ('error', models.CharField(blank=True, max_length=255, verbose_name='error')),
-                ('of_account', models.BooleanField(default=False, verbose_name='of the whole account')),
+                ('account', models.CharField(blank=True, max_length=255, null=True)),
+                ('subject_digest', models.CharField(blank=True, max_length=64)),
                 ('account_made', models.BooleanField(default=False, verbose_name='account made for it')),
                 ('requested_at', models.DateTimeField(verbose_name='requested')),
                 ('erased_at', models.DateTimeField(blank=True, null=True, verbose_name='erased')),
                 ('counts', models.JSONField(blank=True, default=dict, verbose_name='counts')),
                 ('account_kept', models.CharField(blank=True, choices=[('older', 'It is older than the link.'), ('privileged', 'It belongs to staff.'), ('policy', "The site's policy keeps it.")], max_length=16, verbose_name='account kept')),
                 ('account_was_gone', models.BooleanField(default=False, verbose_name='account deleted before')),
-                ('audit', models.JSONField(blank=True, null=True, verbose_name='audit')),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('identity', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='django_identity.linkedidentity')),
             ],
             options={
                 'verbose_name': 'erasure receipt',
@@ -260,6 +258,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='erasurereceipt',
             index=models.Index(fields=['erased_at'], name='identity_receipt_pending'),
+        ),
+        migrations.AddConstraint(
+            model_name='erasurereceipt',
+            constraint=models.UniqueConstraint(fields=('account',), name='identity_receipt_account'),
         ),
         migrations.AddConstraint(
             model_name='storedclaim',

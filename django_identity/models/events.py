@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from django.conf import settings
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -160,28 +159,16 @@ def _kept(event: Event) -> JSONObject | None:
 class ErasureReceipt(AttemptedRecord):
     """A record, without personal data, that an erasure was requested and done.
 
-    While it is pending it points at what is to be erased: the ``identity`` of a request that came
-    from the service, with the account; or the ``user`` alone of a request at the site, with all of
-    the user's identities. The site may delete either first.
+    The rows of this package are erased in the transaction that writes it. While it is pending, the
+    account waits for the site's part, or a row of the site holds the identity.
     """
 
-    identity = models.ForeignKey(
-        "django_identity.LinkedIdentity",
-        on_delete=models.SET_NULL,
-        blank=True,
-        null=True,
-        related_name="+",
-    )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        blank=True,
-        null=True,
-        related_name="+",
-    )
-    # The account is asked for, and not the subject.
-    of_account = models.BooleanField(_("of the whole account"), default=False)
-    # The account came with an identity that is asked for.
+    # The key of the account that waits, as text: neither a move nor a deletion by the site changes
+    # it. Empty once the erasure is done.
+    account = models.CharField(max_length=255, blank=True, null=True)  # noqa: DJ001  it is unique
+    # The subject of an identity that the site's own code holds: it is emptied, and deleted later.
+    subject_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
+    # The account came with the identity.
     account_made = models.BooleanField(_("account made for it"), default=False)
     requested_at = models.DateTimeField(_("requested"))
     # The end of the erasure. Empty while it is pending.
@@ -193,12 +180,13 @@ class ErasureReceipt(AttemptedRecord):
     )
     # The site had deleted the account already, so ``erase_user`` of the policy did not run.
     account_was_gone = models.BooleanField(_("account deleted before"), default=False)
-    # The findings of the search afterwards, by model and field.
-    audit = models.JSONField(_("audit"), blank=True, null=True)
 
     class Meta:
         verbose_name = _("erasure receipt")
         verbose_name_plural = _("erasure receipts")
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["account"], name="identity_receipt_account")
+        ]
         indexes: ClassVar = [
             models.Index(fields=["erased_at"], name="identity_receipt_pending")
         ]

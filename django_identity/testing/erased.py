@@ -5,7 +5,7 @@ from collections.abc import Collection
 from django.contrib.auth.models import AbstractBaseUser
 
 from django_identity import conf
-from django_identity.lifecycle.leaving import audit
+from django_identity.instruments import audit
 from django_identity.models import digest
 from django_identity.testing.sandbox import SandboxPerson
 

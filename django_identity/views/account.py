@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from django_identity import database, policy
 from django_identity.exceptions import NoOtherWayIn
-from django_identity.lifecycle.ground import sessions
+from django_identity.lifecycle.ground import sessions, withdrawal
 from django_identity.lifecycle.leaving import disconnecting, dossier, erasure
 from django_identity.lifecycle.operators import timeline
 from django_identity.lifecycle.standing import standing
@@ -33,6 +33,7 @@ def account(request: HttpRequest, user: Person) -> HttpResponseBase:
         "shortfall": shortfall,
         "advice": advice.advice_on(shortfall, request),
         "may_erase": erasure.may_erase_themselves(user),
+        "waits_for_erasure": withdrawal.waits_for_erasure(user.pk),
     }
     if records.identity is not None:
         context["activity"] = timeline.activity_of(records.identity)

@@ -50,7 +50,7 @@ def make_everything(username: str = "ada") -> LinkedIdentity:
         expires_at=now, consumed_at=now, outcome="completed",
     )  # fmt: skip
     pending = {"requested_at": now, "next_attempt_at": now}
-    ErasureReceipt.objects.create(user=user, **pending)
+    ErasureReceipt.objects.create(account=str(user.pk), **pending)
     made.refresh_from_db()
     return made
 

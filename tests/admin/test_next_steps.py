@@ -191,15 +191,15 @@ def test_a_pending_erasure_says_what_to_do(
     receipt.save()
     shown = text_of(page(operator, RECEIPT, receipt.pk))
     for words in (
-        "BillingSystemDown", "Closed already: the consent is revoked", "Pending: the rest",
+        "BillingSystemDown", "Done: the identity with its tokens", "Pending: what the site",
         f"identity.erasure.failed, row {receipt.pk}.", "Try now", "by itself: in 1 hour.",
-        "It concerns: ada 7d1f0c…2b11",
+        "The account: ada",
     ):  # fmt: skip
         assert words in shown, words
     looker = staff("view_erasurereceipt")
-    assert "It concerns" not in page(looker, RECEIPT, receipt.pk)
+    assert "The account:" not in page(looker, RECEIPT, receipt.pk)
     ErasureReceipt.objects.update(erased_at=timezone.now())
-    assert "Closed already" not in page(operator, RECEIPT, receipt.pk)
+    assert "Done: the identity" not in page(operator, RECEIPT, receipt.pk)
 
 
 @pytest.mark.parametrize(

@@ -231,17 +231,3 @@ def test_the_buttons_of_a_page_name_its_row(operator: Client) -> None:
             r'name="_selected_action" value="([^"]*)"', page(operator, name, 1000)
         )
         assert set(named) == {"1000"}, name
-
-
-def test_what_an_audit_found(operator: Client) -> None:
-    """By model and field."""
-    audit = {
-        "hits": {"shop.Order.address": 2},
-        "unsure": {"blog.Post.text": 1},
-        "unread": {},
-    }
-    done = {"requested_at": timezone.now(), "erased_at": timezone.now(), "audit": audit}
-    receipt = ErasureReceipt.objects.create(**done)
-    shown = page(operator, RECEIPT, receipt.pk)
-    for place in ("shop.Order.address&quot;: 2", "blog.Post.text&quot;: 1"):
-        assert place in shown

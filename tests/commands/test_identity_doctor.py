@@ -101,8 +101,6 @@ SETUPS = [
     ("failing_rows", "refetches", PROBLEM, "5 times in a row or more: 1, service_", ""),
     ("unread_sign_ins", "unread", WARNING, "proven: 1, credential_rejected", "API_ORIGIN"),
     ("erasures_left_undone", "erasures", PROBLEM, "not done: 1", "receipt"),
-    ("erasures_that_left_something", "audits", WARNING, "of the person: 1", "erase_user"),
-    ("audits_that_could_not_read", "unread_audits", WARNING, "could be read: 1", "not read"),
     ("changed_environment", "environment", PROBLEM, "no event reaches: 1", "ENVIRONMENT"),
     ("failing_sign_ins", "sign_ins", PROBLEM, "lately: 1, credential_rejected", "API_ORIGIN"),
     ("redirected_sign_ins", "sign_ins", PROBLEM, "lately: 1, unexpected_redirect", "BASE_URL"),

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import CharField, QuerySet
+from django.db.models.functions import Cast
 
 from django_identity import gates
 from django_identity.backends import IdentityBackend
@@ -173,9 +174,12 @@ def refusals_leave_nothing(world: World) -> object:
     never_granted = LinkedIdentity.objects.filter(
         consent=Consent.REVOKED, revoked_at=None
     )
+    waiting = ErasureReceipt.objects.exclude(account=None).values("account")
     unlinked = User.objects.filter(
         is_active=True, password__startswith="!", linked_identity=None
     )
+    # The account of an erasure waits for the site's part.
+    unlinked = unlinked.annotate(key=Cast("pk", CharField())).exclude(key__in=waiting)
     return [*never_granted, *unlinked]
 
 

@@ -145,6 +145,7 @@ older account | code + revoked twice | one dies, long | withdrawal
 older account | code + deletion | one dies, long | erasure
 older account | link + deletion | one dies, long | erasure
 older account | code + sign-up + deletion | long | erasure
+known | code + sign-in + deletion | long | erasure
 older account | code + link | one dies, long | linking
 older account | code + rejected | one dies, kyc, long | level
 older account | code + rejected and verified, reversed | one dies, kyc, long | level

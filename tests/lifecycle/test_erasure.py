@@ -11,7 +11,7 @@ from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models import ProtectedError
-from django.db.models.signals import post_save
+from django.db.models.signals import pre_delete
 from django.http import HttpRequest
 from django.test import Client
 from django.urls import reverse
@@ -41,7 +41,7 @@ from tests.factories import (
 from tests.fake_service import FakeService
 from tests.lifecycle.test_standing import Employee
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
-from tests.views.connect.pages import browser_of, hand_in
+from tests.views.connect.pages import browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -151,7 +151,7 @@ def test_nothing_that_was_ever_known_is_left(
     assert [value for value in (*PERSONAL, username) if value in held] == []
     receipt = ErasureReceipt.objects.get()
     assert receipt.erased_at is not None
-    assert (receipt.identity_id, receipt.user_id) == (None, None)
+    assert (receipt.account, receipt.subject_digest) == (None, "")
     counts = {
         name: receipt.counts[name]
         for name in ("linkedidentity", "webhookevent", "user")
@@ -215,9 +215,9 @@ def test_events_that_come_late_leave_nobody(
 def test_the_sites_part_may_fail(
     settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing is done by halves; it is pending, loud, says nobody's name, and tried again."""
+    """What is ours is gone; the account waits, loud, says nobody's name, and is tried again."""
     with_policy(settings, Failing)
-    identity = make_identity(make_user())
+    make_identity(make_user())
     deliver("data.deletion_requested")
     caplog.clear()
     upkeep.tend()
@@ -227,7 +227,7 @@ def test_the_sites_part_may_fail(
         1,
         "RuntimeError",
     )
-    assert LinkedIdentity.objects.filter(pk=identity.pk).exists()
+    assert not LinkedIdentity.objects.exists()
     assert User.objects.get().username == "ada"
     assert "ERROR" in [record.levelname for record in caplog.records]
     assert "ada@example.org" not in caplog.text
@@ -270,26 +270,6 @@ def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
     assert ErasureReceipt.objects.get().account_kept == ""
 
 
-@pytest.mark.parametrize(
-    "way",
-    [sign_in, hand_in, lambda browser: browser.post(reverse("identity:disconnect"))],
-    ids=["by a sign-in", "by a code", "by disconnecting"],
-)
-def test_nobody_comes_back_or_leaves_while_it_is_pending(
-    service: FakeService, settings: Any, way: Any
-) -> None:
-    """Refused with words; erased at the retry. What is disconnected would not be found."""
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
-    user = make_user()
-    make_identity(user)
-    deliver("data.deletion_requested")
-    response = way(Client() if way is sign_in else browser_of(user))
-    assert response.status_code == 409
-    assert "erasure_pending" in response.content.decode()
-    assert erasure.retry_pending() == 1
-    assert not LinkedIdentity.objects.exists()
-
-
 def erase_by_page(user: User) -> None:
     browser_of(user).post(reverse("identity:erase"))
 
@@ -310,10 +290,10 @@ def erase_by_service(_user: User) -> None:
     "request_erasure",
     [erase_by_page, erase_by_operator, erase_by_command, erase_by_service],
 )
-def test_the_consent_ends_in_the_transaction_that_writes_the_receipt(
+def test_the_link_goes_in_the_transaction_that_writes_the_receipt(
     settings: Any, request_erasure: Callable[[User], None]
 ) -> None:
-    """So nobody whose consent is granted waits for an erasure, and sign-ins need not ask for it."""
+    """So nobody who is linked waits for an erasure."""
     with_policy(settings, Failing)
     user = make_user()
     make_identity(user)
@@ -321,18 +301,18 @@ def test_the_consent_ends_in_the_transaction_that_writes_the_receipt(
 
     def look() -> None:
         pending = ErasureReceipt.objects.filter(erased_at=None).count()
-        committed.append((pending, LinkedIdentity.objects.get().consent))
+        committed.append((pending, LinkedIdentity.objects.exists()))
 
-    def written(**_kwargs: Any) -> None:
+    def deleted(**_kwargs: Any) -> None:
         assert connection.in_atomic_block
         transaction.on_commit(look)
 
-    post_save.connect(written, sender=ErasureReceipt)
+    pre_delete.connect(deleted, sender=LinkedIdentity)
     try:
         request_erasure(user)
     finally:
-        post_save.disconnect(written, sender=ErasureReceipt)
-    assert set(committed) == {(1, Consent.REVOKED)}
+        pre_delete.disconnect(deleted, sender=LinkedIdentity)
+    assert committed == [(1, False)]
 
 
 def test_who_was_on_the_way_back_is_refused_after_it(

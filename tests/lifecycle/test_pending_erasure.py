@@ -1,28 +1,44 @@
 """While an erasure is pending, and what the site or somebody else does meanwhile."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
+from django.db.models import signals
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from django_identity.exceptions import LinkingRefused
-from django_identity.lifecycle.arriving import connect
+from django_identity import signals as our_signals
 from django_identity.lifecycle.ground import withdrawal
 from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
+from django_identity.models import (
+    AuthorizationRequest,
+    ErasureReceipt,
+    LinkedIdentity,
+    StoredClaim,
+    TokenGrant,
+    WebhookEvent,
+)
 from django_identity.policy import IdentityPolicy
-from tests.deliveries import deliver
-from tests.factories import make_event, make_identity, make_identity_by_code, make_user
-from tests.views.connect.pages import browser_of
+from tests.deliveries import SECRET, deliver
+from tests.factories import (
+    make_claim,
+    make_event,
+    make_grant,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
+from tests.fake_service import PROFILE, FakeService
+from tests.sign_in import sign_in
+from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -82,89 +98,277 @@ def failing(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None
     return lambda: monkeypatch.setattr(Failing, "is_mended", True)
 
 
-# Nothing of ours deletes its row
+# What is ours is gone at once
 
 
-@pytest.mark.parametrize("by", ["service", "operator"])
-@pytest.mark.parametrize("link", [make_identity, make_identity_by_code])
-def test_a_revocation_empties_what_is_being_erased(
-    settings: Any, link: Any, by: str
-) -> None:
-    """A link by code too: deleted, it would close the receipt with nothing done."""
-    identity = link(make_user())
-    make_event(identity, "kyc.verified")
-    deliver("data.deletion_requested")
-    if by == "service":
-        deliver("consent.revoked")
-    else:
-        assert interventions.revoke([identity]) == 1
-    assert LinkedIdentity.objects.get().consent == "revoked"
-    receipt = done()
-    assert receipt.counts["linkedidentity"] == 1
-    assert receipt.counts["webhookevent"] >= 2
-    assert not LinkedIdentity.objects.exists()
-    assert not WebhookEvent.objects.exclude(subject="").exists()
+def content() -> list[Any]:
+    """What the stored events say about anybody."""
+    rows = WebhookEvent.objects.exclude(subject="", event_id="", payload__isnull=True)
+    return list(rows)
 
 
-@pytest.mark.parametrize("by", ["person", "api", "undo", "operator"])
-def test_nobody_disconnects_what_is_being_erased(by: str) -> None:
-    """The person, their undo, and the operator are refused."""
-    user = make_user()
-    identity = make_identity_by_code(user)
-    deliver("data.deletion_requested")
-    browser = browser_of(user)
-    if by == "person":
-        assert browser.post(reverse("identity:disconnect")).status_code == 409
-    elif by == "api":
-        assert browser.post(reverse("identity_api:disconnect")).status_code == 409
-    elif by == "undo":
-        assert browser.post(reverse("identity:connected")).status_code == 409
-        with pytest.raises(LinkingRefused):
-            connect.undo(user)
-    else:
-        assert interventions.disconnect([identity]) == [identity]
-    assert LinkedIdentity.objects.exists()
-    assert done().counts["linkedidentity"] == 1
+def completed_by(user: User) -> AuthorizationRequest:
+    return AuthorizationRequest.objects.create(
+        state_digest="s",
+        browser_digest="b",
+        environment="test",
+        completed_by=user,
+        outcome="completed",
+        expires_at=timezone.now(),
+    )
 
 
-# The site deletes first
+def rows_of_ours() -> dict[str, int]:
+    """How many rows each table has that could say something about a person."""
+    models = (LinkedIdentity, TokenGrant, StoredClaim, AuthorizationRequest)
+    counts = {model.__name__: model.objects.count() for model in models}
+    return {name: number for name, number in counts.items() if number}
 
 
 @pytest.mark.parametrize("ask", ASKED)
-@pytest.mark.parametrize("by_query", [True, False])
-def test_the_account_is_treated_if_the_site_deletes_the_identity(
-    failing: Callable[[], None], ask: Asked, by_query: bool
+def test_nothing_of_ours_waits_for_the_site(
+    failing: Callable[[], None], ask: Asked
 ) -> None:
-    """The receipt remembers the account, and that the identity made it."""
-    identity = make_identity(make_user())
+    """Whatever the site's part raises, and however often."""
+    user = make_user()
+    identity = make_identity(user)
+    make_claim(identity)
+    make_grant(identity)
+    make_event(identity, "kyc.verified")
     ask(identity)
-    if by_query:
-        LinkedIdentity.objects.all().delete()
-    else:
-        LinkedIdentity.objects.get().delete()
+    for _ in range(3):
+        make_due()
+        erasure.retry_pending()
+    assert rows_of_ours() == {}
+    assert content() == []
+    receipt = ErasureReceipt.objects.get()
+    assert (receipt.account, receipt.subject_digest) == (str(user.pk), "")
+    assert receipt.error == "RuntimeError"
+
     failing()
-    receipt = done()
-    assert (receipt.account_kept, receipt.counts["user"]) == ("", 1)
-    assert not receipt.account_was_gone
+    assert done().counts["user"] == 1
     assert not User.objects.get().is_active
 
 
-def test_an_older_account_stays_if_the_site_deletes_the_identity() -> None:
-    identity = make_identity(make_user(), account_made=False)
-    asked_by_the_service(identity)
-    LinkedIdentity.objects.all().delete()
+@pytest.mark.parametrize("ask", ASKED)
+def test_a_merge_meanwhile_erases_no_survivor(
+    failing: Callable[[], None], ask: Asked
+) -> None:
+    """The site moves every row that points at the account, and deletes it."""
+    former, survivor = make_user("former"), make_user("survivor")
+    ask(make_identity(former))
+    for relation in User._meta.related_objects:
+        rows = relation.related_model._default_manager
+        rows.filter(**{relation.field.name: former}).update(
+            **{relation.field.name: survivor}
+        )
+    former.delete()
+    failing()
+    assert done().account_was_gone
+    assert User.objects.get() == survivor
+    assert survivor.is_active
+
+
+def test_an_older_account_stays() -> None:
+    asked_by_the_service(make_identity(make_user(), account_made=False))
     assert done().account_kept == "older"
     assert User.objects.get().is_active
 
 
-def test_nobody_is_linked_to_an_account_that_is_still_to_be_treated(
+def test_an_erasure_by_code_alone_is_done_at_once() -> None:
+    make_identity_by_code(make_user())
+    deliver("data.deletion_requested")
+    receipt = ErasureReceipt.objects.get()
+    assert receipt.erased_at is not None
+    assert (receipt.account_kept, receipt.account_was_gone) == ("older", False)
+    assert rows_of_ours() == {}
+    assert User.objects.get().is_active
+
+
+@pytest.mark.parametrize("way", [sign_in, hand_in], ids=["a sign-in", "a code"])
+def test_nobody_links_to_an_account_that_waits(
+    failing: Callable[[], None], service: FakeService, settings: Any, way: Any
+) -> None:
+    """The address is that account's, too. The code is not sent, so it stays good."""
+    settings.DJANGO_IDENTITY = service.settings(
+        WEBHOOK_SECRETS=[SECRET], POLICY=f"{__name__}.Failing"
+    )
+    user = make_user(email=PROFILE["email"])
+    asked_by_the_service(make_identity(user))
+    sent = len(service.requests)
+    response = way(Client() if way is sign_in else browser_of(user))
+    assert response.status_code == 409
+    assert "erasure_pending" in response.content.decode()
+    assert way is sign_in or len(service.requests) == sent
+    assert rows_of_ours().get("LinkedIdentity") is None
+
+
+# The site's own code refuses
+
+
+SENDERS = (
+    LinkedIdentity,
+    TokenGrant,
+    StoredClaim,
+    WebhookEvent,
+    AuthorizationRequest,
+    ErasureReceipt,
+)
+SIGNALS = ("pre_save", "post_save", "pre_delete", "post_delete")
+
+
+def refuse(**_signal: object) -> None:
+    raise RuntimeError("ada@example.org")
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_the_account_page_says_that_the_deletion_waits(
+    failing: Callable[[], None], is_held: bool
+) -> None:
+    """Also if the site's own code holds the emptied row."""
+    user = make_user()
+    if is_held:
+        signals.pre_delete.connect(refuse, sender=LinkedIdentity)
+    try:
+        asked_by_the_service(make_identity(user))
+    finally:
+        signals.pre_delete.disconnect(refuse, sender=LinkedIdentity)
+    assert LinkedIdentity.objects.exists() == is_held
+
+    page = browser_of(user).get(reverse("identity:account")).content.decode()
+
+    assert "This account is being deleted" in page
+    assert reverse("identity:login") not in page
+    assert reverse("identity:connect") not in page
+
+
+@pytest.mark.parametrize("event_type", ["data.deletion_requested", "consent.revoked"])
+@pytest.mark.parametrize("link", [make_identity, make_identity_by_code])
+@pytest.mark.parametrize("name", SIGNALS)
+@pytest.mark.parametrize("sender", SENDERS)
+def test_a_receiver_that_raises_keeps_no_consent(
+    sender: Any,
+    name: str,
+    link: Any,
+    event_type: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Before and after each save and deletion of ours."""
+    user = make_user()
+    identity = link(user)
+    make_claim(identity)
+    make_grant(identity)
+    request = completed_by(user)
+    signal = getattr(signals, name)
+    signal.connect(refuse, sender=sender)
+    try:
+        assert deliver(event_type).status_code == 200
+    finally:
+        signal.disconnect(refuse, sender=sender)
+    assert not LinkedIdentity.objects.filter(consent="granted").exists()
+    assert not TokenGrant.objects.exists()
+    assert not StoredClaim.objects.exclude(value=None).exists()
+    if event_type == "data.deletion_requested":
+        assert content() == []
+        make_due()
+        erasure.retry_pending()
+        assert not LinkedIdentity.objects.exists()
+        assert not AuthorizationRequest.objects.filter(pk=request.pk).exists()
+    assert "ada@example.org" not in caplog.text
+
+
+@pytest.fixture
+def told() -> Iterator[list[str]]:
+    names: list[str] = []
+    ours = ("data_erased", "sessions_ended", "identity_unlinked")
+    receivers = []
+    for name in ours:
+
+        def note(*, name: str = name, **_signal: object) -> None:
+            names.append(name)
+
+        getattr(our_signals, name).connect(note)
+        receivers.append((getattr(our_signals, name), note))
+    yield names
+    for signal, note in receivers:
+        signal.disconnect(note)
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_each_signal_is_sent_once(told: list[str], refuses: bool) -> None:
+    make_identity(make_user())
+    if refuses:
+        signals.pre_delete.connect(refuse, sender=LinkedIdentity)
+    try:
+        deliver("data.deletion_requested")
+    finally:
+        signals.pre_delete.disconnect(refuse, sender=LinkedIdentity)
+    done()
+    assert sorted(told) == ["data_erased", "identity_unlinked", "sessions_ended"]
+
+
+def test_what_the_site_holds_is_found_wherever_it_is_moved(
     failing: Callable[[], None],
 ) -> None:
-    """The identity is gone, and the account's turn comes."""
-    user = make_user()
-    asked_by_the_service(make_identity(user))
-    LinkedIdentity.objects.all().delete()
-    assert withdrawal.is_being_erased(make_identity(user, consent="revoked"))
+    """Emptied at once; nobody comes back by it; deleted when it is let go."""
+    former, survivor = make_user("former"), make_user("survivor")
+    identity = make_identity(former)
+    signals.pre_delete.connect(refuse, sender=LinkedIdentity)
+    try:
+        asked_by_the_service(identity)
+        LinkedIdentity.objects.update(user=survivor)
+        assert LinkedIdentity.objects.get().consent == "revoked"
+        assert withdrawal.waits_for_erasure(
+            survivor.pk, subject_digest=identity.subject_digest
+        )
+    finally:
+        signals.pre_delete.disconnect(refuse, sender=LinkedIdentity)
+    failing()
+    assert done().counts["linkedidentity"] == 1
+    assert rows_of_ours() == {}
+    assert User.objects.get(username="survivor").is_active
+
+
+class AskingAgain(IdentityPolicy):
+    """Its part asks for the same erasure."""
+
+    asked: ClassVar[list[bool]] = []
+
+    def erase_user(self, user: Any) -> None:
+        self.asked.append(erasure.erase_account(user).erased_at is None)
+        super().erase_user(user)
+
+
+def test_a_policy_may_ask_for_the_same_erasure(settings: Any) -> None:
+    """It joins the one that is being tried, and does not call itself."""
+    with_policy(settings, AskingAgain)
+    AskingAgain.asked.clear()
+    asked_by_the_service(make_identity(make_user()))
+
+    receipt = done()
+
+    assert receipt.counts["user"] == 1
+    assert AskingAgain.asked == [True]
+
+
+def test_a_second_request_joins_the_first(failing: Callable[[], None]) -> None:
+    """Tried by itself, it would find an account that is gone."""
+    identity = make_identity(make_user())
+    asked_by_the_service(identity)
+    asked_by_the_person(identity)
+    failing()
+    assert not done().account_was_gone
+
+
+def test_a_repeat_a_month_later_finds_nobody() -> None:
+    make_identity(make_user())
+    deliver("data.deletion_requested", event_id="evt-1")
+    done()
+    deliver("data.deletion_requested", event_id="evt-2")
+    assert ErasureReceipt.objects.count() == 1
+
+
+# The site deletes first
 
 
 @pytest.mark.parametrize("ask", ASKED)
@@ -173,15 +377,14 @@ def test_the_receipt_says_that_the_site_deleted_the_account(
     failing: Callable[[], None], ask: Asked, by_query: bool
 ) -> None:
     """The policy's ``erase_user`` did not run, so data may be left. The doctor lists it."""
-    identity = make_identity(make_user())
-    ask(identity)
+    ask(make_identity(make_user()))
     if by_query:
         User.objects.all().delete()
     else:
         User.objects.get().delete()
     receipt = done()
     assert receipt.account_was_gone
-    assert (receipt.account_kept, receipt.counts["user"]) == ("", 0)
+    assert (receipt.account_kept, receipt.counts.get("user", 0)) == ("", 0)
     assert "accounts that the site deleted before erase_user ran: 1" in doctor()
 
 
@@ -204,31 +407,6 @@ def roll_back_a_deletion(user: User) -> None:
         raise KeyError
 
 
-def test_a_request_by_code_is_not_about_the_account() -> None:
-    """Not even after the site has deleted link or account."""
-    make_identity_by_code(make_user())
-    deliver("data.deletion_requested")
-    receipt = ErasureReceipt.objects.get()
-    assert receipt.user_id is None
-    LinkedIdentity.objects.all().delete()
-    receipt = done()
-    assert (receipt.account_kept, receipt.account_was_gone) == ("older", False)
-    assert User.objects.get().is_active
-
-
-def test_two_requests_for_one_account_end_together(failing: Callable[[], None]) -> None:
-    """The second one would find an account that is gone."""
-    identity = make_identity(make_user())
-    asked_by_the_service(identity)
-    asked_by_the_person(identity)
-    failing()
-    make_due()
-    assert erasure.retry_pending() == 1
-    receipts = ErasureReceipt.objects.all()
-    assert [each.erased_at is not None for each in receipts] == [True, True]
-    assert not any(each.account_was_gone for each in receipts)
-
-
 @pytest.mark.parametrize("ask", ASKED)
 def test_a_receipt_that_is_done_points_at_nobody(
     failing: Callable[[], None], ask: Asked
@@ -239,7 +417,7 @@ def test_a_receipt_that_is_done_points_at_nobody(
     ask(identity)
     failing()
     receipt = done()
-    assert (receipt.user_id, receipt.identity_id) == (None, None)
+    assert (receipt.account, receipt.subject_digest) == (None, "")
     held = [
         str(getattr(receipt, each.attname)) for each in receipt._meta.concrete_fields
     ]
@@ -272,13 +450,14 @@ def test_the_doctor_lists_what_sql_left() -> None:
 def test_an_operator_sees_whom_a_pending_erasure_is_about(
     failing: Callable[[], None], ask: Asked
 ) -> None:
-    """The subject that the service named, or the identity of the account; then nobody."""
+    """The account that waits; then nobody."""
     identity = make_identity(make_user())
     make_identity(make_user("other"), subject="subject-2")
     ask(identity)
-    assert interventions.concerned_by(ErasureReceipt.objects.get()).get() == identity
+    receipt = ErasureReceipt.objects.get()
+    assert interventions.concerned_by(receipt) == identity.user
     failing()
-    assert not interventions.concerned_by(done()).exists()
+    assert interventions.concerned_by(done()) is None
 
 
 def test_the_command_says_that_the_account_was_gone(
@@ -308,27 +487,3 @@ def test_the_admin_shows_it(admin_client: Client) -> None:
     name = "admin:django_identity_erasurereceipt_change"
     page = admin_client.get(reverse(name, args=[receipt.pk])).content.decode()
     assert "Account deleted before" in page
-
-
-# The site moves the identity
-
-
-@pytest.mark.parametrize(("is_gone", "kept"), [(False, ""), (True, "older")])
-def test_an_identity_that_the_site_has_moved_is_erased(
-    is_gone: bool, kept: str
-) -> None:
-    """The account that it came with goes, and the one that took it over stays."""
-    former = make_user("former")
-    survivor = make_user("survivor")
-    identity = make_identity(former, account_made=True)
-    make_event(identity, "kyc.verified")
-    asked_by_the_service(identity)
-    LinkedIdentity.objects.update(user=survivor)
-    if is_gone:
-        former.delete()
-    receipt = done()
-    assert (receipt.counts["linkedidentity"], receipt.account_kept) == (1, kept)
-    assert not LinkedIdentity.objects.exists()
-    assert not WebhookEvent.objects.exclude(subject="").exists()
-    assert not User.objects.filter(username="former").exists()
-    assert User.objects.get(username="survivor").is_active

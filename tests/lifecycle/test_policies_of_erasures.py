@@ -46,10 +46,6 @@ class Keeping(Recording):
         return True
 
 
-class Auditing(Recording):
-    audit_erasures = True
-
-
 class Asking(IdentityPolicy):
     """Nobody has another way in."""
 
@@ -162,19 +158,6 @@ def test_staff_stay(settings: Any) -> None:
     receipt = erasure.erase_account(linked(is_staff=True))
     assert receipt.account_kept == "privileged"
     assert Recording.ran == []
-
-
-def test_an_audit_follows_if_the_policy_asks_for_it(settings: Any) -> None:
-    """No request waits for it: a worker erases then."""
-    policy(settings, Auditing)
-    receipt = erasure.erase_account(linked())
-    assert receipt.erased_at is None
-    assert erasure.retry_pending() == 1
-    receipt.refresh_from_db()
-    assert receipt.audit is not None
-
-
-# A request by a code alone
 
 
 def test_a_code_alone_never_erases_the_account(settings: Any) -> None:

@@ -71,7 +71,10 @@ def linked(**fields: Any) -> LinkedIdentity:
         ("claim.issued", []),
         ("claim.revoked", ["claims_changed", "kyc_changed"]),
         ("consent.revoked", ["sessions_ended", "consent_revoked"]),
-        ("data.deletion_requested", ["sessions_ended", "consent_revoked"]),
+        (
+            "data.deletion_requested",
+            ["sessions_ended", "identity_unlinked", "consent_revoked"],
+        ),
     ],
 )
 def test_each_event_is_told(heard: Heard, event_type: str, told: list[str]) -> None:
@@ -83,7 +86,7 @@ def test_each_event_is_told(heard: Heard, event_type: str, told: list[str]) -> N
     assert names(heard) == [*told, "event_received"]
     assert heard[-1][1]["event"].event_type == event_type
     for name, arguments in heard[:-1]:
-        if name == "sessions_ended":
+        if name in ("sessions_ended", "identity_unlinked"):
             assert arguments["user"] == identity.user
         else:
             assert arguments["identity"] == identity
@@ -96,15 +99,15 @@ def test_an_event_about_nobody_is_told_as_received(heard: Heard) -> None:
 
 
 def test_an_erasure_is_told_when_it_is_done(heard: Heard) -> None:
-    """The revocation at once; the erasure with its receipt, which names nobody."""
+    """What is ours at once; the account with its receipt, which names nobody."""
     linked()
     deliver("data.deletion_requested")
     follow_up.retry_pending()
-    at_once = ["sessions_ended", "consent_revoked", "event_received"]
     assert names(heard) == [
-        *at_once,
         "sessions_ended",
         "identity_unlinked",
+        "consent_revoked",
+        "event_received",
         "data_erased",
     ]
     assert heard[-1][1]["receipt"].erased_at is not None

@@ -600,7 +600,7 @@ def test_one_command_does_everything(everybody: FakeService) -> None:
     identity = make_due(1)
     forgotten = make_identity(make_user("forgotten"), subject="forgotten")
     ErasureReceipt.objects.create(
-        identity=forgotten, requested_at=now, next_attempt_at=now
+        account=str(forgotten.user_id), requested_at=now, next_attempt_at=now
     )
     make_old_sign_in()
     event = make_event(identity, "kyc.verified", next_attempt_at=now - HOUR)

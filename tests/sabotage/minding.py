@@ -137,8 +137,8 @@ LEAVING = Room(
         Sabotage(
             "tokens-outlive-the-consent",
             "lifecycle/ground/withdrawal.py",
-            "TokenGrant.objects.filter(identity_id=identity.pk).delete()",
-            "TokenGrant.objects.filter(identity_id=identity.pk)",
+            "    grants._raw_delete(database.alias())",
+            "    grants.all()",
             "The end of the consent deletes the tokens.",
         ),
         Sabotage(
@@ -151,8 +151,8 @@ LEAVING = Room(
         Sabotage(
             "events-outlive-the-link",
             "lifecycle/ground/withdrawal.py",
-            "    retention.empty(events)\n",
-            "    events.all()\n",
+            "    retention.empty(retention.with_content(identity.subject_digest))\n",
+            "",
             "An identity that goes takes the content of its events with it.",
         ),
         Sabotage(

@@ -15,6 +15,7 @@ from django_identity import database, signals
 from django_identity.backends import BACKEND_PATH
 from django_identity.event_types import EventType
 from django_identity.gates import closed_to
+from django_identity.instruments import audit
 from django_identity.instruments.drill import findings
 from django_identity.instruments.drill.doors import (
     CLOSED,
@@ -30,7 +31,6 @@ from django_identity.instruments.drill.person import (
     StepFailed,
 )
 from django_identity.instruments.drill.report import NOBODY_CAN_TELL, RIGHT, WRONG
-from django_identity.lifecycle.leaving import audit
 from django_identity.lifecycle.minute import upkeep
 from django_identity.models import (
     ErasureReceipt,

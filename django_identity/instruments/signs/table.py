@@ -247,18 +247,4 @@ SIGNS = (
         lambda: _done(account_was_gone=True),
         level=Level.WARNING,
     ),
-    Sign(
-        "audits",
-        "erasures that left something of the person",
-        "The receipt in the admin names model and field: extend the policy's erase_user.",
-        lambda: _done(audit__isnull=False).exclude(audit__hits={}),
-        level=Level.WARNING,
-    ),
-    Sign(
-        "unread_audits",
-        "erasures after which not everything could be read",
-        "The receipt in the admin names what was not read, and why: look there yourself.",
-        lambda: _done(audit__isnull=False).exclude(audit__unread={}),
-        level=Level.WARNING,
-    ),
 )

@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 
 from django_identity import database, exceptions, policy, uniqueness
 from django_identity.lifecycle.arriving.addresses import address_of, spellings_of
+from django_identity.lifecycle.ground import withdrawal
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus, Profile
@@ -209,6 +210,8 @@ def _require_free(
                 f"The policy's account_with_email returned {returned}, not an account or None."
             )
         if owner is not None and (besides is None or owner.pk != besides.pk):
+            if withdrawal.waits_for_erasure(owner.pk):
+                raise exceptions.LinkingRefused(code="erasure_pending")
             raise exceptions.EmailTaken
 
 

@@ -11,7 +11,7 @@ identity is linked to their account. So a code can do little, and this is all:
 - it gives no scope of ``LATER_SCOPES`` (``scopes.with_code``), and writes no field of the account,
   unless a full sign-in has linked the same identity (``linking``);
 - the end of its consent deletes the link (``withdrawal.revoke``);
-- it has no say about the account's erasure (``erasure``, ``withdrawal.request_erasure``);
+- it has no say about the account's erasure (``erasure.erase``);
 - one person may enter five codes in ten minutes (``MOST_TRIES``), and each code is sent once.
 """
 
@@ -26,6 +26,7 @@ from django.utils.crypto import salted_hmac
 from django_identity import conf, database, exceptions, policy
 from django_identity.lifecycle.arriving import linking
 from django_identity.lifecycle.arriving.arrivals import Arrival, LinkRequest
+from django_identity.lifecycle.ground import withdrawal
 from django_identity.lifecycle.leaving import disconnecting
 from django_identity.logs import LogEvent, log
 from django_identity.models import ConnectRedemption, Consent, LinkedIdentity
@@ -37,6 +38,8 @@ SALT = "django_identity.redemptions"
 CODE_LIFETIME = timedelta(minutes=10)
 # Codes that one person may enter in the lifetime of a code.
 MOST_TRIES = 5
+#: With these nothing was sent.
+NOT_SENT = ("connect_code_malformed", "too_many_tries", "erasure_pending")
 
 
 def identity_of(user: AbstractBaseUser) -> LinkedIdentity | None:
@@ -64,8 +67,7 @@ def is_spent(error: exceptions.IdentityError) -> bool:
     """Whether the code counts as spent after ``error``, so that the person needs a new one."""
     if isinstance(error, exceptions.ServiceError):
         return error.may_have_arrived
-    # In these two cases nothing was sent.
-    return error.code not in ("connect_code_malformed", "too_many_tries")
+    return error.code not in NOT_SENT
 
 
 def redeem(pasted: str, *, user: AbstractBaseUser) -> LinkedIdentity:
@@ -123,14 +125,17 @@ def _entered(code: str, user: AbstractBaseUser) -> ConnectRedemption:
 def _claim(redemption: ConnectRedemption, user: AbstractBaseUser) -> bool:
     """Claim the code for this request. Returns False if it was entered before.
 
-    Raises ``FlowError`` after too many codes. An unsent code may be entered again.
+    Raises ``FlowError`` after too many codes, ``LinkingRefused`` if the account waits for its
+    erasure. An unsent code may be entered again.
     """
     ConnectRedemption.objects.filter(expires_at__lt=timezone.now()).delete()
     theirs = ConnectRedemption.objects.filter(user_id=user.pk)
     try:
         with database.atomic():
             # One after another, so that the count misses none that is being written.
-            database.all_users().select_for_update().filter(pk=user.pk).first()
+            database.locked_account(user.pk)
+            if withdrawal.waits_for_erasure(user.pk):
+                raise exceptions.LinkingRefused(code="erasure_pending")
             # In a site that validates each row before it is saved, a repeat would be another error.
             if ConnectRedemption.objects.filter(
                 code_digest=redemption.code_digest

@@ -2,9 +2,8 @@
 
 ``docs/security.md`` has the same table. ``linking`` does what it says. What refuses beside the
 table is no question of who is linked to whom: ``linking`` refuses a disabled account, one that
-waits for approval, a consent that was withdrawn meanwhile, and an e-mail address that another
-account has. While an erasure is pending, its subject is refused:
-``BEING_ERASED``, or as the subject of another account.
+waits for approval or for its erasure, a consent that was withdrawn meanwhile, and an e-mail address
+that another account has.
 """
 
 from collections.abc import Mapping
@@ -13,7 +12,6 @@ from enum import StrEnum
 
 from django_identity import exceptions
 from django_identity.lifecycle.arriving.arrivals import Arrival, LinkRequest
-from django_identity.lifecycle.ground import withdrawal
 from django_identity.models import Consent, LinkedIdentity, LinkedVia
 
 
@@ -30,8 +28,6 @@ class Subject(StrEnum):
     REVOKED = "by sign-in, revoked"
     CONNECT_ELSEWHERE = "by code, to another account"
     OAUTH_ELSEWHERE = "by sign-in, to another account"
-    #: An erasure of it, or of its account, is requested and not done.
-    BEING_ERASED = "being erased"
 
 
 class Question(StrEnum):
@@ -63,7 +59,6 @@ BY_SIGN_IN = Allow(LinkedVia.OAUTH)
 SIGNS_IN = Allow(LinkedVia.OAUTH, asks=(Question.MAY_SIGN_IN,))
 LINKS = Allow(LinkedVia.OAUTH, asks=(Question.MAY_LINK,))
 LINKS_BY_CODE = Allow(LinkedVia.CONNECT, asks=(Question.MAY_LINK,))
-ERASURE_PENDING = Refuse("erasure_pending")
 SUBJECT_CHANGED = Refuse("subject_changed")
 
 #: The one place where linking is decided. ``docs/security.md`` has the same table.
@@ -75,7 +70,6 @@ DECISIONS: Mapping[Arrival, Mapping[Subject, Decision]] = {
         Subject.CONNECT: Refuse("linked_by_code"),
         Subject.OAUTH: SIGNS_IN,
         Subject.REVOKED: SIGNS_IN,
-        Subject.BEING_ERASED: ERASURE_PENDING,
     },
     Arrival.LINK: {
         Subject.NONE: LINKS,
@@ -85,7 +79,6 @@ DECISIONS: Mapping[Arrival, Mapping[Subject, Decision]] = {
         Subject.REVOKED: BY_SIGN_IN,
         Subject.CONNECT_ELSEWHERE: Refuse("linked_by_code"),
         Subject.OAUTH_ELSEWHERE: Refuse("subject_taken"),
-        Subject.BEING_ERASED: ERASURE_PENDING,
     },
     Arrival.RENEW: {
         Subject.NONE: SUBJECT_CHANGED,
@@ -95,7 +88,6 @@ DECISIONS: Mapping[Arrival, Mapping[Subject, Decision]] = {
         Subject.REVOKED: BY_SIGN_IN,
         Subject.CONNECT_ELSEWHERE: SUBJECT_CHANGED,
         Subject.OAUTH_ELSEWHERE: SUBJECT_CHANGED,
-        Subject.BEING_ERASED: ERASURE_PENDING,
     },
     # A code links only what was never linked here: it may be another person's, so it restores no
     # power to sign in. If it took over a revoked link instead, the end of its consent would delete
@@ -108,7 +100,6 @@ DECISIONS: Mapping[Arrival, Mapping[Subject, Decision]] = {
         Subject.REVOKED: Refuse("linked_before"),
         Subject.CONNECT_ELSEWHERE: Refuse("subject_taken"),
         Subject.OAUTH_ELSEWHERE: Refuse("subject_taken"),
-        Subject.BEING_ERASED: ERASURE_PENDING,
     },
 }
 
@@ -139,8 +130,6 @@ def _subject(request: LinkRequest, known: LinkedIdentity | None) -> Subject:
         if is_by_code:
             return Subject.CONNECT_ELSEWHERE
         return Subject.OAUTH_ELSEWHERE
-    if withdrawal.is_being_erased(known):
-        return Subject.BEING_ERASED
     if is_by_code:
         return Subject.CONNECT
     if known.consent == Consent.GRANTED:

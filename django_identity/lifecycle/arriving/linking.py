@@ -120,17 +120,27 @@ def _user_of(
     if request.arrival is Arrival.SIGN_IN:
         return None
     withdrawal.delete_unserved(request.user_id)
-    return _locked_active_user(request.user_id)
+    user = _locked_active_user(request.user_id)
+    _require_no_erasure(user.pk)
+    return user
 
 
 def _require_open(request: LinkRequest, identity: LinkedIdentity) -> None:
-    """Raises ``LinkingRefused`` if the account is disabled, or the consent ended since."""
+    """Raises ``LinkingRefused``: a disabled account, a consent that ended since, an erasure."""
     if not (identity.user.is_active or _waits_for_approval(identity)):
         raise exceptions.LinkingRefused(code="user_inactive")
     # The consent ended after the press of the button. Withdrawing must be as easy as giving (GDPR
     # art. 7 (3)), so the older yes counts no more.
     if identity.revoked_at is not None and identity.revoked_at > request.began_at:
         raise exceptions.LinkingRefused(code="consent_withdrawn")
+    # Who was let in before may come until the account goes.
+    if identity.consent != Consent.GRANTED and not identity.is_new:
+        _require_no_erasure(identity.user_id, identity.subject_digest)
+
+
+def _require_no_erasure(user_id: Any, subject_digest: str = "") -> None:
+    if withdrawal.waits_for_erasure(user_id, subject_digest=subject_digest):
+        raise exceptions.LinkingRefused(code="erasure_pending")
 
 
 def _locked_active_user(user_id: Any) -> AbstractBaseUser:
@@ -199,9 +209,6 @@ def _written(
         raise exceptions.LinkingRefused("a receiver deleted it", code="user_inactive")
     identity.is_new = True
     _require_open(request, identity)
-    # ``decide`` has asked this of a row that was known.
-    if not made_account and withdrawal.is_being_erased(identity):
-        raise exceptions.LinkingRefused(code="erasure_pending")
     return identity
 
 

@@ -19,7 +19,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from django_identity import database
-from django_identity.models import WebhookEvent
+from django_identity.models.choices import AttemptedRecord
 from django_identity.service import backoff
 
 MOST_AT_ONCE = 500
@@ -68,7 +68,7 @@ def next_attempt(attempts: int) -> datetime:
     return timezone.now() + timedelta(seconds=backoff.pause(attempts))
 
 
-def is_taken(row: WebhookEvent) -> bool:
+def is_taken(row: AttemptedRecord) -> bool:
     """Whether a worker has the row now: it is due later and has zero failures."""
     if row.next_attempt_at is None or row.error:
         return False

@@ -25,6 +25,12 @@ EMPTIED: Columns = {
 }
 
 
+def with_content(subject_digest: str) -> QuerySet[WebhookEvent]:
+    """The events about the subject that still have content."""
+    events = WebhookEvent.objects.filter(subject_digest=subject_digest)
+    return events.exclude(subject="", event_id="", payload__isnull=True)
+
+
 def empty(events: QuerySet[WebhookEvent]) -> int:
     """Delete subject and payload from ``events``. Type, times and digests stay.
 

@@ -1,12 +1,12 @@
 """The end of a consent or of a link: the site forgets what it held, and the sessions end.
 
 Every function works on an identity whose row the caller has locked, and runs in the caller's
-transaction. ``is_being_erased`` says who may not sign in or link because an erasure is pending.
+transaction. ``waits_for_erasure`` says to which account nobody links.
 """
 
-from collections.abc import Iterable
-from copy import copy
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -15,13 +15,13 @@ from django.utils import timezone
 
 from django_identity import database, signals
 from django_identity.lifecycle.ground import kyc, retention, sessions
-from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
+from django_identity.logs import LogEvent, log_trouble, models_in_the_way
 from django_identity.models import (
-    AccountKept,
     Consent,
     ErasureReceipt,
     LinkedIdentity,
     RevokedBy,
+    StoredClaim,
     TokenGrant,
     WebhookEvent,
 )
@@ -41,6 +41,8 @@ NOTHING_BROUGHT: Columns = {
     "refetch_failed_at": None,
     "last_error": "",
 }
+#: What goes with an identity.
+CASCADING = (LinkedIdentity, TokenGrant, StoredClaim)
 #: The columns of a claim without a value. What is revoked stays revoked.
 NO_VALUE: Columns = {
     "value": None,
@@ -55,73 +57,59 @@ def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> bool:
     """End the consent at once. Returns whether the link is deleted.
 
     A link by code is deleted, because the code may be another person's. The row of an ``oauth``
-    identity stays, without data: with it the owner can sign in again. While an erasure is pending
-    any row stays, because the erasure finds by it what it has to erase.
+    identity stays, without data: with it the owner can sign in again.
     """
     is_deleted = False
-    if identity.connect_only and not is_being_erased(identity):
-        is_deleted = _delete_unless_protected(identity)
+    if identity.connect_only:
+        deletion = partial(delete, identity)
+        is_deleted = is_let_go(deletion, LogEvent.DISCONNECT_FAILED, row=identity.pk)
     if not is_deleted:
         empty(identity, at=at, by=by)
     signals.announce(signals.consent_revoked, LinkedIdentity, identity=identity)
     return is_deleted
 
 
-def _delete_unless_protected(identity: LinkedIdentity) -> bool:
-    """Delete the link. Returns False if the site's own rows or receivers do not let it go."""
+def is_let_go(
+    deletion: Callable[[], object], failed: LogEvent, **facts: object
+) -> bool:
+    """Whether the site's own rows and receivers let the ``deletion`` of an identity pass.
+
+    If they refuse, it is rolled back, and logged as ``failed``. What the database would refuse only
+    at the commit is asked at once.
+    """
     try:
-        with database.atomic(), database.checked_references():
-            delete(identity)
-    except Exception as error:  # the site's own rules may raise anything
-        if database.is_broken(error):
+        with database.atomic(), database.checked_references(*CASCADING):
+            deletion()
+    except Exception as error:
+        # A lost connection takes the savepoint along, and so does a deadlock on MySQL. If it holds,
+        # the error was the site's own, such as one of another database.
+        if database.connection().needs_rollback:
             raise
-        log_trouble(
-            LogEvent.DISCONNECT_FAILED,
-            error,
-            row=identity.pk,
-            models=models_in_the_way(error),
-        )
+        log_trouble(failed, error, models=models_in_the_way(error), **facts)
         return False
     return True
 
 
 def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
-    """Revoke the consent, delete tokens, claims' values and level, and end the sessions."""
-    before = copy(identity)
-    TokenGrant.objects.filter(identity_id=identity.pk).delete()
-    _empty_claims(identity)
-    identity.set_columns(NOTHING_BROUGHT)
-    identity.consent = Consent.REVOKED
-    # Revocations arrive in any order. A late older one must not hide a newer one, by which a
-    # sign-in that began between the two is refused.
-    identity.revoked_at = max(at, identity.revoked_at or at)
-    identity.revoked_by = by
-    identity.save_changes(before)
-    sessions.end_all(identity)
+    """Revoke the consent, delete tokens, claims' values and level, and end the sessions.
 
-
-def request_erasure(
-    identity: LinkedIdentity, *, at: datetime, by: RevokedBy
-) -> ErasureReceipt:
-    """End the consent at once, and note that the subject is to be erased. Returns the receipt.
-
-    The receipt remembers what decides about the account, because the site may delete the identity
-    before the erasure. A code may be another person's: asked by it alone, the account stays. Of the
-    end of the consent the signal tells only if an event asked; else ``data_erased`` tells of all.
+    By statements alone, which send no signal: a receiver of the site that raises would keep the
+    consent granted.
     """
-    empty(identity, at=at, by=by)
-    receipt = ErasureReceipt(
-        identity=identity,
-        account_made=identity.made_its_account,
-        requested_at=at,
-        next_attempt_at=timezone.now(),
-    )
-    if identity.connect_only:
-        receipt.account_kept = AccountKept.OLDER
-    else:
-        receipt.user_id = identity.user_id
-    receipt.save(force_insert=True)
-    return receipt
+    grants = TokenGrant.objects.filter(identity_id=identity.pk)
+    grants._raw_delete(database.alias())  # noqa: SLF001  ``delete`` sends ``pre_delete``
+    _empty_claims(identity)
+    ended: Columns = {
+        **NOTHING_BROUGHT,
+        "consent": Consent.REVOKED,
+        # Revocations arrive in any order. A late older one must not hide a newer one, by which a
+        # sign-in that began between the two is refused.
+        "revoked_at": max(at, identity.revoked_at or at),
+        "revoked_by": by,
+    }
+    LinkedIdentity.objects.filter(pk=identity.pk).change(**ended)
+    identity.set_columns(ended)
+    sessions.end_all(identity)
 
 
 def take_claims_back(identity: LinkedIdentity) -> None:
@@ -168,13 +156,14 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
         # Another request has deleted it. Its subject may be linked anew, and that link stays.
         return
 
-    events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest)
-    retention.empty(events)
+    retention.empty(retention.with_content(identity.subject_digest))
     if not identity.is_served:
         # Nobody was told of it here, and no session rests on it.
         return
     Changes.note()
-    sessions.announce_end(identity)
+    # Else the end of the consent has said so.
+    if identity.consent == Consent.GRANTED:
+        sessions.announce_end(identity)
     signals.announce_end(
         signals.identity_unlinked,
         LinkedIdentity,
@@ -198,10 +187,9 @@ def erase_unlinked(subject_digest: str, *, requested_at: datetime) -> ErasureRec
     An identity takes the content of its events with it, so what has content was left by SQL beside
     Django.
     """
-    events = WebhookEvent.objects.filter(subject_digest=subject_digest)
-    with_content = events.exclude(subject="", event_id="", payload__isnull=True)
+    events = retention.with_content(subject_digest)
     # What is not applied yet, as the request itself, is emptied when it is.
-    count = retention.empty(with_content.exclude(outcome=""))
+    count = retention.empty(events.exclude(outcome=""))
     return ErasureReceipt(
         requested_at=requested_at,
         erased_at=timezone.now(),
@@ -209,37 +197,20 @@ def erase_unlinked(subject_digest: str, *, requested_at: datetime) -> ErasureRec
     )
 
 
-def announce_erased(receipt: ErasureReceipt) -> None:
-    """Tell receivers, after the commit, that a person is erased."""
-    signals.announce(
-        signals.data_erased,
-        ErasureReceipt,
-        receipt=receipt,
+def announce_erased(receipt: ErasureReceipt, *, user_id: Any = None) -> None:
+    """Tell receivers, after the commit, that a person is erased, and whose account it was."""
+    signals.announce_end(
+        signals.data_erased, ErasureReceipt, user_id=user_id, receipt=receipt
     )
 
 
-def note_erased(receipt: ErasureReceipt, erased: Iterable[LinkedIdentity]) -> None:
-    """Log which rows went. A restored backup brings them back, and this record with nothing."""
-    rows = list(erased)
-    keys = ",".join(str(row.pk) for row in rows) or None
-    linked = ",".join(row.created_at.isoformat() for row in rows) or None
-    log(LogEvent.ERASED, row=receipt.pk, identity=keys, linked=linked)
+def waits_for_erasure(user_id: Any, *, subject_digest: str = "") -> bool:
+    """Whether the account waits for its erasure, or a row of the site holds the subject.
 
-
-def is_being_erased(identity: LinkedIdentity) -> bool:
-    """Whether an erasure of the identity, or of its account, is requested and not done.
-
-    Meanwhile nobody signs in with it or links it: see ``decisions``. Otherwise a person who asked
-    for the erasure would be stored again, and it would take what they have just agreed to.
+    Meanwhile nobody links to it: the erasure would take what they have just agreed to. Ask with the
+    account's row locked.
     """
-    # Every request ends the consent in the transaction that writes the receipt, and no consent is
-    # granted while it is pending.
-    if identity.consent == Consent.GRANTED:
-        return False
-    is_about_it = asks_to_erase(identity.pk, user_id=identity.user_id)
-    return ErasureReceipt.objects.filter(is_about_it, erased_at=None).exists()
-
-
-def asks_to_erase(identity_id: Any, *, user_id: Any) -> Q:
-    """The condition that a pending receipt is about the identity, or about its account alone."""
-    return Q(identity_id=identity_id) | Q(user_id=user_id, identity=None)
+    waits = Q(account=database.key_text(user_id))
+    if subject_digest:
+        waits |= Q(subject_digest=subject_digest)
+    return ErasureReceipt.objects.filter(waits, erased_at=None).exists()

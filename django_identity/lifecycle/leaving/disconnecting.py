@@ -54,8 +54,6 @@ def disconnect(identity: LinkedIdentity) -> bool:
         locked = LinkedIdentity.objects.locked_row(identity)
         if locked is None:
             return False
-        if withdrawal.is_being_erased(locked):
-            raise exceptions.LinkingRefused(code="erasure_pending")
         if not may_disconnect(locked):
             raise exceptions.NoOtherWayIn
         user = withdrawal.user_of(locked)

@@ -1,5 +1,6 @@
 """The list of all tables with personal data. Pages, export and erasure use this list."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 
 from django_identity import database
-from django_identity.lifecycle.ground import retention
 from django_identity.lifecycle.ground.values import ClaimValue
 from django_identity.models import (
     AuthorizationRequest,
@@ -26,20 +26,42 @@ from django_identity.policy import profile_fields
 from django_identity.texts import labels
 
 MOST_SHOWN = 100
+EVENTS = "webhookevent"
+#: What an erasure does not delete by itself.
+WITH_THE_IDENTITY = (StoredClaim, TokenGrant, SubjectLock)
 #: What only a machine reads: the download has it, the page has not.
 FOR_MACHINES = frozenset({"made_account", "payload", "proof_hash", "request_id"})
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Whose data it is: the digests of the subjects, and the key of the account or None.
+    """Whose data it is: the digest of the subject or an empty text, the account's key or None.
 
-    ``account_stays``: an erasure that leaves the account, and takes the data of the subjects.
+    ``account_stays``: an erasure that leaves the account, and takes the data of the subject.
     """
 
-    subject_digests: tuple[str, ...]
+    subject_digest: str
     user_id: Any
     account_stays: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        identity: LinkedIdentity | None,
+        user_id: Any,
+        *,
+        account_stays: bool = False,
+    ) -> "Person":
+        """The person of the identity, if there is one, and of the account."""
+        subject_digest = ""
+        if identity is not None:
+            subject_digest = identity.subject_digest
+        return cls(subject_digest, user_id, account_stays)
+
+    @property
+    def digests(self) -> list[str]:
+        """For conditions: events about nobody have an empty digest."""
+        return [self.subject_digest] if self.subject_digest else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +79,10 @@ class Place:
     @property
     def table(self) -> str:
         return self.model._meta.model_name or ""
+
+    @property
+    def label(self) -> str:
+        return self.model._meta.label
 
     @property
     def for_people(self) -> tuple[str, ...]:
@@ -97,11 +123,11 @@ class Dossier:
 
 
 def _is_of_subject(person: Person) -> Q:
-    return Q(subject_digest__in=person.subject_digests)
+    return Q(subject_digest__in=person.digests)
 
 
 def _is_of_identity(person: Person) -> Q:
-    return Q(identity__subject_digest__in=person.subject_digests)
+    return Q(identity__subject_digest__in=person.digests)
 
 
 def _is_started_by(person: Person) -> Q:
@@ -178,28 +204,30 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         SubjectLock,
-        lambda person: Q(digest__in=person.subject_digests),
+        lambda person: Q(digest__in=person.digests),
         shown=("held_at",),
     ),
 )
 
 
-def erase(person: Person) -> dict[str, int]:
-    """Erase the person from every table, in the current transaction. Returns the counts.
+def erase(person: Person, counts: dict[str, int]) -> None:
+    """Erase the person from every table, in the current transaction, and add to the ``counts``.
 
-    Events keep their type, times and digests. A lock stays for a day: this transaction may hold it.
+    Events keep their type, times and digests; ``withdrawal.forget`` empties them with the identity.
+    A lock stays for a day: this transaction may hold it.
     """
-    counts = {}
+    gone: Counter[str] = Counter()
     for place in reversed(PLACES):
-        if place.model is SubjectLock:
-            continue
         rows = place.rows(person)
-        if place.model is WebhookEvent:
-            counts[place.table] = retention.empty(rows)
-        else:
-            _total, by_model = rows.delete()
-            counts[place.table] = by_model.get(place.model._meta.label, 0)
-    return counts
+        if place.table == EVENTS:
+            gone[place.label] = rows.count()
+        elif place.model not in WITH_THE_IDENTITY:
+            _total, by_label = rows.delete()
+            gone.update(by_label)
+    for place in PLACES:
+        if place.model is not SubjectLock:
+            number = counts.get(place.table, 0)
+            counts[place.table] = number + gone[place.label]
 
 
 def count(person: Person) -> dict[str, int]:
@@ -212,10 +240,7 @@ def dossier_of(user: AbstractBaseUser) -> Dossier:
     """The data about ``user`` for the account page."""
     identity = LinkedIdentity.objects.of_user(user.pk)
     grant = TokenGrant.objects.filter(identity=identity).first()
-    digests: tuple[str, ...] = ()
-    if identity is not None:
-        digests = (identity.subject_digest,)
-    person = Person(digests, user.pk)
+    person = Person.of(identity, user.pk)
     sections = [_section(person, place) for place in PLACES]
     names = _names_of(user).items()
     return Dossier(
@@ -228,8 +253,8 @@ def dossier_of(user: AbstractBaseUser) -> Dossier:
 
 def export_of(user: AbstractBaseUser) -> dict[str, Any]:
     """The download: table -> all records, the oldest first, and the account's names."""
-    linked = LinkedIdentity.objects.filter(user_id=user.pk)
-    person = Person(tuple(linked.values_list("subject_digest", flat=True)), user.pk)
+    linked = LinkedIdentity.objects.filter(user_id=user.pk).first()
+    person = Person.of(linked, user.pk)
     tables: dict[str, Any] = {"account": _names_of(user)}
     for place in PLACES:
         rows = place.rows(person).order_by("pk")

@@ -1,44 +1,46 @@
-"""Erase a person and keep a receipt without personal data: first revoke, then erase, then retry.
+"""Erase a person at once, and keep a receipt without personal data.
 
-What is erased depends on who asks. The person and the operator: the account that they see, with its
-identity. The service's signed deletion event (``effects.data_deletion_requested``) and the
-command: the subject, wherever it is linked. ``dossier.PLACES`` has the tables, and the policy's
-``erase_user`` treats the account.
+The rows of this package go in the transaction that asks for it (``erase``). The person and the
+operator ask about the account that they see; the service's signed deletion event
+(``effects.data_deletion_requested``) and the command ask about the subject.
 
-While a receipt is pending, nobody signs in or links: ``withdrawal.is_being_erased``. Elsewhere a
-site's own deletion of a user takes the identity with it (``withdrawal.forget``), and
-``upkeep.purge`` deletes what is old.
+Only the site's part may wait: the account, which the policy's ``erase_user`` treats, and a row of
+the identity that the site's code holds. Until then the receipt is pending, nobody links to the
+account (``withdrawal.waits_for_erasure``), and it is attempted again, with the pauses of
+``attempts``: an erasure is never given up.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import Error
-from django.db.models import Q
 from django.utils import timezone
 
 from django_identity import conf, database, policy
 from django_identity.exceptions import StorageUnavailable
-from django_identity.lifecycle.ground import attempts, withdrawal
+from django_identity.lifecycle.ground import attempts, retention, withdrawal
 from django_identity.lifecycle.ground.attempts import Stop
-from django_identity.lifecycle.leaving import audit, dossier
-from django_identity.logs import LogEvent, log_trouble, models_in_the_way
+from django_identity.lifecycle.leaving import dossier
+from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
 from django_identity.models import (
     AccountKept,
+    AuthorizationRequest,
+    Consent,
     ErasureReceipt,
     LinkedIdentity,
     RevokedBy,
     digest,
 )
 from django_identity.models.choices import ERROR_LENGTH, Columns
-from django_identity.policy import IdentityPolicy
 
 #: The columns of a receipt that is done.
 POINTS_AT_NOBODY: Columns = {
-    "identity_id": None,
-    "user_id": None,
+    "account": None,
+    "subject_digest": "",
     "next_attempt_at": None,
     "error": "",
 }
@@ -46,27 +48,6 @@ POINTS_AT_NOBODY: Columns = {
 
 class AccountStillThere(RuntimeError):
     """The policy deletes accounts, but the row still exists: ``delete`` only hides it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What a pending receipt erases, locked.
-
-    ``user``: None if the site has deleted the account. ``kept``: why the account stays, if so.
-    """
-
-    user: AbstractBaseUser | None
-    identities: list[LinkedIdentity]
-    kept: str
-
-    @property
-    def person(self) -> dossier.Person:
-        """Whose data goes."""
-        user_id = None
-        if self.user is not None:
-            user_id = self.user.pk
-        digests = tuple(identity.subject_digest for identity in self.identities)
-        return dossier.Person(digests, user_id, account_stays=bool(self.kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +73,15 @@ class Forecast:
 
 def forecast(user: AbstractBaseUser) -> Forecast:
     """What ``erase_account`` would do. The policy decides again when it is done."""
-    identities = list(LinkedIdentity.objects.filter(user_id=user.pk))
-    is_made = any(identity.made_its_account for identity in identities)
+    identity = LinkedIdentity.objects.filter(user_id=user.pk).first()
+    is_made = identity is not None and identity.made_its_account
     kept = why_kept(user, is_made=is_made)
-    chosen = Chosen(user, identities, kept)
+    person = dossier.Person.of(identity, user.pk, account_stays=bool(kept))
     return Forecast(
         account_kept=kept,
-        is_deleted=_policy().erasure == "delete",
+        is_deleted=policy.of_site().erasure == "delete",
         is_made=is_made,
-        counts=dossier.count(chosen.person),
+        counts=dossier.count(person),
     )
 
 
@@ -113,82 +94,164 @@ def may_erase_themselves(user: AbstractBaseUser) -> bool:
     identity = LinkedIdentity.objects.of_user(user.pk)
     if identity is None or identity.connect_only:
         return False
-    return _policy().people_may_erase
+    return policy.of_site().people_may_erase
+
+
+def erase(
+    identity: LinkedIdentity | None,
+    *,
+    user_id: Any,
+    at: datetime,
+    by: RevokedBy,
+    of_account: bool = False,
+) -> ErasureReceipt:
+    """Erase the identity in the caller's transaction, which has locked it and then the user.
+
+    If the site's own code refuses, the row is emptied and revoked in the same transaction, and the
+    receipt is pending for it. It is pending for the account, too: ``user_id``, or None if it is
+    gone. ``of_account``: the account is asked for. Else a link by code alone gives no say about it.
+    """
+    receipt = ErasureReceipt(requested_at=at)
+    if identity is not None and identity.connect_only and not of_account:
+        receipt.account_kept = AccountKept.OLDER
+    elif user_id is not None:
+        receipt = _pending_of(user_id, at)
+    if identity is not None:
+        receipt.account_made |= identity.made_its_account
+        _erase_identity(receipt, identity, at=at, by=by)
+
+    if receipt.account is None and not receipt.subject_digest:
+        receipt.erased_at = timezone.now()
+        receipt.account_was_gone = user_id is None
+        withdrawal.announce_erased(receipt, user_id=user_id)
+    elif not attempts.is_taken(receipt):
+        # Else a policy that asks for the erasure that it is part of would call itself without end.
+        receipt.next_attempt_at = timezone.now()
+    store(receipt)
+    database.on_commit(partial(_log_erased, receipt, identity))
+    return receipt
+
+
+def store(receipt: ErasureReceipt) -> None:
+    """Insert or update it by statements, which send no signal: see ``withdrawal.empty``."""
+    receipts = ErasureReceipt.objects.all()
+    if receipt.pk is not None:
+        columns = [field.attname for field in receipt._meta.concrete_fields[1:]]
+        changed = {name: getattr(receipt, name) for name in columns}
+        receipts.filter(pk=receipt.pk).update(**changed)
+        return
+    receipts.bulk_create([receipt])
+    if receipt.pk is None:
+        # MySQL tells no key. Whoever waits is there once; others differ by their times.
+        written = receipts.filter(
+            account=receipt.account,
+            subject_digest=receipt.subject_digest,
+            requested_at=receipt.requested_at,
+            erased_at=receipt.erased_at,
+        )
+        receipt.pk = written.latest("pk").pk
+
+
+def _pending_of(user_id: Any, at: datetime) -> ErasureReceipt:
+    """The pending receipt of the account, which is locked. A second request joins the first."""
+    account = database.key_text(user_id)
+    pending = ErasureReceipt.objects.select_for_update().filter(account=account)
+    return pending.first() or ErasureReceipt(account=account, requested_at=at)
+
+
+def _erase_identity(
+    receipt: ErasureReceipt, identity: LinkedIdentity, *, at: datetime, by: RevokedBy
+) -> None:
+    """Delete the identity with all that it holds, or else empty it."""
+    person = dossier.Person.of(identity, identity.user_id, account_stays=True)
+    counts: dict[str, int] = {}
+    deletion = partial(dossier.erase, person, counts)
+    if not withdrawal.is_let_go(deletion, LogEvent.ERASURE_FAILED, row=identity.pk):
+        receipt.subject_digest = identity.subject_digest
+        events = retention.with_content(identity.subject_digest)
+        counts = {dossier.EVENTS: retention.empty(events)}
+        requests = AuthorizationRequest.objects.filter(completed_by=identity.user_id)
+        requests._raw_delete(database.alias())  # noqa: SLF001  see ``withdrawal.empty``
+        # Nobody is told twice that sessions ended.
+        if identity.consent == Consent.GRANTED:
+            withdrawal.empty(identity, at=at, by=by)
+    receipt.counts = {
+        table: receipt.counts.get(table, 0) + number for table, number in counts.items()
+    }
+
+
+def _log_erased(receipt: ErasureReceipt, identity: LinkedIdentity | None) -> None:
+    """Log which row went. A restored backup brings it back, and the receipt without it."""
+    if identity is None:
+        log(LogEvent.ERASED, row=receipt.pk)
+        return
+    linked = identity.created_at.isoformat()
+    log(LogEvent.ERASED, row=receipt.pk, identity=identity.pk, linked=linked)
 
 
 def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
     """Erase the account of ``user`` with its identity, for the person or an operator.
 
     If the site's own erasure code raised an error, the receipt is pending (``erased_at`` is None)
-    and the erasure is retried. Do not save ``user`` afterwards: the instance has what was erased.
-    Raises ``StorageUnavailable`` if the database failed; ``ValueError`` for anybody but a user.
+    and the account is tried again, for ever. Do not save ``user`` afterwards: the instance has what
+    was erased.
+
+    Raises:
+
+    - ``StorageUnavailable``: the database failed
+    - ``ValueError``: ``user`` is no stored account
     """
     database.require_account(user)
-    now = timezone.now()
-    try:
-        with database.atomic():
-            identity = LinkedIdentity.objects.locked_of_user(user.pk)
-            is_made = False
-            if identity is not None:
-                is_made = identity.made_its_account
-                # A receiver of ``sessions_ended`` may ask again before anything is erased.
-                if not withdrawal.is_being_erased(identity):
-                    withdrawal.empty(identity, at=now, by=RevokedBy.PERSON)
-            receipt = ErasureReceipt.objects.create(
-                of_account=True,
-                user_id=user.pk,
-                account_made=is_made,
-                requested_at=now,
-                next_attempt_at=now,
-            )
-        return _try_now(receipt)
-    except Error as error:
-        # The database's message, and Django's report of it, could contain the person's data.
-        raise StorageUnavailable(database.name_of(error)) from None
+    return _erase_and_try(partial(_erase_of_account, user.pk))
 
 
-def erase_subject(subject: str, *, with_audit: bool = False) -> ErasureReceipt:
+def _erase_of_account(user_id: Any) -> ErasureReceipt:
+    with database.atomic():
+        identity = LinkedIdentity.objects.locked_of_user(user_id)
+        if database.locked_account(user_id) is None:
+            user_id = None
+        return erase(
+            identity,
+            user_id=user_id,
+            at=timezone.now(),
+            by=RevokedBy.PERSON,
+            of_account=True,
+        )
+
+
+def erase_subject(subject: str) -> ErasureReceipt:
     """Erase the subject, as the service's deletion event does.
 
     If it is not linked, the events that are left about it are emptied. Raises
     ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
     """
     subject_digest = digest(conf.application().environment, subject)
-    try:
-        with database.atomic():
-            identity = LinkedIdentity.objects.locked(subject_digest)
-            if identity is not None:
-                receipt = withdrawal.request_erasure(
-                    identity, at=timezone.now(), by=RevokedBy.SITE
-                )
-        # Behind the transaction, because the first attempt has one of its own.
-        if identity is None:
-            known = audit.Known(frozenset({subject, subject_digest}))
-            return _erase_unlinked(subject_digest, known, with_audit=with_audit)
-        return _try_now(receipt, with_audit=with_audit)
-    except Error as error:
-        raise StorageUnavailable(database.name_of(error)) from None
+    return _erase_and_try(partial(_erase_of_subject, subject_digest))
 
 
-def _erase_unlinked(
-    subject_digest: str, known: audit.Known, *, with_audit: bool
-) -> ErasureReceipt:
-    """Empty the events that are left about a subject who is not linked, and look for more."""
+def _erase_of_subject(subject_digest: str) -> ErasureReceipt:
     with database.atomic():
-        receipt = withdrawal.erase_unlinked(subject_digest, requested_at=timezone.now())
-        receipt.save()
+        identity = LinkedIdentity.objects.locked_or_held(subject_digest)
+        now = timezone.now()
+        if identity is not None:
+            database.locked_account(identity.user_id)
+            return erase(identity, user_id=identity.user_id, at=now, by=RevokedBy.SITE)
+        receipt = withdrawal.erase_unlinked(subject_digest, requested_at=now)
+        store(receipt)
         withdrawal.announce_erased(receipt)
-    if with_audit or _policy().audit_erasures:
-        receipt.audit = asdict(audit.search(known))
-        receipt.save(update_fields=["audit"])
-    return receipt
+        return receipt
 
 
-def _try_now(receipt: ErasureReceipt, *, with_audit: bool = False) -> ErasureReceipt:
-    """The receipt after the first attempt. No request waits for an audit: then a worker tries."""
-    if with_audit or not _policy().audit_erasures:
-        attempt(receipt.pk, with_audit=with_audit)
-        receipt.refresh_from_db()
+def _erase_and_try(work: Callable[[], ErasureReceipt]) -> ErasureReceipt:
+    """The receipt of ``work``, after the first attempt at the account."""
+    try:
+        receipt = database.tried_again(work)
+        if receipt.erased_at is None:
+            attempt(receipt.pk)
+            receipt.refresh_from_db()
+    except Error as error:
+        # The database's message, and Django's report of it, could contain the person's data.
+        raise StorageUnavailable(database.name_of(error)) from None
     return receipt
 
 
@@ -198,25 +261,18 @@ def retry_pending(*, stop: Stop = lambda: False) -> int:
     return attempts.attempt_due(pending, attempt, stop=stop)
 
 
-def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
-    """Try one pending erasure, unless another worker has it. Returns whether it is done.
-
-    An audit follows if the policy or the caller wants it.
-    """
+def attempt(receipt_id: int) -> bool:
+    """Try what waits of one erasure, unless another worker has it. Returns whether it is done."""
     receipt: ErasureReceipt | None = attempts.take(
         ErasureReceipt.objects.filter(erased_at=None), receipt_id
     )
     if receipt is None:
         return False
     try:
-        sought = _erase(receipt_id, with_audit=with_audit)
+        _erase_what_waits(receipt_id)
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         _note_failure(receipt, error)
         return False
-    if sought is not None:
-        ErasureReceipt.objects.filter(pk=receipt_id).update(
-            audit=asdict(audit.search(sought))
-        )
     return True
 
 
@@ -232,93 +288,50 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     log_trouble(LogEvent.ERASURE_FAILED, error, row=receipt.pk, models=models)
 
 
-def _erase(receipt_id: int, *, with_audit: bool) -> audit.Known | None:
-    """Erase in one transaction, and close the receipt.
+def _erase_what_waits(receipt_id: int) -> None:
+    """Erase what is left in one transaction, and close the receipt.
 
-    Returns what to search for, or None if no audit is wanted or another worker has erased them.
+    The locks: identities, user, receipt. The site's own deletion of a user takes them so.
     """
     with database.atomic():
-        chosen = _choose(ErasureReceipt.objects.get(pk=receipt_id))
+        asked = ErasureReceipt.objects.get(pk=receipt_id)
+        user_id = database.key_of(asked.account)
+        linked = LinkedIdentity.objects.locked_of_user(user_id)
+        # The site may have moved what its own row has held.
+        held = LinkedIdentity.objects.locked(asked.subject_digest)
+        user = database.locked_account(user_id)
         receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
         if receipt.erased_at is not None:
-            return None
-        fulfilled = _fulfilled(receipt, chosen)
-        user = chosen.user
-        kept = chosen.kept
-        known = audit.known_of_identities(chosen.identities)
-        # The site's own rows may point at the identities, so they go before the account.
-        counts = dossier.erase(chosen.person)
-        is_erased = False
+            return
+        if linked is not None:
+            receipt.account_made |= linked.made_its_account
+        kept = receipt.account_kept
         if user is not None and not kept:
-            known |= audit.known_of_account(user)
+            kept = why_kept(user, is_made=receipt.account_made)
+        # Before the site's part, which may do more than a rollback takes back.
+        with database.checked_references(*withdrawal.CASCADING):
+            dossier.erase(dossier.Person.of(held, None), receipt.counts)
+            if not kept:
+                dossier.erase(dossier.Person.of(linked, user_id), receipt.counts)
+        if user is not None and not kept:
             is_erased = erase_user(user)
+            receipt.counts["user"] = int(is_erased)
             if not is_erased:
                 kept = AccountKept.POLICY
-
-        done = {**POINTS_AT_NOBODY, "account_kept": kept, "erased_at": timezone.now()}
-        ErasureReceipt.objects.filter(pk__in=fulfilled).update(**done)
-        receipt.set_columns(done)
+        receipt.set_columns(POINTS_AT_NOBODY)
+        receipt.account_kept = kept
         receipt.account_was_gone = user is None and not kept
-        receipt.counts = {**counts, "user": int(is_erased)}
-        receipt.save()
-        withdrawal.announce_erased(receipt)
-    withdrawal.note_erased(receipt, chosen.identities)
-    if with_audit or _policy().audit_erasures:
-        return known
-    return None
-
-
-def _fulfilled(receipt: ErasureReceipt, chosen: Chosen) -> list[int]:
-    """Other pending requests that this erasure fulfils: for the same identity or account.
-
-    Tried later, they would find an account that is gone, as if the site had deleted it.
-    """
-    same = Q(identity__in=chosen.identities)
-    if chosen.user is not None and not chosen.kept:
-        same |= Q(user=chosen.user)
-    pending = ErasureReceipt.objects.filter(same, erased_at=None)
-    others = pending.exclude(pk=receipt.pk)
-    return list(others.values_list("pk", flat=True))
-
-
-def _choose(receipt: ErasureReceipt) -> Chosen:
-    """What the pending receipt erases, locked: the identities first, then the account.
-
-    After that nobody links another identity to the account until the erasure has committed. One
-    that was linked while this waited for the account is in the second look.
-    """
-    user_id: Any = receipt.user_id
-    is_made = receipt.account_made
-    if user_id is None and receipt.identity is not None:
-        user_id = receipt.identity.user_id
-        is_made = receipt.identity.made_its_account
-    LinkedIdentity.objects.locked_of_user(user_id)
-    user = database.all_users().select_for_update().filter(pk=user_id).first()
-    locked = LinkedIdentity.objects.select_for_update()
-    # The site may have moved what was asked for to another account, which stays.
-    named = locked.filter(pk__in=[receipt.identity_id]).exclude(user_id=user_id)
-    identities = [*locked.filter(user_id=user_id), *named]
-
-    # It may be decided since the request.
-    kept = receipt.account_kept
-    if user is not None and not kept:
-        kept = why_kept(user, is_made=is_made)
-    if kept and not receipt.of_account:
-        # Another identity of the account goes only with the account.
-        identities = [row for row in identities if row.pk == receipt.identity_id]
-    return Chosen(user, identities, kept)
+        receipt.erased_at = timezone.now()
+        store(receipt)
+        withdrawal.announce_erased(receipt, user_id=user_id)
 
 
 # What the site's policy decides about the account
 
 
-def _policy() -> IdentityPolicy:
-    return policy.load(conf.application().policy)
-
-
 def why_kept(user: AbstractBaseUser, *, is_made: bool) -> str:
     """Why the account stays, or an empty text. ``is_made``: it came with an identity."""
-    answer = _policy().keeps_account(user, made_for_identity=is_made)
+    answer = policy.of_site().keeps_account(user, made_for_identity=is_made)
     if not policy.is_yes(answer, "keeps_account"):
         return ""
     if policy.is_privileged(user):
@@ -334,11 +347,11 @@ def erase_user(user: AbstractBaseUser) -> bool:
     Raises ``AccountStillThere``.
     """
     key = user.pk
-    _policy().erase_user(user)
+    policy.of_site().erase_user(user)
     left: Any = database.all_users().filter(pk=key).first()
     if left is None:
         return True
-    if _policy().erasure == "delete":
+    if policy.of_site().erasure == "delete":
         raise AccountStillThere
     # An account that was emptied but cannot be disabled is as erased as it can be.
     can_be_disabled = "is_active" in database.field_names(left)

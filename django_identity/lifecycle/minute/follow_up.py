@@ -92,9 +92,7 @@ def _attempt(event: WebhookEvent) -> bool:
         event.attempts = 1
         event.save(update_fields=["attempts"])
     if kind_of(event.event_type).effect is Effect.ERASE:
-        # Its handlers run when the erasure has emptied the event.
         erasure.retry_pending()
-        event.refresh_from_db()
     elif not event.event_id:
         # It is about nobody.
         _as_read(event).update(next_attempt_at=None)

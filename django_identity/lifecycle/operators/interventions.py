@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -85,16 +86,10 @@ def try_erasures(pending: Iterable[ErasureReceipt]) -> int:
     return sum(erasure.attempt(key) for key in keys)
 
 
-def concerned_by(receipt: ErasureReceipt) -> QuerySet[LinkedIdentity]:
-    """The identities that a pending erasure is about. None if it is done.
-
-    Of a request about one subject another identity of the account goes only with the account.
-    """
-    if receipt.identity_id is not None:
-        asked = LinkedIdentity.objects.filter(pk=receipt.identity_id)
-    else:
-        asked = LinkedIdentity.objects.filter(user_id__in=[receipt.user_id])
-    return asked.select_related("user").order_by("pk")
+def concerned_by(receipt: ErasureReceipt) -> AbstractBaseUser | None:
+    """The account that waits for a pending erasure, if it is still there."""
+    key = database.key_of(receipt.account)
+    return database.all_users().filter(pk=key).first()
 
 
 def delete_links(rows: QuerySet[LinkedIdentity]) -> Iterator[int]:

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django_identity import conf, signals
 from django_identity.event_types import KINDS, Effect, kind_of
 from django_identity.lifecycle.ground import clocks, kyc, retention, withdrawal
+from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.said import due
 from django_identity.models import (
     Consent,
@@ -59,7 +60,7 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
     )
     if not any(receipt.counts.values()):
         return EventOutcome.IGNORED
-    receipt.save()
+    erasure.store(receipt)
     withdrawal.announce_erased(receipt)
     return EventOutcome.APPLIED
 
@@ -119,15 +120,14 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
             # The event is about nobody who is linked.
             event.set_columns(retention.EMPTIED)
     elif identity.revoked_at is not None and identity.revoked_at < at:
-        identity.revoked_at = at
-        identity.save(update_fields=["revoked_at"])
+        LinkedIdentity.objects.filter(pk=identity.pk).change(revoked_at=at)
     return EventOutcome.APPLIED
 
 
 def data_deletion_requested(
     identity: LinkedIdentity, event: WebhookEvent
 ) -> EventOutcome:
-    """End the consent at once, and request the erasure, whatever happened since (GDPR art. 17).
+    """Erase the subject at once, whatever happened since (GDPR art. 17).
 
     Only a request that is older than ``EVENT_DAYS`` and than the link may be a replay: its row,
     which would show it as a repeat, may have been purged.
@@ -136,8 +136,14 @@ def data_deletion_requested(
     is_too_old = event.counts_from < event.received_at - kept_for
     if is_too_old and event.counts_from < identity.created_at:
         return EventOutcome.SUPERSEDED
-    withdrawal.request_erasure(identity, at=event.counts_from, by=RevokedBy.PERSON)
-    signals.announce(signals.consent_revoked, LinkedIdentity, identity=identity)
+    was_granted = identity.consent == Consent.GRANTED
+    at = event.counts_from
+    erasure.erase(identity, user_id=identity.user_id, at=at, by=RevokedBy.PERSON)
+    # The row in memory, too: the caller saves its content.
+    event.set_columns(retention.EMPTIED)
+    identity.refetch_due_at = None
+    if was_granted:
+        signals.announce(signals.consent_revoked, LinkedIdentity, identity=identity)
     return EventOutcome.APPLIED
 
 

@@ -94,6 +94,9 @@ def apply(stored: WebhookEvent) -> Applied:
     with database.atomic():
         # A sign-in of the subject that is on its way is waited for, or it hears the event.
         identity = LinkedIdentity.objects.locked_or_held(stored.subject_digest)
+        if identity is not None and kind_of(stored.event_type).effect is Effect.ERASE:
+            # An erasure locks the user: before the event, as whoever deletes a user does.
+            database.locked_account(identity.user_id)
         # By the digest: MySQL tells no key after the insert.
         rows = WebhookEvent.objects.select_for_update()
         row = rows.get(event_digest=stored.event_digest)
@@ -163,22 +166,26 @@ def _apply(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
         # Not if the consent ended: of that another signal tells.
         if not kind_of(row.event_type).ends_consent:
             kyc.announce_change(identity, before=before)
-    _set_due(row)
-    row.save(update_fields=CHANGED)
+    _set_due(row, identity)
+    changed = {name: getattr(row, name) for name in CHANGED}
+    # By a statement, which sends no signal: a receiver that raises would undo a revocation.
+    WebhookEvent.objects.filter(pk=row.pk).update(**changed)
     signals.announce(signals.event_received, WebhookEvent, event=row)
     _wake(row, identity)
 
 
-def _set_due(row: WebhookEvent) -> None:
-    """Make the row due if somebody has work with it: the erasure, or the site's handlers."""
+def _set_due(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
+    """Make the row due if somebody has work with it: the account's erasure, or the handlers."""
     if attempts.is_taken(row):
         # Its worker has it until ``next_attempt_at``. A second one would run one handler twice.
         return
     # Each failure so far was one to apply it.
     row.attempts = 0
     row.next_attempt_at = None
+    # An erasure has emptied its own event.
     is_erasure = kind_of(row.event_type).effect is Effect.ERASE
-    if row.subject and (is_erasure or handlers_of(row.event_type)):
+    has_handlers = bool(row.subject and handlers_of(row.event_type))
+    if identity is not None and (is_erasure or has_handlers):
         row.next_attempt_at = timezone.now()
 
 

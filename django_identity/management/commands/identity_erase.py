@@ -1,6 +1,7 @@
 """Erase a person by hand, as a deletion event does."""
 
 import json
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -8,6 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from django_identity import conf
+from django_identity.instruments import audit
+from django_identity.instruments.audit import Findings, Known
 from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.management.command import IdentityCommand
@@ -86,17 +89,25 @@ class Command(IdentityCommand):
         self.stdout.write(f"Deleted {count} link(s) of {environment}.")
 
     def _erase(self, subject: str, *, with_audit: bool) -> None:
-        receipt = erasure.erase_subject(subject, with_audit=with_audit)
+        known = Known()
+        if with_audit:
+            # Afterwards nobody knows any more what to search for.
+            known = audit.known_of_subject(subject)
+        receipt = erasure.erase_subject(subject)
         if receipt.erased_at is None:
-            why = " yet"
-            if receipt.error:
-                why = f": the site's part raised {receipt.error}"
+            raised = f", which raised {receipt.error}" if receipt.error else ""
             raise CommandError(
-                f"Revoked, but not erased{why}. Erasure {receipt.pk} is pending and is tried again."
+                f"Erased, but for the site's part{raised}. Erasure {receipt.pk} is pending and is"
+                " tried again."
             )
         self._write(receipt)
-        if receipt.audit is not None:
-            _require_clean(receipt.audit)
+        if with_audit:
+            if receipt.account_kept:
+                # The owner's name is still theirs.
+                known = audit.known_of_subject(subject)
+            found = audit.search(known)
+            self.stdout.write(json.dumps({"audit": asdict(found)}, indent=1))
+            _require_clean(found)
 
     def _write(self, receipt: ErasureReceipt) -> None:
         counts = [f"{count} {name}" for name, count in receipt.counts.items() if count]
@@ -107,18 +118,16 @@ class Command(IdentityCommand):
         if receipt.account_kept:
             why = receipt.get_account_kept_display()
             self.stdout.write(f"The account stays: {why}")
-        if receipt.audit is not None:
-            self.stdout.write(json.dumps({"audit": receipt.audit}, indent=1))
 
 
-def _require_clean(audit: dict[str, dict[str, Any]]) -> None:
-    if audit["hits"]:
+def _require_clean(found: Findings) -> None:
+    if found.hits:
         raise CommandError(
             "The erasure left something. Extend the policy's erase_user."
         )
-    if audit["unread"]:
-        count = len(audit["unread"])
-        places = ", ".join(audit["unread"])
+    if found.unread:
+        count = len(found.unread)
+        places = ", ".join(found.unread)
         raise CommandError(
             f"{count} place(s) were not read: {places}. Look there yourself.",
             returncode=UNREAD,

@@ -13,14 +13,13 @@ from django.contrib.auth.models import AbstractBaseUser, User
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
-from django.core.cache import caches
 from django.core.management import CommandError, call_command
 from django.db import models
 from django.test.utils import isolate_apps
 from django.utils import timezone
 
-from django_identity.lifecycle.leaving import audit, erasure
-from django_identity.models import LinkedIdentity
+from django_identity.instruments import audit
+from django_identity.lifecycle.leaving import erasure
 from django_identity.policy import IdentityPolicy
 from django_identity.testing import assert_erased
 from django_identity.testing.sandbox import SandboxPerson
@@ -54,8 +53,8 @@ def person() -> audit.Known:
     user = make_user(
         "zoe-the-first", first_name="Zoë", last_name="Lovelace-King", email=ADDRESS
     )
-    identity = make_identity(user, subject=SUBJECT)
-    known = audit.known_of_account(user) | audit.known_of_identities([identity])
+    make_identity(user, subject=SUBJECT)
+    known = audit.known_of_subject(SUBJECT)
     known |= audit.Known(frozenset({"@+@", "7654321", KEY}))
     user.delete()
     make_user("max", id=7654321, first_name="Max", last_name="Mayer")
@@ -79,33 +78,21 @@ def test_an_erasure_that_left_nothing(person: audit.Known) -> None:
         ({"text": f"Dear {ADDRESS.upper()}, hello"}, "text"),
         ({"text": json.dumps({"to": ADDRESS})}, "text"),
         ({"text": "Ms. Lovelace-King called"}, "text"),
-        ({"text": "/lists?address=zo%C3%AB.lovelace%40example.com"}, "text"),
         ({"data": {"people": [{"name": "zoë lovelace-king"}]}}, "data"),
         ({"blob": b"\x80\x04" + SUBJECT.encode() + b"\xff."}, "blob"),
-        ({"upload": "passports/Zoë_Lovelace-King.pdf"}, "upload"),
-        ({"text": "<p>zo&euml;.lovelace@example.com</p>"}, "text"),
-        ({"text": "zo&#235;.lovelace&#64;example.com"}, "text"),
         ({"text": "Zoe\u0308 Lovelace-King"}, "text"),
-        ({"upload": "Zoe\u0308_Lovelace-King.pdf"}, "upload"),
-        ({"text": "/lists?address=zoe%CC%88.lovelace%40example.com"}, "text"),
-        ({"text": "name=Zo%C3%AB+Lovelace-King"}, "text"),
         ({"text": '{"to": "zoe\\u0308.lovelace@example.com"}'}, "text"),
         ({"reference": KEY}, "reference"),
         ({"text": f"{KEY.replace('-', '').upper()}"}, "text"),
         ({"data": {"user_id": KEY}}, "data"),
         ({"text": json.dumps({"to": ADDRESS.upper()})}, "text"),
-        ({"text": "name=ZO%C3%8B+LOVELACE-KING"}, "text"),
         ({"data": {"body": json.dumps({"to": ADDRESS})}}, "data"),
         ({"text": json.dumps(json.dumps({"to": ADDRESS}))}, "text"),
-        ({"text": '{"to": "zo&#xEB;.lovelace%40example.com"}'}, "text"),
     ],
-    ids=["other case", "escaped in JSON", "a part of the name that nobody else has",
-         "in an address", "JSON", "binary", "name of a file", "escaped by name in HTML",
-         "escaped by number in HTML", "with an accent of its own",
-         "name of a file with an accent of its own", "an accent of its own in an address",
-         "a form", "an accent of its own in JSON", "UUID", "UUID without hyphens", "UUID in JSON",
-         "capitals escaped in JSON", "capitals in a form", "JSON in JSON", "escaped twice in JSON",
-         "escaped in two ways"],
+    ids=["other case", "escaped in JSON", "a part of the name that nobody else has", "JSON",
+         "binary", "with an accent of its own", "an accent of its own in JSON", "UUID",
+         "UUID without hyphens", "UUID in JSON", "capitals escaped in JSON", "JSON in JSON",
+         "escaped twice in JSON"],
 )  # fmt: skip
 def test_columns_of_each_kind(
     person: audit.Known, columns: dict[str, object], field: str
@@ -141,18 +128,17 @@ def test_models_of_each_kind(person: audit.Known) -> None:
     }
 
 
-@pytest.mark.parametrize("padding", [0, 2000], ids=["plain", "compressed"])
-@pytest.mark.parametrize("key", ["the same", "another"])
-def test_a_session_in_a_table(
-    person: audit.Known, settings: Any, key: str, padding: int
-) -> None:
-    """Also one that a former key has signed: everybody who has the table can read it."""
+def test_a_session_in_a_table(person: audit.Known, settings: Any) -> None:
+    """One that a former key has signed is not seen, as ``not_seen`` says."""
     session = SessionStore()
-    session["address"] = ADDRESS + " " * padding
+    session["address"] = ADDRESS
     session.save()
-    if key == "another":
-        settings.SECRET_KEY = "another key"
     assert hits(person) == {"sessions.Session.session_data": 1}
+
+    settings.SECRET_KEY = "another key"
+    findings = audit.search(person)
+    assert findings.hits == {}
+    assert "sessions that no key of the site opens" in " ".join(findings.not_seen)
 
 
 def test_a_session_of_another_form(person: audit.Known) -> None:
@@ -160,19 +146,6 @@ def test_a_session_of_another_form(person: audit.Known) -> None:
         session_key="k", session_data=f'"to": {ADDRESS}', expire_date=timezone.now()
     )
     assert hits(person) == {"sessions.Session.session_data": 1}
-
-
-def test_a_view_of_the_database_whose_keys_repeat(
-    person: audit.Known, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A model of it names some column as its key, and nothing makes that unique."""
-    for name in "abbbcc":
-        HistoricalUser.objects.create(first_name=name, email=ADDRESS)
-    monkeypatch.setattr(audit, "ROWS_AT_ONCE", 2)
-    options = HistoricalUser._meta
-    monkeypatch.setattr(options, "managed", False)
-    monkeypatch.setattr(options, "pk", options.get_field("first_name"))
-    assert hits(person)["leaky.HistoricalUser.email"] == 6
 
 
 def test_a_name_in_one_column_is_searched(person: audit.Known) -> None:
@@ -193,25 +166,6 @@ def test_a_name_in_one_column_is_searched(person: audit.Known) -> None:
     assert hits(known) == {"leaky.Copy.text": 1}
 
 
-@pytest.mark.django_db(transaction=True)
-def test_caches_in_tables_are_searched_and_unreadable_ones_named(
-    person: audit.Known, settings: Any
-) -> None:
-    """One that cannot be read is said."""
-    backend = "django.core.cache.backends.db.DatabaseCache"
-    tables = {"pages": "cached_pages", "lost": "no_table"}
-    added = {
-        name: {"BACKEND": backend, "LOCATION": table} for name, table in tables.items()
-    }
-    settings.CACHES = {**settings.CACHES, **added}
-    call_command("createcachetable", "cached_pages")
-    caches["pages"].set("page-1", {"address": ADDRESS})
-    caches["pages"].set("page-2", "nobody")
-    findings = audit.search(person)
-    assert findings.hits == {"CACHES.pages": 1}
-    assert findings.unread["CACHES.lost"] in ("OperationalError", "ProgrammingError")
-
-
 def test_a_column_that_reads_in_its_own_way(person: audit.Known) -> None:
     letter = Letter.objects.create(text=ADDRESS)
     assert hits(person) == {"leaky.Letter.text": 1}
@@ -221,7 +175,7 @@ def test_a_column_that_reads_in_its_own_way(person: audit.Known) -> None:
 
 
 def test_short_and_common_words_are_counted_apart(person: audit.Known) -> None:
-    """ "Ada" is in "Canada", and half of all people may be called Lovelace-King."""
+    """ "Zoë" is in "Zoëtrope", and somebody else may be called Lovelace-King."""
     User.objects.filter(username="max").update(last_name="Lovelace-King")
     Copy(text="The Zoëtrope was shown in Canada").save_base(force_insert=True)
     findings = audit.search(person)
@@ -250,26 +204,10 @@ def test_a_database_that_is_away_is_said(engine: str, why: str) -> None:
         "import django; from django.conf import settings; "
         f"away = {{'ENGINE': '{engine}', 'NAME': '/nowhere/at/all.sqlite3'}}; "
         "settings.DATABASES = {**settings.DATABASES, 'away': away}; django.setup(); "
-        "from django_identity.lifecycle.leaving import searchable; "
-        "print(searchable.tables()[1]['away'])"
+        "from django_identity.instruments import audit; unread = {}; "
+        "list(audit.tables(unread)); print(unread['away'])"
     )
     assert said_by(look) == f"{why}\n"
-
-
-def test_a_column_without_a_field_is_said(
-    person: audit.Known, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A model of somebody else's table may have a part of its columns. Numbers name nobody."""
-    HistoricalUser.objects.create(first_name="-", email=ADDRESS)
-    options = HistoricalUser._meta
-    seen = [options.get_field("first_name")]
-    monkeypatch.setattr(options, "local_concrete_fields", seen)
-    findings = audit.search(person)
-    assert findings.hits == {}
-    assert findings.unread == {
-        "leaky.Elsewhere": "no table",
-        "leaky.HistoricalUser.email": "no field",
-    }
 
 
 def said_by(code: str) -> str:
@@ -301,25 +239,20 @@ databases = {name: {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
              for name in ("default", "books", "copy")}
 settings.DATABASES = databases; settings.DATABASE_ROUTERS = [Router()]; django.setup()
 from django.db import connections
-from django_identity.lifecycle.leaving import searchable
+from django_identity.instruments import audit
 from tests.leaky.models import Letter
 for name in databases:
     with connections[name].schema_editor() as editor: editor.create_model(Letter)
-print(*[table.db for table in searchable.tables()[0] if table.model is Letter])
+print(*[table.db for table in audit.tables({}) if table.model is Letter])
 """
     assert said_by(look) == "default books\n"
 
 
-def test_a_huge_value_is_said(
-    person: audit.Known, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(audit, "MOST_CHARACTERS", 20)
-    Copy(text="x" * 21, data={"much": "y" * 20}).save_base(force_insert=True)
-    Copy(text=SUBJECT).save_base(force_insert=True)
-    findings = audit.search(person)
-    assert findings.hits == {"leaky.Copy.text": 1}
-    assert findings.unread["leaky.Copy.text"] == "1 too long"
-    assert findings.unread["leaky.Copy.data"] == "1 too long"
+@pytest.mark.parametrize("character", ["\\", "\u0301", "&", "%"])
+def test_a_posted_value_holds_up_no_search(person: audit.Known, character: str) -> None:
+    """Each took most of a minute in some way to read escapes or to compose letters."""
+    Copy(text=character * 250_000 + SUBJECT).save_base(force_insert=True)
+    assert hits(person) == {"leaky.Copy.text": 1}
 
 
 def test_more_rows_than_are_read_at_once_are_searched(
@@ -362,9 +295,7 @@ def test_a_text_that_is_too_short_is_no_proof() -> None:
 
 
 class Leaky(IdentityPolicy):
-    """A site that copies the address before it erases, and looks afterwards."""
-
-    audit_erasures = True
+    """A site that copies the address before it erases."""
 
     def erase_user(self, user: AbstractBaseUser) -> None:
         HistoricalUser.objects.create(first_name="-", email=user.get_username())
@@ -379,27 +310,6 @@ def leaky(settings: Any) -> None:
 
 # A model whose table is somebody else's.
 NOT_HERE = ["leaky.Elsewhere"]
-LEFT = {"leaky.HistoricalUser.email": 1}
-
-
-def test_the_policy_wants_each_erasure_audited(leaky: None) -> None:
-    """No request waits for it: upkeep erases, and then looks. The log says no value."""
-    user = make_user(ADDRESS)
-    make_identity(user, subject=SUBJECT)
-    receipt = erasure.erase_account(user)
-    assert (receipt.erased_at, receipt.audit) == (None, None)
-    assert not LinkedIdentity.objects.filter(consent="granted").exists()
-    assert erasure.retry_pending() == 1
-    receipt.refresh_from_db()
-    assert receipt.audit == {
-        "hits": LEFT, "unsure": {}, "unread": {"leaky.Elsewhere": "no table"},
-    }  # fmt: skip
-
-
-def test_without_the_policy_nothing_is_read() -> None:
-    user = make_user(ADDRESS)
-    make_identity(user)
-    assert erasure.erase_account(user).audit is None
 
 
 def test_the_command_exits_with_1_if_something_is_left(leaky: None) -> None:
@@ -438,9 +348,10 @@ def test_an_account_that_stays_is_not_looked_for() -> None:
     make_identity(user, subject=SUBJECT, account_made=False)
     Copy(text=f"{ADDRESS} is {SUBJECT}").save_base(force_insert=True)
     Copy(text=ADDRESS).save_base(force_insert=True)
-    receipt = erasure.erase_subject(SUBJECT, with_audit=True)
-    assert receipt.audit is not None
-    assert receipt.audit["hits"] == {"leaky.Copy.text": 1}
+    output = io.StringIO()
+    with pytest.raises(CommandError, match="left something"):
+        call_command("identity_erase", SUBJECT, "--yes", "--audit", stdout=output)
+    assert '"leaky.Copy.text": 1' in output.getvalue()
 
 
 def test_a_sites_own_test() -> None:
@@ -456,20 +367,17 @@ def test_a_sites_own_test() -> None:
         assert_erased(user, person, unread=NOT_HERE)
 
 
-def test_a_test_fails_on_what_nobody_has_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A column that is too long or raises, and a table that is not there, until it is named."""
-    monkeypatch.setattr(audit, "MOST_CHARACTERS", 200)
-    Copy(text="x" * 201).save_base(force_insert=True)
+def test_a_test_fails_on_what_nobody_has_read() -> None:
+    """A column that raises, and a table that is not there, until it is named."""
     Letter.objects.create(text="!broken")
-    unread = ["leaky.Copy.text", "leaky.Elsewhere", "leaky.Letter.text"]
+    unread = ["leaky.Elsewhere", "leaky.Letter.text"]
     with pytest.raises(
-        AssertionError, match=r"^3 place\(s\) were not read: "
+        AssertionError, match=r"^2 place\(s\) were not read: "
     ) as failed:
         assert_erased("zoe@example.com")
     said = str(failed.value)
     assert all(place in said for place in unread)
-    assert "(1 too long)" in said
     assert "(ValueError)" in said
     assert_erased("zoe@example.com", unread=unread)
     with pytest.raises(AssertionError, match=r"^1 place"):
-        assert_erased("zoe@example.com", unread=unread[:2])
+        assert_erased("zoe@example.com", unread=unread[:1])
