@@ -17,11 +17,9 @@ from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import Error
 from django.utils import timezone
 
 from django_identity import conf, database, policy
-from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle.ground import attempts, retention, withdrawal
 from django_identity.lifecycle.ground.attempts import Stop
 from django_identity.lifecycle.leaving import dossier
@@ -198,7 +196,6 @@ def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
 
     Raises:
 
-    - ``StorageUnavailable``: the database failed
     - ``ValueError``: ``user`` is no stored account
     """
     database.require_account(user)
@@ -222,8 +219,8 @@ def _erase_of_account(user_id: Any) -> ErasureReceipt:
 def erase_subject(subject: str) -> ErasureReceipt:
     """Erase the subject, as the service's deletion event does.
 
-    If it is not linked, the events that are left about it are emptied. Raises
-    ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
+    If it is not linked, the events that are left about it are emptied. The receipt is pending as
+    after ``erase_account``.
     """
     subject_digest = digest(conf.application().environment, subject)
     return _erase_and_try(partial(_erase_of_subject, subject_digest))
@@ -244,14 +241,10 @@ def _erase_of_subject(subject_digest: str) -> ErasureReceipt:
 
 def _erase_and_try(work: Callable[[], ErasureReceipt]) -> ErasureReceipt:
     """The receipt of ``work``, after the first attempt at the account."""
-    try:
-        receipt = database.tried_again(work)
-        if receipt.erased_at is None:
-            attempt(receipt.pk)
-            receipt.refresh_from_db()
-    except Error as error:
-        # The database's message, and Django's report of it, could contain the person's data.
-        raise StorageUnavailable(database.name_of(error)) from None
+    receipt = database.tried_again(work)
+    if receipt.erased_at is None:
+        attempt(receipt.pk)
+        receipt.refresh_from_db()
     return receipt
 
 
