@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import assert_never
 
 from django.apps import apps
 from django.db.models import Model
@@ -18,6 +19,7 @@ from django_identity.requirements import (
     RecentSignIn,
     RequiredClaim,
     RequiredLevel,
+    RequiredScope,
     Requirement,
     split_claim,
 )
@@ -99,7 +101,12 @@ def has_words(requirement: Requirement) -> bool:
             return claim_type in CLAIMS
         case RequiredLevel(level=level):
             return LEVEL.fullmatch(level) is not None
-    return isinstance(requirement, RecentSignIn)
+        case RecentSignIn():
+            return True
+        case RequiredClaim() | RequiredScope():
+            return False
+        case _:
+            assert_never(requirement)
 
 
 def in_words(code: str) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, assert_never
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import prefetch_related_objects
@@ -86,6 +86,8 @@ class Standing:
                 return Shortfall(Reason.SCOPE_NOT_GIVEN)
             case RecentSignIn():
                 return Shortfall(Reason.NOT_RECENT)
+            case _:
+                assert_never(requirement)
 
     def _claim_shortfall(self, required: RequiredClaim) -> Shortfall | None:
         """Of several claims of the type the one nearest to a proof decides the reason."""
