@@ -16,6 +16,7 @@ from django_identity.models.choices import (
     DIGEST_LENGTH,
     NEVER,
     SUBJECT_LENGTH,
+    Columns,
     Consent,
     Environment,
     LinkedVia,
@@ -185,6 +186,16 @@ class LinkedIdentity(Record):
         # If it was read before somebody else's change, its own number stays behind the row's: what
         # it knows counts as out of date.
         self.version = known + 1
+
+    def change(self, **columns: Any) -> None:
+        """Update these columns of the row, and take them over with its next version."""
+        LinkedIdentity.objects.filter(pk=self.pk).change(**columns)
+        self.take_over(columns)
+
+    def take_over(self, columns: Columns) -> None:
+        """Take over what was just written of the row: these columns, and the next version."""
+        self.set_columns(columns)
+        self.version += 1
 
     def save_changes(self, before: LinkedIdentity) -> None:
         """Save the columns that differ from ``before``, the row as it was read under its lock."""

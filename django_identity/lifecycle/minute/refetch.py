@@ -139,7 +139,6 @@ def _store(
             claims.write(identity, found)
     if not written:
         return False
-    identity.set_columns(columns)
-    identity.version += 1
+    identity.take_over(columns)
     kyc.announce_change(identity, before=before)
     return True

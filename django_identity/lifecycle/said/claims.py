@@ -171,12 +171,11 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
     with database.atomic():
         # The identity first, as every writer. Its new version also discards a running re-fetch,
         # whose older answer would prove the claims again.
-        LinkedIdentity.objects.filter(pk=identity.pk).change()
+        identity.change()
         revoked_at = clocks.after_credential(
             timezone.now(), identity.credential_issued_at
         )
         StoredClaim.objects.filter(pk__in=ended).update(revoked_at=revoked_at)
-    identity.version += 1
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
 
 

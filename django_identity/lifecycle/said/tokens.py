@@ -329,9 +329,7 @@ def end_grant(
             columns["scopes"] = [each for each in locked.scopes if each not in lost]
             columns["credential_expires_at"] = None
             withdrawal.take_claims_back(identity)
-        LinkedIdentity.objects.filter(pk=identity.pk).change(**columns)
-    identity.set_columns(columns)
-    identity.version += 1
+        identity.change(**columns)
 
     log(
         LogEvent.GRANT_LOST,
