@@ -18,9 +18,9 @@ from django.utils.crypto import constant_time_compare
 from django_identity import database
 from django_identity.boundary import boundary
 from django_identity.exceptions import ConfigurationError
-from django_identity.lifecycle.ground import sessions, withdrawal
+from django_identity.lifecycle.ground import sessions
 from django_identity.lifecycle.standing import shortfalls, standing
-from django_identity.models import Consent, LinkedIdentity, digest
+from django_identity.models import LinkedIdentity, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
 NAME_ANOTHER = (
@@ -101,18 +101,7 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
     """
     if request.user.is_authenticated or not rests_on_identity(request):
         return "", None
-    primary_key = auth.get_user_model()._meta.pk
-    user_id = primary_key.to_python(request.session[auth.SESSION_KEY])
-    if withdrawal.waits_for_erasure(user_id):
-        return "erased", None
-    identity = LinkedIdentity.objects.filter(user_id=user_id).first()
-    if identity is None:
-        user = database.users().filter(pk=user_id).first()
-        if user is None or not user.is_active:
-            return "erased", None
-    elif identity.consent == Consent.REVOKED:
-        return shortfalls.revocation_reason(identity.revoked_by), identity.revoked_at
-    return "", None
+    return shortfalls.why_session_ended(request.session[auth.SESSION_KEY])
 
 
 def drop_ended_session(request: HttpRequest) -> None:

@@ -3,7 +3,7 @@
 from django import template
 
 from django_identity.error_table import ERRORS, hint_of
-from django_identity.lifecycle.standing.shortfalls import Shortfall
+from django_identity.reasons import Shortfall
 from django_identity.texts import operators as wording
 from django_identity.texts.advice import REASONS, distance
 from django_identity.texts.labels import in_words

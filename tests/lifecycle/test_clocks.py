@@ -9,9 +9,9 @@ import pytest
 from django.utils import timezone
 
 from django_identity.lifecycle.minute.upkeep import Refetched
-from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
+from django_identity.reasons import Reason, Shortfall
 from django_identity.requirements import RequiredClaim
 from django_identity.testing.clock import Clock
 from tests.deliveries import SECRET, deliver

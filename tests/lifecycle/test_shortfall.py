@@ -7,9 +7,9 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.utils import timezone
 
-from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, TokenGrant
+from django_identity.reasons import Reason, Shortfall
 from django_identity.requirements import parse
 from tests.factories import (
     LONG_AGO,

@@ -25,7 +25,7 @@ from django.utils.crypto import salted_hmac
 
 from django_identity import conf, database, exceptions, policy
 from django_identity.lifecycle.arriving import linking
-from django_identity.lifecycle.arriving.arrivals import Arrival, LinkRequest
+from django_identity.lifecycle.arriving.request import Arrival, LinkRequest
 from django_identity.lifecycle.ground import withdrawal
 from django_identity.lifecycle.leaving import disconnecting
 from django_identity.logs import LogEvent, log

@@ -19,9 +19,9 @@ from django.db import DataError, IntegrityError
 
 from django_identity import conf, database, exceptions, signals
 from django_identity.lifecycle.arriving import accounts, arrivals, questions
-from django_identity.lifecycle.arriving.arrivals import Arrival, LinkRequest
 from django_identity.lifecycle.arriving.decisions import Allow, Question, decide
 from django_identity.lifecycle.arriving.questions import Proven
+from django_identity.lifecycle.arriving.request import Arrival, LinkRequest
 from django_identity.lifecycle.ground import kyc, notices, withdrawal
 from django_identity.lifecycle.said import events
 from django_identity.models import (

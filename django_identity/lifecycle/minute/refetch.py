@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from django_identity import database, exceptions
 from django_identity.lifecycle.ground import kyc
+from django_identity.lifecycle.ground.verified import VerifiedAnswer
 from django_identity.lifecycle.said import claims, due, key_sets
-from django_identity.lifecycle.said.claims import VerifiedAnswer
 from django_identity.lifecycle.said.tokens import Reader
 from django_identity.models import LinkedIdentity
 from django_identity.models.choices import Columns
