@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -12,8 +12,9 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import models
 
 from django_identity import database, uniqueness
-from django_identity.uniqueness import TEXTS, Column
+from django_identity.uniqueness import Column
 
+TEXTS = (models.CharField, models.TextField)
 KEPT = frozenset({"password", "date_joined"})
 # Every database can store this time, in every time zone.
 LONG_PAST = datetime(1900, 1, 1, tzinfo=UTC)
@@ -23,10 +24,10 @@ def anonymise(user: AbstractBaseUser) -> None:
     """Blank the fields of ``user`` that may say who it was, and disable the account.
 
     Texts, dates and files are blanked, and whatever may be empty or has a default. Flags, relations
-    and the creation date stay, and so do the fields that ``cannot_blank`` names. Texts that are
-    unique, by themselves or by a constraint, get random values. Files are deleted from their
-    storage. Rows of models that inherit from the user model are part of the account. Raises
-    ``IntegrityError`` if the database has a rule that the model does not have.
+    and the creation date stay, and so do the fields that ``cannot_blank`` names. Texts that unique
+    rules name get random values. Files are deleted from their storage. Rows of models that inherit
+    from the user model are part of the account. Raises ``IntegrityError`` if a rule of the model or
+    of the database refuses the result.
     """
     for row in (*_rows_below(user), user):
         _anonymise_row(row)
@@ -35,14 +36,25 @@ def anonymise(user: AbstractBaseUser) -> None:
 def _anonymise_row(user: AbstractBaseUser) -> None:
     """Blank the account as one model has it, and save it."""
     delete_files(user)
+    blank(user)
+    user.save()
+
+
+def blank(user: AbstractBaseUser, *, leave: Collection[str] = ()) -> set[str]:
+    """Blank the fields of the instance, without those to ``leave``, and disable the account.
+
+    Returns the names of the fields that are blank.
+    """
+    names = set()
     for field in personal_fields(type(user)):
-        blank = _blank(field)
-        if blank is not None:
-            setattr(user, field.attname, blank())
+        value = _blank(field)
+        if value is not None and field.name not in leave:
+            setattr(user, field.attname, value())
+            names.add(field.name)
     if "is_active" in database.field_names(user):
         user.is_active = False
     user.set_unusable_password()
-    user.save()
+    return names
 
 
 def delete(user: AbstractBaseUser) -> None:
@@ -70,16 +82,24 @@ def _links_below(model: type[models.Model]) -> Iterator[Column]:
             yield relation.field
 
 
+def models_of_account(model: type[models.Model]) -> Iterator[Any]:
+    """``model``, and all that inherit from it."""
+    yield model
+    for link in _links_below(model):
+        yield from models_of_account(link.model)
+
+
 def cannot_blank(model: type[models.Model]) -> list[str]:
     """The fields of ``model`` that an erasure leaves as they are, and of those that inherit."""
-    names = [field.name for field in personal_fields(model) if _blank(field) is None]
-    for link in _links_below(model):
-        for name in cannot_blank(link.model):
-            if "." in name:
-                names.append(name)
-            elif name not in names:
-                names.append(f"{link.model.__name__}.{name}")
-    return names
+    left: dict[Column, str] = {}
+    for each in models_of_account(model):
+        for field in personal_fields(each):
+            if _blank(field) is None:
+                left.setdefault(
+                    field,
+                    field.name if each is model else f"{each.__name__}.{field.name}",
+                )
+    return [*left.values()]
 
 
 def delete_files(user: AbstractBaseUser) -> None:
@@ -107,22 +127,19 @@ def _blank(field: Column) -> Callable[[], object] | None:
 
     It is not called here, because a field's default may run a query.
     """
-    rules = uniqueness.rules_of(field.model)
-    differing = [rule for rule in rules if not rule.takes_null(field)]
-
     if isinstance(field, TEXTS):
-        if differing:
+        if _is_random(field):
             return lambda: _random_text(field)
+        if uniqueness.is_named(field):
+            return None
         if field.null:
             return _nothing
         return str
 
-    # If a text of the same rule differs, this field may repeat.
-    if not all(rule.has_text for rule in differing):
-        return None
-
     if field.null:
         return _nothing
+    if _must_stay(field):
+        return None
     if field.has_default() or isinstance(field, models.FileField):
         return cast("Callable[[], object]", field.get_default)
     if isinstance(field, models.DateTimeField):
@@ -132,6 +149,21 @@ def _blank(field: Column) -> Callable[[], object] | None:
     if isinstance(field, models.DateField):
         return LONG_PAST.date
     return None
+
+
+def _is_random(field: Column) -> bool:
+    """Whether a random text takes the place of the field's. A choice has no random value."""
+    is_free = isinstance(field, TEXTS) and not field.choices
+    return is_free and uniqueness.is_named(field)
+
+
+def _must_stay(field: Column) -> bool:
+    """Whether only this field may keep an account apart: no text of the same rule is random."""
+    texts = {each.name for each in field.model._meta.fields if _is_random(each)}
+    for rule in uniqueness.rules_of(field.model):
+        if field.name in rule.columns and not rule.columns & texts:
+            return True
+    return False
 
 
 def _nothing() -> None:

@@ -1,42 +1,33 @@
-"""What must differ in every two rows of a model, whichever way the model says so."""
+"""Which columns of a model its unique rules name, whichever way the model says so."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from django.db import models
+from django.db.models import F, Q
 
-TEXTS = (models.CharField, models.TextField)
 Column: TypeAlias = "models.Field[Any, Any]"
-
-
-def must_differ(field: Column) -> bool:
-    """Whether a rule covers ``field``, by itself or together with other columns."""
-    return any(field in rule.columns for rule in rules_of(field.model))
 
 
 @dataclass(frozen=True, slots=True)
 class UniqueRule:
-    """Columns that together differ in every two rows. ``nulls_differ``: two NULLs do too.
+    """``columns``: the names of those that together differ in every two rows.
 
-    ``has_condition``: only some rows are compared.
+    ``condition``: the names of those that say which rows are compared.
     """
 
-    columns: tuple[Column, ...]
-    nulls_differ: bool = True
-    has_condition: bool = False
+    columns: frozenset[str]
+    condition: frozenset[str] = frozenset()
 
-    @property
-    def has_text(self) -> bool:
-        return any(isinstance(column, TEXTS) for column in self.columns)
 
-    def takes_null(self, field: Column) -> bool:
-        """Whether the rule lets ``field`` be NULL in any number of rows."""
-        if field not in self.columns:
-            return True
-        return field.null and self.nulls_differ
+def is_named(field: Column) -> bool:
+    """Whether a unique rule of its model names ``field``."""
+    return any(
+        field.name in rule.columns | rule.condition for rule in rules_of(field.model)
+    )
 
 
 def rules_of(model: type[models.Model]) -> Iterator[UniqueRule]:
@@ -45,37 +36,26 @@ def rules_of(model: type[models.Model]) -> Iterator[UniqueRule]:
     for field in model._meta.local_concrete_fields:
         # What signs in is unique, even if only the sign-in says so.
         if field.unique or field.name == name_of_sign_in:
-            yield UniqueRule((field,))
+            yield UniqueRule(names_in(model, F(field.name)))
 
     for names in model._meta.unique_together:
-        yield UniqueRule(_columns(model, names))
+        yield UniqueRule(names_in(model, *map(F, names)))
 
     for constraint in model._meta.constraints:
         if isinstance(constraint, models.UniqueConstraint):
-            columns = _columns(model, _names_in(constraint))
-            # An expression may make a value of NULL.
-            may_collide = constraint.nulls_distinct is False or constraint.expressions
-            yield UniqueRule(
-                columns,
-                nulls_differ=not may_collide,
-                has_condition=constraint.condition is not None,
-            )
+            fields = map(F, constraint.fields)
+            columns = names_in(model, *fields, *constraint.expressions)
+            yield UniqueRule(columns, names_in(model, constraint.condition or Q()))
 
 
-def _names_in(constraint: models.UniqueConstraint) -> Iterator[str]:
-    """The names of the fields in ``constraint``, those in its expressions included."""
-    yield from constraint.fields
-    for expression in constraint.expressions:
-        # ``F`` itself is no expression.
-        parts: Iterable[Any] = [expression]
-        if hasattr(expression, "flatten"):
-            parts = expression.flatten()
-        for part in parts:
-            if isinstance(part, models.F):
-                # Behind it there may be a key of JSON.
-                yield part.name.partition("__")[0]  # type: ignore[attr-defined]  # not in the stubs
+def names_in(model: type[models.Model], *expressions: Any) -> frozenset[str]:
+    """The columns of ``model`` in the expressions.
 
-
-def _columns(model: type[models.Model], names: Iterable[str]) -> tuple[Column, ...]:
-    found: list[Any] = [model._meta.get_field(name) for name in names]
-    return tuple(found)
+    Of a generated column, those that it is made of.
+    """
+    names: frozenset[str] = frozenset(Q(*expressions).referenced_base_fields)
+    for field in model._meta.local_concrete_fields:
+        if field.generated and field.name in names:
+            made_of = field.expression  # type: ignore[attr-defined]  # not in the stubs
+            names = names - {field.name} | names_in(model, made_of)
+    return names

@@ -22,13 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 extensions = ["myst_parser", "written"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "tasklist"]
-exclude_patterns = [
-    "_build",
-    "_ext",
-    "interface.md",
-    "comparison.md",
-    "contributing.md",
-]  # files, not pages
+exclude_patterns = ["_build", "_ext"]
 
 html_theme = "furo"
 html_static_path = ["_static"]
@@ -38,9 +32,7 @@ html_copy_source = False
 html_theme_options = {"source_edit_link": ""}
 
 #: Files beside the pages. The site offers them as downloads.
-FILES = re.compile(
-    r"\]\((?=(?:interface|comparison|contributing|\.\./example_project/README)\.md)"
-)
+FILES = re.compile(r"\]\((?=\.\./example_project/README\.md)")
 
 
 def setup(app: Sphinx) -> None:

@@ -12,7 +12,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.validators import validate_email
 from django.db import connection, models
-from django.db.models import Q, UniqueConstraint, Value
+from django.db.models import Case, Q, UniqueConstraint, Value, When
 from django.db.models.functions import Coalesce, Lower
 
 from django_identity.anonymisation import anonymise, cannot_blank
@@ -94,6 +94,42 @@ class Tenant(AbstractBaseUser):
         return self.handle
 
 
+class Guest(AbstractBaseUser):
+    """A user whose rules name columns in passing: in a generated one, or in a condition."""
+
+    handle = models.CharField(max_length=64, unique=True)
+    email = models.EmailField()
+    key_of_email = models.GeneratedField(
+        expression=Lower("email"),
+        output_field=models.CharField(max_length=254),
+        db_persist=True,
+        unique=True,
+    )
+    room = models.CharField(max_length=8)
+    club = models.CharField(max_length=8)
+    role = models.CharField(
+        max_length=8, choices=[("host", "Host"), ("guest", "Guest")]
+    )
+    seat = models.IntegerField(default=0)
+    is_gone = models.BooleanField(default=False)
+
+    USERNAME_FIELD = "handle"
+
+    class Meta:
+        app_label = "tests"
+        constraints: ClassVar = [
+            UniqueConstraint(
+                Case(When(~Q(club=""), then="room")),
+                condition=Q(role="guest", is_gone=False),
+                name="guest_room",
+            ),
+            UniqueConstraint(fields=["role", "seat"], name="guest_seat"),
+        ]
+
+    def __str__(self) -> str:
+        return self.handle
+
+
 class Courier(Member):
     """Some members are couriers, with a table of their own."""
 
@@ -112,7 +148,7 @@ class Cyclist(Courier):
         app_label = "tests"
 
 
-MODELS = (Member, Tenant, Courier, Cyclist)
+MODELS = (Member, Tenant, Guest, Courier, Cyclist)
 
 
 @pytest.fixture
@@ -199,6 +235,25 @@ def test_what_a_constraint_keeps_apart_stays_apart() -> None:
         == 3
     )
     assert cannot_blank(Tenant) == ["floor", "flat"]
+
+
+def test_what_a_rule_names_in_passing_stays_apart() -> None:
+    """A generated column over the address, and what a condition asks. A choice stays a choice."""
+    for number in (1, 2, 3):
+        guest = Guest(handle=f"{number}", room=f"r{number}", club="chess", seat=number)
+        guest.email, guest.role = f"{number}@example.org", "guest"
+        guest.save()
+        anonymise(guest)
+        guest.refresh_from_db()
+        assert guest.email != f"{number}@example.org"
+        assert (guest.role, guest.seat) == ("guest", number)
+        assert {guest.handle, guest.room, guest.club}.isdisjoint(
+            {f"{number}", f"r{number}", "chess"}
+        )
+    assert (
+        Guest._default_manager.values("email", "room", "club").distinct().count() == 3
+    )
+    assert cannot_blank(Guest) == ["role", "seat"]
 
 
 class Deleting(IdentityPolicy):

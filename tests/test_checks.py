@@ -1,22 +1,33 @@
 """Each wall that a new site meets is a check with a hint."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Any, ClassVar
 
 import pytest
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, User, UserManager
+from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
+from django.contrib.contenttypes.models import ContentType
 from django.core.checks import Tags, run_checks
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q, UniqueConstraint
 from django.db.models.functions import Lower
 from django.test import override_settings
 from django.test.utils import isolate_apps
 from django.urls import include, path
+from django.utils import timezone
 
 from django_identity import anonymisation, conf
-from django_identity.checks import gates, sign_ups, site
+from django_identity.checks import erasures, gates, sign_ups, site
+from django_identity.models import (
+    AuthorizationRequest,
+    ErasureReceipt,
+    LinkedIdentity,
+    StoredClaim,
+)
 from django_identity.policy import IdentityPolicy
 from django_identity.sandbox import sandbox_application
 from tests import i18n_urls
@@ -49,20 +60,21 @@ class OwnFields(IdentityPolicy):
         return {"username": "chosen-by-the-site"}
 
 
-def reported(number: str, *, deploy: bool = False) -> bool:
-    """Whether the check is reported, and has a hint."""
+def messages(number: str, *, deploy: bool = False) -> list[str]:
+    """What the check reports. Each has a hint."""
     found = run_checks(tags=[Tags.security], include_deployment_checks=deploy)
     of_number = [each for each in found if each.id == f"django_identity.{number}"]
     assert all(each.hint for each in of_number)
-    return bool(of_number)
+    return [each.msg for each in of_number]
+
+
+def reported(number: str, *, deploy: bool = False) -> bool:
+    return bool(messages(number, deploy=deploy))
 
 
 @pytest.mark.parametrize(
     ("application", "of_django", "number"),
     [
-        ({"AUTH_URL": "https://login.example.org/oauth2"}, {}, "E037"),
-        ({"AUTH_URL": "https://login.example.org/oauth2/auth"}, {}, "E037"),
-        ({"AUTH_URL": "https://login.example.org/id/oauth2/token/"}, {}, "E037"),
         ({"WEBHOOK_SECRETS": []}, {}, "W025"),
         ({"ENVIRONMENT": "live"}, {}, "W026"),
         (
@@ -251,6 +263,149 @@ def test_fields_that_an_erasure_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
         for policy in ("OwnErasure", "Deleting"):
             with configured(POLICY=f"tests.test_checks.{policy}"):
                 assert not reported("W032")
+
+
+def first_name_is_there(self: Any) -> None:
+    if not self.first_name:
+        raise ValidationError("Who is it?")
+
+
+def has_a_company(self: Any) -> None:
+    """What no blank account has, and each account of the site."""
+    self.company.check_vat()
+
+
+@pytest.mark.parametrize(
+    ("condition", "clean", "named"),
+    [
+        (~Q(first_name=""), None, "has_a_name"),
+        (~Q(initial=""), None, "has_a_name"),
+        (Q(is_alumna=False) | ~Q(first_name=""), None, ""),
+        (Q(is_alumna=True) | ~Q(first_name=""), None, "has_a_name"),
+        (Q(is_alumna=True) | Q(is_staff=True), None, ""),
+        (Q(company__isnull=False), None, ""),
+        (Q(company__isnull=False) | ~Q(first_name=""), None, ""),
+        (Q(username__startswith="m-"), None, "has_a_name"),
+        (Q(born_on__gt=date(1900, 1, 2)), None, "has_a_name"),
+        (Q(count__gte=0) & Q(joined_at__gt=date(2000, 1, 1)), None, ""),
+        (Q(first_name=""), first_name_is_there, "first_name_is_there"),
+        (Q(first_name=""), has_a_company, ""),
+    ],
+)
+@isolate_apps("tests.leaky")
+def test_a_rule_that_refuses_a_blank_account(
+    monkeypatch: pytest.MonkeyPatch, condition: Q, clean: Any, named: str
+) -> None:
+    """Every erasure would stay pending. No rule is asked of what no blank account is sure of."""
+
+    class Member(AbstractBaseUser):
+        username = models.CharField(max_length=150, unique=True)
+        first_name = models.CharField(max_length=150)
+        initial = models.GeneratedField(
+            expression=Lower("first_name"),
+            output_field=models.CharField(max_length=150),
+            db_persist=True,
+        )
+        born_on = models.DateField()
+        is_staff = models.BooleanField(default=False)
+        is_alumna = models.BooleanField(default=False)
+        company = models.ForeignKey(User, models.CASCADE, "+")
+        count = models.IntegerField(default=User.objects.count)
+        joined_at = models.DateTimeField(default=timezone.now)
+
+        USERNAME_FIELD = "username"
+
+        class Meta:
+            app_label = "leaky"
+            constraints: ClassVar = [
+                models.CheckConstraint(condition=condition, name="has_a_name")
+            ]
+
+    if clean:
+        monkeypatch.setattr(Member, "clean", clean)
+    monkeypatch.setattr(erasures, "get_user_model", lambda: Member)
+    with configured():
+        found = messages("W032")
+        assert not reported("E079")
+    assert [named in each for each in found] == [True] * bool(named)
+
+
+# Rows of the site that point at ours
+
+
+@pytest.fixture
+def of_the_leaky_site() -> Iterator[None]:
+    """The models that a test adds to the app go with it."""
+    before = {**apps.all_models["leaky"]}
+    yield
+    apps.all_models["leaky"].clear()
+    apps.all_models["leaky"].update(before)
+    apps.clear_cache()
+
+
+def key_to(to: type[models.Model], on_delete: Any, **options: Any) -> Any:
+    return models.ForeignKey(to, on_delete, related_name="+", **options)
+
+
+def site_model(name: str, **fields: Any) -> Any:
+    meta = type("Meta", (), {"app_label": "leaky", **fields.pop("meta", {})})
+    return type(name, (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
+
+
+@pytest.mark.parametrize("ours", [LinkedIdentity, StoredClaim, AuthorizationRequest])
+@pytest.mark.parametrize(
+    "on_delete", [models.PROTECT, models.RESTRICT, models.DO_NOTHING]
+)
+@pytest.mark.usefixtures("of_the_leaky_site")
+def test_a_row_of_the_site_that_protects_ours(ours: Any, on_delete: Any) -> None:
+    """The person's data would stay. The field is named, however far it is from our row."""
+    loan = site_model("Loan", of=key_to(ours, erasures.CASCADES[-1]))
+    with configured():
+        assert not reported("E032")
+    site_model("Fine", loan=key_to(loan, on_delete))
+    site_model("Stamp", of=key_to(ours, on_delete))
+    with configured():
+        assert reported("E032")
+        [found] = messages("E032")
+    assert "leaky.Fine.loan, leaky.Stamp.of." in found
+
+
+@pytest.mark.usefixtures("of_the_leaky_site")
+def test_a_row_that_a_parent_or_a_generic_relation_brings() -> None:
+    """Django deletes a row with its parents, and with what points at it by a content type."""
+    thing = site_model("Thing")
+    site_model("Seal", thing=key_to(thing, models.PROTECT))
+    tag = site_model(
+        "Tag",
+        content_type=key_to(ContentType, models.CASCADE),
+        object_id=models.TextField(),
+        of=GenericForeignKey(),
+    )
+    site_model("Mark", tag=key_to(tag, models.PROTECT))
+    loan = {"__module__": __name__, "Meta": type("Meta", (), {"app_label": "leaky"})}
+    loan |= {"of": key_to(LinkedIdentity, models.CASCADE), "tags": GenericRelation(tag)}
+    type("Loan", (thing,), loan)
+    with configured():
+        [found] = messages("E032")
+    assert "leaky.Mark.tag, leaky.Seal.thing." in found
+
+
+@pytest.mark.usefixtures("of_the_leaky_site")
+def test_a_row_of_the_site_that_lets_ours_go() -> None:
+    """It is deleted or emptied, or no constraint holds it; a receipt has nobody's data."""
+    identity = key_to(LinkedIdentity, models.CASCADE)
+    loan = site_model("Loan", of=identity, by=key_to(User, models.PROTECT))
+    # Deleted with the identity, it restricts no deletion of the loan.
+    of = key_to(LinkedIdentity, models.CASCADE)
+    site_model("Fine", of=of, loan=key_to(loan, models.RESTRICT))
+    site_model("Note", of=key_to(LinkedIdentity, models.SET_NULL, null=True))
+    loose = key_to(LinkedIdentity, models.DO_NOTHING, db_constraint=False)
+    site_model("Copy2", of=loose)
+    of = key_to(LinkedIdentity, models.DO_NOTHING)
+    site_model("View", of=of, meta={"managed": False})
+    site_model("Proof", of=key_to(ErasureReceipt, models.PROTECT))
+    with configured():
+        assert not reported("E032")
 
 
 # A check that cannot be finished

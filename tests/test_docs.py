@@ -1,12 +1,15 @@
 """What the documentation names exists, what exists is named, and its code is code."""
 
 import ast
+import csv
+import inspect
 import json
 import re
 import runpy
 import subprocess
 import textwrap
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -34,8 +37,10 @@ PAGES = {
 DOCS = "\n".join(text for page, text in PAGES.items() if page.parent.name == "docs")
 CHECK_ID = re.compile(r"\b[EW]\d{3}\b")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
-ROW = re.compile(r"^\| (\d+) \| [^|]+ \| ([^|]+) \| ([^|]+) \|", re.MULTILINE)
-TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
+TEST = re.compile(r"([\w/]+\.py)::(\w+)")
+OURS = re.compile(
+    r"^ *from (django_identity[\w.]*) import (?:\(\n([^)]*)\)|(.+))$", re.MULTILINE
+)
 BLOCK = re.compile(
     r"^ *```(python|json|django|html|sh)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL
 )
@@ -116,19 +121,55 @@ def test_every_block_of_code_compiles(page: Path) -> None:
             engines["django"].from_string(code)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_import_of_a_block_leads_to_a_name(page: Path) -> None:
+    blocks = [text for kind, text in BLOCK.findall(PAGES[page]) if kind == "python"]
+    for module, below, beside in OURS.findall("\n".join(blocks)):
+        for name in re.findall(r"\w+", below or beside):
+            imported = import_module(module)
+            assert hasattr(imported, name) or import_module(f"{module}.{name}")
+
+
 def test_each_statement_of_the_interface_names_a_test_of_each_half() -> None:
     """Or says that the statement is not this half's; every test that is named exists."""
-    page = PAGES[ROOT / "docs" / "interface.md"]
-    rows = ROW.findall(page)
-    assert [int(number) for number, *_halves in rows] == list(range(1, 153))
-    for number, *halves in rows:
-        assert all(TEST.search(half) or half == "not ours" for half in halves), number
-    assert not [
-        found for found in TEST.findall(page) if found[1] not in names_in(found[0])
-    ]
+    with (ROOT / "tests" / "interface.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["n"]) for row in rows] == list(range(1, 153))
+    for row in rows:
+        halves = [row["package"], row["sandbox"]]
+        named = [each for each in halves if each != "not ours"]
+        tests = [TEST.fullmatch(each) for each in (*named, *row["others"].split())]
+        assert named
+        assert all(test and test[2] in names_in(test[1]) for test in tests), row["n"]
 
 
 def names_in(file: str) -> set[str]:
     path = Path(__file__).parent / file
     tree = ast.parse(path.read_text("utf-8")) if path.exists() else ast.Module([], [])
     return {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
+
+
+POLICIES = [
+    (page, text)
+    for page, whole in PAGES.items()
+    for kind, text in BLOCK.findall(whole)
+    if kind == "python" and "(IdentityPolicy)" in text
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "text"), POLICIES, ids=[page.name for page, _text in POLICIES]
+)
+def test_every_policy_overrides_what_the_package_calls(page: Path, text: str) -> None:
+    """With the same arguments: no check finds a misspelt method."""
+    tree = ast.parse(textwrap.dedent(text))
+    [policy] = [each for each in tree.body if isinstance(each, ast.ClassDef)]
+    module = ast.Module([policy], [])
+    names = {"IdentityPolicy": IdentityPolicy, "_": str}
+    exec(compile(module, page.name, "exec"), names)
+    for name, override in vars(names["Policy"]).items():
+        if not name.startswith("__"):
+            original = getattr(IdentityPolicy, name)
+            if callable(original):
+                expected = inspect.signature(original).parameters
+                assert [*inspect.signature(override).parameters] == [*expected], name

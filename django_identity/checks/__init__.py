@@ -1,7 +1,8 @@
-"""System checks, each with an id. ``docs/checks.md`` lists them.
+"""System checks, each with an id. ``docs/logs.md`` lists them.
 
 ``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``registration``: its other needs ·
-``sign_ups``: demands of the user model · ``content_policies``: the way to the service · ``site``:
+``sign_ups``: demands of the user model · ``erasures``: what is left of a person ·
+``content_policies``: the way to the service · ``site``:
 needs of the site · ``gates``: their requirements
 """
 
@@ -14,7 +15,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from django_identity import conf, database
-from django_identity.checks import content_policies, gates, registration, site
+from django_identity.checks import content_policies, erasures, gates, registration, site
 from django_identity.conf.rules import Problem
 
 Check: TypeAlias = Callable[[], Iterable[Problem]]
@@ -38,6 +39,7 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
         partial(registration.problems_of, application),
         partial(content_policies.problems_of, application),
         gates.problems,
+        erasures.problems,
     )
 
 

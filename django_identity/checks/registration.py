@@ -1,4 +1,4 @@
-"""What the registration needs: secrets, addresses, its policy, and what an erasure leaves."""
+"""What the registration needs: secrets, addresses, and its policy."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
 
-from django_identity import anonymisation, policy
-from django_identity.checks import sign_ups
+from django_identity import policy
+from django_identity.checks import erasures, sign_ups
 from django_identity.conf import Application
 from django_identity.conf.rules import ADDRESSES, Problem, Problems, is_loopback
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
-
-OF_AUTH_URL = ("/oauth2", "/oauth2/auth", "/oauth2/token")
 
 
 def problems_of(application: Application) -> Problems:
@@ -31,7 +28,7 @@ def problems_of(application: Application) -> Problems:
     if type(rules).new_user_fields is IdentityPolicy.new_user_fields:
         yield from sign_ups.problems_of(rules, application)
     if type(rules).erase_user.__module__.startswith("django_identity."):
-        yield from _left(rules)
+        yield from erasures.problems_of(rules)
 
 
 def _secrets(application: Application) -> Problems:
@@ -69,15 +66,6 @@ def _secrets(application: Application) -> Problems:
 
 
 def _addresses(application: Application) -> Problems:
-    for ending in OF_AUTH_URL:
-        if application.auth_url.endswith(ending):
-            yield Problem(
-                "E037",
-                f"AUTH_URL ends in {ending}. The package adds "
-                "/oauth2/auth and /oauth2/token itself.",
-                f"Set AUTH_URL = {application.auth_url.removesuffix(ending)!r}.",
-            )
-
     for name in ADDRESSES:
         parts = urlsplit(getattr(application, name.lower()) or "")
         if parts.scheme == "http" and not is_loopback(parts.hostname):
@@ -98,20 +86,4 @@ def _addresses(application: Application) -> Problems:
             "ALLOWED_HOSTS has a wildcard, and the callback address is built from the request's "
             "host.",
             "Set REDIRECT_URI.",
-        )
-
-
-def _left(rules: IdentityPolicy) -> Problems:
-    """The fields of the user that an erasure leaves."""
-    model = get_user_model()
-    names: list[str] = []
-    if rules.erasure == "anonymise":
-        names = anonymisation.cannot_blank(model)
-    if names:
-        yield Problem(
-            "W032",
-            f"An erasure leaves these fields of {model._meta.label} as they are: "
-            f"{', '.join(names)}.",
-            "If they say something about the person, let them be empty (null=True), or empty them "
-            "in erase_user() of the policy.",
         )

@@ -33,7 +33,7 @@ def problems_of(rules: IdentityPolicy, application: Application) -> Problems:
     values = rules.new_user_fields(profile=profile, kyc=None)
     model = get_user_model()
     # ``migrate`` runs the checks too, when there may be no tables.
-    querying = {field.name for field in model._meta.fields if _may_query(field)}
+    querying = {field.name for field in model._meta.fields if may_query(field)}
     unknown = querying - values.keys()
     user = model(**values, **dict.fromkeys(unknown))
     of_profile = policy.profile_fields().values()
@@ -51,7 +51,7 @@ def problems_of(rules: IdentityPolicy, application: Application) -> Problems:
         )
 
 
-def _may_query(field: Field[Any, Any]) -> bool:
+def may_query(field: Field[Any, Any]) -> bool:
     """Whether the field's default may ask the database, or its validation, as a foreign key's."""
     if not field.has_default():
         return False
@@ -64,9 +64,7 @@ def _same_for_everybody(user: AbstractBaseUser) -> Iterator[str]:
     for field in user._meta.concrete_fields:
         if field.name not in of_profile or field.null:
             continue
-        rules = uniqueness.rules_of(field.model)
-        is_alone = any(
-            rule.columns == (field,) and not rule.has_condition for rule in rules
-        )
+        alone = uniqueness.UniqueRule(frozenset({field.name}))
+        is_alone = alone in uniqueness.rules_of(field.model)
         if is_alone and getattr(user, field.attname) == "":
             yield field.name

@@ -81,6 +81,7 @@ ADDRESSES = (
     "REDIRECT_URI",
     "SERVICE_ACCOUNT_URL",
 )
+OF_AUTH_URL = ("/oauth2", "/oauth2/auth", "/oauth2/token")
 TEXT = "a text without white space around it"
 TEXTS = "a list of texts without white space around them"
 _HOLDS = between(timedelta(hours=1), timedelta(days=366), timedelta)
@@ -289,6 +290,13 @@ def _address_problems(application: Application) -> Problems:
     if not application.base_url.endswith("/api/v1"):
         hint = "The API version is part of the address. Add /api/v1."
         yield Problem("E006", f"{SETTING}: BASE_URL does not end in /api/v1.", hint)
+    for ending in OF_AUTH_URL:
+        if application.auth_url.endswith(ending):
+            hint = f"Set AUTH_URL = {application.auth_url.removesuffix(ending)!r}."
+            message = (
+                f"{SETTING}: AUTH_URL ends in {ending}, which the package adds itself."
+            )
+            yield Problem("E006", message, hint)
     if application.api_origin != origin_of(application.api_origin):
         hint = "It is scheme and host without a path, and is compared with a credential's issuer."
         yield Problem("E007", f"{SETTING}: API_ORIGIN is not a plain origin.", hint)

@@ -26,6 +26,8 @@ INLINE = re.compile(r"``(.+?)``")
 INDENTED = re.compile(r"::\n\n((?:    .*\n+)+)")
 # A comment that describes the name below it.
 DESCRIBED = re.compile(r"((?:^ *#: .*\n)+)^ *(\w+).* = .*$", re.MULTILINE)
+# In plain text Sphinx would make one dash of two.
+COMMAND = re.compile(r"(\bidentity_\w+(?: --[\w-]+)?)")
 PLACES = {"service": "the service", "site": "the site", "name": "…"}
 WIDTH = 88
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -71,6 +73,42 @@ def errors() -> str:
     return "\n".join(rows)
 
 
+def log_events() -> str:
+    """The table of log events: the comment above each has its level, and when it is logged."""
+    logs = import_module("django_identity.logs")
+    rows = ["| event | level | when |", "|---|---|---|"]
+    for name, text in _described(inspect.getsource(logs.LogEvent)):
+        level, _, when = text.partition(" | ")
+        rows.append(f"| `{logs.LogEvent[name]}` | {level} | {when} |")
+    return "\n".join(rows)
+
+
+def switches() -> str:
+    """The table of the sandbox's switches. The first value is the default."""
+    module = import_module("django_identity.sandbox.switches")
+    rows = ["| switch | values (default first) | meaning |", "|---|---|---|"]
+    for name, switch in module.ALL.items():
+        values = sorted(
+            switch.metadata["values"], key=lambda each: each != switch.default
+        )
+        shown = ", ".join(
+            f"`{str(each).lower() if isinstance(each, bool) else each}`"
+            for each in values
+        )
+        rows.append(f"| `{name}` | {shown} | {switch.metadata['help']} |")
+    return "\n".join(rows)
+
+
+def signs() -> str:
+    """The table of rows that need somebody, as the doctor says them."""
+    rows = ["| sign | rows | problem | remedy |", "|---|---|---|---|"]
+    for sign in import_module("django_identity.instruments.signs.table").SIGNS:
+        problem = "yes" if sign.level.name == "PROBLEM" else "no"
+        remedy = COMMAND.sub(r"`\1`", sign.remedy)
+        rows.append(f"| `{sign.name}` | {sign.message} | {problem} | {remedy} |")
+    return "\n".join(rows)
+
+
 def tree() -> str:
     """The tree of errors, as ``exceptions`` draws it."""
     drawn = str(import_module("django_identity.exceptions").__doc__)
@@ -79,7 +117,19 @@ def tree() -> str:
     return f"```text\n{text}\n```"
 
 
-KINDS = {each.__name__: each for each in (reference, words, signals, errors, tree)}
+KINDS = {
+    each.__name__: each
+    for each in (
+        reference,
+        words,
+        signals,
+        errors,
+        log_events,
+        signs,
+        switches,
+        tree,
+    )
+}
 
 
 def _entry(module: str, name: str, *, with_members: bool) -> str:

@@ -92,7 +92,9 @@ class History:
         WebhookEvent.objects.bulk_create(
             event for identity in identities for event in self._events(identity)
         )
-        ErasureReceipt.objects.bulk_create(self._receipts())
+        waiting = self._user(PEOPLE, self._ago(DAYS))
+        waiting.save()
+        ErasureReceipt.objects.bulk_create(self._receipts(waiting))
 
     def _user(self, number: int, joined_at: datetime) -> User:
         first, last = FIRST[number % len(FIRST)], LAST[number * 7 % len(LAST)]
@@ -274,8 +276,8 @@ class History:
             attempts=attempts,
         )
 
-    def _receipts(self) -> Iterator[ErasureReceipt]:
-        """Those that were done, and one that waits for the site's own part."""
+    def _receipts(self, waiting: User) -> Iterator[ErasureReceipt]:
+        """Those that were done, and one whose account waits for the site's own part."""
         for _ in range(ERASED):
             at = self._ago(DAYS)
             yield ErasureReceipt(
@@ -285,6 +287,8 @@ class History:
                 attempts=1,
             )
         yield ErasureReceipt(
+            account=str(waiting.pk),
+            account_made=True,
             requested_at=self._now - timedelta(hours=5),
             attempts=4,
             next_attempt_at=self._now + DAY,

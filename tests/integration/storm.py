@@ -135,6 +135,7 @@ def calm_end(bodies: list[bytes], began_at: datetime) -> list[str]:
 
 def end_state() -> list[str]:
     """Every row that events made or changed, without what only the clock decides."""
+    erased = _erased()
     rows = [
         *map(_identity, LinkedIdentity.objects.all()),
         *(
@@ -142,7 +143,7 @@ def end_state() -> list[str]:
             for model in (TokenGrant, StoredClaim)
             for row in model.objects.select_related("identity")
         ),
-        *map(_event, WebhookEvent.objects.all()),
+        *(_event(event, erased) for event in WebhookEvent.objects.all()),
         *map(_columns, ErasureReceipt.objects.all()),
     ]
     return sorted(json.dumps(row, default=str, sort_keys=True) for row in rows)
@@ -164,12 +165,27 @@ def _identity(identity: LinkedIdentity) -> dict[str, Any]:
     return _columns(identity) | {"is_due": identity.refetch_due_at is not None}
 
 
-def _event(event: WebhookEvent) -> dict[str, Any]:
-    """Whether one was applied or came too late depends on the order; that it was heard does not."""
+def _erased() -> set[str]:
+    """The digests of the people who are gone."""
+    were_linked = {
+        LinkedIdentity(environment="test", subject=f"subject-{number}").own_digest
+        for number in range(0, SUBJECTS, 2)
+    }
+    linked = LinkedIdentity.objects.values_list("subject_digest", flat=True)
+    return were_linked.difference(linked)
+
+
+def _event(event: WebhookEvent, erased: set[str]) -> dict[str, Any]:
+    """Whether one was applied or came too late depends on the order; that it was heard does not.
+
+    What comes after the erasure is about nobody.
+    """
     held = _columns(event) | {"subject_digest": event.subject and event.subject_digest}
     if kind_of(event.event_type).about_kyc:
         # Whether the payload was kept depends on whether the consent stood by then.
         return held | {"payload": None}
+    if event.subject_digest in erased:
+        return held
     return held | {"is_ignored": event.outcome == EventOutcome.IGNORED}
 
 

@@ -15,7 +15,7 @@ from tests.test_translations import APP, CATALOGUES, LANGUAGES, messages_of
 def test_the_catalogues_have_every_text_of_the_code(
     locale: Path, tmp_path: Path
 ) -> None:
-    """And no other; after a change run ``makemessages`` (docs/contributing.md)."""
+    """And no other; after a change run ``makemessages`` (CONTRIBUTING.md)."""
     copy = tmp_path / locale.parent.name
     # The sandbox is in English.
     left_out = ["__pycache__", *(["sandbox"] if locale == APP else [])]

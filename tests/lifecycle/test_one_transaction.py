@@ -127,7 +127,7 @@ def test_an_event_waits_for_a_sign_in_of_its_subject(
     """The sign-in stands between its look for events and its commit. Then the event finds it."""
     browser = Client()
     state = begin(browser)
-    places = [(questions, "require_yes")]
+    places = [(questions, "refusal_of")]
     with held(lambda: come_back(browser, state), before=places) as sign_up:
         sign_up.wait()
         body = event_body(event_type)

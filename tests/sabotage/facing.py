@@ -100,6 +100,20 @@ CHECKS = Room(
             'parts.scheme == "http" and is_loopback(parts.hostname)',
             "Plain http to another machine is named at start-up.",
         ),
+        Sabotage(
+            "protected-two-steps-away",
+            "checks/erasures.py",
+            "deleted.append(relation.related_model)",
+            "deleted = [*deleted]",
+            "A row that protects what goes with ours is named at start-up.",
+        ),
+        Sabotage(
+            "refused-blank-account",
+            "checks/erasures.py",
+            "yield constraint.name",
+            "pass",
+            "A rule that refuses an erased account is named at start-up.",
+        ),
     ),
 )
 

@@ -1,4 +1,4 @@
-"""What goes over the wire, and each member of what comes back: the rows of docs/interface.md."""
+"""What goes over the wire, and each member of what comes back: the rows of interface.csv."""
 
 import base64
 import hashlib

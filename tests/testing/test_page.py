@@ -38,4 +38,4 @@ for name in blocks_of(PAGE):
 
 def test_every_example_is_run() -> None:
     """Each block of Python but the ``conftest.py``."""
-    assert len(blocks_of(PAGE)) == 7
+    assert len(blocks_of(PAGE)) == 9

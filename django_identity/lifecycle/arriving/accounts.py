@@ -86,7 +86,7 @@ def _empty_as_null(user: AbstractBaseUser) -> list[str]:
     for column in user._meta.concrete_fields:
         # Not by ``getattr``, which would read a generated or a deferred column.
         is_empty = vars(user).get(column.attname) == "" and not column.generated
-        if is_empty and column.null and uniqueness.must_differ(column):
+        if is_empty and column.null and uniqueness.is_named(column):
             setattr(user, column.attname, None)
             names.append(column.name)
     return names

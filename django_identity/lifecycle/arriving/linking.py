@@ -60,13 +60,6 @@ def link(request: LinkRequest) -> Linked:
     service was called, it is tried again, and raises ``StorageUnavailable`` in the end. After
     ``REFUSED`` it is tried once more.
     """
-    linked = _link_with_retries(request)
-    if linked.refusal is not None:
-        raise linked.refusal
-    return linked
-
-
-def _link_with_retries(request: LinkRequest) -> Linked:
     was_refused = False
     tries_left = TRIES
     while True:
@@ -104,7 +97,10 @@ def _link(request: LinkRequest) -> Linked:
         heard = events.heard_since(subject_digest, request.began_at)
         level = _ask_first(request, allowed, user, heard).kyc
         identity = known or _written(request, user, level, via=allowed.via)
-        return _grant(request, identity, allowed, heard)
+        linked = _grant(request, identity, allowed, heard)
+    if linked.refusal is not None:
+        raise linked.refusal
+    return linked
 
 
 # Before anything is written
@@ -176,7 +172,9 @@ def _ask_first(
     proven = questions.proven_by_arrival(request, heard)
     for question in allowed.asks:
         if question is not Question.MAY_SIGN_IN:
-            questions.require_yes(request, question, user, proven)
+            refusal = questions.refusal_of(request, question, user, proven)
+            if refusal is not None:
+                raise refusal
     return proven
 
 
@@ -262,9 +260,7 @@ def _store(
     """Store what came, and apply the events since. Returns what opens gates then."""
     stored = arrivals.store(request, identity, heard, via=via)
     rows = stored.rows
-    version = identity.version
-    events.apply_again(identity, events.overtaking(heard, request.began_at))
-    if identity.version != version:
+    if events.apply_again(identity, events.overtaking(heard, request.began_at)):
         # An event has changed the identity since, and perhaps its claims.
         rows = None
     identity.save_changes(before)

@@ -71,15 +71,6 @@ def proven_by(
     return Proven(level, MappingProxyType(found), unread)
 
 
-def require_yes(
-    request: LinkRequest, question: Question, user: Any, proven: Proven
-) -> None:
-    """Ask one question. Raises the refusal."""
-    refusal = refusal_of(request, question, user, proven)
-    if refusal is not None:
-        raise refusal
-
-
 def refusal_of(
     request: LinkRequest, question: Question, user: Any, proven: Proven
 ) -> exceptions.LinkingRefused | None:

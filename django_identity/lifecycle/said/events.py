@@ -140,16 +140,17 @@ def overtaking(heard: list[WebhookEvent], began_at: datetime) -> list[WebhookEve
     ]
 
 
-def apply_again(identity: LinkedIdentity, rows: list[WebhookEvent]) -> None:
+def apply_again(identity: LinkedIdentity, rows: list[WebhookEvent]) -> bool:
     """Apply to what a sign-in or a code brought what was applied before, if only to nobody.
 
-    The caller has locked the identity, and saves it. What has no outcome is not applied here: its
-    own transaction waits for this one, and so finds the identity.
+    Returns whether there was any. The caller has locked the identity, and saves it. What has no
+    outcome is not applied here: its own transaction waits for this one, and so finds the identity.
     """
-    for row in rows:
-        if row.outcome:
-            effects.outcome_of(identity, row)
-            row.save(update_fields=["payload"])
+    applied = [row for row in rows if row.outcome]
+    for row in applied:
+        effects.outcome_of(identity, row)
+        row.save(update_fields=["payload"])
+    return bool(applied)
 
 
 def _apply(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
