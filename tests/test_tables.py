@@ -1,6 +1,7 @@
 """A table of the package that has a row for each case is read by its columns, and forgets none."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,15 @@ from typing import Any
 import pytest
 
 from django_identity import event_types
-from django_identity.event_types import EventType
+from django_identity.error_table import ERRORS
+from django_identity.event_types import KINDS, EventType
 from django_identity.lifecycle.standing import standing
 from django_identity.requirements import Requirement
 from django_identity.texts import labels
 from tests.factories import make_identity, make_user
 
 ROOT = Path(event_types.__file__).parent
+DOCS = Path(__file__).parents[1] / "docs"
 #: The table itself; who plays the service; and what people read for each type.
 MAY_NAME_TYPES = ("event_types.py", "sandbox", "instruments/drill", "texts/labels.py")
 
@@ -39,6 +42,36 @@ def test_nobody_goes_by_the_name_of_an_event_type() -> None:
         for name, tree in files()
         if any(names_a_type(node) for node in ast.walk(tree))
     } == set()
+
+
+def test_people_read_a_name_for_each_event_type() -> None:
+    assert {*KINDS} <= {*labels.WORDS}
+
+
+def test_the_docs_say_what_each_event_does() -> None:
+    table = section("webhooks.md", "What an event does")
+    named = {name for row in first_cells(table) for name in row}
+    assert named == {*KINDS}
+
+
+def test_the_docs_help_with_codes_that_exist() -> None:
+    """What helps a person who is locked out."""
+    table = section("admin.md", "A person who is locked out")
+    codes = {name for row in first_cells(table) for name in row}
+    assert codes
+    assert codes <= {*ERRORS}
+
+
+def section(page: str, heading: str) -> str:
+    """The first table below the heading."""
+    text = (DOCS / page).read_text("utf-8").partition(f"## {heading}\n")[2]
+    return text[text.index("|---") :].partition("\n\n")[0]
+
+
+def first_cells(table: str) -> list[list[str]]:
+    """What stands in backticks in the first cell of each row."""
+    rows = re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)
+    return [re.findall(r"`([^`]+)`", row) for row in rows]
 
 
 class Unforeseen:
