@@ -10,7 +10,8 @@ import pytest
 
 from django_identity import event_types
 from django_identity.error_table import ERRORS
-from django_identity.event_types import KINDS, EventType
+from django_identity.event_types import KINDS, Effect, EventType
+from django_identity.lifecycle.said import effects
 from django_identity.lifecycle.standing import standing
 from django_identity.requirements import Requirement
 from django_identity.texts import labels
@@ -42,6 +43,10 @@ def test_nobody_goes_by_the_name_of_an_event_type() -> None:
         for name, tree in files()
         if any(names_a_type(node) for node in ast.walk(tree))
     } == set()
+
+
+def test_each_effect_has_a_function() -> None:
+    assert {*effects.EFFECTS} == {*Effect}
 
 
 def test_people_read_a_name_for_each_event_type() -> None:

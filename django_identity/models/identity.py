@@ -43,7 +43,19 @@ class Version(models.PositiveIntegerField):  # type: ignore[type-arg]  # not at 
 
 
 class LinkedIdentity(Record):
-    """The link between one subject and one user, in one environment."""
+    """The link between one subject and one user, in one environment.
+
+    Its writers, each in a transaction that has locked the row, or by ``change_unchanged``:
+
+    - a sign-in or a code: ``linking``, with the columns of ``arrivals``;
+    - an event: ``effects``, and for the end of a consent ``withdrawal``;
+    - a re-fetch: ``refetch``, with the columns of ``claims``; its dates: ``due``;
+    - the end of the grant: ``tokens``; of all sessions: ``sessions``;
+    - an operator: ``interventions``; a site, which moves it to another user: ``save``.
+
+    It is deleted by ``withdrawal`` (disconnected), ``dossier`` (erased), ``interventions`` (the
+    links of an environment), and with its user.
+    """
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,

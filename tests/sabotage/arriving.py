@@ -110,8 +110,8 @@ SESSIONS = Room(
         Sabotage(
             "epoch-stays",
             "lifecycle/ground/sessions.py",
-            "identity.session_epoch += 1",
-            "identity.session_epoch += 0",
+            "session_epoch=identity.session_epoch + 1",
+            "session_epoch=identity.session_epoch + 0",
             "The end of a consent ends every session that rests on it.",
         ),
         Sabotage(

@@ -107,8 +107,7 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
         "revoked_at": max(at, identity.revoked_at or at),
         "revoked_by": by,
     }
-    LinkedIdentity.objects.filter(pk=identity.pk).change(**ended)
-    identity.set_columns(ended)
+    identity.change(**ended)
     sessions.end_all(identity)
 
 

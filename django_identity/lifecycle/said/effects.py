@@ -120,7 +120,7 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
             # The event is about nobody who is linked.
             event.set_columns(retention.EMPTIED)
     elif identity.revoked_at is not None and identity.revoked_at < at:
-        LinkedIdentity.objects.filter(pk=identity.pk).change(revoked_at=at)
+        identity.change(revoked_at=at)
     return EventOutcome.APPLIED
 
 
