@@ -62,20 +62,20 @@ def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> bool:
     is_deleted = False
     if identity.connect_only:
         deletion = partial(delete, identity)
-        is_deleted = is_let_go(deletion, LogEvent.DISCONNECT_FAILED, row=identity.pk)
+        is_deleted = try_deletion(deletion, LogEvent.DISCONNECT_FAILED, row=identity.pk)
     if not is_deleted:
         empty(identity, at=at, by=by)
     signals.announce(signals.consent_revoked, LinkedIdentity, identity=identity)
     return is_deleted
 
 
-def is_let_go(
+def try_deletion(
     deletion: Callable[[], object], failed: LogEvent, **facts: object
 ) -> bool:
-    """Whether the site's own rows and receivers let the ``deletion`` of an identity pass.
+    """Delete an identity by ``deletion``, if the site's own rows and receivers let it pass.
 
-    If they refuse, it is rolled back, and logged as ``failed``. What the database would refuse only
-    at the commit is asked at once.
+    Returns whether they do. Else it is rolled back, and logged as ``failed``. What the database
+    would refuse only at the commit is asked at once.
     """
     try:
         with database.atomic(), database.checked_references(*CASCADING):
@@ -155,7 +155,7 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
         # Another request has deleted it. Its subject may be linked anew, and that link stays.
         return
 
-    retention.empty(retention.with_content(identity.subject_digest))
+    retention.empty_events(retention.with_content(identity.subject_digest))
     if not identity.is_served:
         # Nobody was told of it here, and no session rests on it.
         return
@@ -188,7 +188,7 @@ def erase_unlinked(subject_digest: str, *, requested_at: datetime) -> ErasureRec
     """
     events = retention.with_content(subject_digest)
     # What is not applied yet, as the request itself, is emptied when it is.
-    count = retention.empty(events.exclude(outcome=""))
+    count = retention.empty_events(events.exclude(outcome=""))
     return ErasureReceipt(
         requested_at=requested_at,
         erased_at=timezone.now(),

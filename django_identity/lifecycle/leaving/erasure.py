@@ -164,10 +164,10 @@ def _erase_identity(
     person = dossier.Person.of(identity, identity.user_id, account_stays=True)
     counts: dict[str, int] = {}
     deletion = partial(dossier.erase, person, counts)
-    if not withdrawal.is_let_go(deletion, LogEvent.ERASURE_FAILED, row=identity.pk):
+    if not withdrawal.try_deletion(deletion, LogEvent.ERASURE_FAILED, row=identity.pk):
         receipt.subject_digest = identity.subject_digest
         events = retention.with_content(identity.subject_digest)
-        counts = {dossier.EVENTS: retention.empty(events)}
+        counts = {dossier.EVENTS: retention.empty_events(events)}
         requests = AuthorizationRequest.objects.filter(completed_by=identity.user_id)
         requests._raw_delete(database.alias())  # noqa: SLF001  see ``withdrawal.empty``
         # Nobody is told twice that sessions ended.

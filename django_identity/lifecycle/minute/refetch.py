@@ -21,7 +21,7 @@ from django_identity.models.choices import Columns
 NOT_NOW = (exceptions.RateLimited, exceptions.ClientRejected)
 
 
-class Level(NamedTuple):
+class LevelRead(NamedTuple):
     """The columns of the level (empty if it was not due), and why reading failed."""
 
     columns: Columns
@@ -76,13 +76,13 @@ def fetch(identity: LinkedIdentity) -> Fetched:
 # Read and verify
 
 
-def _read_level(reader: Reader) -> Level:
+def _read_level(reader: Reader) -> LevelRead:
     """Read the level if it is due. A failure that concerns more than the level is raised."""
     identity = reader.identity
     client = reader.client
     asked_at = timezone.now()
     if not due.is_level_due(identity):
-        return Level({})
+        return LevelRead({})
 
     try:
         answer = reader.read(
@@ -92,8 +92,8 @@ def _read_level(reader: Reader) -> Level:
         # A failure of the token endpoint, or of the whole client, is not about the level alone.
         if error.endpoint != "kyc" or isinstance(error, NOT_NOW):
             raise
-        return Level({}, error)
-    return Level(kyc.level_columns(answer, said_at=asked_at))
+        return LevelRead({}, error)
+    return LevelRead(kyc.level_columns(answer, said_at=asked_at))
 
 
 def _read_claims(reader: Reader) -> VerifiedAnswer | None:
