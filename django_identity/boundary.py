@@ -10,7 +10,8 @@ gate, a task, a command, the backend, or a function of ``flows``. The rooms belo
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from inspect import iscoroutinefunction
+from typing import Any, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import (
@@ -52,13 +53,33 @@ tests = _Tests()
 
 
 def boundary(call: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a public function: its errors leave as ``told`` says."""
+    """Decorate a public function, sync or async: its errors leave as ``told`` says."""
+    if iscoroutinefunction(call):
+        awaited: Callable[P, T] = _awaited(call)
+        return awaited
 
     @wraps(call)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return call(*args, **kwargs)
         # Whatever the site's own code raises: ``told`` logs it.
+        except Exception as error:
+            if is_seen():
+                raise
+            stands_for_it = told(error)
+            del args, kwargs
+        raise stands_for_it
+
+    return wrapped
+
+
+def _awaited(call: Any) -> Any:
+    """The same of an async function. The frames of its thread hold its arguments, too."""
+
+    @wraps(call)
+    async def wrapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await call(*args, **kwargs)
         except Exception as error:
             if is_seen():
                 raise

@@ -1,11 +1,14 @@
 """The site's own code raises, at each point where it runs: no error of it takes a person along."""
 
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User, UserManager
 from django.core.exceptions import PermissionDenied
 from django.core.management import CommandError, call_command
@@ -14,13 +17,21 @@ from django.db.models.signals import post_delete, post_save
 from django.http import HttpResponse
 from django.template import Library, engines
 from django.template.loaders.locmem import Loader
-from django.test import Client, RequestFactory, override_settings
+from django.test import AsyncRequestFactory, Client, RequestFactory, override_settings
 from django.urls import reverse
 
 from django_identity import flows, signals, tasks
 from django_identity.documents import documents_of
 from django_identity.exceptions import FlowError, LinkingRefused, UnexpectedError
-from django_identity.gates import Gate, claims_of, claims_of_all, closed_to
+from django_identity.gates import (
+    Gate,
+    aclaims_of,
+    aclosed_to,
+    claim_required,
+    claims_of,
+    claims_of_all,
+    closed_to,
+)
 from django_identity.handlers import forget, on_event
 from django_identity.models import (
     ConnectRedemption,
@@ -40,6 +51,7 @@ pytestmark = [
     pytest.mark.usefixtures("as_in_production"),
 ]
 
+OURS = re.compile("/django_identity/|/asgiref/sync.py|/concurrent/")
 PERSON = ("ada@example.org", "Obi", "subject-1", "AB12", "a-code-for-tests")
 
 
@@ -176,10 +188,10 @@ OF_PAGES = {
 
 
 def report_of(error: BaseException) -> str:
-    """What a tracker prints of our frames and of all causes."""
+    """What a tracker prints of our frames and of all causes, and of the threads of async code."""
     shown = [repr(error), repr(error.__cause__), repr(error.__context__)]
     for frame, _line in traceback.walk_tb(error.__traceback__):
-        if "/django_identity/" in frame.f_code.co_filename:
+        if OURS.search(frame.f_code.co_filename):
             shown += [repr(value) for value in frame.f_locals.values()]
     return "\n".join(shown)
 
@@ -357,11 +369,23 @@ def read_documents(user: User) -> object:
     return documents_of(request)
 
 
+def in_async_code(work: Callable[[User], Any]) -> Callable[[User], object]:
+    def call(user: User) -> object:
+        async def ask() -> object:
+            return await work(user)
+
+        return async_to_sync(ask)()
+
+    return call
+
+
 CALLS: dict[str, tuple[str, Callable[[User], object]]] = {
     "documents_of": ("may_read_documents", read_documents),
     "claims_of": ("claim_value", claims_of),
     "claims_of_all": ("claim_value", lambda user: claims_of_all([user])),
     "closed_to": ("claim_value", lambda user: closed_to(Gate("age_over_18"), user)),
+    "aclaims_of": ("claim_value", in_async_code(aclaims_of)),
+    "aclosed_to": ("claim_value", in_async_code(partial(aclosed_to, Gate("age_over_18")))),
     "standing_of": ("claim_value", lambda user: flows.standing_of(user).proven_claims()),
     "redeem_code": ("may_accept_connect_answer", lambda user: flows.redeem_code(PASTED, user=user)),
 }  # fmt: skip
@@ -403,6 +427,30 @@ def test_a_gate_above_the_sites_own_view(
         browser_of(user).get("/gated/")
     assert names_nobody(report_of(caught.value))
     assert len(texts(caplog)) == 1
+
+
+def test_a_gate_above_an_async_view(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    user = make_user("subject-1-ada@example.org", email="ada@example.org")
+    make_claim(make_identity(user))
+    of_policy("claim_value")(monkeypatch)
+
+    @claim_required("age_over_18")
+    async def adults(request: Any) -> HttpResponse:
+        return HttpResponse()
+
+    async def auser() -> User:
+        return user
+
+    request: Any = AsyncRequestFactory().get("/")
+    request.user, request.auser = user, auser
+    with pytest.raises(UnexpectedError) as caught:
+        in_async_code(adults)(request)
+    assert names_nobody(report_of(caught.value))
+    assert len(texts(caplog)) == 1
+    assert names_nobody(caplog.text)
 
 
 @pytest.mark.parametrize("name", ["is_active", "get_session_auth_hash", "from_db"])
