@@ -5,12 +5,13 @@ The reference and the table of errors are read from the code: ``_ext/written.py`
 
 from __future__ import annotations
 
-import re
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import ExtensionError
 
 project = "django-identity"
 author = "The django-identity authors"
@@ -31,13 +32,20 @@ html_title = f"django-identity {release}"
 html_copy_source = False
 html_theme_options = {"source_edit_link": ""}
 
-#: Files beside the pages. The site offers them as downloads.
-FILES = re.compile(r"\]\((?=\.\./example_project/README\.md)")
+#: A page has the text of this file, so a link to the file leads to the page.
+DEMO = "../example_project/README.md"
 
 
 def setup(app: Sphinx) -> None:
-    app.connect("source-read", _link_files)
+    app.connect("source-read", _link_pages)
+    app.connect("env-updated", _require_pages)
 
 
-def _link_files(_app: Sphinx, _page: str, source: list[str]) -> None:
-    source[0] = FILES.sub("](path:", source[0])
+def _link_pages(_app: Sphinx, _page: str, source: list[str]) -> None:
+    source[0] = source[0].replace(f"]({DEMO})", "](demo.md)")
+
+
+def _require_pages(_app: Sphinx, env: BuildEnvironment) -> None:
+    """A link to a page is a page, and never a download of its source."""
+    if env.dlfiles:
+        raise ExtensionError(f"Links to no page: {', '.join(env.dlfiles)}")

@@ -1,6 +1,7 @@
 """The actions on linked identities, each with its own permission. What cannot be undone asks."""
 
 from functools import partialmethod
+from urllib.parse import urlencode
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, DELETION
@@ -12,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.admin.listing import RecordAdmin
+from django_identity.admin.listing import FILTERS, RecordAdmin
 from django_identity.error_table import hint_of
 from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.operators import interventions
@@ -67,9 +68,9 @@ class IdentityActions(RecordAdmin):
             messages.error(request, f"{failed} {hint_of(code)}")
         else:
             messages.success(request, gettext("Re-fetched."))
-        page = "admin:django_identity_linkedidentity_change"
-        site = self.admin_site.name
-        return redirect(reverse(page, args=[identity.pk], current_app=site))
+        if FILTERS in request.POST:
+            return redirect(self.page_of(request, identity))
+        return None
 
     @admin.action(description=_("Revoke at this site"), permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
@@ -136,10 +137,10 @@ class IdentityActions(RecordAdmin):
         """The confirmation page of the action, or None if the operator has confirmed it."""
         chosen = queryset.order_by("pk")[: most + 1]
         if not 0 < len(chosen) <= most:
-            refusal = ngettext(
-                "Choose %d identity.", "Choose %d identities at most.", most
-            )
-            messages.error(request, refusal % most)
+            refusal = gettext("Choose %d identities at most.") % most
+            if most == 1:
+                refusal = gettext("People are erased one at a time: choose one.")
+            messages.error(request, refusal)
             return redirect(request.get_full_path())
         if "confirmed" in request.POST:
             return None
@@ -150,9 +151,25 @@ class IdentityActions(RecordAdmin):
         else:
             title = ABOUT_SEVERAL[action] % {"count": count}
             button = f"{button} ({count})"
+        back = request.get_full_path()
+        if FILTERS in request.POST:
+            back = self.page_of(request, chosen[0])
         context = self.context(
-            request, title, action=action, chosen=chosen, button=button
+            request,
+            title,
+            action=action,
+            chosen=chosen,
+            button=button,
+            back=back,
+            filters=request.POST.get(FILTERS),
         )
         if action == "erase":
             context["forecast"] = erasure.forecast(chosen[0].user)
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)
+
+    def page_of(self, request: HttpRequest, identity: LinkedIdentity) -> str:
+        """The page of ``identity``, which knows the filters of the list that has led to it."""
+        site = self.admin_site.name
+        name = "admin:django_identity_linkedidentity_change"
+        address = reverse(name, args=[identity.pk], current_app=site)
+        return f"{address}?{urlencode({FILTERS: request.POST[FILTERS]})}"

@@ -1,6 +1,7 @@
 """The admin of webhook events."""
 
 from functools import partialmethod
+from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
@@ -12,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from django_identity.admin import filters
 from django_identity.admin.listing import RecordAdmin
 from django_identity.lifecycle.minute import follow_up
-from django_identity.models import WebhookEvent
+from django_identity.models import LinkedIdentity, WebhookEvent
 
 MOST_REPLAYED = 100
 
@@ -34,6 +35,13 @@ class WebhookEventAdmin(RecordAdmin):
     fields = ("event_type",)
     actions = ("replay",)
     has_replay_permission = partialmethod(RecordAdmin.may, verb="replay")
+
+    def facts_of(self, row: WebhookEvent, request: HttpRequest) -> dict[str, Any]:
+        """Its person, as long as the event has its content."""
+        known = LinkedIdentity.objects.filter(
+            subject=row.subject, subject_digest=row.subject_digest
+        )
+        return {"identity": known.select_related("user").first()}
 
     @admin.action(description=_("Replay the site's handlers"), permissions=["replay"])
     def replay(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> None:

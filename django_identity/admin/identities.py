@@ -1,7 +1,7 @@
 """The admin of linked identities."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
@@ -16,6 +16,7 @@ from django.utils.translation import ngettext
 from django_identity import database
 from django_identity.admin import filters
 from django_identity.admin.actions import IdentityActions
+from django_identity.error_table import ERRORS
 from django_identity.gates.closed import Closed
 from django_identity.gates.gate import Gate, missing_to
 from django_identity.instruments import gate_map
@@ -24,9 +25,6 @@ from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.texts import operators as wording
 from django_identity.texts.labels import in_words
-
-MOST_CLAIMS = 200
-MOST_URLS = 5
 
 
 @admin.register(LinkedIdentity)
@@ -78,13 +76,20 @@ class LinkedIdentityAdmin(IdentityActions):
             email = database.email_of(row.user)
         grants = TokenGrant.objects.defer("access_token", "refresh_token")
         grant = grants.filter(identity=row).first()
+        gates = list(_gates_before(row.user))
+        asked = [missing for gate, missing, _urls in gates if not gate.asks_of_session]
+        line = timeline.timeline_of(row)
         return {
-            "gates": list(_gates_before(row.user)),
-            "claims": row.claims.order_by("claim_type", "provider")[:MOST_CLAIMS],
+            "gates": gates,
+            "open_gates": asked.count(None),
+            "asked_gates": len(asked),
+            "claims": [entry.claim for entry in line if entry.claim],
             "grant": grant,
             # Without a live grant only the person's sign-in helps.
             "can_refetch": grant is not None and not grant.needs_reauthorization,
-            "timeline": timeline.timeline_of(row),
+            "refetch_due": self.refetch_due(row),
+            "timeline": line,
+            "disabled": ERRORS["user_inactive"].sentence,
             "email": email,
             "user_opts": row.user._meta,
             "title": self.name_of(request, row),
@@ -119,21 +124,12 @@ class LinkedIdentityAdmin(IdentityActions):
         return format_html("{} {}", due, wording.warning_badge(failed))
 
 
-class Before(NamedTuple):
-    """A gate, the missing proof, the first URLs behind it, and the number of others."""
-
-    gate: Gate
-    missing: Closed | None
-    urls: list[str]
-    others: int
-
-
-def _gates_before(user: AbstractBaseUser) -> Iterator[Before]:
-    """Each gate of the site as the person meets it, whose account may be disabled."""
+def _gates_before(
+    user: AbstractBaseUser,
+) -> Iterator[tuple[Gate, Closed | None, list[str]]]:
+    """Each gate as the person meets it, whose account may be disabled, and the URLs behind it."""
     for gate, urls in gate_map.guarded():
         missing: Closed | None = Closed(gate.requirements[0], shortfall=None)
         if user.is_active:
-            standing = standing_of(user)
-            missing = missing_to(gate, standing)
-        others = max(0, len(urls) - MOST_URLS)
-        yield Before(gate, missing, urls[:MOST_URLS], others)
+            missing = missing_to(gate, standing_of(user))
+        yield gate, missing, urls

@@ -10,6 +10,7 @@ from django.contrib.auth import get_permission_codename, get_user_model
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import SimpleTemplateResponse
 from django.urls import URLPattern
 from django.utils.safestring import SafeString
@@ -23,6 +24,8 @@ from django_identity.texts.operators import Words
 
 MOST_LISTED = 10_000
 PER_PAGE = 50
+#: What Django calls the filters of the list, in the address of a page to which the list has led.
+FILTERS = "_changelist_filters"
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # generic for the checker alone
@@ -103,9 +106,18 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return patterns
 
     @database.non_atomic
-    def changelist_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The list and its actions, outside a transaction, because a re-fetch needs that."""
-        return super().changelist_view(*args, **kwargs)
+    def changelist_view(
+        self, request: HttpRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """The list and its actions, outside a transaction, because a re-fetch needs that.
+
+        An action of a page leads to the list as it was filtered when it led to the page.
+        """
+        answer = super().changelist_view(request, *args, **kwargs)
+        filters = request.POST.get(FILTERS)
+        if filters and answer.get("Location") == request.path:
+            return redirect(f"{request.path}?{filters}")
+        return answer
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -114,6 +126,7 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         choices = self.get_action_choices(request, default_choices=[])
         context["allowed_actions"] = dict(choices)
         context["may_see_people"] = self.may_see_people(request)
+        context["filters"] = request.GET.get(FILTERS, "")
         context |= self.facts_of(context["original"], request)
         return super().render_change_form(request, context, *args, **kwargs)
 

@@ -21,19 +21,11 @@ from oauth2_provider.models import (
 )
 
 from django_identity.sandbox import clock
+from django_identity.sandbox.titles import CLAIM_TITLES, COUNTRIES
 
 ACCESS_TOKEN_LIFETIME = timedelta(hours=1)
 CONNECT_CODE_LIFETIME = timedelta(minutes=10)
 CREDENTIAL_LIFETIME_SECONDS = 24 * 60 * 60
-#: Each type of the specification, as the pages say it.
-CLAIM_TITLES = {
-    "kyc_verified": "Identity verified",
-    "age_over_18": "18 or older",
-    "country_resident": "Country of residence",
-    "unique_human": "Unique person",
-}
-#: In words; of other countries the pages show the code.
-COUNTRIES = {"NG": "Nigeria", "PT": "Portugal", "EG": "Egypt"}
 _WEB_ORIGIN = re.compile(r"https?://[^/?#\s]+")
 
 

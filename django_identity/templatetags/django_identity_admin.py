@@ -2,10 +2,9 @@
 
 from django import template
 
-from django_identity.error_table import ERRORS, hint_of
-from django_identity.reasons import Shortfall
+from django_identity.error_table import hint_of
 from django_identity.texts import operators as wording
-from django_identity.texts.advice import REASONS, distance
+from django_identity.texts.advice import distance
 from django_identity.texts.labels import in_words
 
 register = template.Library()
@@ -19,11 +18,3 @@ register.filter(wording.environment_badge)
 register.filter(wording.validity)
 register.filter(wording.due)
 register.filter(wording.short_subject)
-
-
-@register.filter
-def title_of(shortfall: Shortfall | None) -> str:
-    """What the person reads at the closed gate, in short. None: the account is disabled."""
-    if shortfall is None:
-        return str(ERRORS["user_inactive"].sentence)
-    return str(REASONS[shortfall.reason].title)

@@ -68,8 +68,8 @@ class History:
         self._place = {"environment": self._application.environment}
 
     def write(self) -> None:
-        """Write rows of every kind, in one statement for each kind."""
-        linked_at = [self._ago(DAYS) for _ in range(PEOPLE)]
+        """Write rows of every kind, in one statement for each kind and in order of time."""
+        linked_at = sorted(self._ago(DAYS) for _ in range(PEOPLE))
         users = User.objects.bulk_create(
             self._user(number, joined_at) for number, joined_at in enumerate(linked_at)
         )
@@ -85,13 +85,16 @@ class History:
         StoredClaim.objects.bulk_create(
             claim for identity in by_sign_in for claim in self._claims(identity)
         )
-        TokenGrant.objects.bulk_create(map(self._grant, by_sign_in))
+        grants = TokenGrant.objects.bulk_create(map(self._grant, by_sign_in))
+        for grant in grants:
+            grant.created_at = grant.identity.created_at
+        TokenGrant.objects.bulk_update(grants, ["created_at"])
         AuthorizationRequest.objects.bulk_create(
             request for identity in identities for request in self._sign_ins(identity)
         )
-        WebhookEvent.objects.bulk_create(
-            event for identity in identities for event in self._events(identity)
-        )
+        events = [event for each in identities for event in self._events(each)]
+        events.sort(key=lambda event: event.received_at)
+        WebhookEvent.objects.bulk_create(events)
         waiting = self._user(PEOPLE, self._ago(DAYS))
         waiting.save()
         ErasureReceipt.objects.bulk_create(self._receipts(waiting))
@@ -135,7 +138,8 @@ class History:
         if is_revoked:
             return identity
         identity.kyc_level = "level_2" if is_verified else "level_1"
-        identity.kyc_status = "verified" if is_verified else "unverified"
+        unproven = "rejected" if number % 18 == 4 else "unverified"
+        identity.kyc_status = "verified" if is_verified else unproven
         identity.kyc_provider = KYC_VENDOR if is_verified else ""
         identity.kyc_verified_at = linked_at if is_verified else None
         identity.kyc_said_at = fetched_at
@@ -278,8 +282,7 @@ class History:
 
     def _receipts(self, waiting: User) -> Iterator[ErasureReceipt]:
         """Those that were done, and one whose account waits for the site's own part."""
-        for _ in range(ERASED):
-            at = self._ago(DAYS)
+        for at in sorted(self._ago(DAYS) for _ in range(ERASED)):
             yield ErasureReceipt(
                 requested_at=at,
                 erased_at=at + timedelta(seconds=2),

@@ -1,7 +1,9 @@
 """What operators do to identities and events: asked first, allowed by name, written down."""
 
+import html
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -20,6 +22,7 @@ from django_identity.models import (
 )
 from django_identity.policy import IdentityPolicy
 from django_identity.requirements import RequiredClaim
+from tests import fake_service
 from tests.admin.operators import (
     ADDRESS,
     EVENTS,
@@ -40,7 +43,7 @@ from tests.factories import (
     make_identity,
     make_user,
 )
-from tests.fake_service import FakeService, html
+from tests.fake_service import FakeService
 
 pytestmark = pytest.mark.django_db
 
@@ -84,11 +87,10 @@ def test_a_refetch_opens_the_gate(
     operator: Client, identity: LinkedIdentity, service: FakeService
 ) -> None:
     """At once. One that fails says why in words, and the identity keeps what it had."""
-    answer = press(operator, "refetch", identity, confirmed="yes")
-    assert answer["Location"] == reverse(IDENTITY, args=[identity.pk])
+    press(operator, "refetch", identity, confirmed="yes")
     assert "Re-fetched." in page(operator, IDENTITIES)
     assert standing_of(identity.user).shortfall(RequiredClaim("age_over_18")) is None
-    service.answers["claims"] = html("503 Service Unavailable")
+    service.answers["claims"] = fake_service.html("503 Service Unavailable")
     press(operator, "refetch", identity, confirmed="yes")
     text = page(operator, IDENTITIES)
     assert "The last re-fetch failed:" in text
@@ -144,7 +146,7 @@ def test_an_erasure_leaves_a_receipt(
     make_claim(identity)
     other = make_identity(make_user("b"), subject="another")
     press(operator, "erase", identity, other, confirmed="yes")
-    assert "Choose 1 identity." in page(operator, IDENTITIES)
+    assert "People are erased one at a time" in page(operator, IDENTITIES)
     assert LinkedIdentity.objects.count() == 2
     press(operator, "erase", identity, confirmed="yes")
     assert "The person was erased." in page(operator, IDENTITIES)
@@ -152,6 +154,37 @@ def test_an_erasure_leaves_a_receipt(
     receipt = ErasureReceipt.objects.get()
     assert receipt.erased_at is not None
     assert (receipt.account, receipt.subject_digest) == (None, "")
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_after_an_action_the_list_stands_as_it_was_filtered(
+    operator: Client, identity: LinkedIdentity, action: str
+) -> None:
+    """From the list, from a person's page, and if the operator leaves the question."""
+    wanted = "consent__exact=granted&q=ada"
+    filtered = f"{reverse(IDENTITIES)}?{wanted}"
+    own = reverse(IDENTITY, args=[identity.pk])
+    led_here = urlencode({"_changelist_filters": wanted})
+    assert html.escape(f"{own}?{led_here}") in page(operator, IDENTITIES) + (
+        operator.get(filtered).content.decode()
+    )
+    shown = operator.get(f"{own}?{led_here}").content.decode()
+    assert f'name="_changelist_filters" value="{html.escape(wanted)}"' in shown
+
+    chosen = {"action": action, "_selected_action": identity.pk}
+    from_page = {**chosen, "_changelist_filters": wanted}
+    if action != "refetch":
+        asked = operator.post(filtered, chosen).content.decode()
+        assert f'href="{html.escape(filtered)}">Cancel' in asked
+        asked = operator.post(reverse(IDENTITIES), from_page).content.decode()
+        assert f'href="{html.escape(f"{own}?{led_here}")}">Cancel' in asked
+        assert f'name="_changelist_filters" value="{html.escape(wanted)}"' in asked
+    confirmed = operator.post(reverse(IDENTITIES), {**from_page, "confirmed": "yes"})
+    back = f"{own}?{led_here}" if action == "refetch" else filtered
+    assert confirmed["Location"] == back
+    other = make_identity(make_user("adaeze"), subject="another")
+    of_list = {**chosen, "_selected_action": other.pk, "confirmed": "yes"}
+    assert operator.post(filtered, of_list)["Location"] == filtered
 
 
 def test_what_was_done_is_written_down_without_anybodys_data(
@@ -175,7 +208,7 @@ def test_what_did_not_happen_is_not_written_down(
     operator: Client, identity: LinkedIdentity, service: FakeService
 ) -> None:
     """A re-fetch that failed, and an erasure that the site's own code holds up."""
-    service.answers["claims"] = html("503 Service Unavailable")
+    service.answers["claims"] = fake_service.html("503 Service Unavailable")
     press(operator, "refetch", identity)
     given = service.settings(POLICY=f"{__name__}.Protecting")
     with override_settings(DJANGO_IDENTITY=given):

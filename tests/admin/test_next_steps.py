@@ -11,14 +11,22 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path, reverse
 from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 
 from django_identity.error_table import ERRORS, hint_of
 from django_identity.gates import claim_required
 from django_identity.lifecycle.minute.upkeep import refetch_these
-from django_identity.models import ErasureReceipt, LinkedIdentity, TokenGrant
+from django_identity.models import (
+    ErasureReceipt,
+    LinkedIdentity,
+    TokenGrant,
+    WebhookEvent,
+)
 from django_identity.policy import IdentityPolicy
 from tests import fake_service
 from tests.admin.operators import (
+    EVENT,
     IDENTITIES,
     IDENTITY,
     OVERVIEW,
@@ -29,6 +37,7 @@ from tests.admin.operators import (
     staff,
 )
 from tests.factories import (
+    change_each,
     make_claim,
     make_grant,
     make_identity,
@@ -96,12 +105,93 @@ def test_a_row_of_the_other_environment_is_marked(
 
 
 @pytest.mark.urls(__name__)
+def test_a_strip_says_where_it_ends(operator: Client, identity: LinkedIdentity) -> None:
+    """From the consent to the gates, each with its state and since when."""
+    grant, claim = identity.grant, identity.claims.get()
+    at = {
+        "consent": identity.arrived_at, "grant": grant.created_at,
+        "credential": identity.credential_issued_at,
+    }  # fmt: skip
+    since = {
+        name: date_format(localtime(when), "DATETIME_FORMAT")
+        for name, when in at.items()
+    }
+
+    def strip() -> str:
+        shown = page(operator, IDENTITY, identity.pk)
+        return text_of(
+            shown.partition('class="identity-strip"')[2].partition("</ol>")[0]
+        )
+
+    for words in (
+        f"Consent granted since {since['consent']} Permission held since {since['grant']}",
+        f"Credential valid for 5 hours issued {since['credential']}",
+        "Claims age_over_18 valid for 23 hours Gates 3 of 5 open",
+    ):  # fmt: skip
+        assert words in strip(), words
+    long_ago = timezone.now() - timedelta(hours=3)
+    TokenGrant.objects.update(needs_reauthorization=True)
+    claim.revoked_at = long_ago
+    claim.save()
+    assert "Permission lost The person has to sign in again" in strip()
+    assert "age_over_18 revoked 3 hours ago Gates 2 of 5 open" in strip()
+    identity.claims.all().delete()
+    TokenGrant.objects.all().delete()
+    change_each(consent="revoked", revoked_at=long_ago, credential_expires_at=None)
+    assert "Consent revoked revoked on" in strip()
+    assert "Permission nothing" in strip()
+    assert "Credential nothing" in strip()
+    assert "Claims nothing Gates 0 of 5 open" in strip()
+
+
+@pytest.mark.urls(__name__)
+def test_a_revoked_claim_is_called_revoked(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """Not valid, and not unproven: in the strip, at its gate and in the line of time."""
+    identity.claims.update(revoked_at=timezone.now() - timedelta(hours=3))
+    shown = text_of(page(operator, IDENTITY, identity.pk))
+    assert shown.count("age_over_18 revoked 3 hours ago") == 1
+    assert "This proof was revoked." in shown
+    assert "Claim · age_over_18 KYC revoked" in shown
+    assert "valid until" not in shown
+    assert "not proven" not in shown
+
+
+@pytest.mark.urls(__name__)
+def test_a_closed_gate_has_the_step_that_the_person_reads(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """Why it is closed, what to do, and since when."""
+    past = timezone.now() - timedelta(hours=12)
+    identity.claims.update(valid_until=past)
+    shown = text_of(page(operator, IDENTITY, identity.pk))
+    assert (
+        "Your proof ran out. It has to be confirmed again from time to time."
+        " Check again: it takes a few seconds. 12 hours ago" in shown
+    )
+
+
+def test_an_event_links_to_its_person(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """To who may see identities, and as long as the event has its content."""
+    event = WebhookEvent.objects.get()
+    link = f'href="{reverse(IDENTITY, args=[identity.pk])}"'
+    assert link in page(operator, EVENT, event.pk)
+    assert link not in page(staff("view_webhookevent"), EVENT, event.pk)
+    # Of an earlier link of the subject, perhaps to another account.
+    WebhookEvent.objects.update(subject="", payload=None)
+    assert link not in page(operator, EVENT, event.pk)
+
+
+@pytest.mark.urls(__name__)
 def test_a_gate_names_the_pages_that_it_guards(
     operator: Client, identity: LinkedIdentity
 ) -> None:
     """The first five, and how many others."""
     shown = text_of(page(operator, IDENTITY, identity.pk))
-    gate = shown.partition("age_over_18 ")[2]
+    gate = shown.partition("passes now age_over_18 ")[2]
     assert gate.startswith("/room-0/ /room-1/ /room-2/ /room-3/ /room-4/ and 2 more")
 
 
@@ -123,7 +213,8 @@ def test_failed_refetches_are_in_the_timeline(
     service.answers["claims"] = fake_service.html("503 No")
     list(refetch_these([identity.pk]))
     shown = text_of(page(operator, IDENTITY, identity.pk))
-    assert "Re-fetch failed (the latest): service_unavailable 7 times in a row" in shown
+    assert "Re-fetch failed (the latest) · service_unavailable" in shown
+    assert "failed 7 times" in shown
     service.answers.clear()
     list(refetch_these([identity.pk]))
     assert "Re-fetch failed" not in page(operator, IDENTITY, identity.pk)

@@ -114,12 +114,14 @@ def test_it_looks_again_after_a_minute(admin_client: Client, monkeypatch: Any) -
 def test_people_are_counted_by_consent_and_status() -> None:
     """Those of the settings' environment."""
     make_identities(3)
+    make_identities(5, kyc_level="level_1", kyc_status="unverified")
     make_identities(2, kyc_level="", kyc_status="")
     make_identities(1, kyc_level="", kyc_status="rejected")
     make_identities(1, consent=Consent.REVOKED, kyc_level="", kyc_status="")
     make_identities(4, environment="live")
     assert charts.people() == [
         ("granted", "verified", 3),
+        ("granted", "unverified", 5),
         ("granted", "", 2),
         ("granted", "rejected", 1),
         ("revoked", "", 1),

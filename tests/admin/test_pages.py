@@ -99,7 +99,7 @@ def test_the_page_of_an_identity(operator: Client, identity: LinkedIdentity) -> 
     text = page(operator, IDENTITY, identity.pk)
     for words in (
         "Signed proofs, such as being 18 or older", "sha256:proof", ADDRESS, SUBJECT,
-        "The service took longer than TIMEOUT.", "Linked: sign-in", "claim.issued",
+        "The service took longer than TIMEOUT.", "Linked · sign-in", "claim.issued",
     ):  # fmt: skip
         assert words in text
 

@@ -1,19 +1,23 @@
-"""The pictures of the documentation: ``python -m tests.browser.pictures`` draws all of them anew.
+"""The pictures of the documentation: ``python -m tests.browser.pictures [NAME…]`` draws them anew.
 
 The people are those of the tests, in the states that the pages are about.
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import django
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from example_project.demo.members import SUPERUSER
 from example_project.demo.processes import HOST, free_port
+from example_project.demo.site import HISTORY, OPERATORS
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 SERVICE = "Sandbox Identity"
@@ -26,13 +30,14 @@ SANDBOX = f"http://localhost:{SANDBOX_PORT}/"
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A page: its file, its site, who looks at it, how wide, and what is done there first."""
+    """A page: its file, its site, who looks at it, its largest size, and what is done first."""
 
     name: str
     site: str
     path: str
     person: str = ""
     width: int = 768
+    height: int = TALLEST
     scheme: str = "light"
     locale: str = "en-US"
     prepare: Callable[[Page], object] = lambda page: None
@@ -53,10 +58,31 @@ def sign_in_at_the_sandbox(page: Page) -> None:
     page.get_by_role("button", name="Continue as Ada").wait_for()
 
 
-def let_something_happen(page: Page) -> None:
-    """Ada signs in and loses a claim, so that the console's list has lines of each kind."""
+def ask_ada(page: Page) -> None:
+    """From the closed gate to the consent."""
     sign_in_at_the_sandbox(page)
     page.get_by_role("button", name="Continue as Ada").click()
+    page.locator("button[name=allow]").wait_for()
+
+
+def let_ada_in(page: Page) -> None:
+    ask_ada(page)
+    page.locator("button[name=allow]").click()
+    page.wait_for_url("**/adults/")
+
+
+def sign_in_to_the_admin(page: Page) -> None:
+    # What the overview shows first stays for a minute: by now the worker has begun its upkeep.
+    page.wait_for_timeout(20_000)
+    page.fill("#id_username", SUPERUSER.name)
+    page.fill("#id_password", SUPERUSER.password)
+    page.locator("[type=submit]").click()
+    page.locator(".identity-overview").wait_for()
+
+
+def let_something_happen(page: Page) -> None:
+    """Ada signs in and loses a claim, so that the console's list has lines of each kind."""
+    ask_ada(page)
     page.locator("button[name=allow]").click()
     page.get_by_text("You are signed in").first.wait_for()
     page.goto(SANDBOX)
@@ -66,6 +92,8 @@ def let_something_happen(page: Page) -> None:
 
 ADMIN = "/admin/django_identity"
 MISSING = "/identity/login/?missing="
+#: Three of them stand side by side.
+SMALL: dict[str, Any] = {"width": 390, "height": 900}
 PICTURES = (
     Picture(name="sign-in", site="example", path=f"{MISSING}age_over_18&next=/adults/"),
     Picture(
@@ -85,11 +113,11 @@ PICTURES = (
     ),
     Picture(
         name="admin-identity", site="operated", path=f"{ADMIN}/linkedidentity/?q=hadiza",
-        person="operator", prepare=open_person,
+        person="operator", width=1280, prepare=open_person,
     ),
-    Picture(
-        name="admin-overview", site="operated", path=f"{ADMIN}/overview/", person="operator"
-    ),
+    Picture(name="demo-closed", site="demo", path="/adults/", **SMALL),
+    Picture(name="demo-consent", site="demo", path="/adults/", prepare=ask_ada, **SMALL),
+    Picture(name="demo-open", site="demo", path="/adults/", prepare=let_ada_in, **SMALL),
     Picture(
         name="sandbox-sign-in", site="demo", path="/identity/login/", width=1280,
         prepare=sign_in_at_the_sandbox,
@@ -97,6 +125,10 @@ PICTURES = (
     Picture(
         name="sandbox-console", site="demo", path="/identity/login/", width=1280,
         prepare=let_something_happen,
+    ),
+    Picture(
+        name="admin-overview", site="demo", path=f"/admin/login/?next={ADMIN}/overview/",
+        width=1280, prepare=sign_in_to_the_admin,
     ),
 )  # fmt: skip
 
@@ -110,39 +142,33 @@ class Place:
 
 
 @contextmanager
-def places() -> Iterator[dict[str, Place]]:
-    """The example project, the bare pages, the operators' site, and the demo with its sandbox."""
+def at(name: str) -> Iterator[Place]:
+    """The example project, the bare pages, the operators' site, or the demo with its sandbox."""
     # They read Django's settings, which ``main`` has set up.
     from example_project.circle.management.commands.demo import started  # noqa: PLC0415
     from tests.example_project.site import BARE, EXAMPLE, running_site  # noqa: PLC0415
     from tests.fake_service import serving  # noqa: PLC0415
 
-    given = {
-        "IDENTITY_SERVICE_NAME": SERVICE,
-        "IDENTITY_LATER_SCOPES": "documents:read",
-    }
-    found: dict[str, Place] = {}
-    with ExitStack() as stack:
-        service = stack.enter_context(serving())
-        for name, settings in (
-            ("example", EXAMPLE),
-            ("bare", BARE),
-            ("operated", EXAMPLE),
-        ):
-            folder = Path(stack.enter_context(TemporaryDirectory()))
-            running = running_site(
-                folder, service.settings(), settings=settings, **given
+    with TemporaryDirectory() as temporary, ExitStack() as stack:
+        folder = Path(temporary)
+        if name == "demo":
+            port, database = free_port(), folder / "demo.sqlite3"
+            wanted = (OPERATORS, HISTORY)
+            stack.enter_context(
+                started(port, SANDBOX_PORT, database, folder, wanted=wanted)
             )
-            site = stack.enter_context(running)
-            found[name] = Place(site.address, site.sessions)
-
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        port = free_port()
-        stack.enter_context(
-            started(port, SANDBOX_PORT, folder / "demo.sqlite3", folder)
+            yield Place(f"http://{HOST}:{port}", {})
+            return
+        service = stack.enter_context(serving())
+        running = running_site(
+            folder,
+            service.settings(),
+            settings=BARE if name == "bare" else EXAMPLE,
+            IDENTITY_SERVICE_NAME=SERVICE,
+            IDENTITY_LATER_SCOPES="documents:read",
         )
-        found["demo"] = Place(f"http://{HOST}:{port}", {})
-        yield found
+        site = stack.enter_context(running)
+        yield Place(site.address, site.sessions)
 
 
 def draw(picture: Picture, browser: Browser, place: Place) -> None:
@@ -161,7 +187,9 @@ def draw(picture: Picture, browser: Browser, place: Place) -> None:
         page = context.new_page()
         page.goto(picture.path)
         picture.prepare(page)
-        tall = min(TALLEST, page.evaluate("document.documentElement.scrollHeight"))
+        tall = min(
+            picture.height, page.evaluate("document.documentElement.scrollHeight")
+        )
         page.screenshot(
             path=IMAGES / f"{picture.name}.png",
             clip={"x": 0, "y": 0, "width": picture.width, "height": tall},
@@ -175,10 +203,15 @@ def main() -> None:
     django.setup()
     from tests.browser.conftest import CHROMIUM  # noqa: PLC0415
 
-    with sync_playwright() as playwright, places() as found:
+    names = sys.argv[1:] or [picture.name for picture in PICTURES]
+    wanted = [picture for picture in PICTURES if picture.name in names]
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(**CHROMIUM)
-        for picture in PICTURES:
-            draw(picture, browser, found[picture.site])
+        for site in dict.fromkeys(picture.site for picture in wanted):
+            with at(site) as place:
+                for picture in wanted:
+                    if picture.site == site:
+                        draw(picture, browser, place)
         browser.close()
 
 

@@ -6,10 +6,18 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from django_identity.lifecycle.operators import timeline
 from django_identity.lifecycle.operators.timeline import Kind, timeline_of
 from django_identity.lifecycle.said.effects import outcome_of
 from django_identity.models import Consent, LinkedIdentity
-from tests.factories import make_event, make_identity, make_identity_by_code, make_user
+from tests.factories import (
+    LONG_AGO,
+    make_claim,
+    make_event,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -26,11 +34,17 @@ def test_everything_stands_in_one_line_of_time() -> None:
     )
     identity.refresh_from_db()
     event = make_event(identity, "claim.issued", occurred_at=now - timedelta(hours=5))
+    claim = make_claim(identity, issued_at=now - timedelta(days=2))
     seen = timeline_of(identity)
     assert [happening.kind for happening in seen] == [
-        Kind.CONSENT_REVOKED, Kind.SIGNED_IN, Kind.EVENT, Kind.REFETCHED, Kind.LINKED,
+        Kind.CONSENT_REVOKED, Kind.SIGNED_IN, Kind.EVENT, Kind.REFETCHED, Kind.CLAIM,
+        Kind.LINKED,
     ]  # fmt: skip
-    assert seen[2].event_id == event.pk
+    assert seen[2].event == event
+    assert seen[4].claim == claim
+    claim.revoked_at = now
+    claim.save()
+    assert Kind.CLAIM in {each.kind for each in timeline_of(identity)[:2]}
 
 
 def test_a_later_code_is_a_moment_of_its_own() -> None:
@@ -46,24 +60,28 @@ def test_a_later_code_is_a_moment_of_its_own() -> None:
     ]  # fmt: skip
 
 
-def test_a_timeline_has_the_newest_hundred_entries_of_one_person(
-    django_assert_num_queries: Any,
+def test_a_timeline_has_the_newest_events_of_one_person(
+    django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The newest hundred of any number, in one query, and nothing of other people."""
+    """All that is stored and the newest hundred events, in two queries; nothing of others."""
     identity, other = (
         make_identity(make_user()),
         make_identity(make_user("b"), subject="another"),
     )
     make_event(other, "kyc.rejected")
+    make_claim(identity, issued_at=LONG_AGO)
+    assert timeline.MOST == 100
+    monkeypatch.setattr(timeline, "MOST", 5)
     for _ in range(7):
         make_event(identity, "claim.issued")
-    with django_assert_num_queries(1):
-        seen = timeline_of(identity, longest=5)
-    assert len(seen) == 5
-    assert {happening.detail for happening in timeline_of(identity)} == {
-        "sign-in",
-        "claim.issued",
-    }
+    with django_assert_num_queries(2):
+        seen = timeline_of(identity)
+    events = [each.event.event_type for each in seen if each.event is not None]
+    assert events == ["claim.issued"] * 5
+    assert [each.kind for each in seen if each.event is None] == [
+        Kind.LINKED,
+        Kind.CLAIM,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -86,6 +104,5 @@ def test_an_ignored_event_says_why(
     row = make_event(identity, event_type, outcome="")
     row.outcome = outcome_of(identity, row)
     row.save()
-    assert [
-        each.outcome for each in timeline_of(identity) if each.kind is Kind.EVENT
-    ] == [said]
+    [event] = [each.event for each in timeline_of(identity) if each.event is not None]
+    assert event.outcome_in_words == said

@@ -16,6 +16,7 @@ DAYS = 30
 # An index has both columns.
 STATES = (
     (Consent.GRANTED, "verified"),
+    (Consent.GRANTED, "unverified"),
     (Consent.GRANTED, ""),
     (Consent.GRANTED, "rejected"),
     (Consent.REVOKED, None),

@@ -1,16 +1,16 @@
-"""The history of one identity from all tables, newest first."""
+"""One line of time of an identity: what is stored, and what happened, newest first."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
-from django_identity.models import LinkedIdentity, WebhookEvent
+from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
 
-LONGEST = 100
+#: Of claims, and of events.
+MOST = 100
 MOST_FOR_PERSON = 20
 
 
@@ -23,84 +23,68 @@ class Kind(TextChoices):
     REFETCH_FAILED = "refetch_failed", _("Re-fetch failed (the latest)")
     CODE_REDEEMED = "code_redeemed", _("Connect code redeemed (the latest)")
     CONSENT_REVOKED = "consent_revoked", _("Consent revoked")
+    CLAIM = "claim", _("Claim")
     EVENT = "event", _("Event")
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """One entry. ``detail`` is an event type, how it was linked, or the code of an error.
+#: The column of the identity that has the time of the latest of each kind.
+COLUMNS = {
+    Kind.SIGNED_IN: "signed_in_at",
+    Kind.REFETCHED: "credential_issued_at",
+    Kind.REFETCH_FAILED: "refetch_failed_at",
+    Kind.CODE_REDEEMED: "connect_issued_at",
+    Kind.CONSENT_REVOKED: "revoked_at",
+}
 
-    ``outcome``: of an event, in words; or how often it failed. ``event_id``: the primary key of the
-    stored event, if the entry is one. Nothing is personal data.
-    """
+
+class Happening(NamedTuple):
+    """One entry. An event and a claim stand with their row."""
 
     at: datetime
     kind: Kind
-    detail: str = ""
-    outcome: str = ""
-    event_id: int | None = None
+    event: WebhookEvent | None = None
+    claim: StoredClaim | None = None
 
 
-def timeline_of(
-    identity: LinkedIdentity, *, longest: int = LONGEST
-) -> tuple[Happening, ...]:
-    """The newest ``longest`` entries, in one query.
+def timeline_of(identity: LinkedIdentity) -> list[Happening]:
+    """All that is stored, and the newest events, in two queries.
 
     Only the latest sign-in, code and re-fetch are stored.
     """
-    happened = (*_own(identity), *_events(identity, longest))
-    return tuple(sorted(happened, key=lambda entry: entry.at, reverse=True)[:longest])
+    happened = (*_own(identity), *_claims(identity), *_events(identity))
+    return sorted(happened, key=lambda entry: entry.at, reverse=True)
 
 
 def activity_of(identity: LinkedIdentity) -> list[tuple[datetime, str]]:
     """For the person: when something happened, and its code, newest first."""
-    activity: list[tuple[datetime, str]] = []
-    for entry in timeline_of(identity, longest=MOST_FOR_PERSON):
-        if entry.kind is Kind.EVENT:
-            activity.append((entry.at, entry.detail))
+    activity = [
+        (entry.at, entry.event.event_type if entry.event else entry.kind)
+        for entry in (*_own(identity), *_events(identity))
         # A failed re-fetch is the operators' to mend.
-        elif entry.kind is not Kind.REFETCH_FAILED:
-            activity.append((entry.at, entry.kind))
-    return activity
+        if entry.kind is not Kind.REFETCH_FAILED
+    ]
+    return sorted(activity, reverse=True)[:MOST_FOR_PERSON]
 
 
 def _own(identity: LinkedIdentity) -> Iterator[Happening]:
-    yield Happening(
-        identity.created_at, Kind.LINKED, detail=identity.get_linked_via_display()
-    )
-    if identity.revoked_at is not None:
-        yield Happening(identity.revoked_at, Kind.CONSENT_REVOKED)
-    by_code_at = identity.connect_issued_at
-    # A code that made the link was issued before it and gets no entry of its own.
-    if by_code_at is not None and by_code_at > identity.created_at:
-        yield Happening(by_code_at, Kind.CODE_REDEEMED)
-    if identity.signed_in_at > identity.created_at:
-        yield Happening(identity.signed_in_at, Kind.SIGNED_IN)
-    if identity.credential_issued_at is not None:
-        yield Happening(identity.credential_issued_at, Kind.REFETCHED)
-    if identity.refetch_failed_at is not None:
-        count = identity.refetch_failures
-        often = ""
-        if count:
-            often = ngettext("%d time in a row", "%d times in a row", count) % count
-        yield Happening(
-            identity.refetch_failed_at,
-            Kind.REFETCH_FAILED,
-            detail=identity.last_error,
-            outcome=often,
-        )
+    yield Happening(identity.created_at, Kind.LINKED)
+    for kind, column in COLUMNS.items():
+        at = getattr(identity, column)
+        # What came before the link made it, and gets no entry of its own.
+        if at is not None and at > identity.created_at:
+            yield Happening(at, kind)
 
 
-def _events(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
+def _claims(identity: LinkedIdentity) -> Iterator[Happening]:
+    for claim in identity.claims.order_by("claim_type", "provider")[:MOST]:
+        at = claim.revoked_at or claim.issued_at or claim.created_at
+        yield Happening(at, Kind.CLAIM, claim=claim)
+
+
+def _events(identity: LinkedIdentity) -> Iterator[Happening]:
     # An emptied event is of an earlier link of the subject, which may be another account's.
     events = WebhookEvent.objects.filter(
         subject_digest=identity.subject_digest
     ).exclude(subject="")
-    for event in events.defer("payload").order_by("-occurred_at")[:longest]:
-        yield Happening(
-            event.occurred_at,
-            Kind.EVENT,
-            detail=event.event_type,
-            outcome=event.outcome_in_words,
-            event_id=event.pk,
-        )
+    for event in events.defer("payload").order_by("-occurred_at")[:MOST]:
+        yield Happening(event.occurred_at, Kind.EVENT, event=event)

@@ -22,8 +22,9 @@ def end_of(rows: Iterable[StoredClaim]) -> Shortfall | None:
     ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
     if ends:
         return Shortfall(Reason.RUN_OUT, since=max(ends))
-    if any(row.revoked for row in rows):
-        return Shortfall(Reason.REVOKED)
+    revoked = [row.revoked_at for row in rows if row.revoked_at]
+    if revoked:
+        return Shortfall(Reason.REVOKED, since=max(revoked))
     return None
 
 

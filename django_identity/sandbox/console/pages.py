@@ -32,9 +32,10 @@ from django_identity.sandbox.console.remedies import REMEDIES
 from django_identity.sandbox.errors import Invalid
 from django_identity.sandbox.events import deliveries
 from django_identity.sandbox.faults import Fault, FaultKind
-from django_identity.sandbox.models import CLAIM_TITLES, Delivery, User
+from django_identity.sandbox.models import Delivery, User
 from django_identity.sandbox.people import verification
 from django_identity.sandbox.people.pages import next_address
+from django_identity.sandbox.titles import CLAIM_TITLES
 
 #: How far the clock may be ahead of real time.
 DIFFERENCES = {-240: "4 minutes behind", 240: "4 minutes ahead", 0: "Real time"}
