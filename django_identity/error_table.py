@@ -129,15 +129,15 @@ ERRORS: Mapping[str, Row] = {
     # Linking.
     "linking_refused": _refused(_WRONG),
     "subject_taken": _refused(
-        _("This identity is already linked to another account on this site.")),
+        _("This identity is already connected to another account on this site.")),
     "user_holds_another": _refused(
-        _("Your account is linked to another identity. Disconnect it first.")),
+        _("Your account is connected to another identity. Disconnect it first.")),
     "linked_by_code": _sign_in(
-        _("A code linked this identity to an account here. It does not sign you in.")),
+        _("A code connected this identity to an account here. It does not sign you in.")),
     "linked_before": Row(
         409, _RESTART,
         _("This identity was connected to this account before. Sign in with it.")),
-    "link_not_allowed": _refused(_("Your account on this site may not be linked in this way.")),
+    "link_not_allowed": _refused(_("Your account on this site may not be connected in this way.")),
     "sign_in_not_allowed": _sign_in(
         _("Your account on this site may not be signed in to in this way.")),
     "subject_changed": Row(
@@ -230,7 +230,7 @@ ERRORS: Mapping[str, Row] = {
         _("No key of ENCRYPTION_KEYS opens what was stored. Put the former key back, behind the "
           "current one.")),
     "credential_rejected": Row(
-        502, _RETRY, _("%(service)s sent a proof that this site could not verify."),
+        502, _CONTACT, _("%(service)s sent a proof that this site could not verify."),
         _("The credential failed a check, which the log names. API_ORIGIN must be the issuer, "
           "CLIENT_ID the audience.")),
     "overtaken": Row(

@@ -78,16 +78,21 @@ class IdentityError(Exception):
     """
 
     code: str = "identity_error"
-    next_url: str = ""
     request_id: str = ""
 
     def __init__(
-        self, detail: str = "", *, code: str = "", retry_after: float = 0
+        self,
+        detail: str = "",
+        *,
+        code: str = "",
+        next_url: str = "",
+        retry_after: float = 0,
     ) -> None:
         if code:
             self.code = code
         super().__init__(detail or self.code)
         self.detail = detail
+        self.next_url = next_url
         self.retry_after = retry_after
         self.reference = new_reference()
 
@@ -118,6 +123,9 @@ class LinkingRefused(IdentityError):
 
 
 class EmailTaken(LinkingRefused):
+    """``masked``: the address as its owner recognises it, such as ``a***@example.org``."""
+
+    masked: str = ""
     code = "email_taken"
 
 

@@ -15,15 +15,16 @@ class Reason(StrEnum):
     #: An operator of the site ended the connection.
     ENDED_BY_SITE = "ended_by_site"
     CONNECT_ONLY = "code_alone"
-    #: The person is not verified, so nothing is confirmed.
-    NOT_HELD = "not_held"
     #: The service verified the person and did not confirm this. It may not apply to them.
     NOT_CONFIRMED = "not_confirmed"
     #: What the service says could not be read yet.
     UNREAD = "unread"
+    #: The newest credential failed a check. Only the people who run the site can mend that.
+    UNVERIFIABLE = "unverifiable"
     RUN_OUT = "run_out"
     REVOKED = "revoked"
     OTHER_VALUE = "other_value"
+    #: The service has not verified the person, or not enough.
     NOT_VERIFIED = "not_verified"
     #: The service did not accept the person's verification.
     REJECTED = "rejected"
@@ -38,12 +39,16 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Why a gate is closed, ``since`` when, and what the claim says instead, if known."""
+    """Why a gate is closed, ``since`` when, and what the claim says instead, if known.
+
+    ``reference``: what the person tells the people who run the site, if only these can help.
+    """
 
     reason: Reason
     since: datetime | None = None
     held: str = ""
     claim_type: str = ""
+    reference: str = ""
 
 
 def revocation_reason(revoked_by: str) -> Reason:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from django_identity.views import account, connect, sign_in, webhook
+from django_identity.views import account, answer, connect, sign_in, webhook
 
 app_name = "identity"
 
@@ -12,6 +12,7 @@ REGISTERED = ("callback", "webhook")
 PAGES = {
     "login": sign_in.login,
     "callback": sign_in.callback,
+    "answer": answer.answer,
     "connect": connect.connect,
     "connected": connect.connected,
     "account": account.account,

@@ -6,7 +6,7 @@ from django.http import HttpResponseBase
 from django.test import Client
 
 from django_identity.testing import browser
-from django_identity.views.pages import address_of
+from django_identity.web.pages import address_of
 
 
 def begin(client: Client, next_url: str = "") -> str:

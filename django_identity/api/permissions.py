@@ -6,7 +6,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from django_identity.gates import Gate, closed_to
-from django_identity.views.pages import NEVER_CACHED
+from django_identity.web.pages import NEVER_CACHED
 
 # No cache may store what a gate answers. A view's own ``Cache-Control`` gives way to this one.
 PRIVATE = {"Cache-Control": NEVER_CACHED, "Vary": "Accept, Authorization, Cookie"}

@@ -9,7 +9,7 @@ from rest_framework.views import exception_handler as rest_framework_handler
 
 from django_identity.exceptions import IdentityError, Recovery
 from django_identity.texts import advice
-from django_identity.views.problems import MEDIA_TYPE, problem_body
+from django_identity.web.problems import MEDIA_TYPE, problem_body
 
 # Django REST framework refuses somebody whom it does not know.
 OF_NOBODY = (exceptions.NotAuthenticated, exceptions.AuthenticationFailed)

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from django_identity.lifecycle.standing.standing import standing_with
 from django_identity.models import LinkedIdentity
 from django_identity.service.connect import LONGEST_PASTE
-from django_identity.views.flow import may_lead_to
+from django_identity.web.flow import may_lead_to
 
 _Moment = partial(
     serializers.DateTimeField, read_only=True, allow_null=True, default_timezone=UTC

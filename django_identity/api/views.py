@@ -24,15 +24,8 @@ from django_identity.lifecycle.arriving import connect, sign_in
 from django_identity.lifecycle.leaving import disconnecting
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.logs import LogEvent, log_failure
-from django_identity.views import flow
-from django_identity.views.flow import in_flow
-from django_identity.views.problems import CHALLENGE
-from django_identity.views.sign_in import (
-    begin_sign_in,
-    complete_sign_in,
-    leads_back_to_a_page,
-    set_browser_cookie,
-)
+from django_identity.web import browser, flow
+from django_identity.web.problems import CHALLENGE
 
 # Schemes that a browser never adds to a request by itself.
 TOKEN_SCHEMES = ("bearer", "jwt", "token")
@@ -51,7 +44,7 @@ class _Endpoint(APIView):
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        return in_flow(super().as_view(**initkwargs))
+        return flow.in_flow(super().as_view(**initkwargs))
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Authenticate; then a request that changes something needs the CSRF token.
@@ -122,7 +115,7 @@ class LoginView(_Endpoint):
     def post(self, request: Request) -> Response:
         asked = self.asked()
         is_seen_by_pages = self.user in (None, self.seen_by_pages)
-        if not is_seen_by_pages and leads_back_to_a_page():
+        if not is_seen_by_pages and browser.leads_back_to_a_page():
             # The callback page would not know the user, after the person has consented.
             raise FlowError(
                 "a token without the session of its user", code="session_needed"
@@ -131,11 +124,11 @@ class LoginView(_Endpoint):
             raise ValidationError(
                 {"scope": _("The site does not ask for this.")}, "scope_refused"
             )
-        address, browser_key = begin_sign_in(
+        address, browser_key = browser.begin_sign_in(
             request, next_url=asked["next"], more=asked["scope"]
         )
         response = self.answer({"authorization_url": address})
-        set_browser_cookie(response, browser_key, request=request)
+        browser.set_cookie(response, browser_key, request=request)
         return response
 
 
@@ -152,7 +145,7 @@ class CallbackView(_Endpoint):
         for name, text in self.asked().items():
             query[name] = [text]
         returned = sign_in.Callback.parse(**query)
-        completed = complete_sign_in(request, returned, user=self.user)
+        completed = browser.complete_sign_in(request, returned, user=self.user)
         return self.answer({"next": flow.landing_url(completed.next_url)})
 
 

@@ -10,8 +10,8 @@ from django_identity.gates.closed import keep_private
 from django_identity.lifecycle.standing.standing import may_have_standing
 from django_identity.models import LinkedIdentity
 from django_identity.service.answers import Document
-from django_identity.views.flow import signed_in_user
-from django_identity.views.pages import NEVER_CACHED
+from django_identity.web.flow import signed_in_user
+from django_identity.web.pages import NEVER_CACHED
 
 
 @boundary

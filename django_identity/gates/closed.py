@@ -22,15 +22,15 @@ from django_identity.exceptions import Recovery
 from django_identity.reasons import Shortfall
 from django_identity.requirements import RecentSignIn, RequiredScope, Requirement
 from django_identity.texts import advice
-from django_identity.texts.labels import needed
-from django_identity.views.pages import (
+from django_identity.texts.labels import heading_of
+from django_identity.web.pages import (
     NEVER_CACHED,
     address_of,
     page,
     path_of,
     why_asked,
 )
-from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
+from django_identity.web.problems import CHALLENGE, MEDIA_TYPE, problem_body
 
 ANSWERS = ("redirect", "forbid", "problem")
 OnClosed = (
@@ -85,13 +85,16 @@ class Closed:
         advised = advice.advice_on(self.shortfall, None)
         if advised is not None:
             return f"{advised.title}. {advised.sentence} {advised.step}"
-        names = advice.names_for(None) | {"proof": needed(self.asked)}
-        return advice.fill(_("Continue with %(service)s to show: %(proof)s."), names)
+        step = _("Continue with %(service)s to show it.")
+        heading = heading_of(self.asked)
+        return f"{heading}. {advice.fill(step, advice.names_for(None))}"
 
     def problem(self) -> dict[str, Any]:
         """The JSON body of the answer."""
         if self.shortfall is None:
             recovery = Recovery.SIGN_IN_TO_LINK
+        elif self.shortfall.reference:
+            recovery = Recovery.CONTACT
         elif advice.REASONS[self.shortfall.reason].first:
             recovery = Recovery.VERIFY
         else:

@@ -82,7 +82,7 @@ class ConnectRedemption(Flow):
 
     class Meta:
         verbose_name = _("Connect redemption")
-        verbose_name_plural = _("Connect codes")
+        verbose_name_plural = _("Codes")
 
     def __str__(self) -> str:
         return f"redemption ({self.outcome or 'open'})"

@@ -73,23 +73,23 @@ class LinkedIdentity(Record):
     revoked_by = models.CharField(
         _("revoked by"), max_length=6, choices=RevokedBy, blank=True
     )
-    linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
+    linked_via = models.CharField(_("connected by"), max_length=7, choices=LinkedVia)
     # The key of the account that came with this link, as text. See ``made_its_account``.
     made_account = models.TextField(_("account made for it"), blank=True)
     # The scopes that the person has allowed: what the consent covers.
     scopes = models.JSONField(_("scopes"), blank=True, default=list)
-    kyc_level = models.CharField(_("KYC level"), max_length=64, blank=True)
-    kyc_status = models.CharField(_("KYC status"), max_length=64, blank=True)
-    kyc_provider = models.CharField(_("KYC provider"), max_length=255, blank=True)
-    kyc_verified_at = models.DateTimeField(_("KYC verified"), blank=True, null=True)
+    kyc_level = models.CharField(_("verification level"), max_length=64, blank=True)
+    kyc_status = models.CharField(_("Verification"), max_length=64, blank=True)
+    kyc_provider = models.CharField(_("verified by"), max_length=255, blank=True)
+    kyc_verified_at = models.DateTimeField(_("Verified on"), blank=True, null=True)
     # The time of the service's newest answer about the level. No event changes it.
-    kyc_said_at = models.DateTimeField(_("KYC checked"), blank=True, null=True)
+    kyc_said_at = models.DateTimeField(_("verification checked"), blank=True, null=True)
     # The dates of the newest verified credential. An older one is refused.
     credential_issued_at = models.DateTimeField(
-        _("Credential issued"), blank=True, null=True
+        _("proofs confirmed"), blank=True, null=True
     )
     credential_expires_at = models.DateTimeField(
-        _("credential valid until"), blank=True, null=True
+        _("proofs valid until"), blank=True, null=True
     )
     # The time from which the re-fetch is due. Empty: it never is.
     refetch_due_at = models.DateTimeField(_("re-fetch due"), blank=True, null=True)
@@ -100,12 +100,10 @@ class LinkedIdentity(Record):
     # The code of the newest failure, or of what keeps a claim unproven. Empty: all is read.
     last_error = models.CharField(max_length=255, blank=True)
     # The date of the service's newest answer to a Connect code.
-    connect_issued_at = models.DateTimeField(
-        _("Connect answer issued"), blank=True, null=True
-    )
+    connect_issued_at = models.DateTimeField(_("code issued"), blank=True, null=True)
     # The masked name of the code's owner, so that the account's owner sees whose it was.
     connect_person = models.CharField(
-        _("owner of the Connect code"), max_length=128, blank=True
+        _("owner of the code"), max_length=128, blank=True
     )
     # The number in every session of the identity sign-in, which ends when it rises.
     session_epoch = models.PositiveIntegerField(default=0)
@@ -336,7 +334,7 @@ class StoredClaim(Record):
     identity = models.ForeignKey(
         LinkedIdentity, on_delete=models.CASCADE, related_name="claims"
     )
-    claim_type = models.CharField(_("claim"), max_length=128)
+    claim_type = models.CharField(_("proof"), max_length=128)
     provider = models.CharField(_("provider"), max_length=128, blank=True)
     value = models.JSONField(_("value"), blank=True, null=True)
     proof_hash = models.CharField(_("proof hash"), max_length=255, blank=True)
@@ -349,7 +347,7 @@ class StoredClaim(Record):
 
     class Meta:
         verbose_name = _("claim")
-        verbose_name_plural = _("claims")
+        verbose_name_plural = _("proofs")
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["identity", "claim_type", "provider"],

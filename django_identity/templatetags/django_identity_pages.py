@@ -23,7 +23,7 @@ register = template.Library()
 
 register.filter(distance)
 register.filter(labels.table_name)
-register.filter(labels.needed)
+register.filter(labels.heading_of)
 register.filter(labels.in_words)
 register.filter(labels.counted_values)
 # A Connect code may open the gate: it brings a KYC level, but no claims.

@@ -20,7 +20,7 @@ from django_identity.lifecycle.standing.standing import may_have_standing
 from django_identity.logs import LogEvent, log
 from django_identity.requirements import NotARequirement
 from django_identity.texts import advice, labels
-from django_identity.views.pages import address_of
+from django_identity.web.pages import address_of
 
 SIZES = ("small", "medium", "large")
 THEMES = ("filled", "outline", "dark", "light")

@@ -6,8 +6,8 @@ from django.http import HttpResponseBase
 from django.test import Client
 from django.urls import get_script_prefix
 
-from django_identity.views.pages import address_of
-from django_identity.views.sign_in import HOP_MARK
+from django_identity.web.browser import HOP_MARK
+from django_identity.web.pages import address_of
 
 
 def begin(
@@ -23,13 +23,16 @@ def begin(
 
 
 def come_back(client: Client, address: str, *, secure: bool = True) -> HttpResponseBase:
-    """Come back from the service to ``address``. Returns the last response."""
+    """Come back from the service to ``address``. Returns the last response, or a refusal's page."""
     address = path_here(address)
     arrived = client.get(address, secure=secure)
-    if arrived.status_code != 200:
-        return arrived
-    # The one page of the callback: a browser leaves it by itself, and sends a strict cookie then.
-    return client.get(f"{address}&{HOP_MARK}=1", secure=secure)
+    if arrived.status_code == 200:
+        # The one page of the callback: a browser leaves it by itself, and sends a strict cookie.
+        arrived = client.get(f"{address}&{HOP_MARK}=1", secure=secure)
+    answer = address_of("answer")
+    if arrived.headers.get("Location") == answer:
+        return client.get(path_here(answer), secure=secure)
+    return arrived
 
 
 def path_here(address: str) -> str:

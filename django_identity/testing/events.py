@@ -15,7 +15,7 @@ from django_identity import conf
 from django_identity.models import LinkedIdentity
 from django_identity.testing.browser import path_here
 from django_identity.testing.sandbox import SandboxPerson
-from django_identity.views.pages import address_of
+from django_identity.web.pages import address_of
 
 
 def deliver_event(

@@ -28,7 +28,7 @@ from django_identity.testing.sandbox import (
     SandboxPerson,
     running_sandbox,
 )
-from django_identity.views.pages import address_of
+from django_identity.web.pages import address_of
 
 boundary.tests.see_errors = True
 

@@ -1,7 +1,7 @@
 """What pages, the API and the admin say about a closed gate, an account's state, and an error.
 
 ``REASONS`` is the table of reasons. Its texts may have the places ``service``, ``site`` and, of the
-reason, ``when``, ``day`` and ``held``.
+reason, ``when``, ``day``, ``held`` and ``reference``.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Advice(NamedTuple):
     """What a page says about a reason, and its buttons.
 
     ``first``: what the person must do at the service before a sign-in opens the gate. Without it
-    the sign-in opens the gate. ``back``: the second button leads back to the site, because another
-    sign-in would change nothing.
+    the sign-in opens the gate. ``back``: the next button leads back to the site, because another
+    sign-in alone would change nothing.
     """
 
     title: Text
@@ -55,6 +55,7 @@ ALONE = re.compile(r"^[12]\xa0")
 _AGAIN = _("Check again with %(service)s")
 _VERIFY = _("Get verified")
 _OPEN = _("Open %(service)s")
+_BACK = _("Back to %(site)s")
 _THERE = _("Get verified there, then check again here.")
 
 REASONS: Mapping[str, Advice] = {
@@ -92,26 +93,28 @@ REASONS: Mapping[str, Advice] = {
         _("To bring the proofs too, continue with %(service)s."),
         _("Continue with %(service)s"),
     ),
-    "not_held": Advice(
-        _("Not confirmed yet"),
-        _("You are connected, but %(service)s has not confirmed this about you."),
-        _THERE,
-        _AGAIN,
-        _VERIFY,
-    ),
     "not_confirmed": Advice(
         _("Not confirmed"),
         _("%(service)s verified you, but did not confirm this."),
         _("It may not apply to you. If you think it does, look there."),
         _AGAIN,
         _OPEN,
-        _("Back to %(site)s"),
+        _BACK,
     ),
     "unread": Advice(
         _("Not read yet"),
         _("%(site)s could not read this at %(service)s."),
         _("Check again: it takes a few seconds."),
         _AGAIN,
+    ),
+    "unverifiable": Advice(
+        _("%(site)s cannot verify this at the moment"),
+        _("%(service)s sent your proofs, but a check of them failed here."),
+        _(
+            "Tell the people who run %(site)s. Your reference is the number %(reference)s."
+        ),
+        _AGAIN,
+        back=_BACK,
     ),
     "run_out": Advice(
         _("Your proof ran out"),
@@ -132,10 +135,11 @@ REASONS: Mapping[str, Advice] = {
         _("If that is out of date, have it corrected there, then check again here."),
         _AGAIN,
         _OPEN,
+        _BACK,
     ),
     "not_verified": Advice(
         _("Not verified yet"),
-        _("You are connected, but %(service)s has not verified you."),
+        _("You are connected, but %(service)s has not verified enough about you."),
         _THERE,
         _AGAIN,
         _VERIFY,
@@ -143,7 +147,7 @@ REASONS: Mapping[str, Advice] = {
     "rejected": Advice(
         _("Not accepted"),
         _("%(service)s did not accept your verification."),
-        _("See there why, and try again."),
+        _("Open %(service)s, try again there, then come back here."),
         _AGAIN,
         _OPEN,
     ),
@@ -282,6 +286,7 @@ def advice_on(
         "day": _day_of(shortfall.since),
         "claim": labels.in_words(shortfall.claim_type),
         "held": labels.show_value(shortfall.held),
+        "reference": shortfall.reference,
     }
     return Advice(*(fill(text, names) for text in REASONS[shortfall.reason]))
 

@@ -1,10 +1,10 @@
 """Translated names of codes, columns, tables and countries, for people."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import assert_never
+from typing import Any, assert_never
 
 from django.apps import apps
 from django.db.models import Model
@@ -60,16 +60,21 @@ WORDS: Mapping[str, Text] = {
     "data.deletion_requested": _("you asked to be erased"),
 }
 
-# Scope -> what a gate asks for, beside the other things in a sentence.
-NEEDED: Mapping[str, Text] = {
-    "profile:read": _("your name, e-mail address, country and photo"),
-    "kyc:read": _("your verification level"),
-    "claims:read": _("signed proofs about you"),
-    "documents:metadata": _("which of your documents are verified"),
-    "documents:read": _("your identity documents"),
+# Claim or scope -> the heading of a page that asks for it.
+HEADINGS: Mapping[str, Text] = {
+    "kyc_verified": _("Your identity needs to be verified"),
+    "age_over_18": _("You need to be 18 or older"),
+    "country_resident": _("You need to show where you live"),
+    "unique_human": _("You need to show that you have only one account"),
+    "recent_sign_in": _("You need to have signed in a short while ago"),
+    "profile:read": _("You need to share your name, e-mail address, country and photo"),
+    "kyc:read": _("You need to share your verification level"),
+    "claims:read": _("You need to share signed proofs about you"),
+    "documents:metadata": _("You need to share which of your documents are verified"),
+    "documents:read": _("You need to share your identity documents"),
 }
 
-# Table -> why the site stores its records. Their name is the model's ``verbose_name_plural``.
+# Table -> why the site stores its records.
 PURPOSES: Mapping[str, Text] = {
     "linkedidentity": _(
         "That you and the person at the identity service are the same."
@@ -86,6 +91,12 @@ PURPOSES: Mapping[str, Text] = {
         "Each code that you handed in here, without the code itself."
     ),
     "subjectlock": _("That an event or a sign-in of yours came here, for a day."),
+}
+
+# Table -> its name, if it is not the model's ``verbose_name_plural``.
+TABLES: Mapping[str, Text] = {
+    "user": _("Account"),
+    "linkedidentity": _("Connection"),
 }
 
 # More countries than these are counted and not named in a sentence.
@@ -110,45 +121,42 @@ def has_words(requirement: Requirement) -> bool:
 
 
 def in_words(code: str) -> str:
-    """The name of ``code`` in the person's language, or ``code`` itself.
-
-    ``"country_resident=PT|FR"`` is a claim with the values of which one is asked for.
-    """
+    """The name of ``code`` in the person's language, or ``code`` itself."""
     level = LEVEL.fullmatch(code)
     if level is not None:
         return gettext("verification at level {level}").format(level=level[1])
+    return str(WORDS.get(code, code))
+
+
+def heading_of(code: str) -> str:
+    """The heading of a page that asks for a claim, a level, a scope or a recent sign-in.
+
+    ``"country_resident=PT|FR"`` is a claim with the values of which one is asked for.
+    """
+    heading = HEADINGS.get(code)
+    if heading is not None:
+        return str(heading)
+    level = LEVEL.fullmatch(code)
+    if level is not None:
+        return gettext("You need verification at level {level}").format(level=level[1])
     claim_type, values = split_claim(code)
-    name = str(WORDS.get(claim_type, claim_type))
-    if not values:
-        return name
+    # Django's catalogues have the comma and the word before the last name.
+    names = get_text_list([country_name(value) for value in values])
     if claim_type != "country_resident":
-        return f"{name}: {_any_of(values)}"
-    if len(values) <= MOST_NAMED:
-        countries = _any_of([country_name(value) for value in values])
-        return gettext("you live in {country}").format(country=countries)
-    counted = ngettext(
-        "you live in one of {count} country",
-        "you live in one of {count} countries",
-        len(values),
-    )
-    return counted.format(count=len(values))
-
-
-def _any_of(names: Sequence[str]) -> str:
-    """ "Portugal, France or Spain": Django's catalogues have the comma and the last word."""
-    return get_text_list(list(names))
-
-
-def needed(code: str) -> str:
-    """What a gate asks for, in a sentence: a claim, a level, a scope or a recent sign-in."""
-    name = NEEDED.get(code)
-    if name is None:
-        return in_words(code)
-    return str(name)
+        proof = f"{claim_type} {names}".strip()
+        return gettext("You need to show: {proof}").format(proof=proof)
+    if len(values) > MOST_NAMED:
+        counted = ngettext(
+            "You need to live in {count} country",
+            "You need to live in one of {count} countries",
+            len(values),
+        )
+        return counted.format(count=len(values))
+    return gettext("You need to live in {country}").format(country=names)
 
 
 def counted_values(code: str) -> list[str]:
-    """The names of the values that ``in_words`` only counts. Empty if it names them."""
+    """The names of the values that ``heading_of`` only counts. Empty if it names them."""
     claim_type, values = split_claim(code)
     if claim_type != "country_resident" or len(values) <= MOST_NAMED:
         return []
@@ -188,8 +196,7 @@ def label_of(record: Model, column: str) -> str:
 
 def table_name(table: str) -> str:
     """The name of a table that is shown or counted."""
-    if table == "user":
-        return gettext("Account")
-    return str(
-        capfirst(apps.get_model("django_identity", table)._meta.verbose_name_plural)
-    )
+    name: Any = TABLES.get(table)
+    if name is None:
+        name = apps.get_model("django_identity", table)._meta.verbose_name_plural
+    return str(capfirst(name))

@@ -18,8 +18,8 @@ from django_identity.lifecycle.operators import timeline
 from django_identity.lifecycle.standing import standing
 from django_identity.logs import LogEvent
 from django_identity.texts import advice
-from django_identity.views import flow
-from django_identity.views.pages import address_of, page, tell
+from django_identity.web import answers, flow
+from django_identity.web.pages import address_of, page, tell
 
 
 @flow.own_page("GET", "HEAD")
@@ -68,7 +68,7 @@ def download(request: HttpRequest, user: Person) -> HttpResponseBase:
 
 @flow.own_page("GET", "HEAD", "POST", failed=LogEvent.ERASURE_FAILED)
 def erase(request: HttpRequest, user: Person) -> HttpResponseBase:
-    """GET says what goes. POST erases the person, and shows the receipt."""
+    """GET says what goes. POST erases the person, and leads to the receipt."""
     if not erasure.may_erase_themselves(user):
         return redirect(address_of("account"))
     if request.method != "POST":
@@ -79,7 +79,7 @@ def erase(request: HttpRequest, user: Person) -> HttpResponseBase:
     database.read_again(user)
     if not receipt.account_kept:
         logout(request)
-    return page(request, "django_identity/erased.html", {"receipt": receipt})
+    return answers.keep_receipt(request, receipt.pk)
 
 
 @flow.own_page("GET", "HEAD", "POST")

@@ -14,8 +14,9 @@ from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.arriving import connect as codes
 from django_identity.logs import LogEvent, log_failure
 from django_identity.service.connect import LONGEST_PASTE
-from django_identity.views import flow
-from django_identity.views.pages import (
+from django_identity.service.webhooks import VERIFIED
+from django_identity.web import flow
+from django_identity.web.pages import (
     address_of,
     error_page,
     explained,
@@ -68,6 +69,7 @@ def connected(request: HttpRequest, user: Person) -> HttpResponseBase:
     context = {
         "identity": identity,
         "status_line": status_words(identity),
+        "is_verified": identity.kyc_status == VERIFIED,
         "next": next_url,
     }
     return page(request, "django_identity/connected.html", context)

@@ -11,7 +11,7 @@ from django_identity import database, flows
 from django_identity.exceptions import EventRefused, IdentityError
 from django_identity.logs import LogEvent, log_failure
 from django_identity.service.webhooks import LARGEST_BODY
-from django_identity.views.pages import NEVER_CACHED
+from django_identity.web.pages import NEVER_CACHED
 
 
 @csrf_exempt

@@ -320,7 +320,7 @@ def test_an_erasure_says_beforehand_what_it_does(
         monkeypatch.setattr(IdentityPolicy, name, value)
     asked = html.unescape(text_of(press(operator, "erase", identity).content.decode()))
     assert fate in asked
-    assert "Claims: 1" in asked
+    assert "Proofs: 1" in asked
     press(operator, "erase", identity, confirmed="yes")
     receipt = ErasureReceipt.objects.get()
     assert bool(receipt.account_kept) is ("stays" in fate)

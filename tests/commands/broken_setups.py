@@ -411,7 +411,7 @@ def lost_grants(site: Site) -> None:
 
 def begin_sign_in(redirect_uri: str, **fields: Any) -> None:
     AuthorizationRequest.objects.create(
-        environment="test", purpose="sign_in", expires_at=NOW,
+        environment="test", purpose="sign_in", expires_at=NOW + timedelta(hours=1),
         state_digest="s", browser_digest="b", scopes=[], redirect_uri=redirect_uri, **fields,
     )  # fmt: skip
 

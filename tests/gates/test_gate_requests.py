@@ -16,6 +16,7 @@ from rest_framework.permissions import IsAdminUser
 from django_identity.api.permissions import HasKycLevel
 from django_identity.gates import kyc_level_required
 from django_identity.models import LinkedIdentity
+from django_identity.texts.labels import heading_of
 from tests.factories import make_identity, make_user
 from tests.gates import gated_views
 from tests.gates.gated_views import (
@@ -198,9 +199,8 @@ def test_nobody_is_told_to_sign_in_by_the_gate() -> None:
             response = ask(None, address, accept)
             body = the_problem(response, 401)
             assert (body["code"], body["missing"]) == ("not_signed_in", missing)
-            assert body["detail"].startswith(
-                "Continue with your identity service to show: "
-            )
+            step = ". Continue with your identity service to show it."
+            assert body["detail"] == heading_of(missing) + step
             assert response["WWW-Authenticate"] == "Session"
         page = ask(None, address)
         assert (

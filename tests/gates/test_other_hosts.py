@@ -100,7 +100,9 @@ def test_else_the_answer_is_plain(
     response = ask(None if is_stranger else make_user(), address)
     assert response.status_code == 403
     assert response["Content-Type"].startswith("text/plain")
-    words = "you are 18 or older" if is_stranger else "Your account is not connected"
+    words = (
+        "You need to be 18 or older" if is_stranger else "Your account is not connected"
+    )
     assert words in response.content.decode()
     assert "private" in response["Cache-Control"]
     assert SECRET not in response.content

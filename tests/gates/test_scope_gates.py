@@ -1,5 +1,6 @@
 """A gate that asks for one scope more, when the person comes to it."""
 
+import re
 from contextlib import nullcontext, suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -84,7 +85,8 @@ def test_the_page_says_why_and_what(browser: Client) -> None:
     page = browser.get("/papers/", follow=True).content.decode()
     assert "To check your rental contract." in page
     assert f'name="scope" value="{SCOPE}"' in page
-    assert "The content of identity documents" in page
+    [new] = re.findall(r"<li>([^<]*) <strong[^>]*>new</strong>", page)
+    assert new.startswith("The content of identity documents")
     page = browser.get(reverse("identity:login")).content.decode()
     assert "The content of identity documents" not in page
 
@@ -93,7 +95,7 @@ def test_a_page_names_a_scope_that_every_sign_in_asks_for(browser: Client) -> No
     """Somebody whose consent is older than the site's list of scopes has not allowed it."""
     LinkedIdentity.objects.update(scopes=["claims:read"])
     page = browser.get("/level/", follow=True).content.decode()
-    assert "Needed: your verification level" in page
+    assert "You need to share your verification level" in page
     assert 'name="scope"' not in page
 
 
@@ -269,7 +271,7 @@ def test_a_request_names_nothing_that_the_site_has_not(
 ) -> None:
     assert asked_of_the_service(browser, scope)[1] == BASE
     page = browser.get(reverse("identity:login"), {"missing": scope}).content.decode()
-    assert "Needed:" not in page
+    assert "You need" not in page
     refused = browser.post(
         reverse("identity_api:login"), {"scope": scope}, content_type="application/json"
     )

@@ -18,7 +18,7 @@ from django_identity.gates import (
 )
 from django_identity.models import StoredClaim
 from django_identity.policy import IdentityPolicy
-from django_identity.texts.labels import in_words
+from django_identity.texts.labels import heading_of
 from tests.factories import again
 from tests.gates.gated_views import (
     SECRET,
@@ -83,7 +83,7 @@ def test_the_person_is_told_all_of_them(user: User) -> None:
     assert closed.missing == "country_resident"
     assert closed.problem()["missing"] == "country_resident=PT|FR|ES"
     with override("fr"):
-        assert "(Portugal, France ou Espagne)" in str(in_words(closed.asked))
+        assert ": Portugal, France ou Espagne" in heading_of(closed.asked)
     assert claims_of(user)["country_resident"] == "NG"
 
 
@@ -97,15 +97,15 @@ def page_of(user: User | None, address: str) -> str:
 def test_a_few_are_named_and_many_are_counted(user: User) -> None:
     """The names of many are there, folded. Without a session, too."""
     few = page_of(user, "/neighbours/")
-    assert "Needed: you live in Ghana, Portugal or France" in few
+    assert "You need to live in Ghana, Portugal or France" in few
     assert "Show the countries" not in few
     for reader in (user, None):
         many = page_of(reader, "/europe/")
-        assert "Needed: you live in one of 27 countries" in many
+        assert "You need to live in one of 27 countries" in many
         assert "<li>Slovenia</li>" in many
     for language, words in (("ar", "أحد 27 بلدًا"), ("pt-br", "um de 27 países")):
         with override(language):
-            assert words in str(in_words(f"country_resident={EUROPE}"))
+            assert words in heading_of(f"country_resident={EUROPE}")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_link_names_nothing_that_pages_have_no_words_for(missing: str) -> None
     page = (
         Client().get(reverse("identity:login"), {"missing": missing}).content.decode()
     )
-    assert "Needed:" not in page
+    assert "You need" not in page
 
 
 class Explains(IdentityPolicy):

@@ -54,7 +54,7 @@ def by_operator(_browser: Client) -> None:
 
 def by_themselves(browser: Client) -> None:
     """The page signs them out afterwards, of which Django tells with the request's user."""
-    assert browser.post(reverse("identity:erase")).status_code == 200
+    assert browser.post(reverse("identity:erase"), follow=True).status_code == 200
 
 
 def note_the_visit(get_response: Any) -> Any:

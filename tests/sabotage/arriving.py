@@ -34,7 +34,7 @@ SIGN_IN = Room(
         ),
         Sabotage(
             "browser-key-behind-a-space",
-            "views/sign_in.py",
+            "web/browser.py",
             'cookie.strip(" ")',
             "cookie.strip()",
             "A cookie whose name stands behind a space of Unicode is not ours.",
@@ -56,7 +56,7 @@ SIGN_IN = Room(
         Sabotage(
             "address-of-another-account",
             "lifecycle/arriving/accounts.py",
-            "    raise exceptions.EmailTaken\n",
+            "            raise taken\n",
             "    return\n",
             "An e-mail address that another account has is refused.",
         ),

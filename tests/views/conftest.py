@@ -1,12 +1,13 @@
 """Somebody who is signed in and their browser, a site's policy, and how a sign-in is refused."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.signals import request_started
 from django.test import Client
 
 from django_identity.policy import IdentityPolicy
@@ -30,10 +31,17 @@ def browser(user: User) -> Client:
 
 
 @pytest.fixture
-def refused(caplog: pytest.LogCaptureFixture) -> Any:
+def refused(caplog: pytest.LogCaptureFixture) -> Iterator[Any]:
     """``refused(response, code)``: the sign-in ended as ``refusals.refused`` says."""
     caplog.set_level(logging.DEBUG)
-    return partial(refusals.refused, caplog=caplog)
+    brought: list[refusals.Brought] = []
+
+    def note(environ: dict[str, Any], **_sent: Any) -> None:
+        brought.append(refusals.Brought.by(environ))
+
+    request_started.connect(note)
+    yield partial(refusals.refused, caplog=caplog, brought=brought)
+    request_started.disconnect(note)
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from django_identity.models import (
     TokenGrant,
 )
 from django_identity.policy import IdentityPolicy
+from django_identity.texts.labels import table_name
 from tests.factories import (
     make_claim,
     make_event,
@@ -161,8 +162,8 @@ def test_the_page_shows_the_newest_and_counts_all(
     begun(ada, 101)
     with django_assert_max_num_queries(19):
         page = account(client)
-    assert re.findall(r'identity-count">([\d,]+)<', page) == ["1", "20", "101"]
-    assert page.count('<details class="identity-kind"') == 3
+    assert re.findall(r'identity-count">([\d,]+)<', page) == ["1", "1", "20", "101"]
+    assert page.count('<details class="identity-kind"') == 4
     assert "These are the newest 100. The download has all of them." in page
     assert ("/wanted/100/" in page, "/wanted/0/" in page) == (True, False)
     AuthorizationRequest.objects.filter(next="/wanted/0/").delete()
@@ -282,7 +283,7 @@ def test_the_verification_is_told_as_it_is(
     )
     page = account(client)
     assert f"<dt>Verification</dt><dd>{shown}</dd>" in page
-    assert ("See there why, and try again." in page) is (status == "rejected")
+    assert ("try again there, then come back here." in page) is (status == "rejected")
 
 
 def test_who_lost_every_proof_is_told_so(client: Client, ada: User) -> None:
@@ -375,7 +376,7 @@ def test_people_erase_themselves_and_get_a_receipt(
     assert ("It came with the connection." in question) is made
     assert ("It is older than the connection." in question) is not made
     assert LinkedIdentity.objects.exists()
-    page = client.post(reverse("identity:erase")).content.decode()
+    page = client.post(reverse("identity:erase"), follow=True).content.decode()
     receipt = ErasureReceipt.objects.earliest("pk")
     assert f"The number of your receipt is {receipt.pk}." in page
     assert ("Your account stays." in page) is not made
@@ -383,6 +384,27 @@ def test_people_erase_themselves_and_get_a_receipt(
     ada.refresh_from_db()
     assert ada.is_active is not made
     assert client.get(reverse("identity:account")).status_code == (302 if made else 200)
+
+
+@pytest.mark.parametrize("state", ["linked", "account alone", "nothing"])
+def test_the_panel_and_the_download_are_one_list(
+    client: Client, ada: User, state: str
+) -> None:
+    """Of somebody who is not linked, too: the account's own name and address are in both."""
+    if state == "linked":
+        hold_everything(ada)
+    elif state == "nothing":
+        User.objects.update(email="", first_name="", last_name="")
+    exported = client.get(reverse("identity:download")).json()
+    wanted = [
+        table_name({"account": "user"}.get(table, table))
+        for table, rows in exported.items()
+        if rows
+    ]
+    page = account(client)
+    assert re.findall('identity-kind-title">([^<]+)<', page) == wanted
+    assert ("Nothing." in page) is (state == "nothing")
+    assert bool(wanted) is (state != "nothing")
 
 
 def test_a_site_may_switch_the_erasure_off(

@@ -73,7 +73,7 @@ def test_each_page_of_a_person(
     assert "ada@example.org" in browser.get(reverse("identity:account")).text
     assert browser.get(reverse("identity_api:me")).status_code == 200
     assert come_back(browser, begin(browser)).status_code == 302
-    assert browser.post(reverse("identity:erase")).status_code == 200
+    assert browser.post(reverse("identity:erase"), follow=True).status_code == 200
     assert not LinkedIdentity.objects.exists()
 
 

@@ -18,7 +18,7 @@ from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from django_identity.views.pages import status_words
+from django_identity.web.pages import status_words
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
@@ -44,7 +44,7 @@ def test_pages_name_the_service_and_the_site(
         IdentityPolicy, "reasons", {"age_over_18": "A circle is a contract."}
     )
     page = client.get("/identity/login/?missing=age_over_18").content.decode()
-    assert "<title>Needed: you are 18 or older \N{EN DASH} Ajo Circle</title>" in page
+    assert "<title>You need to be 18 or older \N{EN DASH} Ajo Circle</title>" in page
     assert (
         "You will go to VerifyMe, sign in there, and decide what Ajo Circle may know."
         in page
@@ -75,7 +75,7 @@ def test_what_worked_is_said(
     response = come_back(client, begin(client, "/gated/"))
     assert response["Location"] == "/gated/"
     page = client.get("/gated/", follow=True).content.decode()
-    assert "<title>Needed:" in page
+    assert "<title>You need" in page
     assert "You are verified" not in page
     assert "You are verified" not in client.get("/identity/account/").content.decode()
 
@@ -307,7 +307,7 @@ def test_a_denial_is_calm(client: Client, service: FakeService) -> None:
     """Nothing failed: no warning, no reference, and what was asked for stays known."""
     state = begin(client, "/adults/")
     query = {"error": "access_denied", "state": state}
-    page = client.get(reverse("identity:callback"), query).content.decode()
+    page = client.get(reverse("identity:callback"), query, follow=True).content.decode()
     assert "<title>You did not share anything</title>" in page
     assert "Name, e-mail address, country and photo" in page
     assert 'href="/adults/"' in page

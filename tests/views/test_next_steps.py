@@ -1,18 +1,35 @@
 """What a page tells somebody to do next helps: no dead end, and nothing is told twice."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
 from django.urls import reverse
+from django.utils import timezone
 
+from django_identity.error_table import ERRORS, Recovery
+from django_identity.exceptions import IdentityError
 from django_identity.gates import Gate, closed_to
 from django_identity.gates.closed import Closed
+from django_identity.lifecycle.minute import upkeep
+from django_identity.models import AuthorizationRequest, ErasureReceipt, LinkedIdentity
+from django_identity.reasons import Reason
 from django_identity.requirements import RequiredLevel, RequiredScope
-from tests.factories import make_claim, make_identity, make_user
+from django_identity.texts.advice import REASONS
+from django_identity.web import answers, flow
+from tests.factories import (
+    again,
+    make_claim,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
 from tests.fake_service import FakeService
+from tests.sign_in import begin, come_back, sign_in
 from tests.views.connect.pages import hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -37,24 +54,236 @@ def buttons(page: str) -> list[str]:
     return [re.sub(r"<[^>]+>|\s+", " ", text).strip() for text in BUTTON.findall(page)]
 
 
-def test_a_verified_child_is_not_sent_to_verify(browser: Client, user: User) -> None:
-    """The service verified them, so verifying again is a circle: look there, or go back."""
-    make_claim(make_identity(user), "kyc_verified")
-    page = asked(browser, **ADULT)
-    assert "Your identity service verified you, but did not confirm this." in page
-    assert "It may not apply to you. If you think it does, look there." in page
-    assert buttons(page) == ["Open your identity service", "Back to this site"]
-    assert "Get verified" not in page
-    # Whoever had it corrected there comes back by a link.
-    assert f'href="{reverse("identity:login")}?next=/adults/"' in page
+OPEN = "Open your identity service"
+VERIFY = "Get verified"
+AGAIN = "Check again with your identity service"
+BACK = "Back to this site"
+PAST = timezone.now() - timedelta(hours=1)
+REVOKED = {"consent": "revoked", "revoked_at": PAST}
+ALL = {"scopes": ["kyc:read", "claims:read"]}
+NG, LEVEL = "country_resident=NG", "level_2"
+#: Reason -> what the person's row has, a claim of theirs, what is asked for, and the buttons.
+STEPS: dict[str, tuple[Any, Any, str, list[str]]] = {
+    "not_linked": (None, None, "age_over_18", ["Connect your identity service"]),
+    "consent_revoked": (REVOKED, None, "age_over_18", ["Allow again"]),
+    "ended_by_site": (
+        REVOKED | {"revoked_by": "site"},
+        None,
+        "age_over_18",
+        ["Connect again"],
+    ),
+    "code_alone": (
+        {"linked_via": "connect", "account_made": False},
+        None,
+        "age_over_18",
+        ["Continue with your identity service"],
+    ),
+    # Verifying again would be a circle.
+    "not_confirmed": ({}, None, "age_over_18", [OPEN, BACK]),
+    "unread": ({"last_error": "service_timeout"}, None, "age_over_18", [AGAIN]),
+    "unverifiable": (
+        {"last_error": "credential_rejected"},
+        None,
+        "age_over_18",
+        [BACK],
+    ),
+    "run_out": ({}, {"valid_until": PAST}, "age_over_18", [AGAIN]),
+    "revoked": ({}, {"revoked_at": PAST}, "age_over_18", [VERIFY, AGAIN]),
+    "other_value": (
+        {},
+        {"claim_type": "country_resident", "value": {"value": "GH"}},
+        NG,
+        [OPEN, BACK],
+    ),
+    "not_verified": (
+        {"kyc_status": "unverified"},
+        None,
+        "age_over_18",
+        [VERIFY, AGAIN],
+    ),
+    "rejected": ({"kyc_status": "rejected"}, None, "age_over_18", [OPEN, AGAIN]),
+    "scope_not_given": (
+        ALL | {"scopes": ["kyc:read"]},
+        None,
+        "claims:read",
+        ["Decide at your identity service"],
+    ),
+    "not_recent": ({}, None, "recent_sign_in", ["Confirm with your identity service"]),
+    "lower_level": (
+        {"kyc_level": "level_1"},
+        None,
+        LEVEL,
+        ["Continue the verification", AGAIN],
+    ),
+}
 
 
-def test_who_was_refused_is_told_so(browser: Client, user: User) -> None:
-    make_identity(user, kyc_status="rejected", kyc_level="")
-    page = asked(browser, **ADULT)
-    assert "Your identity service did not accept your verification." in page
-    assert "See there why, and try again." in page
-    assert buttons(page)[0] == "Open your identity service"
+def test_each_reason_has_a_next_step_and_a_way_back(
+    user: User, browser: Client
+) -> None:
+    """The buttons help, and a press or a link of the page leads to the page that was wanted."""
+    # The account page alone has this one, whose button is the same form.
+    assert STEPS.keys() | {"permission_ended"} == REASONS.keys() == {*Reason}
+    for reason, (fields, claim, missing, wanted) in STEPS.items():
+        LinkedIdentity.objects.all().delete()
+        if fields is not None:
+            identity = make_identity(user, **fields)
+            if claim is not None:
+                make_claim(identity, **claim)
+        response = browser.get(
+            reverse("identity:login"), {"missing": missing, "next": "/adults/"}
+        )
+        page = response.content.decode()
+        assert response.context["shortfall"].reason == reason
+        assert buttons(page.partition("<main")[2]) == wanted, reason
+        came_back = f'href="{reverse("identity:login")}?next=/adults/"'
+        assert 'name="next" value="/adults/"' in page or came_back in page, reason
+        assert "%(" not in page
+        assert ("What your identity service will share" in page) is (
+            reason != "not_recent" and BACK not in wanted
+        )
+
+
+def test_a_site_that_cannot_verify_says_so_with_a_reference(
+    user: User, browser: Client
+) -> None:
+    """Nothing is promised in a few seconds; the number is that of the person's row."""
+    identity = make_identity(user, last_error="credential_rejected")
+    told = f"Tell the people who run this site. Your reference is the number {identity.pk}."
+    for page in (asked(browser, **ADULT), account_page(browser)):
+        assert "cannot verify this at the moment" in page
+        assert "a few seconds" not in page
+        assert told in page
+    closed = closed_to(Gate("age_over_18"), again(user))
+    assert closed is not None
+    problem = closed.problem()
+    assert told in problem["detail"]
+    assert problem["recovery"] == "contact"
+
+
+def account_page(browser: Client) -> str:
+    return browser.get(reverse("identity:account")).content.decode()
+
+
+KEY = "x" * 43
+
+
+def callback() -> HttpRequest:
+    """A request of a browser in which a sign-in began."""
+    return RequestFactory().get("/", HTTP_COOKIE=f"identity_browser={KEY}")
+
+
+def told(client: Client, error: IdentityError) -> HttpResponse:
+    """The page to which a callback leads after ``error``."""
+    led = answers.keep_error(callback(), error)
+    assert "?" not in led["Location"]
+    client.cookies["identity_browser"] = KEY
+    client.cookies[answers.COOKIE] = led.cookies[answers.COOKIE].value
+    return client.get(led["Location"])
+
+
+LOCAL = "Sign in with a password"
+#: What the person can do next -> the buttons of the page, if the site has a sign-in of its own.
+BUTTONS = {
+    Recovery.RETRY: ["Try again"],
+    Recovery.RESTART: ["Start again"],
+    Recovery.SIGN_IN_TO_LINK: ["Sign in"],
+    Recovery.VERIFY: [VERIFY],
+    Recovery.CONTACT: [BACK],
+}
+#: Code -> the buttons of its page, where another step helps.
+OWN_BUTTONS = {
+    "access_denied": ["Start again", BACK],
+    "linked_by_code": [LOCAL, "Start again"],
+    "sign_in_not_allowed": [LOCAL],
+    "user_holds_another": ["Your details"],
+}
+WITHOUT_LOCAL = {"linked_by_code": ["Start again"]}
+
+
+@pytest.mark.parametrize(
+    "code", sorted(ERRORS.keys() - {"verification_policy_not_met.poa"})
+)
+@pytest.mark.parametrize("local", ["/accounts/login/", None])
+def test_each_refusal_has_a_next_step_and_a_way_back(
+    client: Client, settings: Any, code: str, local: str | None
+) -> None:
+    settings.IDENTITY_LOCAL_SIGN_IN_URL = local
+    error = IdentityError(code=code, next_url="/adults/")
+    wanted = OWN_BUTTONS.get(code, BUTTONS[error.recovery])
+    if local is None and error.recovery == Recovery.SIGN_IN_TO_LINK:
+        wanted = WITHOUT_LOCAL.get(code, [BACK])
+    for _load in range(2):
+        response = told(client, error)
+        page = response.content.decode()
+        assert response.status_code == ERRORS[code].status
+        assert buttons(page.partition("<main")[2]) == wanted
+        assert '<header class="identity-header"><a href="/">' in page
+        assert (error.reference in page) is (code != "access_denied")
+    starts_again = {"Start again", "Try again"} & {*wanted}
+    assert not starts_again or "next=%2Fadults%2F" in page or 'href="/adults/"' in page
+
+
+def test_an_answer_is_shown_for_an_hour_in_its_own_browser(
+    client: Client, service: FakeService
+) -> None:
+    """A reload keeps it, with the page that was wanted; nothing of it stands in the address."""
+    make_user("eve", email="ada@example.org")
+    first = sign_in(client, "/adults/")
+    page = reverse("identity:answer")
+    assert (first.status_code, first.wsgi_request.get_full_path()) == (403, page)
+    for shown in (first, client.get(page)):
+        text = shown.content.decode()
+        assert "You have an account here" in text
+        assert "<bdi>a***@example.org</bdi>" in text
+        assert "ada@example.org" not in text.replace("***", "")
+        assert "next%3D%252Fadults%252F" in text
+    cookie = client.cookies[answers.COOKIE]
+    assert (cookie["path"], cookie["httponly"], cookie["max-age"]) == (page, True, 3600)
+    assert not re.search("ada|adults|email", cookie.value)
+    other = Client()
+    begin(other)
+    other.cookies[answers.COOKIE] = cookie.value
+    assert other.get(page)["Location"] == reverse("identity:account")
+    for forged in ("", "x", cookie.value[:-9] + "AAAAAAAA="):
+        client.cookies[answers.COOKIE] = forged
+        assert client.get(page)["Location"] == reverse("identity:account")
+
+
+def test_a_receipt_may_be_loaded_again(browser: Client, user: User) -> None:
+    """The number of the receipt is in the browser's cookie alone."""
+    make_identity(user)
+    led = browser.post(reverse("identity:erase"))
+    assert led["Location"] == reverse("identity:answer")
+    number = ErasureReceipt.objects.get().pk
+    for _load in range(2):
+        page = browser.get(led["Location"]).content.decode()
+        assert f"The number of your receipt is {number}." in page
+
+
+def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client: Client) -> None:
+    """Browsers drop a cookie of more than 4 KB."""
+    longest = "/" + "ß" * 999
+    assert flow.safe_next(longest) == longest
+    for refused_too in (f"{longest}ßß", "/\ud800"):
+        assert flow.safe_next(refused_too) == ""
+    error = IdentityError(code="email_taken", next_url=longest)
+    led = answers.keep_error(callback(), error)
+    assert len(led.cookies[answers.COOKIE].OutputString()) < 4096
+    assert "You have an account here" in told(client, error).content.decode()
+
+
+def test_a_start_after_an_hour_keeps_the_page_that_was_wanted(
+    client: Client, service: FakeService
+) -> None:
+    """Neither the browser has dropped its cookie then, nor upkeep the row."""
+    state = begin(client, "/adults/")
+    AuthorizationRequest.objects.update(expires_at=PAST)
+    upkeep.purge()
+    assert client.cookies["identity_browser"]["max-age"] > 7200
+    page = come_back(client, state).content.decode()
+    assert "This took too long." in page
+    assert f'href="{reverse("identity:login")}?next=%2Fadults%2F"' in page
 
 
 def test_no_sentence_has_a_code(user: User) -> None:
@@ -99,4 +328,23 @@ def test_a_code_of_another_account_says_how_to_move_it(
     make_identity(make_user("eve"), subject=service.subject)
     page = refused(hand_in(browser), "subject_taken", 403)
     assert "If that account is yours, sign in to it and disconnect there first." in page
+    assert "Sign out here, to sign in to it" in buttons(page)
     assert "the one you entered is used up" in page
+
+
+@pytest.mark.parametrize(
+    ("linked_via", "status", "said"),
+    [
+        ("connect", "verified", "now has the verification of this person"),
+        ("connect", "unverified", "this person, who is not verified"),
+        ("sign_in", "verified", "The verification of your account is up to date."),
+        ("sign_in", "unverified", "Your account is connected as before."),
+    ],
+)
+def test_the_page_after_a_code_says_no_more_than_it_brought(
+    user: User, browser: Client, linked_via: str, status: str, said: str
+) -> None:
+    make_identity_by_code(user, linked_via=linked_via, kyc_status=status)
+    page = browser.get(reverse("identity:connected")).content.decode()
+    assert said in page
+    assert ("verification of" in page) is (status == "verified")

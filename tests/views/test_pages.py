@@ -83,15 +83,15 @@ def test_a_tag_library_of_the_site_with_our_name(
 )
 def test_a_link_cannot_put_words_into_our_mouth(client: Client, missing: str) -> None:
     """Whatever is not a claim or a level is not shown at all."""
-    assert "Needed:" not in login_page(client, missing=missing)
+    assert "You need" not in login_page(client, missing=missing)
 
 
 def test_the_sign_in_page_says_what_is_needed(client: Client) -> None:
     """The proof that the page behind asks for, in words, and what the service will be asked."""
     for missing, words in {
-        "age_over_18": "Needed: you are 18 or older",
-        "country_resident=NG": "Needed: you live in Nigeria",
-        "level_2": "Needed: verification at level 2",
+        "age_over_18": "You need to be 18 or older",
+        "country_resident=NG": "You need to live in Nigeria",
+        "level_2": "You need verification at level 2",
     }.items():
         page = login_page(client, missing=missing)
         assert words in page
@@ -102,7 +102,7 @@ def test_the_sign_in_page_says_why_the_gate_is_closed() -> None:
     """Somebody who is signed in learns what became of their proof; an open gate is not named."""
     user = make_user()
     claim = make_claim(make_identity(user))
-    assert "Needed:" not in login_page(browser_of(user), missing="age_over_18")
+    assert "You need" not in login_page(browser_of(user), missing="age_over_18")
     claim.revoked_at = timezone.now()
     claim.save()
     assert "This proof was revoked" in login_page(

@@ -201,7 +201,7 @@ def test_the_browser_has_a_cookie_of_its_own(
     assert (cookie["httponly"], cookie["samesite"], cookie["max-age"]) == (
         True,
         "Lax",
-        3600,
+        86400,
     )
     assert (bool(cookie["secure"]), cookie["path"], cookie["domain"]) == (
         is_secure,

@@ -18,7 +18,7 @@ from django_identity.instruments.drill.report import Report
 from django_identity.instruments.gate_map import Address
 from django_identity.instruments.gate_map.reading import Guard
 from django_identity.requirements import Requirement
-from django_identity.views.pages import address_of
+from django_identity.web.pages import address_of
 
 OPEN = "open"
 CLOSED = "closed"

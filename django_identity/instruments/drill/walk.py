@@ -41,7 +41,7 @@ from django_identity.requirements import RequiredClaim, RequiredLevel
 from django_identity.testing import browser as pages
 from django_identity.testing.erased import known_of
 from django_identity.testing.sandbox import SandboxError
-from django_identity.views.pages import address_of
+from django_identity.web.pages import address_of
 
 LONG_AGO = timedelta(days=4000)
 #: Steps at which nobody is signed in.

@@ -25,7 +25,7 @@ from django.utils import timezone
 
 from django_identity import background, boundary, conf
 from django_identity.testing.sandbox import RunningSandbox, running_sandbox
-from django_identity.views.pages import address_of
+from django_identity.web.pages import address_of
 
 ORIGIN = "https://testserver"
 CACHE = "django.core.cache.backends.locmem.LocMemCache"

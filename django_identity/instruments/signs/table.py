@@ -176,7 +176,9 @@ SIGNS = (
         "sign_ins",
         "sign-ins that failed lately",
         "The log lines identity.sign_in.failed have the error.",
-        lambda: AuthorizationRequest.objects.filter(outcome__in=OF_SETTINGS),
+        lambda: AuthorizationRequest.objects.filter(
+            outcome__in=OF_SETTINGS, expires_at__gte=timezone.now()
+        ),
         by="outcome",
     ),
     Sign(

@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 
 from django_identity import database, exceptions, policy, uniqueness
 from django_identity.lifecycle.arriving.addresses import address_of, spellings_of
-from django_identity.lifecycle.ground import withdrawal
+from django_identity.lifecycle.ground import notices, withdrawal
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus, Profile
@@ -212,7 +212,9 @@ def _require_free(
         if owner is not None and (besides is None or owner.pk != besides.pk):
             if withdrawal.waits_for_erasure(owner.pk):
                 raise exceptions.LinkingRefused(code="erasure_pending")
-            raise exceptions.EmailTaken
+            taken = exceptions.EmailTaken()
+            taken.masked = notices.masked_address(address)
+            raise taken
 
 
 def manager() -> Any:

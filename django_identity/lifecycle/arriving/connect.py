@@ -166,6 +166,9 @@ def _linked_before(
         identity = identity_of(user)
         if identity is not None and identity.consent == Consent.GRANTED:
             return identity
+    if is_theirs and first.outcome == exceptions.InvalidConnectCode.code:
+        # The service did not know the code: it is as wrong as the first time.
+        raise exceptions.InvalidConnectCode("it was refused before")
     raise exceptions.FlowError(code="connect_code_used")
 
 

@@ -223,11 +223,11 @@ def _claim(request: AuthorizationRequest) -> QuerySet[AuthorizationRequest]:
     """
     now = timezone.now()
     if request.consumed_at is None and request.expires_at <= now:
-        raise exceptions.FlowError(code="request_expired")
+        raise exceptions.FlowError(code="request_expired", next_url=request.next)
     row = AuthorizationRequest.objects.filter(pk=request.pk)
     # One conditional UPDATE: of two callbacks with the same state, only one goes on to exchange its
     # code, which must be used once (RFC 6749 §10.5).
     # The verifier has no use after this callback, which has read it.
     if not row.filter(consumed_at=None).update(consumed_at=now, code_verifier=""):
-        raise exceptions.FlowError(code="request_used")
+        raise exceptions.FlowError(code="request_used", next_url=request.next)
     return row

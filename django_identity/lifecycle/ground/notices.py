@@ -62,20 +62,22 @@ def masked(profile: Profile) -> str:
     if initial:
         initial += "."
     name = f"{_of_name(profile.first_name)[:LONGEST_NAME]} {initial}".strip()
-    local, _, domain = profile.email.rpartition("@")
-    address = ""
-    if (
-        local
-        and domain
-        and profile.email.isprintable()
-        and len(domain) <= LONGEST_DOMAIN
-    ):
-        first = ""
-        if len(local) > 1:
-            # One letter would be the whole of it.
-            first = local[0]
-        address = f"{first}***@{domain}"
+    address = masked_address(profile.email)
     return ", ".join(part for part in (name, address) if part)
+
+
+def masked_address(address: str) -> str:
+    """The address as its owner recognises it, ``"a***@example.org"``, or an empty text."""
+    local, _, domain = address.rpartition("@")
+    if not local or not domain or not address.isprintable():
+        return ""
+    if len(domain) > LONGEST_DOMAIN:
+        return ""
+    first = ""
+    if len(local) > 1:
+        # One letter would be the whole of it.
+        first = local[0]
+    return f"{first}***@{domain}"
 
 
 def _of_name(text: str) -> str:

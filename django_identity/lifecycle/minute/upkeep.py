@@ -260,8 +260,11 @@ def purge() -> None:
     now = timezone.now()
     _delete(retention.old())
     _delete(SubjectLock.objects.filter(held_at__lt=now - HELD_FOR).order_by("held_at"))
-    for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
-        _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
+    # Who comes back too late starts again with the page that they wanted.
+    sign_ins = AuthorizationRequest.objects.filter(expires_at__lt=now - HELD_FOR)
+    _delete(sign_ins.order_by("expires_at"))
+    redemptions = ConnectRedemption.objects.filter(expires_at__lt=now)
+    _delete(redemptions.order_by("expires_at"))
 
 
 def _delete(rows: QuerySet[Any]) -> None:

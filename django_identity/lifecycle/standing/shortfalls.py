@@ -10,18 +10,36 @@ from django.contrib.auth import get_user_model
 
 from django_identity import conf, database
 from django_identity.conf.rules import CLAIMS_SCOPE
+from django_identity.exceptions import CredentialRejected
 from django_identity.lifecycle.ground import kyc, withdrawal
 from django_identity.models import Consent, LinkedIdentity, StoredClaim
 from django_identity.reasons import Reason, Shortfall, revocation_reason
 from django_identity.service.webhooks import REJECTED, VERIFIED
 
 
-def end_of(rows: Iterable[StoredClaim]) -> Shortfall | None:
+def is_unverifiable(identity: LinkedIdentity) -> bool:
+    """Whether the newest credential failed a check."""
+    return identity.last_error == CredentialRejected.code
+
+
+def because(
+    reason: Reason, identity: LinkedIdentity, *, since: datetime | None = None
+) -> Shortfall:
+    """The shortfall with this reason.
+
+    If the newest credential failed a check, nothing could be read or renewed.
+    """
+    if reason in (Reason.UNREAD, Reason.RUN_OUT) and is_unverifiable(identity):
+        return Shortfall(Reason.UNVERIFIABLE, reference=str(identity.pk))
+    return Shortfall(reason, since=since)
+
+
+def end_of(identity: LinkedIdentity, rows: Iterable[StoredClaim]) -> Shortfall | None:
     """Why none of ``rows`` proves anything now. None if none of them ever did."""
     rows = list(rows)
     ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
     if ends:
-        return Shortfall(Reason.RUN_OUT, since=max(ends))
+        return because(Reason.RUN_OUT, identity, since=max(ends))
     revoked = [row.revoked_at for row in rows if row.revoked_at]
     if revoked:
         return Shortfall(Reason.REVOKED, since=max(revoked))
@@ -44,7 +62,7 @@ def why_unproven(identity: LinkedIdentity) -> Reason:
         return Reason.REJECTED
     if identity.kyc_status == VERIFIED:
         return Reason.NOT_CONFIRMED
-    return Reason.NOT_HELD
+    return Reason.NOT_VERIFIED
 
 
 def why_not_verified(identity: LinkedIdentity) -> Reason:

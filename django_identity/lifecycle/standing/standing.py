@@ -113,24 +113,25 @@ class Standing:
             return Shortfall(shortfalls.why_unproven(self.identity))
 
         rows = [claim.row for claim in of_type]
-        ended = shortfalls.end_of(rows)
+        ended = shortfalls.end_of(self.identity, rows)
         if ended is not None:
             return ended
-        return Shortfall(
-            shortfalls.why_not_listed(self.identity, lists_any=bool(self.claims))
-        )
+        why = shortfalls.why_not_listed(self.identity, lists_any=bool(self.claims))
+        return shortfalls.because(why, self.identity)
 
     def level_shortfall(self, level: str) -> Shortfall | None:
         """Why the gate for the KYC level is closed, or None if it is open."""
         if self.barrier is not None:
             return self.barrier
         if self.identity.kyc_status != VERIFIED:
-            return Shortfall(shortfalls.why_not_verified(self.identity))
+            why = shortfalls.why_not_verified(self.identity)
+            return shortfalls.because(why, self.identity)
         stored = self.identity.kyc_level
         if not RequiredLevel(level).is_reached_by(stored):
             return Shortfall(Reason.LOWER_LEVEL, held=stored)
         if not self._level_counts():
-            return Shortfall(Reason.RUN_OUT, since=self.kyc_holds_until)
+            ended_at = self.kyc_holds_until
+            return shortfalls.because(Reason.RUN_OUT, self.identity, since=ended_at)
         return None
 
     def account_shortfall(self, grant: TokenGrant | None) -> Shortfall | None:
@@ -145,21 +146,24 @@ class Standing:
             return Shortfall(Reason.CONNECT_ONLY)
         expires_at = self.identity.credential_expires_at
         if expires_at is not None and expires_at <= timezone.now():
-            return Shortfall(Reason.RUN_OUT, since=expires_at)
+            return shortfalls.because(Reason.RUN_OUT, self.identity, since=expires_at)
         if self.identity.kyc_status == VERIFIED:
             return self._end_of_all()
         why = shortfalls.why_not_verified(self.identity)
         # A person who chose not to share the level is not reminded of it at each visit.
         if why is Reason.SCOPE_NOT_GIVEN:
             return None
-        return Shortfall(why)
+        return shortfalls.because(why, self.identity)
 
     def _end_of_all(self) -> Shortfall | None:
-        """Why the last proof is gone."""
+        """Why no proof is left, or none ever came."""
         now = timezone.now()
         if any(claim.is_proven(now) for claim in self.claims):
             return None
-        return shortfalls.end_of([claim.row for claim in self.claims])
+        ended = shortfalls.end_of(self.identity, [claim.row for claim in self.claims])
+        if ended is None and shortfalls.is_unverifiable(self.identity):
+            return shortfalls.because(Reason.UNREAD, self.identity)
+        return ended
 
     def _level_counts(self) -> bool:
         ends_at = self.kyc_holds_until

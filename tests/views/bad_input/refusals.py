@@ -3,16 +3,21 @@
 import io
 import logging
 import re
-from urllib.parse import parse_qs
+from dataclasses import dataclass
+from typing import Any, Self
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
+from django.core.handlers.wsgi import WSGIRequest
 from django.db.models import QuerySet
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
+from django.urls import reverse
 from django.utils.html import escape
 
 from django_identity.exceptions import IdentityError
 from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.web.answers import COOKIE
 
 SECRETS = ("at-secret", "rt-secret", "a-code", "a-client-secret", "ada@example.org", "subject-1",
            "Obi", "<script")  # fmt: skip
@@ -26,14 +31,46 @@ class CutOff(io.BytesIO):
         raise OSError("the client has gone")
 
 
+@dataclass(frozen=True)
+class Brought:
+    """What a browser brought to a request, and what its session had then."""
+
+    path: str
+    query: QueryDict
+    cookies: dict[str, str]
+    session: dict[str, Any]
+
+    @classmethod
+    def by(cls, environ: dict[str, Any]) -> Self:
+        request = WSGIRequest(environ)
+        session = SessionStore(request.COOKIES.get("sessionid"))
+        return cls(request.path, request.GET, request.COOKIES, dict(session.load()))
+
+    def secrets(self) -> list[str]:
+        """What is nobody else's to know: code, state and the browser's own keys."""
+        values = [*self.query.getlist("code"), *self.query.getlist("state")]
+        values += self.cookies.values()
+        return [value for value in values if len(value) > 3]
+
+
 def refused(
-    response: HttpResponse, code: str, caplog: pytest.LogCaptureFixture, *, made: int = 0,
+    response: HttpResponse, code: str, caplog: pytest.LogCaptureFixture, *,
+    brought: list[Brought], made: int = 0,
 ) -> None:  # fmt: skip
     """A page that says what to do, a typed error behind it, one line in the log, no secret.
 
     Nobody was made, nothing that arrived was kept, and no cookie or session was touched; ``made``:
     how many came in before.
     """
+    if response.status_code == 302:
+        unchanged(response)
+        is_secure = response.wsgi_request.is_secure()
+        response = response.client.get(response["Location"], secure=is_secure)
+    *_earlier, at_callback, at_page = brought
+    if at_page.path == reverse("identity:answer"):
+        new = at_page.cookies.keys() - at_callback.cookies.keys()
+        assert new <= {"messages", COOKIE}
+        assert at_page.session == at_callback.session
     error = response.context["error"]
     assert isinstance(error, IdentityError)
     assert error.code == code
@@ -53,9 +90,8 @@ def refused(
     assert f" code={code} " in line
     assert f" reference={error.reference} " in line
     everything = page + caplog.text
-    assert not [
-        secret for secret in (*SECRETS, *_carried(response)) if secret in everything
-    ]
+    carried = [secret for request in brought for secret in request.secrets()]
+    assert not [secret for secret in (*SECRETS, *carried) if secret in everything]
     assert _made_by_us().count() == TokenGrant.objects.count() == made
     unchanged(response)
     caplog.clear()
@@ -64,7 +100,7 @@ def refused(
 def unchanged(response: HttpResponse) -> None:
     """Whoever is signed in stays so, and whoever is not gets no session."""
     assert not response.wsgi_request.session.modified
-    assert not response.cookies.keys() - {"messages"}, response.cookies
+    assert not response.cookies.keys() - {"messages", COOKIE}, response.cookies
 
 
 def lines_of_ours(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -85,15 +121,3 @@ def nobody_was_made() -> bool:
 def _made_by_us() -> QuerySet[User]:
     """Users with no password are ours; those of the tests have one."""
     return User._base_manager.filter(password__startswith="!")
-
-
-def _carried(response: HttpResponse) -> list[str]:
-    """What the browser brought that is nobody else's to know: code, state and its own keys."""
-    request = response.wsgi_request
-    query = parse_qs(request.META["QUERY_STRING"])
-    values = [
-        *query.get("code", []),
-        *query.get("state", []),
-        *request.COOKIES.values(),
-    ]
-    return [value for value in values if len(value) > 3]

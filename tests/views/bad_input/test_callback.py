@@ -71,10 +71,8 @@ def test_a_malformed_callback_asks_nothing_of_the_service(
 ) -> None:
     """Nothing is asked of the service for a callback that it did not send."""
     state = begin(client)
-    response = client.get(
-        reverse("identity:callback") + "?" + query.format(state=state)
-    )
-    refused(response, code)
+    address = reverse("identity:callback") + "?" + query.format(state=state)
+    refused(client.get(address), code)
     assert nobody_was_made()
     if query.startswith("error"):
         # Whoever said no, or was refused, is not signed in by a code that comes after it.

@@ -59,7 +59,7 @@ def test_a_code_that_is_good_no_more(
     assert "Make a new one" in refused(
         hand_in(browser, code), "invalid_connect_code", 400
     )
-    refused(hand_in(browser, code), "connect_code_used", 409)
+    refused(hand_in(browser, code), "invalid_connect_code", 400)
     sent = identity_sandbox.control("GET", "requests")
     assert [each["endpoint"] for each in sent] == ["connect"]
     assert not LinkedIdentity.objects.exists()

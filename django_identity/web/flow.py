@@ -29,7 +29,7 @@ from django_identity.backends import drop_ended_session, end_unlinked_session
 from django_identity.boundary import boundary
 from django_identity.exceptions import FlowError, IdentityError, Recovery
 from django_identity.logs import LogEvent, log, log_failure
-from django_identity.views.pages import NEVER_CACHED, address_of, error_page, path_of
+from django_identity.web.pages import NEVER_CACHED, address_of, error_page, path_of
 
 LONGEST_NEXT = 2000
 #: The address in Django's reason why a form is refused.
@@ -41,6 +41,7 @@ FOREIGN_ADDRESS = re.compile(
 )
 
 View = Callable[..., HttpResponseBase]
+Refuse = Callable[[HttpRequest, IdentityError], HttpResponseBase]
 Decorator = Callable[[View], View]
 
 
@@ -63,11 +64,15 @@ def in_flow(view: View) -> View:
     return csrf_exempt(login_not_required(database.non_atomic(wrapped)))
 
 
-def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Decorator:
+def open_page(
+    *methods: str,
+    failed: LogEvent = LogEvent.SIGN_IN_FAILED,
+    refuse: Refuse | None = None,
+) -> Decorator:
     """Decorate a page of the flow. Its forms need a CSRF token.
 
-    An ``IdentityError`` becomes its page, and is logged as ``failed``. So does any other error,
-    such as one of the site's policy: see ``boundary``.
+    An ``IdentityError`` is logged as ``failed`` and answered by ``refuse``, by default with its
+    page. So is any other error, such as one of the site's policy: see ``boundary``.
     """
 
     def decorate(view: View) -> View:
@@ -79,7 +84,8 @@ def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Deco
                 refuse_plain_http(request)
                 return protected(request)
             except IdentityError as error:
-                return failure(request, failed, error)
+                log_failure(failed, error)
+                return (refuse or problem_page)(request, error)
 
         # A template of the site may fail on the page of an error, too.
         return in_flow(boundary(wrapped))
@@ -169,7 +175,8 @@ def safe_next(address: str) -> str:
 
 
 def _is_bounded(address: str) -> bool:
-    return len(address) <= LONGEST_NEXT and address.isprintable()
+    # In bytes, because it must fit into a cookie. Half a surrogate pair has none.
+    return address.isprintable() and len(address.encode()) <= LONGEST_NEXT
 
 
 def may_lead_to(address: str) -> bool:
@@ -198,11 +205,8 @@ def landing_url(next_url: str) -> str:
     return reverse("identity:account")
 
 
-def failure(
-    request: HttpRequest, event: LogEvent, error: IdentityError
-) -> HttpResponse:
-    """Log the error and show the page with the error and the next step."""
-    log_failure(event, error)
+def problem_page(request: HttpRequest, error: IdentityError) -> HttpResponse:
+    """The page with the error and the next step."""
     restart_url = _restart_url(request, error)
     context = {"restart_url": restart_url}
     if error.recovery == Recovery.SIGN_IN_TO_LINK:
