@@ -79,7 +79,7 @@ def callback(request: HttpRequest) -> HttpResponseBase:
     if completed.linked is not None:
         names = advice.names_for(request)
         done = advice.fill(DONE[completed.purpose], names)
-        tell(request, f"{done} {status_words(completed.linked.identity)}")
+        tell(request, f"{done} {status_words(completed.linked)}")
     return redirect(flow.landing_url(completed.next_url))
 
 
@@ -98,9 +98,9 @@ def complete_sign_in(
     linked = completed.linked
     if linked is not None:
         former_key = request.session.session_key
-        if linked.session_identity is not None:
-            begin_session(request, linked.user, linked.session_identity)
-        step_up.note(request.session, linked.identity, former_key=former_key)
+        if completed.purpose == Purpose.SIGN_IN:
+            begin_session(request, linked.user, linked)
+        step_up.note(request.session, linked, former_key=former_key)
     log(LogEvent.SIGN_IN_COMPLETED)
     return completed
 
