@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
@@ -162,12 +161,6 @@ class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
             unique_fields=database.conflict_columns("event_digest"),
         )
         return row
-
-    def of_subject_since(
-        self, subject_digest: str, moment: datetime
-    ) -> WebhookEventQuerySet:
-        """The subject's events that were received at ``moment`` or later."""
-        return self.filter(subject_digest=subject_digest, received_at__gte=moment)
 
 
 LinkedIdentityManager = database.Manager.from_queryset(LinkedIdentityQuerySet)

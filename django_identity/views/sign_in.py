@@ -72,7 +72,7 @@ def callback(request: HttpRequest) -> HttpResponseBase:
     if completed.linked is not None:
         names = advice.names_for(request)
         done = advice.fill(DONE[completed.purpose], names)
-        tell(request, f"{done} {status_words(completed.linked.identity)}")
+        tell(request, f"{done} {status_words(completed.linked)}")
     return redirect(flow.landing_url(completed.next_url))
 
 

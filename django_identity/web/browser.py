@@ -13,6 +13,7 @@ from django_identity.backends import begin_session
 from django_identity.lifecycle.arriving import sign_in
 from django_identity.lifecycle.standing import step_up
 from django_identity.logs import LogEvent, log
+from django_identity.models import Purpose
 from django_identity.web import flow
 from django_identity.web.pages import address_of
 
@@ -63,9 +64,9 @@ def complete_sign_in(
     linked = completed.linked
     if linked is not None:
         former_key = request.session.session_key
-        if linked.session_identity is not None:
-            begin_session(request, linked.user, linked.session_identity)
-        step_up.note(request.session, linked.identity, former_key=former_key)
+        if completed.purpose == Purpose.SIGN_IN:
+            begin_session(request, linked.user, linked)
+        step_up.note(request.session, linked, former_key=former_key)
     log(LogEvent.SIGN_IN_COMPLETED)
     return completed
 

@@ -15,7 +15,7 @@ from django_identity.lifecycle.arriving import connect, sign_in
 from django_identity.lifecycle.ground import sessions
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.said import events, tokens
-from django_identity.models import LinkedIdentity
+from django_identity.models import LinkedIdentity, Purpose
 from django_identity.testing.events import deliver_event
 from tests.interleavings.explorer import pause
 from tests.interleavings.world import LEVELS, Arrived, Told, World
@@ -50,9 +50,9 @@ def signs_in(world: World, *, subject: str = "ada", inside: bool = False) -> str
     callback = sign_in.Callback(state, code)
     done = sign_in.complete(callback, browser_key=BROWSER_KEY, user=user)
     mark = ""
-    if done.linked.session_identity is not None:
-        mark = sessions.mark_of(done.linked.session_identity)
-    arrived = Arrived(subject, approved_at, done.linked.user.pk, mark)
+    if done.purpose == Purpose.SIGN_IN:
+        mark = sessions.mark_of(done.linked)
+    arrived = Arrived(subject, approved_at, done.linked.user_id, mark)
     world.arrived.append(arrived)
     return "signed in"
 

@@ -40,12 +40,12 @@ def consents_are_granted(world: World) -> object:
 
 
 def sign_ins_confirm(world: World) -> object:
-    """A link that a full sign-in made or confirmed is no link by code."""
+    """A link that a full sign-in to its account made or confirmed is no link by code."""
     return [
         identity
         for identity in _granted(linked_via=LinkedVia.CONNECT)
         for arrived in _arrivals(world, identity, since=_ended_at(world))
-        if not arrived.by_code
+        if not arrived.by_code and arrived.user_id == identity.user_id
     ]
 
 

@@ -1,6 +1,7 @@
 """A sign-up is one transaction, and an event of its subject comes before it or after it."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from functools import partial
 from itertools import count
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from django_identity import gates
 from django_identity.lifecycle.arriving import questions
@@ -127,7 +129,7 @@ def test_an_event_waits_for_a_sign_in_of_its_subject(
     """The sign-in stands between its look for events and its commit. Then the event finds it."""
     browser = Client()
     state = begin(browser)
-    places = [(questions, "refusal_of")]
+    places = [(questions, "proven_by_arrival")]
     with held(lambda: come_back(browser, state), before=places) as sign_up:
         sign_up.wait()
         body = event_body(event_type)
@@ -149,7 +151,8 @@ def test_a_sign_in_waits_for_an_event_of_its_subject(
     """The event has found nobody, and stands before its commit. Then the sign-in hears it."""
     browser = Client()
     state = begin(browser)
-    body = event_body(event_type)
+    # Younger than the credential, which the sign-in gets a moment later.
+    body = event_body(event_type, at=timezone.now() + timedelta(seconds=30))
     places = [(effects, "outcome_for_nobody")]
     with held(lambda: post(body).status_code, before=places) as delivery:
         delivery.wait()

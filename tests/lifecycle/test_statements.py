@@ -85,8 +85,7 @@ def test_an_event_costs_a_bounded_number_of_queries(
     locks = 5 if is_erasure else 2
     assert statements(lambda: deliver(event_type), locks=locks) <= most
     # Two looks for the identity, with the row of the subject between them.
-    most = 4 if KINDS[event_type].effect is Effect.ERASE else 3
-    assert statements(lambda: deliver(event_type, subject="nobody"), locks=3) <= most
+    assert statements(lambda: deliver(event_type, subject="nobody"), locks=3) <= 3
 
 
 def test_a_gated_request_costs_a_bounded_number_of_queries(

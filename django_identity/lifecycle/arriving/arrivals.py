@@ -1,8 +1,6 @@
 """What a sign-in or a Connect code brought about a person, and how an identity takes it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import NamedTuple
 
 from django.utils import timezone
@@ -19,7 +17,6 @@ from django_identity.models import (
     StoredClaim,
     WebhookEvent,
 )
-from django_identity.models.choices import Columns
 from django_identity.service.answers import (
     TokenAnswer,
 )
@@ -90,51 +87,29 @@ def _take_sign_in(
     if request.kyc is not None:
         columns |= kyc.level_columns(request.kyc, said_at=request.said_at)
 
-    taken = _take_claims(request, identity, heard)
-    columns |= taken.columns
-    unread = request.unread or taken.unread
-    columns["last_error"] = unread
-    identity.set_columns(columns)
-
-    identity.refetch_due_at = due.after_answers(identity, claims_until=taken.until)
-    if unread:
-        identity.refetch_due_at = timezone.now()
-    tokens.store(identity, answer)
-    return Stored(taken.rows, unread)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Taken:
-    """What became of the claims of a sign-in: the columns, and until when they need no other ones.
-
-    ``rows`` and ``unread``: see ``Stored``.
-    """
-
-    rows: list[StoredClaim] | None
-    columns: Columns = field(default_factory=dict)
-    until: datetime | None = None
-    unread: str = ""
-
-
-def _take_claims(
-    request: LinkRequest, identity: LinkedIdentity, heard: Iterable[WebhookEvent]
-) -> _Taken:
+    rows: list[StoredClaim] | None = []
+    claims_until = None
+    unread = request.unread
     verified = request.claims
     if verified is None:
         withdrawal.take_claims_back(identity)
-        return _Taken(rows=[])
-
-    if not claims.is_usable(verified, identity):
+    elif claims.is_usable(verified, identity):
+        rows = claims.write(identity, verified, heard=heard)
+        columns |= verified.columns_for(identity)
+        claims_until = verified.lasts_until
+    else:
         # The person has just consented to the claims that are stored, and they are proven still.
+        rows = None
         claims.revoke_listed(identity, verified.answer)
-        stored = {"credential_expires_at": identity.credential_expires_at}
+        columns["credential_expires_at"] = identity.credential_expires_at
         error = MalformedAnswer("an older credential, or none", endpoint="claims")
         log_failure(LogEvent.SIGN_IN_UNREAD, error)
-        return _Taken(rows=None, columns=stored, unread=error.code)
+        unread = unread or error.code
+    columns["last_error"] = unread
+    identity.set_columns(columns)
 
-    rows = claims.write(identity, verified, heard=heard)
-    return _Taken(
-        rows=rows,
-        columns=verified.columns_for(identity),
-        until=verified.lasts_until,
-    )
+    identity.refetch_due_at = due.after_answers(identity, claims_until=claims_until)
+    if unread:
+        identity.refetch_due_at = timezone.now()
+    tokens.store(identity, answer)
+    return Stored(rows, unread)

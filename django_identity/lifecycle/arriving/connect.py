@@ -188,7 +188,7 @@ def _link(answer: ConnectAnswer, redemption: ConnectRedemption) -> LinkedIdentit
         profile=answer.profile,
         kyc=answer.kyc,
     )
-    return linking.link(request).identity
+    return linking.link(request)
 
 
 def _give_up(redemption: ConnectRedemption, error: exceptions.IdentityError) -> None:

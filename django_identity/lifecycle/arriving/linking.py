@@ -10,7 +10,6 @@ with what came less what events took away since; ``may_sign_in`` at the end, wit
 """
 
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -39,21 +38,7 @@ TRIES = 5
 REFUSED = (IntegrityError, DataError, ValidationError, exceptions.EmailTaken)
 
 
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """The result. ``session_identity``: the identity on which the new session rests, or None.
-
-    ``refusal``: why somebody who returned, or whose account waits for approval, gets no session,
-    though what they brought is stored.
-    """
-
-    identity: LinkedIdentity
-    user: AbstractBaseUser
-    session_identity: LinkedIdentity | None
-    refusal: exceptions.LinkingRefused | None = None
-
-
-def link(request: LinkRequest) -> Linked:
+def link(request: LinkRequest) -> LinkedIdentity:
     """Link the subject to its user and store what the service said. Raises a ``LinkingRefused``.
 
     Must run outside any transaction. After a deadlock, or if the connection has broken since the
@@ -87,7 +72,7 @@ def _raise_refusal(error: Exception) -> NoReturn:
     raise exceptions.LinkingRefused(name, code="user_fields_refused") from error
 
 
-def _link(request: LinkRequest) -> Linked:
+def _link(request: LinkRequest) -> LinkedIdentity:
     subject_digest = digest(conf.application().environment, request.subject)
     with database.atomic():
         rows = LinkedIdentity.objects.with_user()
@@ -97,10 +82,10 @@ def _link(request: LinkRequest) -> Linked:
         heard = events.heard_since(subject_digest, request.began_at)
         level = _ask_first(request, allowed, user, heard).kyc
         identity = known or _written(request, user, level, via=allowed.via)
-        linked = _grant(request, identity, allowed, heard)
-    if linked.refusal is not None:
-        raise linked.refusal
-    return linked
+        refusal = _grant(request, identity, allowed, heard)
+    if refusal is not None:
+        raise refusal
+    return identity
 
 
 # Before anything is written
@@ -116,7 +101,9 @@ def _user_of(
     if request.arrival is Arrival.SIGN_IN:
         return None
     withdrawal.delete_unserved(request.user_id)
-    user = _locked_active_user(request.user_id)
+    user = database.locked_account(request.user_id)
+    if user is None or not user.is_active:
+        raise exceptions.LinkingRefused(code="user_inactive")
     _require_no_erasure(user.pk)
     return user
 
@@ -137,15 +124,6 @@ def _require_open(request: LinkRequest, identity: LinkedIdentity) -> None:
 def _require_no_erasure(user_id: Any, subject_digest: str = "") -> None:
     if withdrawal.waits_for_erasure(user_id, subject_digest=subject_digest):
         raise exceptions.LinkingRefused(code="erasure_pending")
-
-
-def _locked_active_user(user_id: Any) -> AbstractBaseUser:
-    """The user who adds a link. Raises ``LinkingRefused`` if the account is disabled or gone."""
-    locked = database.all_users().select_for_update().filter(pk=user_id)
-    user: AbstractBaseUser | None = locked.first()
-    if user is None or not user.is_active:
-        raise exceptions.LinkingRefused(code="user_inactive")
-    return user
 
 
 def _waits_for_approval(identity: LinkedIdentity) -> bool:
@@ -215,22 +193,27 @@ def _grant(
     identity: LinkedIdentity,
     allowed: Allow,
     heard: list[WebhookEvent],
-) -> Linked:
-    """Store what came, apply the events since, ask ``may_sign_in``, and grant."""
+) -> exceptions.LinkingRefused | None:
+    """Store what came, apply the events since, ask ``may_sign_in``, and grant.
+
+    Returns why somebody who returned, or whose account waits for approval, gets no session, though
+    what they brought is stored.
+    """
     if not identity.is_served:
         detail = "its row has another environment or subject"
         raise exceptions.LinkingRefused(detail, code="user_inactive")
     before = copy(identity)
     user = identity.user
     proven = _store(request, identity, before, heard, via=allowed.via)
-    session = None
     refusal = None
     if not user.is_active:
         refusal = exceptions.LinkingRefused(code="approval_pending")
-    else:
-        session = _session_identity(request, identity)
-        if Question.MAY_SIGN_IN in allowed.asks:
-            refusal = questions.refusal_of(request, Question.MAY_SIGN_IN, user, proven)
+    elif Question.MAY_SIGN_IN in allowed.asks:
+        if not identity.is_shown:
+            # No request would find the user of the session.
+            detail = "the site's manager hides the user"
+            raise exceptions.LinkingRefused(detail, code="user_inactive")
+        refusal = questions.refusal_of(request, Question.MAY_SIGN_IN, user, proven)
         if refusal is not None and identity.is_new:
             raise refusal
     former_address = ""
@@ -244,9 +227,8 @@ def _grant(
             claims=proven.claims,
         )
 
-    linked = Linked(identity, user, session, refusal)
-    _announce(request, linked, before, former_address=former_address)
-    return linked
+    _announce(request, identity, before, former_address=former_address)
+    return refusal
 
 
 def _store(
@@ -267,35 +249,18 @@ def _store(
     return questions.proven_by(identity, rows, unread=stored.unread)
 
 
-def _session_identity(
-    request: LinkRequest, granted: LinkedIdentity
-) -> LinkedIdentity | None:
-    """The identity on which the session of a sign-in rests. Raises ``LinkingRefused``.
-
-    There is none for a user whom the site's default manager hides: no request would find them.
-    """
-    if request.arrival is not Arrival.SIGN_IN:
-        return None
-    if not granted.is_shown:
-        raise exceptions.LinkingRefused(
-            "the site's manager hides the user", code="user_inactive"
-        )
-    return granted
-
-
 # Signals and notices
 
 
 def _announce(
     request: LinkRequest,
-    linked: Linked,
+    identity: LinkedIdentity,
     before: LinkedIdentity,
     *,
     former_address: str,
 ) -> None:
     """The signals and the notices of a link, after the commit."""
-    identity = linked.identity
-    user = linked.user
+    user = identity.user
     if identity.is_new:
         signals.announce(
             signals.identity_linked,

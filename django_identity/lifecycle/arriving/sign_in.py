@@ -75,7 +75,7 @@ class Completed:
 
     next_url: str
     purpose: Purpose
-    linked: linking.Linked | None = None
+    linked: LinkedIdentity | None = None
 
 
 class Plan(NamedTuple):
@@ -188,12 +188,12 @@ def complete(
 
 
 def _note_completed(
-    row: QuerySet[AuthorizationRequest], linked: linking.Linked
+    row: QuerySet[AuthorizationRequest], linked: LinkedIdentity
 ) -> None:
     """Raises ``LinkingRefused`` if a receiver of the site has deleted the account meanwhile."""
     # Not ``tried_again``: since the last call ``linking`` has used the connection.
     try:
-        row.update(outcome=COMPLETED, completed_by=linked.identity.user_id)
+        row.update(outcome=COMPLETED, completed_by=linked.user_id)
     except IntegrityError as error:
         raise exceptions.LinkingRefused(
             "a receiver has deleted the account", code="user_inactive"

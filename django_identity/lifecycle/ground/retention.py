@@ -31,6 +31,11 @@ def with_content(subject_digest: str) -> QuerySet[WebhookEvent]:
     return events.exclude(subject="", event_id="", payload__isnull=True)
 
 
+def others_with_content(subject_digest: str) -> QuerySet[WebhookEvent]:
+    """The same without those that are not applied yet: they are emptied when they are."""
+    return with_content(subject_digest).exclude(outcome="")
+
+
 def empty_events(events: QuerySet[WebhookEvent]) -> int:
     """Delete subject and payload from ``events``. Type, times and digests stay.
 

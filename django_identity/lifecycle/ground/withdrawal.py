@@ -186,9 +186,7 @@ def erase_unlinked(subject_digest: str, *, requested_at: datetime) -> ErasureRec
     An identity takes the content of its events with it, so what has content was left by SQL beside
     Django.
     """
-    events = retention.with_content(subject_digest)
-    # What is not applied yet, as the request itself, is emptied when it is.
-    count = retention.empty_events(events.exclude(outcome=""))
+    count = retention.empty_events(retention.others_with_content(subject_digest))
     return ErasureReceipt(
         requested_at=requested_at,
         erased_at=timezone.now(),

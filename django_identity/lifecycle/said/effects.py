@@ -53,13 +53,12 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
 
     A deletion empties the subject's other events.
     """
-    if kind_of(row.event_type).effect is not Effect.ERASE:
+    is_erasure = kind_of(row.event_type).effect is Effect.ERASE
+    if not (is_erasure and row.others_have_content):
         return EventOutcome.IGNORED
     receipt = withdrawal.erase_unlinked(
         row.subject_digest, requested_at=row.counts_from
     )
-    if not any(receipt.counts.values()):
-        return EventOutcome.IGNORED
     erasure.store(receipt)
     withdrawal.announce_erased(receipt)
     return EventOutcome.APPLIED

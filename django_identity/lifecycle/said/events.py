@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from django.db import Error
-from django.db.models import Q
+from django.db.models import Exists, Q
 from django.utils import timezone
 
 from django_identity import background, conf, database, exceptions, signals
@@ -98,7 +98,9 @@ def apply(stored: WebhookEvent) -> Applied:
             # An erasure locks the user: before the event, as whoever deletes a user does.
             database.locked_account(identity.user_id)
         # By the digest: MySQL tells no key after the insert.
-        rows = WebhookEvent.objects.select_for_update()
+        others = retention.others_with_content(stored.subject_digest)
+        said = {"others_have_content": Exists(others)}
+        rows = WebhookEvent.objects.select_for_update().annotate(**said)
         row = rows.get(event_digest=stored.event_digest)
         if row.outcome:
             return Applied(row, is_repeat=True)
