@@ -3,7 +3,6 @@
 ``lifecycle/ground/sessions.py`` has the ends of a session, and the identity behind it.
 """
 
-from collections.abc import Iterator
 from copy import copy
 from datetime import datetime
 from functools import partial
@@ -17,10 +16,11 @@ from django.middleware.csrf import CSRF_SESSION_KEY
 from django.utils.crypto import constant_time_compare
 
 from django_identity import database
+from django_identity.boundary import boundary
 from django_identity.exceptions import ConfigurationError
-from django_identity.lifecycle.ground import sessions, withdrawal
+from django_identity.lifecycle.ground import sessions
 from django_identity.lifecycle.standing import shortfalls, standing
-from django_identity.models import Consent, LinkedIdentity, digest
+from django_identity.models import LinkedIdentity, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
 NAME_ANOTHER = (
@@ -52,6 +52,7 @@ class IdentityBackend(ModelBackend):
     # and would load the user without a look at the identity.
     aget_user = BaseBackend.aget_user
 
+    @boundary
     def get_user(self, user_id: Any) -> Any:
         """The user, as the site's default manager has it, if the identity signs in. One query.
 
@@ -100,18 +101,7 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
     """
     if request.user.is_authenticated or not rests_on_identity(request):
         return "", None
-    primary_key = auth.get_user_model()._meta.pk
-    user_id = primary_key.to_python(request.session[auth.SESSION_KEY])
-    if withdrawal.waits_for_erasure(user_id):
-        return "erased", None
-    identity = LinkedIdentity.objects.filter(user_id=user_id).first()
-    if identity is None:
-        user = database.users().filter(pk=user_id).first()
-        if user is None or not user.is_active:
-            return "erased", None
-    elif identity.consent == Consent.REVOKED:
-        return shortfalls.revocation_reason(identity.revoked_by), identity.revoked_at
-    return "", None
+    return shortfalls.why_session_ended(request.session[auth.SESSION_KEY])
 
 
 def drop_ended_session(request: HttpRequest) -> None:
@@ -135,6 +125,7 @@ def end_unlinked_session(request: HttpRequest) -> bool:
     return True
 
 
+@boundary
 def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> None:
     """Receive ``user_logged_in``: bind a session of this backend that another app began.
 
@@ -174,11 +165,13 @@ def _has_begun(session: SessionBase, user: Any) -> bool:
     return constant_time_compare(begun_with, user.get_session_auth_hash())
 
 
+@boundary
 def _hash(user: Any, stamp: str) -> str:
     # ``__class__``: a request's user is a lazy object.
     return digest(user.__class__.get_session_auth_hash(user), stamp)
 
 
-def _fallback_hashes(user: Any, stamp: str) -> Iterator[str]:
+@boundary
+def _fallback_hashes(user: Any, stamp: str) -> list[str]:
     fallbacks = user.__class__.get_session_auth_fallback_hash(user)
-    return (digest(fallback, stamp) for fallback in fallbacks)
+    return [digest(fallback, stamp) for fallback in fallbacks]

@@ -1,13 +1,17 @@
 """The door by which errors of the site's own code leave the package.
 
 A policy, a receiver or a user model of the site may raise anything in the middle of a flow. An
-error tracker would keep its message, and the variables of each frame of ours: a person. So a public
-function lets out neither: the log gets the error as text, and the caller one error of ours.
+error tracker would keep its message, and the variables of each frame of ours: a person. So a door
+lets out neither: the log gets the error as text, and the caller one error of ours.
+
+Each call from outside comes in by one door: a page, an endpoint of the API, a page of the admin, a
+gate, a task, a command, the backend, or a function of ``flows``. The rooms below have none.
 """
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from inspect import iscoroutinefunction
+from typing import Any, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import (
@@ -16,6 +20,7 @@ from django.core.exceptions import (
     PermissionDenied,
     SuspiciousOperation,
 )
+from django.core.management import CommandError
 from django.http import Http404, HttpResponseBase
 from django.http.multipartparser import MultiPartParserError
 
@@ -34,7 +39,7 @@ T = TypeVar("T")
 #: Django answers these, or a developer has to mend the call.
 PASSED = (
     *(Http404, PermissionDenied, SuspiciousOperation, BadRequest, MultiPartParserError),
-    *(ImproperlyConfigured, database.Misused),
+    *(ImproperlyConfigured, CommandError, database.Misused),
 )
 
 
@@ -48,40 +53,65 @@ tests = _Tests()
 
 
 def boundary(call: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a public function: its errors leave as ``told`` says.
-
-    No frame of the function, none below it and no cause leaves with an error of ours.
-    """
+    """Decorate a public function, sync or async: its errors leave as ``told`` says."""
+    if iscoroutinefunction(call):
+        awaited: Callable[P, T] = _awaited(call)
+        return awaited
 
     @wraps(call)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return call(*args, **kwargs)
+        # Whatever the site's own code raises: ``told`` logs it.
         except Exception as error:
-            stands_for_it = told(error)
-            if _is_seen(error, stands_for_it):
+            if is_seen():
                 raise
+            stands_for_it = told(error)
             del args, kwargs
-        stands_for_it.__context__ = None
-        raise stands_for_it.with_traceback(None) from None
+        raise stands_for_it
 
     return wrapped
 
 
-def _is_seen(error: Exception, stands_for_it: Exception) -> bool:
-    if settings.DEBUG or tests.see_errors:
-        return True
-    return stands_for_it is error and not isinstance(error, IdentityError)
+def _awaited(call: Any) -> Any:
+    """The same of an async function. The frames of its thread hold its arguments, too."""
+
+    @wraps(call)
+    async def wrapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await call(*args, **kwargs)
+        except Exception as error:
+            if is_seen():
+                raise
+            stands_for_it = told(error)
+            del args, kwargs
+        raise stands_for_it
+
+    return wrapped
+
+
+def is_seen() -> bool:
+    """Whether each error is raised as it is."""
+    return settings.DEBUG or tests.see_errors
 
 
 def told(error: Exception) -> Exception:
-    """``error`` itself if it may be seen. Else log it as text, and return what stands for it."""
+    """What leaves in place of ``error``, without a frame and without a cause.
+
+    Errors of ours, and answers to the person, stand for themselves. Any other error is logged as
+    text.
+    """
+    stands_for_it = _stand_in(error)
+    stands_for_it.__cause__ = stands_for_it.__context__ = None
+    return stands_for_it.with_traceback(None)
+
+
+def _stand_in(error: Exception) -> Exception:
     # Some packages, such as allauth, raise a response.
     is_answer = isinstance(getattr(error, "response", None), HttpResponseBase)
-    is_ours = isinstance(error, (IdentityError, *PASSED))
-    if is_ours or is_answer or settings.DEBUG or tests.see_errors:
+    if is_answer or isinstance(error, (IdentityError, *PASSED)):
         return error
-    if isinstance(error, database.BROKEN):
+    if database.is_broken(error):
         return StorageUnavailable(database.name_of(error))
     reference = new_reference()
     unexpected = UnexpectedError(f"{type(error).__name__}, reference {reference}")

@@ -38,6 +38,10 @@ IN_STEPS = (
 #: What drivers raise for a connection that has broken. Which one depends on driver and moment.
 BROKEN = (OperationalError, InterfaceError)
 
+#: Codes of the same classes for a statement that is itself at fault. SQLite: a table or column is
+#: missing. MySQL: a column is missing, has no default, or cannot hold the value.
+BAD_STATEMENT = ("SQLITE_ERROR", 1054, 1364, 1366)
+
 
 class Misused(RuntimeError, ValueError):
     """A call that a developer has to mend. The message is of this package alone."""
@@ -143,17 +147,25 @@ def tried_again(work: Callable[[], T]) -> T:
     return work()
 
 
+def is_broken(error: Exception) -> bool:
+    """Whether ``error`` says that the database does not answer, or has ended the transaction."""
+    return isinstance(error, BROKEN) and _code_of(error) not in BAD_STATEMENT
+
+
 def name_of(error: Exception) -> str:
     """The class of a database's error and the database's own code, such as ``40P01``, for logs.
 
     Its message is left out: it may have values of a row.
     """
+    return f"{type(error).__name__} {_code_of(error) or ''}".rstrip()
+
+
+def _code_of(error: Exception) -> str | int | None:
     cause = error.__cause__
-    numbered = error.args[0] if error.args else None
     code = getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorname", None)
-    if code is None and isinstance(numbered, int):
-        code = numbered
-    return f"{type(error).__name__} {code or ''}".rstrip()
+    if code is None and error.args and isinstance(error.args[0], int):
+        return error.args[0]
+    return code
 
 
 def conflict_columns(*names: str) -> list[str] | None:

@@ -2,6 +2,13 @@
 
 A claim is ``"age_over_18"``, which must be true, or ``"country_resident=PT|FR"``, of which one
 value must be proven. Beside claims there are a KYC level, a scope and a recent sign-in.
+
+Each kind of requirement is known to:
+
+- ``standing.Standing.shortfall``, why its gate is closed, and ``labels.has_words``, whether pages
+  have words for it: mypy refuses a kind that one of them leaves out;
+- ``gates``: ``Gate``, a decorator and a mixin; ``api.permissions``; ``templatetags.identity``;
+- ``closed`` and ``parse``, how a closed gate names it to the login page.
 """
 
 from __future__ import annotations

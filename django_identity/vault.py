@@ -12,7 +12,6 @@ from typing import NamedTuple
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf import hkdf
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.secrets import Secret
@@ -50,8 +49,6 @@ class _Opened(NamedTuple):
     secret: Secret
 
 
-# A function of its own: no frame of an error may hold the text.
-@sensitive_variables()
 def _opened(sealed: str, keys: tuple[Secret, ...]) -> _Opened | None:
     try:
         text = _ring(keys).decrypt(sealed.encode()).decode()

@@ -43,12 +43,10 @@ NAMES = {
     "django_identity.service": "ServiceClient",
     "django_identity.conf": "Application application",
     "django_identity.backends": "IdentityBackend",
-    "django_identity.lifecycle.arriving.sign_in": "begin complete",
-    "django_identity.lifecycle.arriving.connect": "redeem",
-    "django_identity.lifecycle.leaving.erasure": "erase_account",
-    "django_identity.lifecycle.said.events": "receive",
-    "django_identity.lifecycle.standing.standing": "standing_of",
-    "django_identity.lifecycle.said.tokens": "access_token_for",
+    "django_identity.flows": (
+        "access_token_for begin_sign_in complete_sign_in erase_account receive_event redeem_code "
+        "standing_of"
+    ),
     "django_identity.schedule": "beat_schedule",
     "django_identity.models": (
         "AuthorizationRequest ErasureReceipt LinkedIdentity StoredClaim TokenGrant UpkeepRun "

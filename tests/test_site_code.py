@@ -1,26 +1,38 @@
 """The site's own code raises, at each point where it runs: no error of it takes a person along."""
 
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User, UserManager
 from django.core.exceptions import PermissionDenied
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, ProgrammingError, connection
-from django.db.models.signals import post_save
+from django.db.models.signals import post_delete, post_save
 from django.http import HttpResponse
-from django.test import Client, override_settings
+from django.template import Library, engines
+from django.template.loaders.locmem import Loader
+from django.test import AsyncRequestFactory, Client, RequestFactory, override_settings
 from django.urls import reverse
 
-from django_identity import signals, tasks
+from django_identity import flows, signals, tasks
+from django_identity.documents import documents_of
 from django_identity.exceptions import FlowError, LinkingRefused, UnexpectedError
-from django_identity.gates import Gate, claims_of, claims_of_all, closed_to
+from django_identity.gates import (
+    Gate,
+    aclaims_of,
+    aclosed_to,
+    claim_required,
+    claims_of,
+    claims_of_all,
+    closed_to,
+)
 from django_identity.handlers import forget, on_event
-from django_identity.lifecycle.arriving import connect
-from django_identity.lifecycle.leaving import disconnecting
 from django_identity.models import (
     ConnectRedemption,
     ErasureReceipt,
@@ -28,7 +40,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.policy import IdentityPolicy
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import SECRET, deliver, event_body
 from tests.factories import make_claim, make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
@@ -39,6 +51,7 @@ pytestmark = [
     pytest.mark.usefixtures("as_in_production"),
 ]
 
+OURS = re.compile("/django_identity/|/asgiref/sync.py|/concurrent/")
 PERSON = ("ada@example.org", "Obi", "subject-1", "AB12", "a-code-for-tests")
 
 
@@ -69,6 +82,25 @@ def of_manager(name: str) -> Any:
 
 def of_user(name: str) -> Any:
     return lambda monkeypatch: monkeypatch.setattr(User, name, fail)
+
+
+def in_template(name: str) -> Any:
+    """A template of the site, with a tag of its own."""
+
+    def patched(monkeypatch: pytest.MonkeyPatch) -> None:
+        page = "{% load of_the_site %}{% fails %}"
+        loader = Loader(
+            engines["django"].engine, {f"django_identity/{name}.html": page}
+        )
+        engine = engines["django"].engine
+        monkeypatch.setattr(
+            engine, "template_loaders", [loader, *engine.template_loaders]
+        )
+        library = Library()
+        library.simple_tag(fail, name="fails")
+        monkeypatch.setitem(engine.template_libraries, "of_the_site", library)
+
+    return patched
 
 
 def signs_up(_user: User) -> Any:
@@ -103,9 +135,15 @@ def posts(name: str) -> Callable[[User], Any]:
     return post
 
 
-def looks(user: User) -> Any:
-    make_claim(make_identity(user))
-    return browser_of(user).get(reverse("identity:account"))
+def looks_at(name: str) -> Callable[[User], Any]:
+    def look(user: User) -> Any:
+        make_claim(make_identity(user))
+        return browser_of(user).get(reverse(f"identity:{name}"))
+
+    return look
+
+
+looks = looks_at("account")
 
 
 #: Point -> how the site's code raises there, and what a person does.
@@ -122,18 +160,38 @@ POINTS: dict[str, tuple[Any, Callable[[User], Any]]] = {
     "has_other_way_in": (of_policy("has_other_way_in"), posts("disconnect")),
     "people_may_erase": (of_policy("people_may_erase"), posts("erase")),
     "claim_value": (of_policy("claim_value"), looks),
+    "a tag in a page": (in_template("account"), looks),
+    "erasure": (of_policy("erasure"), looks_at("erase")),
+    "set_password_url": (of_policy("set_password_url"), looks_at("disconnect")),
     "normalize_email": (of_manager("normalize_email"), signs_up),
     "create_user": (of_manager("create_user"), signs_up),
     "clean": (of_user("clean"), signs_up),
     "save": (of_user("save"), signs_up),
+    "has_usable_password": (of_user("has_usable_password"), posts("disconnect")),
+}
+
+#: What is only logged: the person comes in.
+GO_ON = {
+    "update_user": (returns, "identity.user_update.failed"),
+    "notice": (signs_up, "identity.link_notice.failed"),
+}
+#: An error at these leaves an erasure pending.
+OF_ERASURES = ("keeps_account", "erase_user")
+#: On each page, also on that of an error.
+OF_PAGES = {
+    "site_name": "account",
+    "help_url": "account",
+    "privacy_url": "account",
+    "contact_url": "account",
+    "reasons": "login",
 }
 
 
 def report_of(error: BaseException) -> str:
-    """What a tracker prints of our frames and of all causes."""
+    """What a tracker prints of our frames and of all causes, and of the threads of async code."""
     shown = [repr(error), repr(error.__cause__), repr(error.__context__)]
     for frame, _line in traceback.walk_tb(error.__traceback__):
-        if "/django_identity/" in frame.f_code.co_filename:
+        if OURS.search(frame.f_code.co_filename):
             shown += [repr(value) for value in frame.f_locals.values()]
     return "\n".join(shown)
 
@@ -205,6 +263,32 @@ def receiving(signal: Any, **how: Any) -> Iterator[None]:
         signal.disconnect(fail, **how)
 
 
+@pytest.mark.parametrize(
+    ("method", "status", "event"),
+    [
+        ("may_sign_up", 500, "identity.unexpected"),
+        ("update_user", 302, "identity.user_update.failed"),
+    ],
+)
+def test_a_query_of_the_sites(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, method: str, status: int, event: str,
+) -> None:  # fmt: skip
+    """Is no database that does not answer: SQLite and MySQL have one class for both."""
+    if method == "update_user":
+        make_identity(make_user("ada"))
+
+    def ask(*_given: Any, **_about: Any) -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT no_such_column FROM auth_user")
+        return True
+
+    monkeypatch.setattr(IdentityPolicy, method, ask)
+    assert sign_in(Client()).status_code == status
+    [line] = [each for each in caplog.records if hasattr(each, "where")]
+    assert line.event == event
+
+
 @pytest.mark.parametrize("sender", [User, LinkedIdentity])
 def test_a_receiver_of_djangos_signals(
     service: FakeService, caplog: pytest.LogCaptureFixture, sender: type
@@ -251,13 +335,27 @@ def test_a_handler(
     assert names_nobody(caplog.text)
 
 
-@pytest.mark.parametrize("method", ["keeps_account", "erase_user"])
+@pytest.mark.parametrize("method", GO_ON)
+def test_a_person_comes_in(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, method: str,
+) -> None:  # fmt: skip
+    act, event = GO_ON[method]
+    of_policy(method)(monkeypatch)
+    assert act(make_user("other")).status_code == 302
+    [line] = [each for each in caplog.records if hasattr(each, "where")]
+    assert line.event == event
+    assert "in fail" in line.where
+    assert names_nobody(caplog.text)
+
+
+@pytest.mark.parametrize("method", OF_ERASURES)
 def test_an_erasure_stays_pending(
     service: FakeService, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture, method: str,
 ) -> None:  # fmt: skip
     of_policy(method)(monkeypatch)
-    assert posts("erase")(make_user(email="ada@example.org")).status_code == 200
+    assert posts("erase")(make_user(email="ada@example.org")).status_code == 302
     assert ErasureReceipt.objects.get().erased_at is None
     [line] = [each for each in caplog.records if hasattr(each, "where")]
     assert line.event == "identity.erasure.failed"
@@ -265,13 +363,39 @@ def test_an_erasure_stays_pending(
     assert names_nobody(caplog.text)
 
 
+def read_documents(user: User) -> object:
+    request = RequestFactory().get("/")
+    request.user = user
+    return documents_of(request)
+
+
+def in_async_code(work: Callable[[User], Any]) -> Callable[[User], object]:
+    def call(user: User) -> object:
+        async def ask() -> object:
+            return await work(user)
+
+        return async_to_sync(ask)()
+
+    return call
+
+
 CALLS: dict[str, tuple[str, Callable[[User], object]]] = {
+    "documents_of": ("may_read_documents", read_documents),
     "claims_of": ("claim_value", claims_of),
     "claims_of_all": ("claim_value", lambda user: claims_of_all([user])),
     "closed_to": ("claim_value", lambda user: closed_to(Gate("age_over_18"), user)),
-    "leave": ("has_other_way_in", disconnecting.leave),
-    "redeem": ("may_accept_connect_answer", lambda user: connect.redeem(PASTED, user=user)),
+    "aclaims_of": ("claim_value", in_async_code(aclaims_of)),
+    "aclosed_to": ("claim_value", in_async_code(partial(aclosed_to, Gate("age_over_18")))),
+    "standing_of": ("claim_value", lambda user: flows.standing_of(user).proven_claims()),
+    "redeem_code": ("may_accept_connect_answer", lambda user: flows.redeem_code(PASTED, user=user)),
 }  # fmt: skip
+
+
+def test_each_point_of_the_policy_is_in_a_table() -> None:
+    points = {point.partition(" ")[0].rstrip(",") for point in POINTS}
+    called = {method for method, _call in CALLS.values()}
+    of_policy = {name for name in vars(IdentityPolicy) if not name.startswith("_")}
+    assert of_policy <= points | called | {*GO_ON, *OF_ERASURES, *OF_PAGES}
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -305,6 +429,80 @@ def test_a_gate_above_the_sites_own_view(
     assert len(texts(caplog)) == 1
 
 
+def test_a_gate_above_an_async_view(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    user = make_user("subject-1-ada@example.org", email="ada@example.org")
+    make_claim(make_identity(user))
+    of_policy("claim_value")(monkeypatch)
+
+    @claim_required("age_over_18")
+    async def adults(request: Any) -> HttpResponse:
+        return HttpResponse()
+
+    async def auser() -> User:
+        return user
+
+    request: Any = AsyncRequestFactory().get("/")
+    request.user, request.auser = user, auser
+    with pytest.raises(UnexpectedError) as caught:
+        in_async_code(adults)(request)
+    assert names_nobody(report_of(caught.value))
+    assert len(texts(caplog)) == 1
+    assert names_nobody(caplog.text)
+
+
+@pytest.mark.parametrize("name", ["is_active", "get_session_auth_hash", "from_db"])
+def test_the_user_of_a_session(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, name: str,
+) -> None:  # fmt: skip
+    """The backend loads them for each view of the site, where no page of ours stands around."""
+    make_identity(make_user("subject-1-ada@example.org", email="ada@example.org"))
+    browser = Client()
+    sign_in(browser)
+    broken: Any = property(fail, lambda *_given: None) if name == "is_active" else fail
+    monkeypatch.setattr(User, name, broken)
+    with pytest.raises(UnexpectedError) as caught:
+        browser.get("/")
+    assert names_nobody(report_of(caught.value))
+    assert len(texts(caplog)) == 1
+    assert names_nobody(caplog.text.partition("Traceback")[0])
+
+
+def deliver_unsigned(_user: User) -> None:
+    flows.receive_event(event_body("claim.issued"), signature="none")
+
+
+#: What the policy calls -> whether the person comes in all the same.
+CALLED_BACK: dict[str, tuple[Callable[[User], object], bool]] = {
+    "standing_of": (flows.standing_of, True),
+    "claims_of": (claims_of, True),
+    "erase_account": (flows.erase_account, False),
+    "redeem_code": (lambda user: flows.redeem_code(PASTED, user=user), False),
+    "receive_event": (deliver_unsigned, False),
+}
+
+
+@pytest.mark.parametrize("call", CALLED_BACK)
+def test_a_policy_that_calls_back(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    work, comes_in = CALLED_BACK[call]
+
+    def call_back(_policy: object, user: User, **_about: object) -> bool:
+        work(user)
+        return True
+
+    monkeypatch.setattr(IdentityPolicy, "may_sign_in", call_back)
+    make_identity(make_user("other"))
+    browser = Client(raise_request_exception=False)
+    sign_in(browser)
+    assert (browser.get("/").content == b"other") is comes_in
+    assert LinkedIdentity.objects.exists() is (call != "erase_account")
+
+
 def test_a_command(
     service: FakeService, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -316,6 +514,48 @@ def test_a_command(
     assert caught.value.returncode == 1
     assert len(texts(caplog)) == 1
     assert names_nobody(caplog.text + str(caught.value))
+
+
+def test_a_command_that_deletes_links(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    make_identity(make_user(email="ada@example.org"), environment="live")
+    with (
+        receiving(post_delete, sender=LinkedIdentity),
+        pytest.raises(CommandError, match="LookupError, reference"),
+    ):
+        call_command("identity_erase", links_of="live", yes=True)
+    assert len(texts(caplog)) == 1
+    assert names_nobody(caplog.text)
+    assert LinkedIdentity.objects.count() == 1
+
+
+def test_a_page_of_djangos_admin(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The user model's own name fails there."""
+    make_identity(make_user("subject-1-ada@example.org"))
+    operator = User.objects.create_superuser("operator")
+    browser = browser_of(operator)
+    of_user("get_username")(monkeypatch)
+    with pytest.raises(UnexpectedError) as caught:
+        browser.get(reverse("admin:django_identity_linkedidentity_changelist"))
+    assert names_nobody(report_of(caught.value))
+    assert len(texts(caplog)) == 1
+
+
+def test_a_filter_in_a_template_of_the_sites(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    """It shows what stands behind the closed gate."""
+    user = make_user("subject-1-ada@example.org")
+    make_claim(make_identity(user))
+    of_policy("claim_value")(monkeypatch)
+    page = "{% load identity %}{% if user|has_claim:'age_over_18' %}open{% endif %}"
+    assert engines["django"].from_string(page).render({"user": user}) == ""
+    assert len(texts(caplog)) == 1
+    assert names_nobody(caplog.text)
 
 
 @pytest.mark.parametrize(("error", "status"), [(PermissionDenied, 403), (Full, 418)])
@@ -355,25 +595,26 @@ def test_a_refusal_leaves_without_its_frames(service: FakeService) -> None:
 
     user = make_user(email="ada@example.org")
     with pytest.raises(FlowError) as caught:
-        connect.redeem("not a code AB12", user=user)
+        flows.redeem_code("not a code AB12", user=user)
     assert names_nobody(report_of(caught.value))
     post_save.connect(refuse, sender=LinkedIdentity)
     try:
         with pytest.raises(LinkingRefused) as refused:
-            connect.redeem(PASTED, user=user)
+            flows.redeem_code(PASTED, user=user)
     finally:
         post_save.disconnect(refuse, sender=LinkedIdentity)
     assert names_nobody(report_of(refused.value))
 
 
+@pytest.mark.parametrize("name", OF_PAGES)
 def test_a_page_that_cannot_be_shown(
     service: FakeService, monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, name: str,
 ) -> None:  # fmt: skip
     """Nor can the page of its error: Django answers, and its report has nobody."""
-    of_policy("site_name")(monkeypatch)
-    make_claim(make_identity(make_user("ada@example.org")))
+    of_policy(name)(monkeypatch)
+    user = make_user("ada@example.org")
     with pytest.raises(UnexpectedError) as caught:
-        browser_of(User.objects.get()).get(reverse("identity:account"))
+        looks_at(OF_PAGES[name])(user)
     assert names_nobody(report_of(caught.value))
     assert names_nobody(caplog.text.partition("Traceback")[0])

@@ -1,7 +1,11 @@
 """App and example project speak five more languages, in the words of one glossary."""
 
 import gettext
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
@@ -69,6 +73,22 @@ def test_a_catalogue_is_complete(locale, language):
         )
         assert all(translated), english
         assert not message.fuzzy, english
+
+
+@pytest.mark.skipif(shutil.which("xgettext") is None, reason="needs gettext")
+@pytest.mark.parametrize("locale", CATALOGUES, ids=["app", "example"])
+def test_makemessages_changes_nothing(locale: Path, tmp_path: Path) -> None:
+    """On the unchanged tree, so that after a change a translator sees that one alone."""
+    unread = shutil.ignore_patterns("__pycache__", "sandbox", "static")
+    copied = shutil.copytree(locale.parent, tmp_path / "copy", ignore=unread)
+    command = ["-m", "django", "makemessages", "--all", "--no-location", "--no-wrap"]
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": ""}
+    subprocess.run(
+        [sys.executable, *command], cwd=copied, env=env, check=True, capture_output=True
+    )
+    for language in LANGUAGES:
+        name = f"{language}/LC_MESSAGES/django.po"
+        assert (copied / "locale" / name).read_text() == (locale / name).read_text()
 
 
 @EACH

@@ -1,7 +1,7 @@
 """The common base class of the lists: read-only, with queries of bounded cost."""
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, wraps
 from typing import Any, cast
 
 from django.contrib import admin, messages
@@ -11,11 +11,14 @@ from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.response import SimpleTemplateResponse
+from django.urls import URLPattern
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import database
+from django_identity.boundary import boundary
 from django_identity.texts import operators as wording
 from django_identity.texts.operators import Words
 
@@ -34,6 +37,19 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # generic for the 
     def count(self) -> int:
         rows = cast("QuerySet[Any]", self.object_list).order_by().values("pk")
         return rows[: self.most].count()
+
+
+def _rendered_behind_it(view: Callable[..., HttpResponse]) -> Any:
+    """``view``, whose page Django renders after it has returned: behind the boundary, too."""
+
+    @wraps(view)
+    def wrapped(*args: Any, **kwargs: Any) -> HttpResponse:
+        response = view(*args, **kwargs)
+        if isinstance(response, SimpleTemplateResponse):
+            vars(response)["render"] = boundary(response.render)
+        return response
+
+    return wrapped
 
 
 class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -81,6 +97,13 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             if lookup == parameter or column == list_filter:
                 return True
         return False
+
+    def get_urls(self) -> list[URLPattern]:
+        """Each view, Django's own included, lets errors of the site's code out by our door."""
+        patterns = super().get_urls()
+        for pattern in patterns:
+            pattern.callback = boundary(_rendered_behind_it(pattern.callback))
+        return patterns
 
     @database.non_atomic
     def changelist_view(

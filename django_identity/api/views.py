@@ -5,7 +5,6 @@ from typing import Any
 from django.http import HttpRequest
 from django.middleware.csrf import get_token
 from django.utils.translation import gettext as _
-from django.views.decorators.debug import sensitive_variables
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import APIException, NotAuthenticated, ValidationError
 from rest_framework.permissions import SAFE_METHODS
@@ -15,11 +14,11 @@ from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
-from django_identity import conf
+from django_identity import conf, flows
 from django_identity.api import serializers
 from django_identity.api.parsers import BoundedJSONParser
 from django_identity.api.problems import exception_handler
-from django_identity.boundary import told
+from django_identity.boundary import is_seen, told
 from django_identity.exceptions import FlowError, IdentityError
 from django_identity.lifecycle.arriving import connect, sign_in
 from django_identity.lifecycle.leaving import disconnecting
@@ -63,7 +62,7 @@ class _Endpoint(APIView):
         return exception_handler
 
     def handle_exception(self, exc: Exception) -> Response:
-        if not isinstance(exc, APIException):
+        if not isinstance(exc, APIException) and not is_seen():
             exc = told(exc)
         if isinstance(exc, IdentityError):
             log_failure(self.failure, exc)
@@ -141,7 +140,6 @@ class CallbackView(_Endpoint):
 
     serializer_class = serializers.CallbackSerializer
 
-    @sensitive_variables()
     def post(self, request: Request) -> Response:
         query: dict[str, list[str]] = {"code": [], "error": []}
         for name, text in self.asked().items():
@@ -166,12 +164,11 @@ class ConnectView(_Endpoint):
         response.data["code_spent"] = is_spent
         return response
 
-    @sensitive_variables()
     def post(self, request: Request) -> Response:
         if self.user is None:
             raise NotAuthenticated
         code = self.asked()["connect_code"]
-        return self.answer(connect.redeem(code, user=self.user))
+        return self.answer(flows.redeem_code(code, user=self.user))
 
 
 class DisconnectView(_Endpoint):

@@ -3,7 +3,6 @@
 from typing import Any
 
 import jwt
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity.credentials.keys import KeySet
 
@@ -19,7 +18,6 @@ OPTIONS: jwt.types.Options = {
 }
 
 
-@sensitive_variables()
 def subject_of(
     token: str, *, keys: KeySet, issuer: str, audience: str, leeway: float = 0
 ) -> str | None:

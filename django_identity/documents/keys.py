@@ -6,7 +6,6 @@ It needs the extra ``django-identity[trusted]``. No other module imports it at s
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 
-from django.views.decorators.debug import sensitive_variables
 from joserfc import jwe, jwk
 
 from django_identity import strict_json
@@ -38,7 +37,6 @@ class Registry(jwe.JWERegistry):
     max_ciphertext_length = MAX_CHARACTERS
 
 
-@sensitive_variables()
 def open_document(
     document: str, *, keys: Sequence[JSONObject], content_type: str
 ) -> bytes:
@@ -51,15 +49,12 @@ def open_document(
     """
     kind = media_type(content_type)
     content = _opened(document, keys, kind)
-    detail = "no key opens it"
-    if content is not None:
-        is_of_kind = CONTENT_CHECKS.get(kind)
-        if is_of_kind and len(content) <= LARGEST and is_of_kind(content):
-            return content
-        detail = "not of its type and size"
-    # Keeps the keys and the content out of the traceback.
-    del document, keys, content
-    raise DocumentUnreadable(detail)
+    if content is None:
+        raise DocumentUnreadable("no key opens it")
+    is_of_kind = CONTENT_CHECKS.get(kind)
+    if is_of_kind and len(content) <= LARGEST and is_of_kind(content):
+        return content
+    raise DocumentUnreadable("not of its type and size")
 
 
 def media_type(text: str) -> str:

@@ -3,6 +3,7 @@
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
 
+from django_identity.boundary import boundary
 from django_identity.documents import reading
 from django_identity.exceptions import DocumentsNotAllowed
 from django_identity.gates.closed import keep_private
@@ -13,6 +14,7 @@ from django_identity.web.flow import signed_in_user
 from django_identity.web.pages import NEVER_CACHED
 
 
+@boundary
 def documents_of(
     request: HttpRequest,
     *,

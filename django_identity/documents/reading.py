@@ -6,10 +6,8 @@ It needs the extra ``django-identity[trusted]``.
 from dataclasses import replace
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, policy
-from django_identity.boundary import boundary
 from django_identity.documents.keys import open_document
 from django_identity.exceptions import DocumentsNotAllowed, IdentityError
 from django_identity.lifecycle.said.tokens import Reader
@@ -21,8 +19,6 @@ METADATA = "documents:metadata"
 CONTENT = "documents:read"
 
 
-@boundary
-@sensitive_variables()
 def read(
     identity: LinkedIdentity, *, scope: str, asked_by: AbstractBaseUser, view: str
 ) -> tuple[Document, ...]:

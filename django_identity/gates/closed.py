@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django_identity import conf
 from django_identity.backends import drop_ended_session
 from django_identity.exceptions import Recovery
-from django_identity.lifecycle.standing.shortfalls import Shortfall
+from django_identity.reasons import Shortfall
 from django_identity.requirements import RecentSignIn, RequiredScope, Requirement
 from django_identity.texts import advice
 from django_identity.texts.labels import heading_of

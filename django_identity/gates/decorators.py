@@ -130,8 +130,7 @@ def _gated(view: AnyView, gates: Sequence[Gate]) -> AnyView:
 def _gated_async(view: AnyView, gates: Sequence[Gate]) -> AnyView:
     @wraps(view)
     async def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
-        user = await request.auser()
-        found = await sync_to_async(_first_closed)(gates, request, user)
+        found = await _afirst_closed(gates, request)
         if found is not None:
             return await sync_to_async(_response)(request, found)
         return keep_private(await view(request, *args, **kwargs))
@@ -164,6 +163,14 @@ def _first_closed(
     if len(people) == 1 and user is not request.user:
         share_memory(user, request.user)
     return None
+
+
+@boundary
+async def _afirst_closed(
+    gates: Sequence[Gate], request: HttpRequest
+) -> ClosedGate | None:
+    user = await request.auser()
+    return await sync_to_async(_first_closed)(gates, request, user)
 
 
 def _require_final_user(request: HttpRequest) -> None:

@@ -108,6 +108,7 @@ def _is_signed_in(user: object) -> bool:
     return bool(is_authenticated and getattr(user, "is_active", True))
 
 
+@boundary
 async def aclosed_to(
     gate: Gate,
     user: object,
@@ -143,6 +144,7 @@ def claims_of(user: object) -> Claims:
     return standing_of(user).proven_claims()
 
 
+@boundary
 async def aclaims_of(user: object) -> Claims:
     """``claims_of`` for async code. The rest of the request remembers what was read."""
     return await sync_to_async(claims_of)(user)

@@ -2,14 +2,11 @@
 
 from typing import Any
 
-from django.views.decorators.debug import sensitive_variables
-
 from django_identity.conf import Application
 from django_identity.credentials import KeySet
 from django_identity.lifecycle.said.key_sets import verify_credential
 
 
-@sensitive_variables()
 def facts_of(
     credential: str,
     application: Application,

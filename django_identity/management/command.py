@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error
 
-from django_identity.boundary import told
+from django_identity.boundary import boundary
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.said import due
@@ -37,9 +37,13 @@ class IdentityCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
-            return super().execute(*args, **options)
+            return boundary(self._execute)(*args, **options)
         except IdentityError as error:
             raise CommandError(f"{error.code}: {error}") from None
+
+    def _execute(self, *args: Any, **options: Any) -> str | None:
+        try:
+            return super().execute(*args, **options)
         except EOFError:
             raise CommandError(UNANSWERED) from None
         except Error as error:
@@ -48,13 +52,6 @@ class IdentityCommand(BaseCommand):
             raise CommandError(
                 f"The database cannot be used ({name}). identity_doctor says why."
             ) from None
-        except CommandError:
-            raise
-        except Exception as error:
-            stands_for_it = told(error)
-            if stands_for_it is error:
-                raise
-            raise CommandError(str(stands_for_it)) from None
 
     def conclude(self, tally: Counter[upkeep.Refetched], *, was_stopped: bool) -> None:
         """Write how re-fetches ended. Fail if a person has to look, so that cron's mail says so."""

@@ -16,6 +16,7 @@ from django_identity.models.choices import (
     DIGEST_LENGTH,
     NEVER,
     SUBJECT_LENGTH,
+    Columns,
     Consent,
     Environment,
     LinkedVia,
@@ -42,7 +43,19 @@ class Version(models.PositiveIntegerField):  # type: ignore[type-arg]  # not at 
 
 
 class LinkedIdentity(Record):
-    """The link between one subject and one user, in one environment."""
+    """The link between one subject and one user, in one environment.
+
+    Its writers, each in a transaction that has locked the row, or by ``change_unchanged``:
+
+    - a sign-in or a code: ``linking``, with the columns of ``arrivals``;
+    - an event: ``effects``, and for the end of a consent ``withdrawal``;
+    - a re-fetch: ``refetch``, with the columns of ``claims``; its dates: ``due``;
+    - the end of the grant: ``tokens``; of all sessions: ``sessions``;
+    - an operator: ``interventions``; a site, which moves it to another user: ``save``.
+
+    It is deleted by ``withdrawal`` (disconnected), ``dossier`` (erased), ``interventions`` (the
+    links of an environment), and with its user.
+    """
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -183,6 +196,16 @@ class LinkedIdentity(Record):
         # If it was read before somebody else's change, its own number stays behind the row's: what
         # it knows counts as out of date.
         self.version = known + 1
+
+    def change(self, **columns: Any) -> None:
+        """Update these columns of the row, and take them over with its next version."""
+        LinkedIdentity.objects.filter(pk=self.pk).change(**columns)
+        self.take_over(columns)
+
+    def take_over(self, columns: Columns) -> None:
+        """Take over what was just written of the row: these columns, and the next version."""
+        self.set_columns(columns)
+        self.version += 1
 
     def save_changes(self, before: LinkedIdentity) -> None:
         """Save the columns that differ from ``before``, the row as it was read under its lock."""

@@ -1,4 +1,13 @@
-"""``ServiceClient``: one method for each endpoint of the spec."""
+"""``ServiceClient``: one method for each endpoint of the spec.
+
+Its callers:
+
+- a sign-in: ``identification`` (code, profile, level, claims); a code: ``connect``
+- a re-fetch: ``refetch`` (level, claims); documents: ``documents.reading``. Both by
+  ``tokens.Reader``, which refreshes the token if necessary
+- the verification: ``key_sets`` (the published keys)
+- the doctor: ``instruments.signs.service`` (the keys, and whether the client is known)
+"""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -46,6 +55,7 @@ def without_frames(call: Callable[P, T]) -> Callable[P, T]:
             return hidden(*args, **kwargs)
         except exceptions.IdentityError as error:
             del args, kwargs
+            error.__context__ = None
             raise error.with_traceback(None) from None
 
     return wrapped

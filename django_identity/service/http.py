@@ -17,7 +17,6 @@ from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import exceptions
 from django_identity.conf import Application
@@ -92,7 +91,6 @@ class Answer:
     body: bytes = field(repr=False)
 
 
-@sensitive_variables()
 def exchange(application: Application, call: Call) -> Answer:
     """Send ``call`` and read its answer.
 

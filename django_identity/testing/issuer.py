@@ -16,6 +16,7 @@ from jwt.utils import base64url_encode
 
 from django_identity import conf, database
 from django_identity.credentials import KeySet
+from django_identity.lifecycle.ground.verified import VerifiedAnswer
 from django_identity.lifecycle.said import claims as proven
 from django_identity.lifecycle.said import key_sets
 from django_identity.models import LinkedIdentity
@@ -86,7 +87,7 @@ class Issuer:
             registered, credential, subject=subject, keys=self.keys
         )
         answer = ClaimsAnswer(subject, claims=(), credential=credential)
-        verified = proven.VerifiedAnswer(answer, proof)
+        verified = VerifiedAnswer(answer, proof)
         columns = verified.columns_for(identity)
         identity.set_columns(columns)
         with database.atomic():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.conf import settings
@@ -27,12 +27,10 @@ from django_identity import conf, policy
 from django_identity.conf.rules import SERVICE_NAME
 from django_identity.error_table import ERRORS, Row
 from django_identity.exceptions import IdentityError
+from django_identity.reasons import Shortfall
 from django_identity.service.refusals import POLICY_CODE
 from django_identity.texts import labels
 from django_identity.texts.labels import Text
-
-if TYPE_CHECKING:
-    from django_identity.lifecycle.standing.shortfalls import Shortfall
 
 
 class Advice(NamedTuple):

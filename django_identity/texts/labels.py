@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from django.apps import apps
 from django.db.models import Model
@@ -19,6 +19,7 @@ from django_identity.requirements import (
     RecentSignIn,
     RequiredClaim,
     RequiredLevel,
+    RequiredScope,
     Requirement,
     split_claim,
 )
@@ -111,7 +112,12 @@ def has_words(requirement: Requirement) -> bool:
             return claim_type in CLAIMS
         case RequiredLevel(level=level):
             return LEVEL.fullmatch(level) is not None
-    return isinstance(requirement, RecentSignIn)
+        case RecentSignIn():
+            return True
+        case RequiredClaim() | RequiredScope():
+            return False
+        case _:
+            assert_never(requirement)
 
 
 def in_words(code: str) -> str:

@@ -7,9 +7,9 @@ from django.contrib.auth.models import AbstractBaseUser as Person
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.debug import sensitive_post_parameters
 
-from django_identity import conf
+from django_identity import conf, flows
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.arriving import connect as codes
 from django_identity.logs import LogEvent, log_failure
@@ -30,7 +30,6 @@ ABOUT_CODE = ("connect_code_malformed", "invalid_connect_code")
 
 @flow.open_page("GET", "HEAD", "POST", failed=LogEvent.CONNECT_FAILED)
 @sensitive_post_parameters("connect_code")
-@sensitive_variables()
 def connect(request: HttpRequest) -> HttpResponseBase:
     """GET shows the form and the requested scopes. POST redeems the code."""
     user = flow.signed_in_user(request)
@@ -46,7 +45,7 @@ def connect(request: HttpRequest) -> HttpResponseBase:
     if request.method != "POST":
         return _page(request, next_url, None)
     try:
-        codes.redeem(request.POST.get("connect_code", ""), user=user)
+        flows.redeem_code(request.POST.get("connect_code", ""), user=user)
     except IdentityError as error:
         log_failure(LogEvent.CONNECT_FAILED, error)
         return _page(request, next_url, error)

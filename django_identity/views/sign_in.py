@@ -11,7 +11,6 @@ from django.http import (
 )
 from django.shortcuts import redirect
 from django.utils.translation import gettext_lazy
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
 from django_identity.lifecycle.arriving import sign_in
@@ -57,7 +56,6 @@ def login(request: HttpRequest) -> HttpResponseBase:
 
 # The HEAD request of a link preview must not spend the code.
 @flow.open_page("GET", refuse=answers.keep_error)
-@sensitive_variables()
 def callback(request: HttpRequest) -> HttpResponseBase:
     """Complete the sign-in when the service redirects the person back. GET only.
 

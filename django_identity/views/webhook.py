@@ -7,9 +7,8 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from django_identity import database
+from django_identity import database, flows
 from django_identity.exceptions import EventRefused, IdentityError
-from django_identity.lifecycle.said import events
 from django_identity.logs import LogEvent, log_failure
 from django_identity.service.webhooks import LARGEST_BODY
 from django_identity.web.pages import NEVER_CACHED
@@ -24,7 +23,7 @@ def webhook(request: HttpRequest) -> HttpResponseBase:
     headers = {"Cache-Control": NEVER_CACHED}
     try:
         signature = request.headers.get("x-webhook-signature", "")
-        events.receive(_bounded_body(request), signature=signature)
+        flows.receive_event(_bounded_body(request), signature=signature)
     except IdentityError as error:
         log_failure(LogEvent.EVENT_REFUSED, error)
         if error.http_status == 503:

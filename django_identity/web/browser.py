@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponseBase
 from django.urls import NoReverseMatch
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
 from django_identity.backends import begin_session
@@ -50,7 +49,6 @@ def begin_sign_in(
     return address, browser_key
 
 
-@sensitive_variables()
 def complete_sign_in(
     request: HttpRequest,
     returned: sign_in.Callback,

@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 from django_identity import policy
 from django_identity.backends import why_session_ended
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle.standing.shortfalls import Reason
 from django_identity.lifecycle.standing.standing import standing_with
 from django_identity.models import LinkedIdentity
+from django_identity.reasons import Reason
 from django_identity.service.webhooks import VERIFIED
 from django_identity.texts import advice
 

@@ -138,6 +138,7 @@ def _entry(module: str, name: str, *, with_members: bool) -> str:
     shown = [f"from {module} import {name}"]
     members: list[str] = []
     if isinstance(node, Function):
+        node.name = name
         shown += ["", "", _declaration(node, named)]
     elif isinstance(node, ast.ClassDef) and with_members:
         body = [textwrap.indent(each, "    ") for each in _body_of(node, named)]

@@ -10,13 +10,13 @@ from django.urls import path, reverse
 from django.utils import timezone
 
 from django_identity.gates import claim_required, recent_sign_in_required
-from django_identity.lifecycle.standing.shortfalls import Reason
 from django_identity.models import (
     ErasureReceipt,
     LinkedIdentity,
     Overview,
     WebhookEvent,
 )
+from django_identity.reasons import Reason
 from django_identity.texts.advice import REASONS
 from tests import urls
 from tests.admin.operators import (

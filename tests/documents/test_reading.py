@@ -1,15 +1,17 @@
 """Documents that a misbehaving service sends: a typed error and one log line."""
 
 import logging
+import traceback
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.test import override_settings
+from django.test import RequestFactory, override_settings
 from joserfc import jwe
 from joserfc.jwk import ECKey
 
 from django_identity import conf
-from django_identity.documents import reading as documents
+from django_identity.documents import Document, documents_of, reading
 from django_identity.exceptions import (
     ConfigurationError,
     DocumentsNotAllowed,
@@ -22,6 +24,7 @@ from django_identity.models import Consent, LinkedIdentity
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from tests.factories import make_grant, make_identity, make_user
+from tests.fake_service import FakeService
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,14 +43,14 @@ SEALED = jwe.encrypt_compact(
 )
 
 
-def answer(*listed, **beside):
+def answer(*listed: Any, **beside: Any) -> dict[str, Any]:
     return {
         "success": True,
         "data": {"user_id": "subject-1", "documents": list(listed), **beside},
     }
 
 
-def document(**changes):
+def document(**changes: Any) -> dict[str, Any]:
     return {
         "document_type": "passport", "document_id": "1", "country": "NG", "status": "verified",
         "content_type": "image/png", "content": SEALED, **changes,
@@ -55,7 +58,7 @@ def document(**changes):
 
 
 @pytest.fixture
-def identity(service):
+def identity(service: FakeService) -> Any:
     given = service.settings(DOCUMENT_KEYS=[KEY.as_dict(private=True)])
     with override_settings(DJANGO_IDENTITY=given):
         user = make_user()
@@ -65,13 +68,15 @@ def identity(service):
         yield identity
 
 
-def read(identity, scope=documents.CONTENT):
-    return documents.read(
-        identity, scope=scope, asked_by=identity.user, view="passport"
-    )
+def read(
+    identity: LinkedIdentity, scope: str = reading.CONTENT
+) -> tuple[Document, ...]:
+    request = RequestFactory().get("/")
+    request.user = identity.user
+    return documents_of(request, scope=scope)
 
 
-def test_a_good_answer_is_read(service, identity):
+def test_a_good_answer_is_read(service: FakeService, identity: LinkedIdentity) -> None:
     """So that what follows fails for its own reason."""
     service.answers["documents"] = answer(document(), document(document_id="2"))
     opened = read(identity)
@@ -79,20 +84,23 @@ def test_a_good_answer_is_read(service, identity):
     assert service.newest("documents") == "/api/v1/users/subject-1/documents"
 
 
-def test_an_odd_subject_is_quoted(service):
+def test_an_odd_subject_is_quoted(service: FakeService) -> None:
     """In whatever path the site set."""
     odd, paths = "a/b ?ü{}", {"documents:read": "/v2/{subject}/documents"}
     service.answers["documents"] = answer(document(), user_id=odd)
     with override_settings(DJANGO_IDENTITY=service.settings(DOCUMENT_PATHS=paths)):
         client = ServiceClient(conf.application())
-        assert client.documents(odd, scope=documents.CONTENT, access_token=Secret("at"))
+        assert client.documents(odd, scope=reading.CONTENT, access_token=Secret("at"))
     assert service.newest("documents") == "/api/v1/v2/a%2Fb%20%3F%C3%BC%7B%7D/documents"
 
 
 #: ``documents/test_keys.py`` has what does not open, and content of another type.
 BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
     "plain content": (answer(document(content="C0FFEE-1234567")), DocumentUnreadable),
-    "the second is bad": (answer(document(), document(content="no")), DocumentUnreadable),
+    "the second is bad": (
+        answer(document(), document(content="no")),
+        DocumentUnreadable,
+    ),
     "of 24 MB": (answer(document(content="A" * (25 << 20))), MalformedAnswer),
     "of another subject": (answer(document(), user_id="subject-2"), SubjectMismatch),
     "of two subjects": (answer(document(), sub="subject-2"), SubjectMismatch),
@@ -100,14 +108,23 @@ BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
     "too many": (answer(*[document()] * 21), MalformedAnswer),
     "no object": (answer("C0FFEE-1234567"), MalformedAnswer),
     "no type": (answer(document(document_type=None)), MalformedAnswer),
-    "a type of another type": (answer(document(document_type=["passport"])), MalformedAnswer),
+    "a type of another type": (
+        answer(document(document_type=["passport"])),
+        MalformedAnswer,
+    ),
     "content of another type": (answer(document(content=["x"])), MalformedAnswer),
     "a status of another type": (answer(document(status=1)), MalformedAnswer),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("bad", "kind"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_refused(service, identity, caplog, bad, kind):
+def test_what_is_wrong_is_refused(
+    service: FakeService,
+    identity: LinkedIdentity,
+    caplog: pytest.LogCaptureFixture,
+    bad: dict[str, Any],
+    kind: type[IdentityError],
+) -> None:
     """All of it: no document of a bad answer is handed over."""
     caplog.set_level(logging.INFO)
     service.answers["documents"] = bad
@@ -119,16 +136,36 @@ def test_what_is_wrong_is_refused(service, identity, caplog, bad, kind):
     assert SECRET.decode() not in line + str(raised.value)
 
 
+@pytest.mark.usefixtures("as_in_production")
+def test_no_frame_of_ours_holds_a_key_or_a_document(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """As an error tracker would keep it."""
+    service.answers["documents"] = answer(document(content_type="application/pdf"))
+    with pytest.raises(DocumentUnreadable) as raised:
+        read(identity)
+    told = traceback.TracebackException.from_exception(
+        raised.value, capture_locals=True
+    )
+    ours = [
+        frame.locals for frame in told.stack if "/django_identity/" in frame.filename
+    ]
+    secrets = (SECRET.decode(), SEALED, KEY.as_dict(private=True)["d"])
+    assert not [secret for secret in secrets if str(secret) in str(ours)]
+
+
 @pytest.mark.parametrize("named", ["user_id", "sub"])
-def test_metadata_of_another_subject_is_refused(service, identity, named):
+def test_metadata_of_another_subject_is_refused(
+    service: FakeService, identity: LinkedIdentity, named: str
+) -> None:
     """The same rules without content."""
     service.answers["metadata"] = answer(document()) | {
         "data": {"documents": [], named: "other"}
     }
     with pytest.raises(SubjectMismatch):
-        read(identity, documents.METADATA)
+        read(identity, reading.METADATA)
     service.answers["metadata"] = answer(document(), user_id=None)
-    assert read(identity, documents.METADATA)[0].document_type == "passport"
+    assert read(identity, reading.METADATA)[0].document_type == "passport"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +177,9 @@ def test_metadata_of_another_subject_is_refused(service, identity, named):
     ],
     ids=["revoked", "erased", "without the scope"],
 )
-def test_the_end_of_the_consent_meanwhile_wins(service, identity, ends):
+def test_the_end_of_the_consent_meanwhile_wins(
+    service: FakeService, identity: LinkedIdentity, ends: Callable[[Any], None]
+) -> None:
     """It comes between the request and the answer: nothing is handed over."""
     service.answers["documents"] = answer(document())
     service.meanwhile["documents"] = lambda: ends(LinkedIdentity.objects.all())
@@ -148,7 +187,9 @@ def test_the_end_of_the_consent_meanwhile_wins(service, identity, ends):
         read(identity)
 
 
-def test_without_a_path_nothing_is_asked(service, identity):
+def test_without_a_path_nothing_is_asked(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
     """In live there is no default."""
     given = service.settings(DOCUMENT_PATHS={})
     with (

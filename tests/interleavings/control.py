@@ -21,7 +21,7 @@ from greenlet import getcurrent
 from django_identity import conf
 from django_identity.conf import Application
 from django_identity.lifecycle.arriving import linking
-from django_identity.lifecycle.arriving.arrivals import LinkRequest
+from django_identity.lifecycle.arriving.request import LinkRequest
 from django_identity.lifecycle.said import events
 from django_identity.models import LinkedIdentity, SubjectLock, WebhookEvent, digest
 from django_identity.models.querysets import LinkedIdentityQuerySet

@@ -13,10 +13,10 @@ from django.utils import timezone
 from django_identity import signals
 from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.lifecycle.said import due
-from django_identity.lifecycle.standing.shortfalls import Reason
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.models.choices import NEVER
+from django_identity.reasons import Reason
 from django_identity.requirements import RequiredClaim
 from tests.credentials import issuer
 from tests.factories import make_claim, make_grant, make_identity, make_user

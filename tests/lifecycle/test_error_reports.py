@@ -1,67 +1,79 @@
-"""What Django mails to a site's operators when something fails shows no token and no credential."""
+"""What Django mails to a site's operators when something fails shows no token and no person.
+
+Each report has the variables of every frame, as an error tracker prints them, and those of the
+causes that nobody sees.
+"""
 
 import pickle
+import socket
 import traceback
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError, OperationalError, connection
+from django.test import Client
 from django.utils import timezone
 from django.views.debug import ExceptionReporter
 
-from django_identity import conf
-from django_identity.exceptions import IdentityError, UnexpectedError
-from django_identity.lifecycle.minute import refetch
-from django_identity.lifecycle.said import events, tokens
+from django_identity import conf, flows, tasks
+from django_identity.exceptions import (
+    IdentityError,
+    StorageUnavailable,
+    UnexpectedError,
+)
 from django_identity.models import LinkedIdentity
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from tests.deliveries import event_body, post, signed
 from tests.factories import make_grant, make_identity, make_user
-from tests.fake_service import answer, http
+from tests.fake_service import FakeService, answer, http
+from tests.sign_in import begin
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("as_in_production"),
+]
 
 HELD = "rt-that-is-held"
 ACCESS = "at-that-is-held"
 CLIENT_SECRET = "a-client-secret-for-tests-alone"
 SENT = ("at-that-was-sent", "rt-that-was-sent")
 OURS = "/django_identity/"
+SECRETS = (HELD, *SENT)
 GOOD = {"access_token": SENT[0], "refresh_token": SENT[1], "expires_in": 3600}
 
 
 @pytest.fixture
-def identity(service):
+def identity(service: FakeService) -> LinkedIdentity:
     past = timezone.now() - timedelta(minutes=1)
     made = make_identity(make_user(), refetch_due_at=past)
     make_grant(made, refresh_token=HELD, access_expires_at=past)
     return LinkedIdentity.objects.get(pk=made.pk)
 
 
-def reported(error):
-    """The page of every frame with its variables, as for a request that failed."""
-    assert error.__traceback__ is not None
+def reported(error: BaseException) -> str:
+    """Django's page of every frame, and all variables of our frames, of each cause, too."""
+    shown: list[str] = []
+    chain: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None and each not in chain:
+        chain.append(each)
+        for frame, _line in traceback.walk_tb(each.__traceback__):
+            if OURS in frame.f_code.co_filename:
+                shown += [_printed(value) for value in frame.f_locals.values()]
+        each = each.__cause__ or each.__context__
     # The first frame is the test's, which knows what the service sends.
+    assert error.__traceback__ is not None
     error.__traceback__ = error.__traceback__.tb_next
     reporter = ExceptionReporter(None, type(error), error, error.__traceback__)
-    ours = [
-        frame for frame in reporter.get_traceback_frames() if OURS in frame["filename"]
-    ]
-    assert ours
-    return reporter.get_traceback_html() + reporter.get_traceback_text()
+    shown += [reporter.get_traceback_html(), reporter.get_traceback_text()]
+    return "".join(shown) + repr(chain)
 
 
-def collected(error):
-    """The variables of our frames as an error tracker prints them that knows nothing of Django."""
-    frames = (frame for frame, _line in traceback.walk_tb(error.__traceback__))
-    ours = [frame for frame in frames if OURS in frame.f_code.co_filename]
-    assert ours
-    return "".join(
-        _printed(value) for frame in ours for value in frame.f_locals.values()
-    )
-
-
-def _printed(value):
+def _printed(value: object) -> str:
     try:
         return repr(value)
     except DatabaseError as error:
@@ -69,7 +81,7 @@ def _printed(value):
         return type(error).__name__
 
 
-def sent_home(error):
+def sent_home(error: Exception) -> bytes:
     """What Celery's worker writes to its parent, who can read it."""
     pickled = pickle.dumps(error)
     arrived = pickle.loads(pickled)
@@ -77,11 +89,13 @@ def sent_home(error):
     return pickled
 
 
-def fails_at(statement, number, kind=DatabaseError):
+def fails_at(
+    statement: str, number: int, kind: type[Exception] = DatabaseError
+) -> Callable[..., Any]:
     """A database that takes ``number`` such statements and loses the next one."""
     taken: list[str] = []
 
-    def execute(run, sql, *rest):
+    def execute(run: Any, sql: str, *rest: Any) -> Any:
         if sql.startswith(statement):
             taken.append(sql)
             if len(taken) > number:
@@ -91,7 +105,15 @@ def fails_at(statement, number, kind=DatabaseError):
     return execute
 
 
-def huge(held):
+def run_task(_identity: LinkedIdentity) -> None:
+    tasks.refetch_due(20)
+
+
+def run_command(identity: LinkedIdentity) -> None:
+    call_command("identity_refetch", identity.pk)
+
+
+def huge(held: socket.socket) -> None:
     held.sendall(
         b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + SENT[0].encode() * 30_000
     )
@@ -115,20 +137,21 @@ def huge(held):
     ids=["invalid_grant", "refused", "shape", "two subjects",
          "subject", "not json", "redirect", "429", "503", "closed", "huge"],
 )  # fmt: skip
-def test_a_refresh_that_fails_shows_no_token(service, identity, bad):
+def test_a_refresh_that_fails_shows_no_token(
+    service: FakeService, identity: LinkedIdentity, bad: Any
+) -> None:
     """Neither the one that was presented nor those in the answer that was not taken.
 
     Not on the page, and not in the pickle that Celery makes of what a task raises.
     """
     service.answers["token"] = bad
     with pytest.raises(IdentityError) as caught:
-        tokens.access_token_for(identity)
-    shown = reported(caught.value) + collected(caught.value)
-    assert "tokens.py" in shown
-    assert not [secret for secret in (HELD, *SENT) if secret in shown]
-    assert CLIENT_SECRET not in collected(caught.value)
+        flows.access_token_for(identity)
+    shown = reported(caught.value)
+    assert type(caught.value).__name__ in shown
+    assert not [secret for secret in (*SECRETS, CLIENT_SECRET) if secret in shown]
     pickled = sent_home(caught.value)
-    assert not [secret for secret in (HELD, *SENT) if secret.encode() in pickled]
+    assert not [secret for secret in SECRETS if secret.encode() in pickled]
 
 
 @pytest.mark.parametrize(
@@ -138,44 +161,74 @@ def test_a_refresh_that_fails_shows_no_token(service, identity, bad):
         answer({"error": "server_error"}, status="503 Service Unavailable"),
         http(b"subject-1", status="302 Found", headers="Location: /subject-1\r\n"),
         answer({"success": True, "data": {"user_id": "subject-2", "claims": []}}),
-        answer({"success": True, "data": {"user_id": "subject-1", "claims": 7, "status": 7}}),
-        answer({"success": False, "error": {"code": "NO"}, "for": "subject-1"}, status="400 Bad"),
+        answer(
+            {
+                "success": True,
+                "data": {"user_id": "subject-1", "claims": 7, "status": 7},
+            }
+        ),
+        answer(
+            {"success": False, "error": {"code": "NO"}, "for": "subject-1"},
+            status="400 Bad",
+        ),
     ],
     ids=["closed", "503", "redirect", "another subject", "shape", "refused"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("endpoint", ["claims", "kyc"])
-def test_a_read_that_fails_shows_no_token_and_no_person(service, bad, endpoint):
+def test_a_read_that_fails_shows_no_token_and_no_person(
+    service: FakeService, bad: Any, endpoint: str
+) -> None:
     """Whatever prints the variables."""
     service.answers[endpoint] = bad
     read = getattr(ServiceClient(conf.application()), endpoint)
     with pytest.raises(IdentityError) as caught:
         read("subject-1", access_token=Secret(ACCESS))
-    shown = collected(caught.value)
+    shown = reported(caught.value)
     assert not [text for text in (ACCESS, "subject-1") if text in shown]
 
 
+@pytest.mark.parametrize("kind", [DatabaseError, OperationalError, RuntimeError])
+def test_a_database_that_fails_shows_no_token(
+    service: FakeService, identity: LinkedIdentity, kind: type[Exception]
+) -> None:
+    """The moment in which the new tokens are in hand and cannot be stored."""
+    service.answers["token"] = GOOD
+    lost = connection.execute_wrapper(fails_at("UPDATE", 1, kind))
+    with lost, pytest.raises((UnexpectedError, StorageUnavailable)) as caught:
+        flows.access_token_for(identity)
+    shown = reported(caught.value)
+    assert kind.__name__ in shown
+    assert not [secret for secret in SECRETS if secret in shown]
+
+
 @pytest.mark.parametrize("statement", ["UPDATE", "INSERT"])
+@pytest.mark.parametrize("work", [run_command, run_task])
 def test_a_refetch_that_cannot_be_stored_shows_no_credential(
-    service, identity, statement
-):
-    """Nor the tokens with which it was read."""
+    service: FakeService, identity: LinkedIdentity, caplog: pytest.LogCaptureFixture,
+    work: Callable[[LinkedIdentity], object], statement: str,
+) -> None:  # fmt: skip
+    """Nor the tokens with which it was read. A task as a command."""
     credential = service.credential()
     service.bend = lambda _another: credential
     service.answers["token"] = GOOD
-    lost = connection.execute_wrapper(
-        fails_at(statement, 2 if statement == "UPDATE" else 0)
-    )
-    with lost, pytest.raises(DatabaseError) as caught:
-        refetch.fetch(identity)
-    shown = reported(caught.value) + collected(caught.value)
-    assert "refetch.py" in shown
-    secrets = (HELD, *SENT, credential, *credential.split("~")[:-1])
+    # An UPDATE takes the lease, the next one stores the tokens.
+    number = 2 if statement == "UPDATE" else 0
+    shown = ""
+    with connection.execute_wrapper(fails_at(statement, number, RuntimeError)):
+        try:
+            work(identity)
+        except (CommandError, UnexpectedError) as error:
+            shown = reported(error)
+    shown += caplog.text
+    assert "RuntimeError" in shown
+    secrets = (*SECRETS, credential, *credential.split("~")[:-1])
     assert not [secret for secret in secrets if secret in shown]
 
 
 @pytest.mark.parametrize("statement", ["INSERT", "SELECT", "UPDATE"])
-@pytest.mark.usefixtures("as_in_production")
-def test_an_event_that_fails_shows_nothing_of_its_body(caplog, statement):
+def test_an_event_that_fails_shows_nothing_of_its_body(
+    caplog: pytest.LogCaptureFixture, statement: str
+) -> None:
     """A bug of ours, or of a receiver of Django's own signals."""
     make_identity(make_user())
     body = event_body("claim.revoked", provider="a-provider")
@@ -183,7 +236,28 @@ def test_an_event_that_fails_shows_nothing_of_its_body(caplog, statement):
     with broken:
         assert post(body).status_code == 500
         with pytest.raises(UnexpectedError) as caught:
-            events.receive(body, signature=signed(body))
-    shown = collected(caught.value) + caplog.text
+            flows.receive_event(body, signature=signed(body))
+    shown = reported(caught.value) + caplog.text
     assert "RuntimeError" in shown
     assert not [text for text in ("subject-1", "a-provider") if text in shown]
+
+
+def test_a_sign_in_that_fails_shows_nobody(
+    service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At each statement with which it stores what came: neither person, nor code, nor token."""
+    service.answers["token"] = GOOD
+    for number in range(1, 4):
+        browser = Client()
+        state = begin(browser)
+        callback = flows.Callback.parse(state=[state], code=["a-code"], error=[])
+        [key] = [
+            each.value for each in browser.cookies.values() if "browser" in each.key
+        ]
+        broken = connection.execute_wrapper(fails_at("UPDATE", number, RuntimeError))
+        with broken, pytest.raises(UnexpectedError) as caught:
+            flows.complete_sign_in(callback, browser_key=key, user=None)
+        shown = reported(caught.value) + caplog.text
+        assert "RuntimeError" in shown
+        people = ("subject-1", "ada@example.org", "a-code", state, key)
+        assert not [text for text in (*SECRETS, *people) if text in shown]

@@ -12,9 +12,9 @@ from django_identity import conf
 from django_identity.exceptions import ReauthorizationNeeded
 from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.lifecycle.said.tokens import access_token_for
-from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, TokenGrant, WebhookEvent
+from django_identity.reasons import Reason, Shortfall
 from tests.deliveries import deliver
 from tests.factories import make_grant, make_identity, make_identity_by_code, make_user
 from tests.fake_service import INVALID_GRANT, REJECTED, refusal

@@ -13,13 +13,13 @@ from django.test import Client
 from django.utils import timezone
 
 from django_identity import signals
-from django_identity.lifecycle.arriving.arrivals import Arrival
 from django_identity.lifecycle.arriving.decisions import (
     DECISIONS,
     Allow,
     Refuse,
     Subject,
 )
+from django_identity.lifecycle.arriving.request import Arrival
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
     Consent,

@@ -6,9 +6,9 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 
 from django_identity.gates import claims_of
-from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import TokenGrant
+from django_identity.reasons import Reason, Shortfall
 from django_identity.requirements import parse
 from tests.factories import (
     AN_HOUR_AGO,

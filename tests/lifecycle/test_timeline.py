@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from django_identity.lifecycle.operators import timeline
-from django_identity.lifecycle.operators.timeline import Kind, timeline_of
+from django_identity.lifecycle.operators.timeline import HappeningKind, timeline_of
 from django_identity.lifecycle.said.effects import outcome_of
 from django_identity.models import Consent, LinkedIdentity
 from tests.factories import (
@@ -36,14 +36,18 @@ def test_everything_stands_in_one_line_of_time():
     claim = make_claim(identity, issued_at=now - timedelta(days=2))
     seen = timeline_of(identity)
     assert [happening.kind for happening in seen] == [
-        Kind.CONSENT_REVOKED, Kind.SIGNED_IN, Kind.EVENT, Kind.REFETCHED, Kind.CLAIM,
-        Kind.LINKED,
-    ]  # fmt: skip
+        HappeningKind.CONSENT_REVOKED,
+        HappeningKind.SIGNED_IN,
+        HappeningKind.EVENT,
+        HappeningKind.REFETCHED,
+        HappeningKind.CLAIM,
+        HappeningKind.LINKED,
+    ]
     assert seen[2].event == event
     assert seen[4].claim == claim
     claim.revoked_at = now
     claim.save()
-    assert Kind.CLAIM in {each.kind for each in timeline_of(identity)[:2]}
+    assert HappeningKind.CLAIM in {each.kind for each in timeline_of(identity)[:2]}
 
 
 def test_a_later_code_is_a_moment_of_its_own():
@@ -52,11 +56,14 @@ def test_a_later_code_is_a_moment_of_its_own():
     identity = make_identity_by_code(
         make_user(), connect_issued_at=now - timedelta(seconds=5)
     )
-    assert [happening.kind for happening in timeline_of(identity)] == [Kind.LINKED]
+    assert [happening.kind for happening in timeline_of(identity)] == [
+        HappeningKind.LINKED
+    ]
     identity.connect_issued_at = now + timedelta(days=1)
     assert [happening.kind for happening in timeline_of(identity)] == [
-        Kind.CODE_REDEEMED, Kind.LINKED,
-    ]  # fmt: skip
+        HappeningKind.CODE_REDEEMED,
+        HappeningKind.LINKED,
+    ]
 
 
 def test_a_timeline_has_the_newest_events_of_one_person(
@@ -78,8 +85,8 @@ def test_a_timeline_has_the_newest_events_of_one_person(
     events = [each.event.event_type for each in seen if each.event is not None]
     assert events == ["claim.issued"] * 5
     assert [each.kind for each in seen if each.event is None] == [
-        Kind.LINKED,
-        Kind.CLAIM,
+        HappeningKind.LINKED,
+        HappeningKind.CLAIM,
     ]
 
 

@@ -110,8 +110,8 @@ SESSIONS = Room(
         Sabotage(
             "epoch-stays",
             "lifecycle/ground/sessions.py",
-            "identity.session_epoch += 1",
-            "identity.session_epoch += 0",
+            "session_epoch=identity.session_epoch + 1",
+            "session_epoch=identity.session_epoch + 0",
             "The end of a consent ends every session that rests on it.",
         ),
         Sabotage(
@@ -145,6 +145,14 @@ SESSIONS = Room(
     ),
 )
 
+#: The end of the sync half of the boundary, whose async half has the same lines.
+SYNC_END = """        raise stands_for_it
+
+    return wrapped
+
+
+def _awaited"""
+
 POLICY = Room(
     "policy",
     tests=(
@@ -157,9 +165,23 @@ POLICY = Room(
         Sabotage(
             "errors-take-people-along",
             "boundary.py",
-            "            del args, kwargs\n",
-            "",
+            "            del args, kwargs\n" + SYNC_END,
+            SYNC_END,
             "No variable of ours leaves with an error of the site's code.",
+        ),
+        Sabotage(
+            "async-gates-have-no-door",
+            "boundary.py",
+            "    if iscoroutinefunction(call):\n",
+            "    if False:\n",
+            "No thread of an async gate keeps the person in its frames.",
+        ),
+        Sabotage(
+            "backend-has-no-door",
+            "backends.py",
+            "    @boundary\n    def get_user",
+            "    def get_user",
+            "An error of the user model takes nobody along where a session loads its user.",
         ),
         Sabotage(
             "level-that-nobody-stated",

@@ -151,7 +151,7 @@ LEAVING = Room(
         Sabotage(
             "events-outlive-the-link",
             "lifecycle/ground/withdrawal.py",
-            "    retention.empty(retention.with_content(identity.subject_digest))\n",
+            "    retention.empty_events(retention.with_content(identity.subject_digest))\n",
             "",
             "An identity that goes takes the content of its events with it.",
         ),

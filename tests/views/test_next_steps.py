@@ -16,8 +16,8 @@ from django_identity.exceptions import IdentityError
 from django_identity.gates import Gate, closed_to
 from django_identity.gates.closed import Closed
 from django_identity.lifecycle.minute import upkeep
-from django_identity.lifecycle.standing.shortfalls import Reason
 from django_identity.models import AuthorizationRequest, ErasureReceipt, LinkedIdentity
+from django_identity.reasons import Reason
 from django_identity.requirements import RequiredLevel, RequiredScope
 from django_identity.texts.advice import REASONS
 from django_identity.web import answers, flow

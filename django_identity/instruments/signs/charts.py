@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from django_identity.event_types import EventType
+from django_identity.event_types import Effect, types_of
 from django_identity.instruments.signs.table import of_environment
 from django_identity.models import Consent, WebhookEvent
 from django_identity.models.querysets import number_of
@@ -42,7 +42,8 @@ def people() -> list[tuple[Consent, str, int]]:
 def days() -> list[Day]:
     """The last days, oldest first. Revocations as far as events are kept."""
     linked = of_environment().filter(consent=Consent.GRANTED)
-    revoked = WebhookEvent.objects.filter(event_type=EventType.CONSENT_REVOKED)
+    ends = types_of(Effect.END_CONSENT)
+    revoked = WebhookEvent.objects.filter(event_type__in=ends)
     return [
         Day(day, _on(day, linked, "created_at"), _on(day, revoked, "received_at"))
         for day in _days()

@@ -136,9 +136,11 @@ def update(
             answer = update_user(user, profile=profile, kyc=kyc, claims=claims)
             _require_permitted(user, before, answer)
             _require_usable_address(user, before)
-    except (*database.BROKEN, exceptions.ConfigurationError):
+    except exceptions.ConfigurationError:
         raise
-    except Exception as error:  # noqa: BLE001  the site's own code may raise anything
+    except Exception as error:  # the site's own code may raise anything
+        if database.is_broken(error):
+            raise
         level = logging.ERROR
         if isinstance(error, VALUES_REFUSED):
             level = logging.WARNING

@@ -22,12 +22,10 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, policy
-from django_identity.boundary import boundary
 from django_identity.lifecycle.arriving import linking
-from django_identity.lifecycle.arriving.arrivals import Arrival, LinkRequest
+from django_identity.lifecycle.arriving.request import Arrival, LinkRequest
 from django_identity.lifecycle.ground import withdrawal
 from django_identity.lifecycle.leaving import disconnecting
 from django_identity.logs import LogEvent, log
@@ -49,7 +47,6 @@ def identity_of(user: AbstractBaseUser) -> LinkedIdentity | None:
     return LinkedIdentity.objects.of_user(user.pk)
 
 
-@boundary
 def undo(user: AbstractBaseUser) -> bool:
     """Remove the link that a code made. Returns False if it is missing, or a sign-in confirmed it.
 
@@ -73,15 +70,19 @@ def is_spent(error: exceptions.IdentityError) -> bool:
     return error.code not in NOT_SENT
 
 
-@boundary
-@sensitive_variables()
 def redeem(pasted: str, *, user: AbstractBaseUser) -> LinkedIdentity:
     """Redeem the code in ``pasted`` and link its identity to ``user``, who is signed in.
 
-    The code is sent at most once. A later request with it gets the identity that the code linked,
-    or is refused. Must run outside any transaction, because a rollback would forget that the code
-    was sent. After an ``IdentityError`` all is as before. Raises ``ValueError`` for anybody but a
-    user.
+    The code is sent at most once. A later call gets the identity that it linked, or is refused.
+    After an error nothing is linked.
+
+    Raises:
+
+    - ``FlowError``: the code has another shape, is used, or too many were tried
+    - ``LinkingRefused``: the subject may not be linked to ``user``
+    - ``ServiceError``: the service refused the code, or did not answer
+    - ``ValueError``: ``user`` is no stored account
+    - ``RuntimeError``: inside a transaction, whose rollback would forget that the code was sent
     """
     database.require_account(user)
     code = code_in(pasted)
@@ -110,7 +111,6 @@ def redeem(pasted: str, *, user: AbstractBaseUser) -> LinkedIdentity:
     return identity
 
 
-@sensitive_variables()
 def _entered(code: str, user: AbstractBaseUser) -> ConnectRedemption:
     """The record of a code that ``user`` has entered. It is not saved yet."""
     # A keyed digest. A plain one could be reversed, because there are few possible codes.
@@ -172,7 +172,6 @@ def _linked_before(
     raise exceptions.FlowError(code="connect_code_used")
 
 
-@sensitive_variables()
 def _link(answer: ConnectAnswer, redemption: ConnectRedemption) -> LinkedIdentity:
     """Link the answer's subject to the user of the code. Raises the refusal."""
     is_accepted = policy.of_site().may_accept_connect_answer(answer)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django_identity import exceptions
-from django_identity.lifecycle.arriving.arrivals import Arrival, LinkRequest
+from django_identity.lifecycle.arriving.request import Arrival, LinkRequest
 from django_identity.models import Consent, LinkedIdentity, LinkedVia
 
 

@@ -13,10 +13,10 @@ from django.utils import timezone
 from django_identity import conf, exceptions
 from django_identity.conf.rules import Scopes
 from django_identity.credentials import RejectionReason
-from django_identity.lifecycle.arriving.arrivals import Arrival, LinkRequest
+from django_identity.lifecycle.arriving.request import Arrival, LinkRequest
 from django_identity.lifecycle.ground import kyc, sealing
+from django_identity.lifecycle.ground.verified import VerifiedAnswer
 from django_identity.lifecycle.said import claims, key_sets, scopes
-from django_identity.lifecycle.said.claims import VerifiedAnswer
 from django_identity.logs import LogEvent, log_failure
 from django_identity.models import AuthorizationRequest
 from django_identity.secrets import Secret

@@ -18,9 +18,9 @@ from django.db import DataError, IntegrityError
 
 from django_identity import conf, database, exceptions, signals
 from django_identity.lifecycle.arriving import accounts, arrivals, questions
-from django_identity.lifecycle.arriving.arrivals import Arrival, LinkRequest
 from django_identity.lifecycle.arriving.decisions import Allow, Question, decide
 from django_identity.lifecycle.arriving.questions import Proven
+from django_identity.lifecycle.arriving.request import Arrival, LinkRequest
 from django_identity.lifecycle.ground import kyc, notices, withdrawal
 from django_identity.lifecycle.said import events
 from django_identity.models import (
@@ -56,6 +56,8 @@ def link(request: LinkRequest) -> LinkedIdentity:
                 _raise_refusal(error)
             was_refused = True
         except database.BROKEN as error:
+            if not database.is_broken(error):
+                raise
             if not tries_left:
                 raise exceptions.StorageUnavailable(database.name_of(error)) from error
             was_refused = False

@@ -11,8 +11,8 @@ from typing import Any
 
 from django_identity import exceptions, policy
 from django_identity.lifecycle.arriving import accounts
-from django_identity.lifecycle.arriving.arrivals import LinkRequest
 from django_identity.lifecycle.arriving.decisions import Question
+from django_identity.lifecycle.arriving.request import LinkRequest
 from django_identity.lifecycle.ground import kyc
 from django_identity.lifecycle.said import claims, effects, events
 from django_identity.lifecycle.standing import standing

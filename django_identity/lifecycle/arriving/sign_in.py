@@ -15,10 +15,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions
-from django_identity.boundary import boundary
 from django_identity.conf.rules import Scopes
 from django_identity.lifecycle.arriving import linking
 from django_identity.lifecycle.arriving.identification import learn
@@ -102,7 +100,6 @@ def plan_for(user: AbstractBaseUser | None, *, more: str = "") -> Plan:
     return Plan(purpose, asked)
 
 
-@boundary
 def begin(
     *,
     user: AbstractBaseUser | None,
@@ -113,8 +110,12 @@ def begin(
 ) -> str:
     """Start a sign-in and return the service's address to send the browser to.
 
-    ``user``: who is signed in now. ``browser_key`` is the secret in this browser's cookie. Only
-    this browser can complete the sign-in. ``more``: a scope for which a gate has asked.
+    ``user``: who is signed in now. ``browser_key``: the secret in this browser's cookie, which
+    alone can complete the sign-in. ``more``: a scope for which a gate has asked.
+
+    Raises:
+
+    - ``ConfigurationError``: the settings are wrong
     """
     application = conf.application()
     plan = plan_for(user, more=more)
@@ -142,8 +143,6 @@ def begin(
     )
 
 
-@boundary
-@sensitive_variables()
 def complete(
     callback: Callback,
     *,
@@ -152,9 +151,17 @@ def complete(
 ) -> Completed:
     """Complete a sign-in: claim it, ask the service who the person is, then link.
 
-    ``user`` is the user who is signed in now. Must run outside any transaction, because a rollback
-    would undo the claim. After an ``IdentityError`` nothing else has changed, but for what somebody
-    brought who returned and is refused: see ``linking``.
+    ``callback``: ``Callback.parse(state=[…], code=[…], error=[…])``. ``user``: who is signed in
+    now. The caller begins the session. After an error only the sign-in is spent. What a person
+    brought who returned and is refused stays stored: see ``linking``.
+
+    Raises:
+
+    - ``FlowError``: the callback is unknown, used, expired, or the service refused it
+    - ``LinkingRefused``: the subject may not be linked, or may not sign in
+    - ``ServiceError``: the service did not say who the person is
+    - ``CredentialRejected``: the credential is about another subject
+    - ``RuntimeError``: inside a transaction, whose rollback would undo the claim
     """
     database.require_no_transaction(database.IN_STEPS)
     request = _find(callback.state, browser_key)

@@ -4,7 +4,9 @@ The end of a level, the meaning of a claim, the next attempt of a row and the lo
 consent are decided here. Every other room calls it.
 
 - ``withdrawal``: the end of a consent; ``sessions``: on which identity a session rests
-- ``kyc``, ``values``: levels, and the meaning of a claim; ``retention``: how long events stay
-- ``clocks``: how two clocks may differ; ``attempts``: when a row is due; ``runs``: of upkeep
+- ``kyc``, ``values``: levels, and the meaning of a claim; ``verified``: an answer and its proof
+- ``retention``: how long events stay
+- ``clocks``: how two clocks may differ; ``runs``: of upkeep
+- ``attempts``: when a row is due; ``backoff``: how long to wait after failures
 - ``sealing``: how tokens are encrypted; ``notices``: e-mails to the account's owner
 """

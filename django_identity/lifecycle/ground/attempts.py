@@ -19,8 +19,8 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from django_identity import database
+from django_identity.lifecycle.ground import backoff
 from django_identity.models.choices import AttemptedRecord
-from django_identity.service import backoff
 
 MOST_AT_ONCE = 500
 LONGEST_SECONDS = 60.0

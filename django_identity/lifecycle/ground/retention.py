@@ -2,7 +2,7 @@
 
 - At first: type, times and digests; the subject, the event's id and its data (``WebhookEvent.of``).
 - Of a subject that is not linked, from the second transaction on, type, times and digests alone.
-- When the subject is forgotten, the same (``empty``): by an erasure, or with its link.
+- When the subject is forgotten, the same (``empty_events``): by an erasure, or with its link.
 - After ``EVENT_DAYS`` nothing (``old``).
 """
 
@@ -36,7 +36,7 @@ def others_with_content(subject_digest: str) -> QuerySet[WebhookEvent]:
     return with_content(subject_digest).exclude(outcome="")
 
 
-def empty(events: QuerySet[WebhookEvent]) -> int:
+def empty_events(events: QuerySet[WebhookEvent]) -> int:
     """Delete subject and payload from ``events``. Type, times and digests stay.
 
     Their handlers do not run, except those of the request to delete. An event that was not applied

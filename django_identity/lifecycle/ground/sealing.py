@@ -6,8 +6,6 @@ They are the tokens of a grant, which belongs to an identity, and the verifier o
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.views.decorators.debug import sensitive_variables
-
 from django_identity import conf, vault
 from django_identity.models import AuthorizationRequest, LinkedIdentity, TokenGrant
 from django_identity.models.choices import Columns
@@ -22,7 +20,6 @@ MARGIN_SHARE = 0.1
 Owner = LinkedIdentity | AuthorizationRequest
 
 
-@sensitive_variables()
 def seal(owner: Owner, secret: Secret, column: str) -> str:
     """The secret, encrypted under the first key.
 
@@ -33,7 +30,6 @@ def seal(owner: Owner, secret: Secret, column: str) -> str:
     return vault.seal(secret, keys=keys, context=owner.sealing_context(column))
 
 
-@sensitive_variables()
 def unseal(owner: Owner, row: Owner | TokenGrant, column: str) -> Secret:
     """The decrypted secret in the column of ``row``. Raises ``SealedValueUnreadable``."""
     keys = conf.application().encryption_keys
@@ -41,7 +37,6 @@ def unseal(owner: Owner, row: Owner | TokenGrant, column: str) -> Secret:
     return vault.unseal(getattr(row, column), keys=keys, context=context)
 
 
-@sensitive_variables()
 def token_columns(
     identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
 ) -> Columns:

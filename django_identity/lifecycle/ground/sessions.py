@@ -76,10 +76,8 @@ def end_all(identity: LinkedIdentity) -> None:
 
     The caller has locked the identity.
     """
-    identity.session_epoch += 1
-    row = LinkedIdentity.objects.filter(pk=identity.pk)
     # By a statement: a receiver of ``post_save`` that raises would keep the sessions.
-    row.change(session_epoch=identity.session_epoch)
+    identity.change(session_epoch=identity.session_epoch + 1)
     announce_end(identity)
 
 

@@ -62,20 +62,20 @@ def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> bool:
     is_deleted = False
     if identity.connect_only:
         deletion = partial(delete, identity)
-        is_deleted = is_let_go(deletion, LogEvent.DISCONNECT_FAILED, row=identity.pk)
+        is_deleted = try_deletion(deletion, LogEvent.DISCONNECT_FAILED, row=identity.pk)
     if not is_deleted:
         empty(identity, at=at, by=by)
     signals.announce(signals.consent_revoked, LinkedIdentity, identity=identity)
     return is_deleted
 
 
-def is_let_go(
+def try_deletion(
     deletion: Callable[[], object], failed: LogEvent, **facts: object
 ) -> bool:
-    """Whether the site's own rows and receivers let the ``deletion`` of an identity pass.
+    """Delete an identity by ``deletion``, if the site's own rows and receivers let it pass.
 
-    If they refuse, it is rolled back, and logged as ``failed``. What the database would refuse only
-    at the commit is asked at once.
+    Returns whether they do. Else it is rolled back, and logged as ``failed``. What the database
+    would refuse only at the commit is asked at once.
     """
     try:
         with database.atomic(), database.checked_references(*CASCADING):
@@ -107,8 +107,7 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
         "revoked_at": max(at, identity.revoked_at or at),
         "revoked_by": by,
     }
-    LinkedIdentity.objects.filter(pk=identity.pk).change(**ended)
-    identity.set_columns(ended)
+    identity.change(**ended)
     sessions.end_all(identity)
 
 
@@ -156,7 +155,7 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
         # Another request has deleted it. Its subject may be linked anew, and that link stays.
         return
 
-    retention.empty(retention.with_content(identity.subject_digest))
+    retention.empty_events(retention.with_content(identity.subject_digest))
     if not identity.is_served:
         # Nobody was told of it here, and no session rests on it.
         return
@@ -187,7 +186,7 @@ def erase_unlinked(subject_digest: str, *, requested_at: datetime) -> ErasureRec
     An identity takes the content of its events with it, so what has content was left by SQL beside
     Django.
     """
-    count = retention.empty(retention.others_with_content(subject_digest))
+    count = retention.empty_events(retention.others_with_content(subject_digest))
     return ErasureReceipt(
         requested_at=requested_at,
         erased_at=timezone.now(),

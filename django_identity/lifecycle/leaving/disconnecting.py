@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AbstractBaseUser
 
 from django_identity import database, exceptions, policy
-from django_identity.boundary import boundary
 from django_identity.lifecycle.ground import notices, withdrawal
 from django_identity.models import LinkedIdentity
 
@@ -37,7 +36,6 @@ def parting(user: AbstractBaseUser) -> Parting | None:
     )
 
 
-@boundary
 def leave(user: AbstractBaseUser) -> bool:
     """Disconnect the identity of ``user``. Returns False if nothing was linked.
 
@@ -47,7 +45,6 @@ def leave(user: AbstractBaseUser) -> bool:
     return identity is not None and disconnect(identity)
 
 
-@boundary
 def disconnect(identity: LinkedIdentity) -> bool:
     """Disconnect at the person's or an operator's wish. Returns False if the link is gone.
 

@@ -17,13 +17,9 @@ from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import Error
 from django.utils import timezone
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, policy
-from django_identity.boundary import boundary
-from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle.ground import attempts, retention, withdrawal
 from django_identity.lifecycle.ground.attempts import Stop
 from django_identity.lifecycle.leaving import dossier
@@ -168,10 +164,10 @@ def _erase_identity(
     person = dossier.Person.of(identity, identity.user_id, account_stays=True)
     counts: dict[str, int] = {}
     deletion = partial(dossier.erase, person, counts)
-    if not withdrawal.is_let_go(deletion, LogEvent.ERASURE_FAILED, row=identity.pk):
+    if not withdrawal.try_deletion(deletion, LogEvent.ERASURE_FAILED, row=identity.pk):
         receipt.subject_digest = identity.subject_digest
         events = retention.with_content(identity.subject_digest)
-        counts = {dossier.EVENTS: retention.empty(events)}
+        counts = {dossier.EVENTS: retention.empty_events(events)}
         requests = AuthorizationRequest.objects.filter(completed_by=identity.user_id)
         requests._raw_delete(database.alias())  # noqa: SLF001  see ``withdrawal.empty``
         # Nobody is told twice that sessions ended.
@@ -191,14 +187,16 @@ def _log_erased(receipt: ErasureReceipt, identity: LinkedIdentity | None) -> Non
     log(LogEvent.ERASED, row=receipt.pk, identity=identity.pk, linked=linked)
 
 
-@boundary
 def erase_account(user: AbstractBaseUser) -> ErasureReceipt:
     """Erase the account of ``user`` with its identity, for the person or an operator.
 
     If the site's own erasure code raised an error, the receipt is pending (``erased_at`` is None)
     and the account is tried again, for ever. Do not save ``user`` afterwards: the instance has what
-    was erased. Raises ``StorageUnavailable`` if the database failed; ``ValueError`` for anybody but
-    a user.
+    was erased.
+
+    Raises:
+
+    - ``ValueError``: ``user`` is no stored account
     """
     database.require_account(user)
     return _erase_and_try(partial(_erase_of_account, user.pk))
@@ -218,13 +216,11 @@ def _erase_of_account(user_id: Any) -> ErasureReceipt:
         )
 
 
-@boundary
-@sensitive_variables()
 def erase_subject(subject: str) -> ErasureReceipt:
     """Erase the subject, as the service's deletion event does.
 
-    If it is not linked, the events that are left about it are emptied. Raises
-    ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
+    If it is not linked, the events that are left about it are emptied. The receipt is pending as
+    after ``erase_account``.
     """
     subject_digest = digest(conf.application().environment, subject)
     return _erase_and_try(partial(_erase_of_subject, subject_digest))
@@ -245,14 +241,10 @@ def _erase_of_subject(subject_digest: str) -> ErasureReceipt:
 
 def _erase_and_try(work: Callable[[], ErasureReceipt]) -> ErasureReceipt:
     """The receipt of ``work``, after the first attempt at the account."""
-    try:
-        receipt = database.tried_again(work)
-        if receipt.erased_at is None:
-            attempt(receipt.pk)
-            receipt.refresh_from_db()
-    except Error as error:
-        # The database's message, and Django's report of it, could contain the person's data.
-        raise StorageUnavailable(database.name_of(error)) from None
+    receipt = database.tried_again(work)
+    if receipt.erased_at is None:
+        attempt(receipt.pk)
+        receipt.refresh_from_db()
     return receipt
 
 
@@ -289,7 +281,6 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     log_trouble(LogEvent.ERASURE_FAILED, error, row=receipt.pk, models=models)
 
 
-@sensitive_variables()
 def _erase_what_waits(receipt_id: int) -> None:
     """Erase what is left in one transaction, and close the receipt.
 

@@ -8,12 +8,11 @@ next one is due.
 from typing import Any, NamedTuple
 
 from django.utils import timezone
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database, exceptions
 from django_identity.lifecycle.ground import kyc
+from django_identity.lifecycle.ground.verified import VerifiedAnswer
 from django_identity.lifecycle.said import claims, due, key_sets
-from django_identity.lifecycle.said.claims import VerifiedAnswer
 from django_identity.lifecycle.said.tokens import Reader
 from django_identity.models import LinkedIdentity
 from django_identity.models.choices import Columns
@@ -22,7 +21,7 @@ from django_identity.models.choices import Columns
 NOT_NOW = (exceptions.RateLimited, exceptions.ClientRejected)
 
 
-class Level(NamedTuple):
+class LevelRead(NamedTuple):
     """The columns of the level (empty if it was not due), and why reading failed."""
 
     columns: Columns
@@ -39,7 +38,6 @@ class Fetched(NamedTuple):
     failure: exceptions.ServiceError | None = None
 
 
-@sensitive_variables()
 def fetch(identity: LinkedIdentity) -> Fetched:
     """Re-fetch level and claims of ``identity``, a row that was just read. Outside any transaction.
 
@@ -78,13 +76,13 @@ def fetch(identity: LinkedIdentity) -> Fetched:
 # Read and verify
 
 
-def _read_level(reader: Reader) -> Level:
+def _read_level(reader: Reader) -> LevelRead:
     """Read the level if it is due. A failure that concerns more than the level is raised."""
     identity = reader.identity
     client = reader.client
     asked_at = timezone.now()
     if not due.is_level_due(identity):
-        return Level({})
+        return LevelRead({})
 
     try:
         answer = reader.read(
@@ -94,8 +92,8 @@ def _read_level(reader: Reader) -> Level:
         # A failure of the token endpoint, or of the whole client, is not about the level alone.
         if error.endpoint != "kyc" or isinstance(error, NOT_NOW):
             raise
-        return Level({}, error)
-    return Level(kyc.level_columns(answer, said_at=asked_at))
+        return LevelRead({}, error)
+    return LevelRead(kyc.level_columns(answer, said_at=asked_at))
 
 
 def _read_claims(reader: Reader) -> VerifiedAnswer | None:
@@ -141,7 +139,6 @@ def _store(
             claims.write(identity, found)
     if not written:
         return False
-    identity.set_columns(columns)
-    identity.version += 1
+    identity.take_over(columns)
     kyc.announce_change(identity, before=before)
     return True

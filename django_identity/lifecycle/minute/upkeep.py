@@ -206,15 +206,15 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
     """Re-fetch a row that was just read. Its own trouble does not stop the others."""
     try:
         fetched = refetch.fetch(identity)
-    except database.BROKEN:
-        raise  # Nothing can be written now.
     except exceptions.ReauthorizationNeeded as error:
         due.give_up(identity, error.code)
         return Refetched.REAUTHORIZATION_NEEDED
     except exceptions.IdentityError as error:
         due.retry(identity, error.code)
         return _outcome_of(identity, error)
-    except Exception as error:  # noqa: BLE001  one identity must not stop the others
+    except Exception as error:  # one identity must not stop the others
+        if database.is_broken(error):
+            raise  # Nothing can be written now.
         log_trouble(LogEvent.REFETCH_FAILED, error, row=identity.pk)
         due.retry(identity, "unexpected_error")
         return Refetched.FAILED

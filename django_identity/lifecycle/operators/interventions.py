@@ -8,7 +8,6 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import database
-from django_identity.boundary import boundary
 from django_identity.exceptions import LinkingRefused
 from django_identity.lifecycle.ground import notices, withdrawal
 from django_identity.lifecycle.leaving import disconnecting, erasure
@@ -25,7 +24,6 @@ from django_identity.models import (
 LINKS_AT_ONCE = 200
 
 
-@boundary
 def refetch(identity: LinkedIdentity) -> str:
     """Re-fetch now. Returns why it failed, as an error code, or an empty text.
 
@@ -41,7 +39,6 @@ def refetch(identity: LinkedIdentity) -> str:
     return code or outcome
 
 
-@boundary
 def revoke(identities: Iterable[LinkedIdentity]) -> int:
     """Revoke the consent at this site, at once. Returns the number of changed identities.
 
@@ -81,7 +78,6 @@ def disconnect(identities: Iterable[LinkedIdentity]) -> list[LinkedIdentity]:
     return kept
 
 
-@boundary
 def try_erasures(pending: Iterable[ErasureReceipt]) -> int:
     """Try erasures at once, ahead of their turn. Returns how many are done."""
     keys = [receipt.pk for receipt in pending]

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from django.db.models import QuerySet
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database
 from django_identity.exceptions import SealedValueUnreadable
@@ -58,7 +57,6 @@ def usable_grants() -> QuerySet[TokenGrant]:
     return usable.select_related("identity").order_by("pk")
 
 
-@sensitive_variables()
 def _rotated(grant: TokenGrant) -> Rotated:
     """Re-encrypt the tokens of one grant, unless no key opens the one that is needed."""
     identity = grant.identity

@@ -14,7 +14,7 @@ MOST = 100
 MOST_FOR_PERSON = 20
 
 
-class Kind(TextChoices):
+class HappeningKind(TextChoices):
     """With the words for operators. ``texts.labels`` has those for the person."""
 
     LINKED = "linked", _("Linked")
@@ -29,11 +29,11 @@ class Kind(TextChoices):
 
 #: The column of the identity that has the time of the latest of each kind.
 COLUMNS = {
-    Kind.SIGNED_IN: "signed_in_at",
-    Kind.REFETCHED: "credential_issued_at",
-    Kind.REFETCH_FAILED: "refetch_failed_at",
-    Kind.CODE_REDEEMED: "connect_issued_at",
-    Kind.CONSENT_REVOKED: "revoked_at",
+    HappeningKind.SIGNED_IN: "signed_in_at",
+    HappeningKind.REFETCHED: "credential_issued_at",
+    HappeningKind.REFETCH_FAILED: "refetch_failed_at",
+    HappeningKind.CODE_REDEEMED: "connect_issued_at",
+    HappeningKind.CONSENT_REVOKED: "revoked_at",
 }
 
 
@@ -41,7 +41,7 @@ class Happening(NamedTuple):
     """One entry. An event and a claim stand with their row."""
 
     at: datetime
-    kind: Kind
+    kind: HappeningKind
     event: WebhookEvent | None = None
     claim: StoredClaim | None = None
 
@@ -61,13 +61,13 @@ def activity_of(identity: LinkedIdentity) -> list[tuple[datetime, str]]:
         (entry.at, entry.event.event_type if entry.event else entry.kind)
         for entry in (*_own(identity), *_events(identity))
         # A failed re-fetch is the operators' to mend.
-        if entry.kind is not Kind.REFETCH_FAILED
+        if entry.kind is not HappeningKind.REFETCH_FAILED
     ]
     return sorted(activity, reverse=True)[:MOST_FOR_PERSON]
 
 
 def _own(identity: LinkedIdentity) -> Iterator[Happening]:
-    yield Happening(identity.created_at, Kind.LINKED)
+    yield Happening(identity.created_at, HappeningKind.LINKED)
     for kind, column in COLUMNS.items():
         at = getattr(identity, column)
         # What came before the link made it, and gets no entry of its own.
@@ -78,7 +78,7 @@ def _own(identity: LinkedIdentity) -> Iterator[Happening]:
 def _claims(identity: LinkedIdentity) -> Iterator[Happening]:
     for claim in identity.claims.order_by("claim_type", "provider")[:MOST]:
         at = claim.revoked_at or claim.issued_at or claim.created_at
-        yield Happening(at, Kind.CLAIM, claim=claim)
+        yield Happening(at, HappeningKind.CLAIM, claim=claim)
 
 
 def _events(identity: LinkedIdentity) -> Iterator[Happening]:
@@ -87,4 +87,4 @@ def _events(identity: LinkedIdentity) -> Iterator[Happening]:
         subject_digest=identity.subject_digest
     ).exclude(subject="")
     for event in events.defer("payload").order_by("-occurred_at")[:MOST]:
-        yield Happening(event.occurred_at, Kind.EVENT, event=event)
+        yield Happening(event.occurred_at, HappeningKind.EVENT, event=event)

@@ -14,7 +14,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.utils import timezone
 
@@ -23,6 +23,7 @@ from django_identity.conf.rules import CLAIMS_SCOPE
 from django_identity.credentials import VerifiedCredential
 from django_identity.event_types import Effect, kind_of, types_of
 from django_identity.lifecycle.ground import clocks, values
+from django_identity.lifecycle.ground.verified import VerifiedAnswer
 from django_identity.lifecycle.ground.withdrawal import NO_VALUE
 from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
@@ -36,43 +37,6 @@ SCOPE = CLAIMS_SCOPE
 WRITTEN = (*NO_VALUE, "revoked_at")
 
 Key = tuple[str, str]
-
-
-class VerifiedAnswer(NamedTuple):
-    """A claims answer, and its verified credential, if any."""
-
-    answer: ClaimsAnswer
-    proof: VerifiedCredential | None
-
-    @property
-    def issued_at(self) -> datetime | None:
-        """When the credential was issued, if it tells."""
-        if self.proof is None:
-            return None
-        return clocks.time_of_issue(self.proof)
-
-    def columns_for(self, identity: LinkedIdentity) -> dict[str, Any]:
-        """The columns of the identity. The newest date of issue refuses an older credential.
-
-        An answer whose credential is missing is younger than the stored credential. It ends all
-        claims, so the stored credential is refused from then on, too: a cache may still have it.
-        """
-        newest_at = identity.credential_issued_at
-        if self.proof is None:
-            if newest_at is not None and identity.credential_expires_at is not None:
-                newest_at += clocks.A_SECOND
-            return {"credential_expires_at": None, "credential_issued_at": newest_at}
-        columns = {"credential_expires_at": clocks.end_of(self.proof)}
-        if self.issued_at is not None:
-            columns["credential_issued_at"] = self.issued_at
-        return columns
-
-    @property
-    def lasts_until(self) -> datetime:
-        """How long this answer suffices, if it is usable."""
-        if self.proof is None:
-            return timezone.now() + clocks.CREDENTIAL_LIFETIME
-        return clocks.end_of(self.proof)
 
 
 # What an answer may change
@@ -171,12 +135,11 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
     with database.atomic():
         # The identity first, as every writer. Its new version also discards a running re-fetch,
         # whose older answer would prove the claims again.
-        LinkedIdentity.objects.filter(pk=identity.pk).change()
+        identity.change()
         revoked_at = clocks.after_credential(
             timezone.now(), identity.credential_issued_at
         )
         StoredClaim.objects.filter(pk__in=ended).update(revoked_at=revoked_at)
-    identity.version += 1
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
 
 

@@ -22,11 +22,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database
-from django_identity.lifecycle.ground import clocks, kyc
+from django_identity.lifecycle.ground import backoff, clocks, kyc
 from django_identity.lifecycle.ground.sealing import REFRESH_TOKEN_LIFETIME
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.models.querysets import number_of
-from django_identity.service import backoff
 
 LEVEL_CHECKED_EVERY = timedelta(hours=24)
 DUE_AT_SHARE = 0.75

@@ -67,7 +67,7 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
 # The effects
 
 
-def make_due(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+def reread(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     """If there is a grant, the re-fetch is due now."""
     due.make_due(identity)
     identity.save(update_fields=[*kyc.NO_LEVEL, "refetch_due_at"])
@@ -78,7 +78,7 @@ def kyc_rejected(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     """Reject the level at once, whatever else the event says."""
     if not take_level(identity, event):
         return EventOutcome.SUPERSEDED
-    return make_due(identity, event)
+    return reread(identity, event)
 
 
 def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
@@ -100,7 +100,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
         rows.filter(older).update(revoked_at=since)
     take_level(identity, event)
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
-    return make_due(identity, event)
+    return reread(identity, event)
 
 
 def recorded(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
@@ -119,7 +119,7 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
             # The event is about nobody who is linked.
             event.set_columns(retention.EMPTIED)
     elif identity.revoked_at is not None and identity.revoked_at < at:
-        LinkedIdentity.objects.filter(pk=identity.pk).change(revoked_at=at)
+        identity.change(revoked_at=at)
     return EventOutcome.APPLIED
 
 
@@ -147,7 +147,7 @@ def data_deletion_requested(
 
 
 EFFECTS: Mapping[Effect, Callable[[LinkedIdentity, WebhookEvent], EventOutcome]] = {
-    Effect.REFETCH: make_due,
+    Effect.REFETCH: reread,
     Effect.REJECT: kyc_rejected,
     Effect.REVOKE_CLAIM: claim_revoked,
     Effect.RECORD: recorded,

@@ -20,7 +20,6 @@ from django.db.models import Exists, Q
 from django.utils import timezone
 
 from django_identity import background, conf, database, exceptions, signals
-from django_identity.boundary import boundary
 from django_identity.event_types import KINDS, Effect, kind_of, types_of
 from django_identity.handlers import handlers_of
 from django_identity.lifecycle.ground import attempts, clocks, kyc, retention
@@ -43,13 +42,16 @@ class Applied(NamedTuple):
     is_repeat: bool
 
 
-@boundary
 def receive(body: bytes, *, signature: str) -> None:
     """Check, store, apply and log one delivery. After this call the effect is committed.
 
-    Must run outside any transaction. Raises ``EventRefused``, or ``StorageUnavailable`` if the
-    database failed twice: then the service delivers again. A withdrawal that names nobody is
-    refused, too: delivered again, it may meet a mended setting.
+    A withdrawal that names nobody is refused: delivered again, it may meet a mended setting.
+
+    Raises:
+
+    - ``EventRefused``: the signature or the content is wrong, or a withdrawal names nobody
+    - ``StorageUnavailable``: the database failed twice, so the service has to deliver again
+    - ``RuntimeError``: inside a transaction, whose rollback would lose the event
     """
     application = conf.application()
     # Before anything is read or stored, because anybody can send to the address. The specification
@@ -57,8 +59,6 @@ def receive(body: bytes, *, signature: str) -> None:
     if not is_signed(body, signature=signature, secrets=application.webhook_secrets):
         raise exceptions.EventRefused(code="signature_invalid")
     event = Event.parse(body, subject_paths=application.event_subject_paths)
-    # An error tracker prints the variables of a function that fails.
-    del body
     try:
         row, is_repeat = database.tried_again(partial(_store_and_apply, event))
     except Error as error:

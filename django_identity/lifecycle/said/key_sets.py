@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils import timezone
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import exceptions
 from django_identity.conf import Application
@@ -56,7 +55,6 @@ _origins: dict[str, _Origin] = {}
 # What the keys verify
 
 
-@sensitive_variables()
 def verify_answer(
     application: Application, answer: ClaimsAnswer, *, subject: str
 ) -> VerifiedCredential | None:
@@ -71,7 +69,6 @@ def verify_answer(
     return verify_credential(application, answer.credential, subject=subject)
 
 
-@sensitive_variables()
 def verify_credential(
     application: Application,
     credential: str,
@@ -102,7 +99,6 @@ def verify_credential(
     return verify(credential, keys=newer, now=timezone.now(), **expected)
 
 
-@sensitive_variables()
 def subject_of(application: Application, answer: TokenAnswer) -> str | None:
     """The subject in the answer's own members, its ``id_token`` or a JWT access token, or None.
 

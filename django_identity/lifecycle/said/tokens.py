@@ -19,7 +19,6 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions, signals
-from django_identity.boundary import boundary
 from django_identity.lifecycle.ground import runs, sealing, withdrawal
 from django_identity.lifecycle.ground.kyc import NO_LEVEL, announce_change
 from django_identity.lifecycle.said import scopes
@@ -225,19 +224,22 @@ def _require_no_pause(grant: TokenGrant) -> None:
     raise refused
 
 
-@boundary
 def access_token_for(
     identity: LinkedIdentity, *, rejected: Secret | None = None
 ) -> Secret:
     """A valid access token of ``identity``, refreshed if necessary.
 
     ``rejected``: a token that the service refused before its expiry. It counts as expired.
-    Concurrent callers, in any number of threads and processes, cause only one refresh. Inside a
-    transaction a refresh raises ``RuntimeError`` before anything is sent, because a rollback would
-    lose the new tokens. Raises ``ReauthorizationNeeded`` if the grant is dead or the account is
-    disabled or hidden, and the ``ServiceError`` if the service gave no token; ``RefreshPending``
-    means that another attempt is running or has just failed, and ``RateLimited`` may name the end
-    of a pause.
+    Concurrent callers, in any number of threads and processes, cause one refresh.
+
+    Raises:
+
+    - ``ReauthorizationNeeded``: the grant is dead, or the account is disabled or hidden
+    - ``RefreshPending``: another attempt is running, or has just failed
+    - ``RateLimited``: the service asked for a pause, whose end it may name
+    - ``ServiceError``: the service gave no token
+    - ``SealedValueUnreadable``: no key of ``ENCRYPTION_KEYS`` opens the stored token
+    - ``RuntimeError``: a refresh inside a transaction, whose rollback would lose the new tokens
     """
     return Reader(identity, rejected).token()
 
@@ -327,9 +329,7 @@ def end_grant(
             columns["scopes"] = [each for each in locked.scopes if each not in lost]
             columns["credential_expires_at"] = None
             withdrawal.take_claims_back(identity)
-        LinkedIdentity.objects.filter(pk=identity.pk).change(**columns)
-    identity.set_columns(columns)
-    identity.version += 1
+        identity.change(**columns)
 
     log(
         LogEvent.GRANT_LOST,

@@ -1,70 +1,20 @@
-"""The reasons why a gate is closed, and which of them the records of a person give.
+"""Which reason for a closed gate, or an ended session, the records of a person give.
 
 Of several, ``standing`` says which one counts.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
-from django_identity import conf
+from django.contrib.auth import get_user_model
+
+from django_identity import conf, database
 from django_identity.conf.rules import CLAIMS_SCOPE
 from django_identity.exceptions import CredentialRejected
-from django_identity.lifecycle.ground import kyc
-from django_identity.models import LinkedIdentity, RevokedBy, StoredClaim
+from django_identity.lifecycle.ground import kyc, withdrawal
+from django_identity.models import Consent, LinkedIdentity, StoredClaim
+from django_identity.reasons import Reason, Shortfall, revocation_reason
 from django_identity.service.webhooks import REJECTED, VERIFIED
-
-
-class Reason(StrEnum):
-    """Why a gate is closed for a signed-in person."""
-
-    NOT_LINKED = "not_linked"
-    CONSENT_REVOKED = "consent_revoked"
-    #: An operator of the site ended the connection.
-    ENDED_BY_SITE = "ended_by_site"
-    CONNECT_ONLY = "code_alone"
-    #: The service verified the person and did not confirm this. It may not apply to them.
-    NOT_CONFIRMED = "not_confirmed"
-    #: What the service says could not be read yet.
-    UNREAD = "unread"
-    #: The newest credential failed a check. Only the people who run the site can mend that.
-    UNVERIFIABLE = "unverifiable"
-    RUN_OUT = "run_out"
-    REVOKED = "revoked"
-    OTHER_VALUE = "other_value"
-    #: The service has not verified the person, or not enough.
-    NOT_VERIFIED = "not_verified"
-    #: The service did not accept the person's verification.
-    REJECTED = "rejected"
-    LOWER_LEVEL = "lower_level"
-    #: The person has not allowed this yet.
-    SCOPE_NOT_GIVEN = "scope_not_given"
-    #: The person has not come back from the service lately.
-    NOT_RECENT = "not_recent"
-    #: Only on the account page: the site can no longer ask the service about the person.
-    PERMISSION_ENDED = "permission_ended"
-
-
-@dataclass(frozen=True, slots=True)
-class Shortfall:
-    """Why a gate is closed, ``since`` when, and what the claim says instead, if known.
-
-    ``reference``: what the person tells the people who run the site, if only these can help.
-    """
-
-    reason: Reason
-    since: datetime | None = None
-    held: str = ""
-    claim_type: str = ""
-    reference: str = ""
-
-
-def revocation_reason(revoked_by: str) -> Reason:
-    """Why all gates are closed after a revocation: the person ended the consent, or the site."""
-    if revoked_by == RevokedBy.SITE:
-        return Reason.ENDED_BY_SITE
-    return Reason.CONSENT_REVOKED
 
 
 def is_unverifiable(identity: LinkedIdentity) -> bool:
@@ -133,3 +83,21 @@ def _may_be_allowed(scope: str, identity: LinkedIdentity) -> bool:
     """Whether the site asks for ``scope``, and the person has yet to allow it."""
     scopes = conf.application().scopes
     return scope in scopes and scope not in identity.scopes
+
+
+def why_session_ended(key: str) -> tuple[str, datetime | None]:
+    """Why and when the session of this user ended: a revocation's reason, or ``"erased"``.
+
+    ``key``: as the session has it. The reason is empty if neither ended the session.
+    """
+    user_id = get_user_model()._meta.pk.to_python(key)
+    if withdrawal.waits_for_erasure(user_id):
+        return "erased", None
+    identity = LinkedIdentity.objects.filter(user_id=user_id).first()
+    if identity is None:
+        user = database.users().filter(pk=user_id).first()
+        if user is None or not user.is_active:
+            return "erased", None
+    elif identity.consent == Consent.REVOKED:
+        return revocation_reason(identity.revoked_by), identity.revoked_at
+    return "", None

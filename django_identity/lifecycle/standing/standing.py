@@ -9,20 +9,19 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, assert_never
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 from django_identity import database
-from django_identity.boundary import boundary
 from django_identity.lifecycle.ground import kyc, sessions
 from django_identity.lifecycle.ground.values import ClaimValue
 from django_identity.lifecycle.standing import shortfalls
-from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.models.querysets import Changes
+from django_identity.reasons import Reason, Shortfall, revocation_reason
 from django_identity.requirements import (
     RecentSignIn,
     RequiredClaim,
@@ -87,6 +86,8 @@ class Standing:
                 return Shortfall(Reason.SCOPE_NOT_GIVEN)
             case RecentSignIn():
                 return Shortfall(Reason.NOT_RECENT)
+            case _:
+                assert_never(requirement)
 
     def _claim_shortfall(self, required: RequiredClaim) -> Shortfall | None:
         """Of several claims of the type the one nearest to a proof decides the reason."""
@@ -218,7 +219,6 @@ class _Memory:
         return type(None), ()
 
 
-@boundary
 def standing_of(user: object) -> Standing:
     """The standing of ``user``.
 
@@ -236,7 +236,6 @@ def standing_of(user: object) -> Standing:
     return memory.standing
 
 
-@boundary
 def standings_of(users: Iterable[object]) -> dict[Any, Standing]:
     """Key -> standing, of all ``users`` who can have one, in two queries.
 
@@ -289,6 +288,6 @@ def _standing(identity: LinkedIdentity | None) -> Standing:
     if identity is None:
         return _nobody()
     if identity.consent != Consent.GRANTED:
-        reason = shortfalls.revocation_reason(identity.revoked_by)
+        reason = revocation_reason(identity.revoked_by)
         return Standing(barrier=Shortfall(reason, since=identity.revoked_at))
     return standing_with(identity, identity.claims.all())

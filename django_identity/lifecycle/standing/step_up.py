@@ -7,9 +7,9 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.utils import timezone
 
 from django_identity.lifecycle.ground.sessions import mark_of
-from django_identity.lifecycle.standing.shortfalls import Reason, Shortfall
 from django_identity.lifecycle.standing.standing import Standing
 from django_identity.models import LinkedIdentity
+from django_identity.reasons import Reason, Shortfall
 
 #: Of the session: whose sign-in it was, and when. It ends with the identity and its epoch.
 KEY = "identity_came_back"

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
 from django_identity.credentials import KeySet
@@ -38,7 +37,6 @@ class Command(IdentityCommand):
         )
         parser.add_argument("--subject", help="The required subject.")
 
-    @sensitive_variables()
     def handle(
         self,
         *,

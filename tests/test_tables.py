@@ -1,0 +1,112 @@
+"""A table of the package that has a row for each case is read by its columns, and forgets none."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from django_identity import event_types
+from django_identity.error_table import ERRORS
+from django_identity.event_types import KINDS, Effect, EventType
+from django_identity.lifecycle.said import effects
+from django_identity.lifecycle.standing import standing
+from django_identity.requirements import Requirement
+from django_identity.texts import labels
+from tests.factories import make_identity, make_user
+
+ROOT = Path(event_types.__file__).parent
+DOCS = Path(__file__).parents[1] / "docs"
+#: The table itself; who plays the service; and what people read for each type.
+MAY_NAME_TYPES = ("event_types.py", "sandbox", "instruments/drill", "texts/labels.py")
+
+
+def files() -> Iterator[tuple[str, ast.Module]]:
+    for path in ROOT.rglob("*.py"):
+        name = str(path.relative_to(ROOT))
+        if not name.startswith(MAY_NAME_TYPES):
+            yield name, ast.parse(path.read_text())
+
+
+def names_a_type(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return node.value.id == "EventType"
+    return isinstance(node, ast.Constant) and node.value in set(EventType)
+
+
+def test_nobody_goes_by_the_name_of_an_event_type() -> None:
+    """``KINDS`` has a column for what types have in common, so that a new type is one row."""
+    assert {
+        name
+        for name, tree in files()
+        if any(names_a_type(node) for node in ast.walk(tree))
+    } == set()
+
+
+def test_each_effect_has_a_function() -> None:
+    assert {*effects.EFFECTS} == {*Effect}
+
+
+def test_people_read_a_name_for_each_event_type() -> None:
+    assert {*KINDS} <= {*labels.WORDS}
+
+
+def test_the_docs_say_what_each_event_does() -> None:
+    table = section("webhooks.md", "What an event does")
+    named = {name for row in first_cells(table) for name in row}
+    assert named == {*KINDS}
+
+
+def test_the_docs_help_with_codes_that_exist() -> None:
+    """What helps a person who is locked out."""
+    table = section("admin.md", "A person who is locked out")
+    codes = {name for row in first_cells(table) for name in row}
+    assert codes
+    assert codes <= {*ERRORS}
+
+
+def section(page: str, heading: str) -> str:
+    """The first table below the heading."""
+    text = (DOCS / page).read_text("utf-8").partition(f"## {heading}\n")[2]
+    return text[text.index("|---") :].partition("\n\n")[0]
+
+
+def first_cells(table: str) -> list[list[str]]:
+    """What stands in backticks in the first cell of each row."""
+    rows = re.findall(r"^\| (`[^|]+) \|", table, re.MULTILINE)
+    return [re.findall(r"`([^`]+)`", row) for row in rows]
+
+
+class Unforeseen:
+    """A kind of requirement that somebody adds to the union, and nowhere else."""
+
+    code = "unforeseen"
+
+
+@pytest.mark.django_db
+def test_a_requirement_without_a_case_opens_nothing() -> None:
+    """It is a type error at each reader, and at run time nothing is open."""
+    of = standing.standing_with(make_identity(make_user()), [])
+    asked: Any = Unforeseen()
+    for read in (of.shortfall, labels.has_words):
+        with pytest.raises(AssertionError):
+            read(asked)
+
+
+def test_each_match_over_requirements_ends_in_assert_never() -> None:
+    kinds = {kind.__name__ for kind in Requirement.__args__}
+    for name, tree in files():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Match):
+                continue
+            patterns = [case.pattern for case in node.cases]
+            matched = {
+                each.cls.id
+                for each in patterns
+                if isinstance(each, ast.MatchClass) and isinstance(each.cls, ast.Name)
+            }
+            if matched & kinds:
+                last = ast.unparse(node.cases[-1])
+                assert "assert_never" in last, name
