@@ -51,7 +51,7 @@ class LinkedIdentity(Record):
     - an event: ``effects``, and for the end of a consent ``withdrawal``;
     - a re-fetch: ``refetch``, with the columns of ``claims``; its dates: ``due``;
     - the end of the grant: ``tokens``; of all sessions: ``sessions``;
-    - an operator: ``interventions``; a site, which moves it to another user: ``save``.
+    - an operator: ``interventions``; a site that moves it to another user: ``save``.
 
     It is deleted by ``withdrawal`` (disconnected), ``dossier`` (erased), ``interventions`` (the
     links of an environment), and with its user.

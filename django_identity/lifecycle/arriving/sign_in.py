@@ -152,8 +152,8 @@ def complete(
     """Complete a sign-in: claim it, ask the service who the person is, then link.
 
     ``callback``: ``Callback.parse(state=[…], code=[…], error=[…])``. ``user``: who is signed in
-    now. The caller begins the session. After an error only the sign-in is spent. What a person
-    brought who returned and is refused stays stored: see ``linking``.
+    now. The caller begins the session. After an error only the sign-in is spent. What a
+    returning person brought stays stored, also after a refusal: see ``linking``.
 
     Raises:
 
