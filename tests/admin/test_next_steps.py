@@ -78,6 +78,9 @@ def test_how_long_something_holds_is_a_sentence(operator, identity):
     assert "Credential ran out 12 hours ago" in shown
     assert "Next re-fetch was due 12 hours ago" in shown
     assert "runs out 12 hours ago" not in shown
+    soon = timezone.now() + timedelta(seconds=50)
+    LinkedIdentity.objects.update(refetch_due_at=soon)
+    assert "Next re-fetch in 1\xa0minute" in page(operator, IDENTITY, identity.pk)
 
 
 def test_a_row_of_the_other_environment_is_marked(operator, identity, settings):
