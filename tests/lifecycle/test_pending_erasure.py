@@ -224,7 +224,8 @@ def test_the_account_page_says_that_the_deletion_waits(failing, is_held):
 
     page = browser_of(user).get(reverse("identity:account")).content.decode()
 
-    assert "This account is being deleted" in page
+    assert "Your data is erased" in page
+    assert "Your account is being deleted" in page
     assert reverse("identity:login") not in page
     assert reverse("identity:connect") not in page
 
