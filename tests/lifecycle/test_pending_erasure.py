@@ -226,9 +226,20 @@ def test_the_account_page_says_that_the_deletion_waits(failing, is_held):
 
     page = browser_of(user).get(reverse("identity:account")).content.decode()
 
-    assert "This account is being deleted" in page
+    assert "Your data is erased" in page
+    assert "Your account is being deleted" in page
     assert reverse("identity:login") not in page
     assert reverse("identity:connect") not in page
+
+
+def test_who_waits_is_not_sent_to_the_service(failing):
+    """To agree there to a link that the callback refuses. The button of a gate says so at once."""
+    user = make_user()
+    asked_by_the_service(make_identity(user))
+    pressed = browser_of(user).post(reverse("identity:login"), {"next": "/adults/"})
+    assert pressed.status_code == 409
+    assert "This account is being deleted." in pressed.content.decode()
+    assert not AuthorizationRequest.objects.exists()
 
 
 @pytest.mark.parametrize("event_type", ["data.deletion_requested", "consent.revoked"])

@@ -97,8 +97,8 @@ def try_deletion(
 def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     """Revoke the consent, and delete tokens, claims' values and level.
 
-    By statements alone, which send no signal: a receiver of the site that raises would keep the
-    consent granted.
+    By statements alone, because they send no signal: a receiver of the site that raises would keep
+    the consent granted.
     """
     grants = TokenGrant.objects.filter(identity_id=identity.pk)
     grants._raw_delete(database.alias())  # noqa: SLF001  ``delete`` sends ``pre_delete``
@@ -198,7 +198,7 @@ def erase_unlinked(subject_digest: str, *, requested_at: datetime) -> ErasureRec
 
 
 def announce_erased(receipt: ErasureReceipt, *, user_id: Any = None) -> None:
-    """Tell receivers, after the commit, that a person is erased, and whose account it was."""
+    """Tell receivers, after the commit, of an erased person, and whose account it was."""
     signals.announce_end(
         signals.data_erased, ErasureReceipt, user_id=user_id, receipt=receipt
     )
