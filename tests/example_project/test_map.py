@@ -36,7 +36,7 @@ def address_of(url: str) -> str:
     return re.sub(r"\(\?P<.*?\)|<.*?>", "1", filled).replace("^", "").replace("$", "")
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 @override_settings(
     INSTALLED_APPS=["example_project.circle", *settings.INSTALLED_APPS],
     ROOT_URLCONF="example_project.urls",
@@ -46,7 +46,7 @@ def test_every_url_is_closed_where_the_map_says_so():
     addresses = list(gate_map.addresses())
     sessions = people.settle()
     for person, closed in CLOSED.items():
-        # An open page of the example may fail: its own tables are not here.
+        # An open page of the example may fail, outside a transaction: its own tables are not here.
         browser, user = Client(raise_request_exception=False), AnonymousUser()
         if person:
             name = people.PEOPLE[person][0].split()[0].lower()
