@@ -1,13 +1,18 @@
 """Erase a person at once, and keep a receipt without personal data.
 
-The rows of this package go in the transaction that asks for it (``erase``). The person and the
-operator ask about the account that they see; the service's signed deletion event
+The person and the operator ask about the account that they see; the service's signed deletion event
 (``effects.data_deletion_requested``) and the command ask about the subject.
 
-Only the site's part may wait: the account, which the policy's ``erase_user`` treats, and a row of
-the identity that the site's code holds. Until then the receipt is pending, nobody links to the
-account (``withdrawal.waits_for_erasure``), and it is attempted again, with the pauses of
-``attempts``: an erasure is never given up.
+- At once, in the transaction that asks (``erase``): the identity with its claims and tokens, the
+  sign-ins that it completed (``dossier.PLACES``), what its events say, and its sessions.
+- With the account, which the policy's ``erase_user`` treats: sign-ins and codes that it began. The
+  default empties and closes the account (``anonymisation``).
+- It stays: the account if ``why_kept`` says so; type, times and digests of the events for
+  ``EVENT_DAYS``; the subject's lock for a day; the receipt.
+
+Only the site's part may wait: the account, and a row of the identity that the site's code holds.
+Until then the receipt is pending, nobody links to the account (``withdrawal.waits_for_erasure``),
+and it is attempted again for ever: each pause doubles, from a minute to six hours (``attempts``).
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What a claims answer changes: the columns of the identity and the rows of its claims.
+"""What a claims answer changes: the rows of the claims. ``ground.verified`` has the columns.
 
 A re-fetch and a sign-in store claims by these functions. A claim is proven if the verified
 credential discloses it: only then its row has ``valid_until``, and only then it opens a gate.
