@@ -1,7 +1,10 @@
 """Marks of tests that only some databases can run, and what all of them are held to."""
 
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -20,6 +23,13 @@ OWN_NUMBER = {
     "mysql": "SELECT CONNECTION_ID()",
 }
 CUT = {"postgresql": "SELECT pg_terminate_backend(%s)", "mysql": "KILL %s"}
+WAITING = {
+    "postgresql": "SELECT count(*) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    "mysql": "SELECT count(*) FROM information_schema.innodb_trx"
+    " JOIN information_schema.processlist ON id = trx_mysql_thread_id"
+    " WHERE db = DATABASE() AND trx_state = 'LOCK WAIT'",
+}
 
 READ_ONLY = {
     "sqlite": {"init_command": "PRAGMA query_only = ON"},
@@ -39,6 +49,18 @@ def cutter() -> Callable[[], None]:
             cursor.execute(CUT[connection.vendor], [number])
 
     return cut
+
+
+def until_it_waits(call: Future[Any]) -> None:
+    """Until ``call``, in another thread, waits for a lock. It is not to end without."""
+    waiting = 0
+    while not waiting:
+        assert not call.done()
+        # InnoDB tells the same again to who asks within 0.1 seconds.
+        time.sleep(0.2)
+        with connection.cursor() as cursor:
+            cursor.execute(WAITING[connection.vendor])
+            [waiting] = cursor.fetchone()
 
 
 @contextmanager

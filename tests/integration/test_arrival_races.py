@@ -73,7 +73,7 @@ def delivered(body: bytes) -> None:
 def test_the_end_is_the_serial_one(site, types, is_known):
     """A sign-in beside what ends it, and a re-fetch: none is lost, and each has its outcome.
 
-    A new person may have no row to revoke: a refused sign-in takes back what it made.
+    A new person may have no row to revoke: a refused sign-in leaves none.
     """
     wanted = "erased" if DELETION in types else "revoked"
     for _ in range(RACES):

@@ -22,7 +22,7 @@ from django_identity.models import (
 )
 from django_identity.policy import IdentityPolicy
 from tests.concurrency import at_once
-from tests.databases import on_servers
+from tests.databases import on_servers, until_it_waits
 from tests.deliveries import deliver, event_body, post
 from tests.factories import make_identity, make_user
 from tests.pauses import held
@@ -87,8 +87,7 @@ def test_an_event_waits_for_a_sign_in_of_its_subject(service, event_type):
         sign_up.wait()
         body = event_body(event_type)
         with held(lambda: post(body).status_code, before=[]) as delivery:
-            with pytest.raises(TimeoutError):
-                delivery.result.result(timeout=0.5)
+            until_it_waits(delivery.result)
             sign_up.go_on()
             assert delivery.result.result() == 200
         assert not is_open(event_type)
@@ -108,8 +107,7 @@ def test_a_sign_in_waits_for_an_event_of_its_subject(service, event_type):
     with held(lambda: post(body).status_code, before=places) as delivery:
         delivery.wait()
         with held(lambda: come_back(browser, state), before=[]) as sign_up:
-            with pytest.raises(TimeoutError):
-                sign_up.result.result(timeout=0.5)
+            until_it_waits(sign_up.result)
             delivery.go_on()
             assert delivery.result.result() == 200
             sign_up.result.result()
