@@ -167,11 +167,11 @@ def name_of(error: Exception) -> str:
 
 
 def _code_of(error: Exception) -> str | int | None:
-    cause = error.__cause__
-    code = getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorname", None)
-    if code is None and error.args and isinstance(error.args[0], int):
+    # First MySQL's own number: some of its drivers have a state too, one for many errors.
+    if error.args and isinstance(error.args[0], int):
         return error.args[0]
-    return code
+    cause = error.__cause__
+    return getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorname", None)
 
 
 def conflict_columns(*names: str) -> list[str] | None:

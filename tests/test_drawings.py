@@ -126,7 +126,7 @@ class Play:
         said = (
             f"identities: {LinkedIdentity.objects.count()}"
             f" · tokens: {TokenGrant.objects.count()}"
-            f" · proofs: {StoredClaim.objects.exclude(value=None).count()}"
+            f" · proofs: {StoredClaim.objects.filter(value__isnull=False).count()}"
             f" · accounts: {User.objects.filter(is_active=True).count()}"
         )
         self.browser.noted.append((datetime.now(UTC), Step(SITE, SITE, said, means)))

@@ -508,7 +508,7 @@ def test_a_command(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     make_identity(make_user(email="ada@example.org"))
-    monkeypatch.setattr(User, "from_db", fail)
+    monkeypatch.setattr(User, "from_db", classmethod(fail))
     with pytest.raises(CommandError, match="LookupError, reference") as caught:
         call_command("identity_erase", "subject-1", yes=True)
     assert caught.value.returncode == 1
