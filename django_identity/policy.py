@@ -1,6 +1,6 @@
 """``IdentityPolicy``: the class that a site subclasses to change decisions of the package.
 
-Name the subclass in ``DJANGO_IDENTITY["default"]["POLICY"]``. The package calls each method at one
+Name the subclass in ``DJANGO_IDENTITY["POLICY"]``. The package calls each method at one
 point and follows its result. Whether an identity is proven is decided elsewhere.
 """
 

@@ -7,8 +7,10 @@ Each kind of requirement is known to:
 
 - ``standing.Standing.shortfall``, why its gate is closed, and ``labels.has_words``, whether pages
   have words for it: mypy refuses a kind that one of them leaves out;
-- ``gates``: ``Gate``, a decorator and a mixin; ``api.permissions``; ``templatetags.identity``;
-- ``closed`` and ``parse``, how a closed gate names it to the login page.
+- ``gates``: ``Gate`` with its words, a decorator and a mixin; ``api.permissions``;
+  ``templatetags.identity``;
+- ``gates.closed``, ``parse`` and ``views.sign_in``, how a closed gate names it to the login page;
+- ``reasons`` and ``texts.advice``, if it is closed for a reason of its own.
 """
 
 from __future__ import annotations

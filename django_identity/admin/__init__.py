@@ -1,7 +1,7 @@
 """The admin pages for operators, with one module for each entry of the admin's index.
 
-``listing`` has the common base class, ``filters`` the filters of the lists, ``wording`` the texts,
-``actions`` the actions on identities, ``charts`` the charts of the overview.
+``listing`` has the common base class, ``filters`` the filters of the lists, ``actions`` the actions
+on identities. The texts are in ``texts.operators``, the charts in ``instruments.signs.charts``.
 """
 
 from django_identity.admin import events, identities, overview, receipts

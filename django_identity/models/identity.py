@@ -45,13 +45,14 @@ class Version(models.PositiveIntegerField):  # type: ignore[type-arg]  # not at 
 class LinkedIdentity(Record):
     """The link between one subject and one user, in one environment.
 
-    Its writers, each in a transaction that has locked the row, or by ``change_unchanged``:
+    Its writers, each with the row locked, or by one statement (``change_unchanged``, ``due``):
 
     - a sign-in or a code: ``linking``, with the columns of ``arrivals``;
     - an event: ``effects``, and for the end of a consent ``withdrawal``;
-    - a re-fetch: ``refetch``, with the columns of ``claims``; its dates: ``due``;
+    - a re-fetch: ``refetch``, with the columns of ``ground.verified``; its dates: ``due``;
+    - an answer that revokes claims: ``claims`` (its ``version``);
     - the end of the grant: ``tokens``; of all sessions: ``sessions``;
-    - an operator: ``interventions``; a site that moves it to another user: ``save``.
+    - a site that moves it to another user: ``save``. An operator writes by the rooms above.
 
     It is deleted by ``withdrawal`` (disconnected), ``dossier`` (erased), ``interventions`` (the
     links of an environment), and with its user.

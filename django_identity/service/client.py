@@ -7,6 +7,7 @@ Its callers:
   ``tokens.Reader``, which refreshes the token if necessary
 - the verification: ``key_sets`` (the published keys)
 - the doctor: ``instruments.signs.service`` (the keys, and whether the client is known)
+- a site's own code alone: ``verify_claims``, ``rotate_secret``, ``create_test_user``
 """
 
 import base64

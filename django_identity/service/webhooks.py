@@ -1,4 +1,7 @@
-"""Check the signature of a webhook delivery and parse its content. Pure functions."""
+"""Check the signature of a webhook delivery and parse its content. Pure functions.
+
+``WebhookEvent.of`` knows a repeat, and ``lifecycle.said.events`` stores and applies the event.
+"""
 
 import hashlib
 import hmac

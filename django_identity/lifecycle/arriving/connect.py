@@ -7,9 +7,10 @@ identity is linked to their account. So a code can do little, and this is all:
   ``LinkedIdentity.signs_in``; a constraint of the table keeps it from being the only way in);
 - it links only what was never linked here (``decisions.DECISIONS``);
 - staff cannot use it, unless the policy says otherwise (``policy.may_link``);
-- it brings a level for 30 days (``kyc.HELD_BY_CODE``), and no claims;
-- it gives no scope of ``LATER_SCOPES`` (``scopes.with_code``), and writes no field of the account,
-  unless a full sign-in has linked the same identity (``linking``);
+- it brings no claims, and a level for 30 days (``kyc.HELD_BY_CODE``), or as long as that of a
+  sign-in if the person has allowed ``kyc:read``;
+- it gives no scope of ``LATER_SCOPES`` (``scopes.with_code``), and writes no field of the account
+  (``linking``);
 - the end of its consent deletes the link (``withdrawal.revoke``);
 - it has no say about the account's erasure (``erasure.erase``);
 - one person may enter five codes in ten minutes (``MOST_TRIES``), and each code is sent once.

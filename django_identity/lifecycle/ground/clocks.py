@@ -37,10 +37,10 @@ def may_be_newer(moment: datetime, *, than: datetime) -> bool:
 def after_credential(moment: datetime, issued_at: datetime | None) -> datetime:
     """The time of a revocation, a second after the stored credential if that seems younger.
 
-    The event's time is at most that of its receipt, and an answer's is this site's own, but a
-    credential's is the service's. If the service's clock is ahead, the stored credential seems
-    younger than a revocation that came after it, and would prove the claim again if the service, or
-    a cache, sent it once more.
+    An event's time is at most five minutes after its receipt (``WebhookEvent.of``), an answer's is
+    this site's own, and a credential's is the service's. If the service's clock is ahead, a stored
+    credential seems younger than a revocation that came after it, and would prove the claim again
+    if the service, or a cache, sent it once more.
     """
     if issued_at is None:
         return moment

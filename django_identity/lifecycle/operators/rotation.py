@@ -1,4 +1,4 @@
-"""The rotation of the grants' tokens to the first key. Started sign-ins are over in minutes."""
+"""The rotation of the grants' tokens to the first key. Started sign-ins are over in an hour."""
 
 from collections import Counter
 from collections.abc import Iterator
