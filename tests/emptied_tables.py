@@ -23,14 +23,11 @@ def keep_rows() -> None:
         model._meta.db_table: (model, list(model._default_manager.order_by("pk")))
         for model in (ContentType, Permission)
     }
-    queries: dict[str, str] = {}
+    queries = {alias: _query(connections[alias], kept) for alias in connections}
 
     def empty(self: TransactionTestCase) -> None:
         for alias in self._databases_names(include_mirrors=False):
-            connection = connections[alias]
-            if alias not in queries:
-                queries[alias] = _query(connection, kept)
-            _empty(connection, queries[alias], kept)
+            _empty(connections[alias], queries[alias], kept)
 
     TransactionTestCase._fixture_teardown = empty
     TransactionTestCase._should_reload_connections = _stay_connected
