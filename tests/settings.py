@@ -49,7 +49,7 @@ DATABASES = {
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"] = {"NAME": str(SQLITE_FILE)}
     # No test cuts the power: waiting for the disk at each commit would be most of the time.
-    no_waiting = "PRAGMA synchronous=OFF"
+    no_waiting = "PRAGMA synchronous=OFF; PRAGMA journal_mode=MEMORY"
     # A transaction that reads first and then writes must wait, and not fail at once.
     DATABASES["default"]["OPTIONS"] = {
         "timeout": 20, "transaction_mode": "IMMEDIATE", "init_command": no_waiting,

@@ -1,5 +1,7 @@
 """What the gates of the site ask for."""
 
+from collections.abc import Collection
+
 from django_identity import conf
 from django_identity.conf.rules import Problem, Problems
 from django_identity.gates import Gate
@@ -16,8 +18,11 @@ def problems() -> Problems:
             " never asks the person for it: the gate would stay closed.",
             "Add the scope to LATER_SCOPES, or correct its name at the gate.",
         )
+    kept = conf.application().keep_claims
+    if kept is None:
+        return
     for gate, urls in gate_map.guarded():
-        if dropped := _dropped(gate):
+        if dropped := _dropped(gate, kept):
             yield Problem(
                 "E075",
                 f"A gate at {urls[0]} asks for {', '.join(dropped)}, which KEEP_CLAIMS"
@@ -26,10 +31,7 @@ def problems() -> Problems:
             )
 
 
-def _dropped(gate: Gate) -> list[str]:
+def _dropped(gate: Gate, kept: Collection[str]) -> list[str]:
     """The claims of the gate outside ``KEEP_CLAIMS``."""
-    kept = conf.application().keep_claims
-    if kept is None:
-        return []
     claims = [each for each in gate.requirements if isinstance(each, RequiredClaim)]
     return sorted({claim.claim_type for claim in claims}.difference(kept))

@@ -266,7 +266,7 @@ STATEMENTS: list[tuple[str, timedelta, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(
-    "chosen", spread(itertools.combinations(range(len(STATEMENTS)), 3), every=17), ids=str
+    "chosen", spread(itertools.combinations(range(len(STATEMENTS)), 3), every=29), ids=str
 )  # fmt: skip
 @pytest.mark.parametrize("via", ["oauth", "connect"])
 def test_three_statements_end_alike_in_every_order(chosen, via):

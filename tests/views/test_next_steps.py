@@ -201,10 +201,22 @@ OWN_BUTTONS = {
 WITHOUT_LOCAL = {"linked_by_code": ["Start again"]}
 
 
+#: Each code, and again without a local sign-in those whose page leads there.
+CODES = sorted(ERRORS.keys() - {"verification_policy_not_met.poa"})
+LEADS_TO_LOCAL = [
+    code
+    for code in CODES
+    if code in OWN_BUTTONS or ERRORS[code].recovery == Recovery.SIGN_IN_TO_LINK
+]
+
+
 @pytest.mark.parametrize(
-    "code", sorted(ERRORS.keys() - {"verification_policy_not_met.poa"})
+    ("code", "local"),
+    [
+        *((code, "/accounts/login/") for code in CODES),
+        *((code, None) for code in LEADS_TO_LOCAL),
+    ],
 )
-@pytest.mark.parametrize("local", ["/accounts/login/", None])
 def test_each_refusal_has_a_next_step_and_a_way_back(
     client: Client, settings: Any, code: str, local: str | None
 ) -> None:

@@ -194,7 +194,7 @@ HEADERS = st.dictionaries(
 )
 
 
-@examples(few=20, many=5000)
+@examples(few=8, many=5000)
 @given(
     body=BODIES,
     headers=st.just({}) | HEADERS,

@@ -113,8 +113,11 @@ def guarded() -> list[tuple[Gate, list[str]]]:
 
 def unused_scopes() -> Iterator[str]:
     """The scopes of ``LATER_SCOPES`` that are missing in all gates."""
+    later_scopes = conf.application().later_scopes
+    if not later_scopes:
+        return
     required = {asked.scope for _url, asked in _required_scopes()}
-    for scope in conf.application().later_scopes:
+    for scope in later_scopes:
         if scope not in required:
             yield scope
 
