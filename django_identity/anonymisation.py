@@ -171,7 +171,7 @@ def _nothing() -> None:
 
 
 def _random_text(field: Column) -> str:
-    """A text that no other account has: for an e-mail field an address that nobody can have."""
+    """A text unlike any other account's: for an e-mail field an address that nobody can have."""
     end = "-erased"
     if isinstance(field, models.EmailField):
         end = "@erased.invalid"

@@ -21,7 +21,6 @@ from django.db import (
     transaction,
 )
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.transaction import Atomic
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -56,8 +55,15 @@ def connection() -> BaseDatabaseWrapper:
     return connections[alias()]
 
 
-def atomic() -> Atomic:
-    return transaction.atomic(using=alias())
+@contextmanager
+def atomic() -> Iterator[None]:
+    """A transaction, or a savepoint. It raises what Django rolls back without a word.
+
+    That is so after a receiver of the site has caught an error of the database by itself.
+    """
+    with transaction.atomic(using=alias()):
+        yield
+        connection().validate_no_broken_transaction()
 
 
 def require_no_transaction(message: str) -> None:

@@ -16,7 +16,7 @@ Column: TypeAlias = "models.Field[Any, Any]"
 class UniqueRule:
     """``columns``: the names of those that together differ in every two rows.
 
-    ``condition``: the names of those that say which rows are compared.
+    ``condition``: the names of those that choose the rows to compare.
     """
 
     columns: frozenset[str]

@@ -27,6 +27,7 @@ from django_identity.models import (
     ErasureReceipt,
     LinkedIdentity,
     StoredClaim,
+    TokenGrant,
 )
 from django_identity.policy import IdentityPolicy
 from django_identity.sandbox import sandbox_application
@@ -426,7 +427,7 @@ def site_model(name: str, **fields: Any) -> Any:
     return type(name, (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
 
 
-@pytest.mark.parametrize("ours", [LinkedIdentity, StoredClaim, AuthorizationRequest])
+@pytest.mark.parametrize("ours", [LinkedIdentity, StoredClaim])
 @pytest.mark.parametrize(
     "on_delete", [models.PROTECT, models.RESTRICT, models.DO_NOTHING]
 )
@@ -442,6 +443,16 @@ def test_a_row_of_the_site_that_protects_ours(ours, on_delete):
         assert reported("E032")
         [found] = messages("E032")
     assert "leaky.Fine.loan, leaky.Stamp.of." in found
+
+
+@pytest.mark.parametrize("ours", [TokenGrant, AuthorizationRequest])
+@pytest.mark.usefixtures("of_the_leaky_site")
+def test_no_row_of_the_site_points_at_what_is_deleted_by_a_statement(ours):
+    """A revocation would fail for ever, whatever the field does on a deletion."""
+    site_model("Loan", of=key_to(ours, erasures.CASCADES[-1]))
+    with configured():
+        [found] = messages("E032")
+    assert "leaky.Loan.of." in found
 
 
 @pytest.mark.usefixtures("of_the_leaky_site")

@@ -168,7 +168,7 @@ class IdentityActions(RecordAdmin):
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)
 
     def page_of(self, request: HttpRequest, identity: LinkedIdentity) -> str:
-        """The page of ``identity``, which knows the filters of the list that has led to it."""
+        """The page of ``identity``, with the filters of the list that has led to it."""
         site = self.admin_site.name
         name = "admin:django_identity_linkedidentity_change"
         address = reverse(name, args=[identity.pk], current_app=site)

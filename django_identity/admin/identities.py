@@ -51,7 +51,9 @@ class LinkedIdentityAdmin(IdentityActions):
     )
     change_list_template = "admin/django_identity/linkedidentity/change_list.html"
     search_fields = ("^subject",)
-    search_words = _("The beginning of a user name, an e-mail address or a subject.")
+    search_words = _(
+        "The beginning of a user name, an e-mail address or a subject; or a whole reference number."
+    )
     fields = ("environment",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LinkedIdentity]:
@@ -68,7 +70,9 @@ class LinkedIdentityAdmin(IdentityActions):
         model = get_user_model()
         known = database.field_names(model)
         names = known.intersection([model.USERNAME_FIELD, model.get_email_field_name()])
-        return (*self.search_fields, *(f"^user__{name}" for name in sorted(names)))
+        # A closed gate tells the person the key as a reference (``Shortfall.reference``).
+        of_people = (f"^user__{name}" for name in sorted(names))
+        return (*self.search_fields, "=pk", *of_people)
 
     def facts_of(self, row: LinkedIdentity, request: HttpRequest) -> dict[str, Any]:
         email = ""

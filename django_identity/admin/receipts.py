@@ -55,8 +55,9 @@ class ErasureReceiptAdmin(RecordAdmin):
         chosen = self.first_of(request, pending, most=TRIED_AT_ONCE)
         done = interventions.try_erasures(chosen)
         self.note(request, chosen, CHANGE, gettext("Tried again."))
-        text = ngettext("%d erasure is done.", "%d erasures are done.", done)
-        messages.success(request, text % done)
+        if done:
+            text = ngettext("%d erasure is done.", "%d erasures are done.", done)
+            messages.success(request, text % done)
         if left := len(chosen) - done:
             text = ngettext(
                 "%d erasure is still pending.", "%d erasures are still pending.", left

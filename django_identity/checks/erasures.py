@@ -11,6 +11,7 @@ from django.db import models
 from django_identity import anonymisation, database, uniqueness
 from django_identity.checks import sign_ups
 from django_identity.conf.rules import Problem, Problems
+from django_identity.lifecycle.ground import withdrawal
 from django_identity.lifecycle.leaving import dossier
 from django_identity.policy import IdentityPolicy
 from django_identity.uniqueness import Column
@@ -83,7 +84,8 @@ def problems() -> Problems:
         yield Problem(
             "E032",
             f"Rows of the site would keep a person's data from being erased: {', '.join(names)}.",
-            "Let on_delete of these fields be CASCADE or SET_NULL.",
+            "Let on_delete of these fields be CASCADE or SET_NULL, and let them point at the user "
+            "or at LinkedIdentity: grants and sign-ins are deleted without a look at other rows.",
         )
 
 
@@ -96,7 +98,9 @@ def _protecting() -> Iterator[str]:
         for relation in _relations_to(model):
             # A generic relation has none, and its rows are deleted.
             on_delete = getattr(relation, "on_delete", models.CASCADE)
-            if on_delete in CASCADES and relation.related_model not in deleted:
+            if model in withdrawal.RAW_DELETED:
+                yield _label(relation.field)
+            elif on_delete in CASCADES and relation.related_model not in deleted:
                 deleted.append(relation.related_model)
             elif on_delete is models.RESTRICT:
                 restricting.append(relation.field)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils import timezone
@@ -23,6 +23,7 @@ Words = str | Promise
 # A subject is recognised by its beginning and its end.
 BEGINNING = 6
 END = 4
+MINUTE = timedelta(minutes=1)
 # The user names of accounts that the package makes.
 GENERATED = re.compile(r"identity-[0-9a-f]{32}")
 
@@ -77,11 +78,15 @@ def validity(until: datetime | None) -> str:
 
 
 def due(at: datetime | None) -> str:
-    """When something is due: "in 5 minutes", "was due 3 hours ago", "never"."""
+    """When something is due: "in 5 minutes", "was due 3 hours ago", "never".
+
+    What is due within a minute has not been "just now".
+    """
     if at is None:
         return gettext("never")
-    if at > timezone.now():
-        return distance(at)
+    now = timezone.now()
+    if at > now:
+        return gettext("in %(span)s") % {"span": span(now, max(at, now + MINUTE))}
     return gettext("was due %(when)s") % {"when": distance(at)}
 
 

@@ -58,7 +58,7 @@ def sign_out(request: HttpRequest) -> HttpResponseBase:
 
 @flow.own_page("GET", "HEAD")
 def download(request: HttpRequest, user: Person) -> HttpResponseBase:
-    """All data that this site stores about the person, as a JSON file that browsers show."""
+    """All data that this site stores about the person, as a JSON file for browsers to show."""
     return JsonResponse(
         dossier.export_of(user),
         json_dumps_params={"indent": 1},

@@ -24,7 +24,7 @@ NO_RECEIPT = 0
 
 
 def keep_error(request: HttpRequest, error: IdentityError) -> HttpResponseBase:
-    """Lead to the page that shows ``error``, in a browser that keeps our cookies."""
+    """Lead to the page of ``error``, in a browser that keeps our cookies."""
     if browser_key_of(request) is None:
         return problem_page(request, error)
     facts = {name: getattr(error, name, "") for name in FACTS}

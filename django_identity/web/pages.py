@@ -1,4 +1,4 @@
-"""Pages for people: their addresses, the names that all of them use, what is said on them."""
+"""Pages for people: their addresses, the names that all of them use, their words."""
 
 import math
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,8 @@
 """Writes what the pages take from the code, when Sphinx reads them.
 
 The line ``<!-- written: KIND … -->`` of a page becomes the text of its function in ``KINDS``. The
-line above it is for readers of the file. Signatures are read from the source, so that every Python writes the same.
+line above it is for readers of the file. Signatures are read from the source, so that every Python
+writes the same.
 """
 
 from __future__ import annotations

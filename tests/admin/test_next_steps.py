@@ -78,6 +78,9 @@ def test_how_long_something_holds_is_a_sentence(operator, identity):
     assert "Credential ran out 12 hours ago" in shown
     assert "Next re-fetch was due 12 hours ago" in shown
     assert "runs out 12 hours ago" not in shown
+    soon = timezone.now() + timedelta(seconds=50)
+    LinkedIdentity.objects.update(refetch_due_at=soon)
+    assert "Next re-fetch in 1\xa0minute" in page(operator, IDENTITY, identity.pk)
 
 
 def test_a_row_of_the_other_environment_is_marked(operator, identity, settings):
@@ -265,7 +268,10 @@ def test_a_pending_erasure_says_what_to_do(operator, identity):
     ):  # fmt: skip
         assert words in shown, words
     looker = staff("view_erasurereceipt")
-    assert "The account:" not in page(looker, RECEIPT, receipt.pk)
+    shown = page(looker, RECEIPT, receipt.pk)
+    assert "The account:" not in shown
+    # Nobody is told to press a button that is not there.
+    assert "Try now" not in shown
     ErasureReceipt.objects.update(erased_at=timezone.now())
     assert "Done: the identity" not in page(operator, RECEIPT, receipt.pk)
 

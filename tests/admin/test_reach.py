@@ -1,10 +1,13 @@
 """How far operators who may only look can see: no sealed column, no address that is not theirs."""
 
+from functools import partial
+
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+from django_identity.gates import Gate, closed_to
 from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
 from tests.admin.operators import (
     ADDRESS,
@@ -96,6 +99,17 @@ def test_the_address_for_who_may(identity, permission):
     browser = staff(*VIEW, permission)
     assert ADDRESS in page(browser, IDENTITY, identity.pk)
     assert f">{identity.user.username}<" in page(browser, IDENTITIES, q="ADA@exam")
+
+
+def test_a_reference_finds_the_person_for_who_may_see_users():
+    """The number that the page of a closed gate tells somebody whose credential fails a check."""
+    uche = make_user("uche")
+    make_identity(uche, pk=4711, last_error="credential_rejected")
+    told = closed_to(Gate("age_over_18"), uche).shortfall.reference
+    found = partial(page, staff(*VIEW, "view_user"), IDENTITIES)
+    assert ">uche<" in found(q=told)
+    assert ">uche<" not in found(q=told[:-1])
+    assert "user #" not in page(staff(*VIEW), IDENTITIES, q=told)
 
 
 @pytest.mark.parametrize("wanted", ["ada@", ADDRESS, "ADA@EXAMPLE", "a", "agnes"])

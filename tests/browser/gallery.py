@@ -119,6 +119,9 @@ PAGES = (
     Exhibit("account-revoked", at("/identity/account/"), "revoked", looks=EXTREMES),
     Exhibit("account-withdrawn", at("/identity/account/"), "withdrawn", looks=EXTREMES),
     Exhibit("account-rejected", at("/identity/account/"), "rejected", looks=MAGNIFIED),
+    Exhibit(
+        "account-unverifiable", at("/identity/account/"), "unverifiable", looks=EXTREMES
+    ),
     Exhibit("account-by-code", at("/identity/account/"), "by_code"),
     Exhibit("account-unlinked", at("/identity/account/"), "unlinked"),
     Exhibit("connect", at("/identity/connect/"), "unlinked"),
@@ -138,6 +141,7 @@ PAGES = (
     Exhibit("gate-never-proven", at("/residents/"), "unverified", looks=EXTREMES),
     Exhibit("gate-not-confirmed", at(f"{LOGIN}age_over_18"), "child", looks=MAGNIFIED),
     Exhibit("gate-rejected", at("/residents/"), "rejected", looks=MAGNIFIED),
+    Exhibit("gate-unverifiable", at("/residents/"), "unverifiable"),
     Exhibit("gate-run-out", at("/residents/"), "run_out"),
     Exhibit("gate-revoked", at("/residents/"), "revoked", looks=EXTREMES),
     Exhibit("gate-other-value", at("/residents/"), "abroad", looks=EXTREMES),

@@ -120,6 +120,24 @@ def test_a_list_is_not_cut_by_its_filters(visit, operated_site, path, locale):
     assert page.evaluate(CUT) == []
 
 
+INK = "getComputedStyle(document.querySelector('#content h1, #content h2')).color"
+
+
+@pytest.mark.parametrize("path", [IDENTITIES, RECEIPTS, OVERVIEW])
+def test_paper_has_dark_text_and_no_buttons(operator, path):
+    """An operator prints a receipt. A printer leaves the ground away; nobody presses paper."""
+    way = at(path) if path == OVERVIEW else the_first(path)
+    way(operator)
+    operator.emulate_media(media="screen", color_scheme="light")
+    by_day = operator.evaluate(INK)
+    operator.emulate_media(media="print", color_scheme="dark")
+    shoot(operator, f"admin/paper-{path.split('/')[-2]}")
+    assert operator.evaluate(INK) == by_day
+    for pressed in operator.locator("button, nav.sticky, input[type=submit]").all():
+        assert not pressed.is_visible()
+    operator.emulate_media(media="screen", color_scheme="light")
+
+
 def test_who_may_only_look_sees_what_staff_did(visit, operated_site):
     """The button leads to the page, also for an operator who may do nothing else."""
     page = visit(operated_site, "looker")

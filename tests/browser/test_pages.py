@@ -129,6 +129,8 @@ def test_paper_gets_dark_text_in_the_dark_scheme_too(visit, example_site, path):
     printed = page.evaluate(HEADING_COLOUR)
     for pressed in page.locator("button, nav, .identity-button").all():
         assert not pressed.is_visible()
+    for about_buttons in page.get_by_text("Sign out everywhere").all():
+        assert not about_buttons.is_visible()
     assert page.get_by_text("Ajo Circle").first.is_visible()
     page.emulate_media(media="screen", color_scheme="light")
     assert by_night != by_day

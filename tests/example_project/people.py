@@ -38,6 +38,7 @@ PEOPLE = {
     "newcomer": ("Nia Owusu", MODEL_BACKEND),
     "child": ("Chika Okeke", BACKEND_PATH),
     "rejected": ("Rotimi Alade", BACKEND_PATH),
+    "unverifiable": ("Uche Nnadi", BACKEND_PATH),
 }
 
 
@@ -65,6 +66,11 @@ def settle() -> dict[str, str]:
     LinkedIdentity.objects.update(created_at=_in(days=-40))
     _child(users["child"])
     _identity(users["rejected"], **{**never, "kyc_status": "rejected"})
+    # The site has another key of the issuer: no credential passes its check.
+    _identity(
+        users["unverifiable"], last_error="credential_rejected", refetch_failures=1,
+        credential_issued_at=None, credential_expires_at=None,
+    )  # fmt: skip
     users["unlinked"].set_password(PASSWORD)
     users["unlinked"].save()
     return {

@@ -163,16 +163,19 @@ def test_the_documentation_has_the_same_table():
     assert told == expected
 
 
-@pytest.mark.parametrize("way", [sign_in, hand_in])
-def test_an_account_that_is_being_erased_gets_no_new_link(site, way):
+def test_an_account_that_is_being_erased_gets_no_new_link(site):
+    """By a code, or by a sign-in whose button was pressed before."""
     ada = make_user("ada")
+    browser = browser_of(ada)
+    state = begin(browser)
     request = {
         "account": str(ada.pk),
         "requested_at": LONG_AGO,
         "next_attempt_at": LONG_AGO,
     }
     ErasureReceipt.objects.create(**request)
-    assert "erasure_pending" in way(browser_of(ada)).content.decode()
+    for refused in (come_back(browser, state), hand_in(browser)):
+        assert "erasure_pending" in refused.content.decode()
     assert not LinkedIdentity.objects.exists()
 
 

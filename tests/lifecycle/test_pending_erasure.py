@@ -2,21 +2,23 @@
 
 import io
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import ClassVar
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import signals
+from django.db.transaction import TransactionManagementError
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from django_identity import database
 from django_identity import signals as our_signals
 from django_identity.lifecycle.ground import withdrawal
-from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
     AuthorizationRequest,
@@ -224,9 +226,20 @@ def test_the_account_page_says_that_the_deletion_waits(failing, is_held):
 
     page = browser_of(user).get(reverse("identity:account")).content.decode()
 
-    assert "This account is being deleted" in page
+    assert "Your data is erased" in page
+    assert "Your account is being deleted" in page
     assert reverse("identity:login") not in page
     assert reverse("identity:connect") not in page
+
+
+def test_who_waits_is_not_sent_to_the_service(failing):
+    """To agree there to a link that the callback refuses. The button of a gate says so at once."""
+    user = make_user()
+    asked_by_the_service(make_identity(user))
+    pressed = browser_of(user).post(reverse("identity:login"), {"next": "/adults/"})
+    assert pressed.status_code == 409
+    assert "This account is being deleted." in pressed.content.decode()
+    assert not AuthorizationRequest.objects.exists()
 
 
 @pytest.mark.parametrize("event_type", ["data.deletion_requested", "consent.revoked"])
@@ -308,6 +321,99 @@ def test_what_the_site_holds_is_found_wherever_it_is_moved(failing):
     assert done().counts["linkedidentity"] == 1
     assert rows_of_ours() == {}
     assert User.objects.get(username="survivor").is_active
+
+
+def swallow(**_signal):
+    """Many sites write a row that may be there, and open no savepoint for it."""
+    Group.objects.create(name="audited")
+    with suppress(IntegrityError):
+        Group.objects.create(name="audited")
+
+
+@pytest.fixture
+def swallowing(monkeypatch):
+    """As on MySQL, where no statement of ours follows the deletion."""
+    monkeypatch.setattr(database, "_dangling", lambda models: set())
+    signals.post_delete.connect(swallow, sender=LinkedIdentity)
+    yield
+    signals.post_delete.disconnect(swallow, sender=LinkedIdentity)
+
+
+@pytest.mark.parametrize("event_type", ["data.deletion_requested", "consent.revoked"])
+@pytest.mark.parametrize("link", [make_identity, make_identity_by_code])
+@pytest.mark.usefixtures("swallowing")
+def test_an_error_that_the_site_swallows_keeps_no_consent(link, event_type):
+    """Django rolls the deletion back without a word."""
+    make_grant(link(make_user()))
+    assert deliver(event_type).status_code == 200
+    assert not LinkedIdentity.objects.filter(consent="granted").exists()
+    assert not TokenGrant.objects.exists()
+
+
+@pytest.mark.usefixtures("swallowing")
+def test_a_deletion_that_was_rolled_back_is_an_error():
+    """Nobody is told that a link is gone that is there, and no loop waits for it to go."""
+    identity = make_identity(make_user(), account_made=False)
+    with pytest.raises(TransactionManagementError):
+        disconnecting.disconnect(identity)
+    with pytest.raises(TransactionManagementError):
+        list(interventions.delete_links(LinkedIdentity.objects.all()))
+    assert LinkedIdentity.objects.get().consent == "granted"
+
+
+@contextmanager
+def held():
+    """The site's own code holds each identity."""
+    signals.pre_delete.connect(refuse, sender=LinkedIdentity)
+    try:
+        yield
+    finally:
+        signals.pre_delete.disconnect(refuse, sender=LinkedIdentity)
+
+
+def test_a_row_that_the_site_revoked_itself_is_emptied_too():
+    identity = make_identity(make_user(), consent="revoked")
+    make_grant(identity)
+    make_claim(identity)
+    with held():
+        asked_by_the_service(identity)
+    assert not TokenGrant.objects.exists()
+    assert not StoredClaim.objects.exclude(value=None).exists()
+    assert LinkedIdentity.objects.get().kyc_level == ""
+
+
+def test_a_held_row_waits_for_no_account(failing):
+    """The policy's part raises for ever, and what is ours goes all the same."""
+    with held():
+        asked_by_the_service(make_identity(make_user()))
+    make_due()
+    erasure.retry_pending()
+    assert rows_of_ours() == {}
+    receipt = ErasureReceipt.objects.get()
+    assert (receipt.subject_digest, receipt.erased_at) == ("", None)
+
+
+def test_a_new_consent_of_a_subject_that_was_held_stays():
+    """The site deleted the row by itself, and the person came back."""
+    with held():
+        asked_by_the_service(make_identity(make_user("former")))
+    User.objects.all().delete()
+    make_identity(make_user("new"))
+    done()
+    assert LinkedIdentity.objects.get().consent == "granted"
+
+
+def test_whose_a_held_row_was_is_told():
+    heard = []
+
+    def note(*, user, **_signal):
+        heard.append(user.pk)
+
+    our_signals.data_erased.connect(note)
+    with held():
+        asked_by_the_service(make_identity_by_code(make_user()))
+    done()
+    assert heard == [User.objects.get().pk]
 
 
 class AskingAgain(IdentityPolicy):

@@ -1,4 +1,4 @@
-"""A person of the drill: what they do at the site, and what the service tells the site of them."""
+"""A person of the drill: their acts at the site, and what the service tells the site of them."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

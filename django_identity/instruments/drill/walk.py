@@ -1,4 +1,4 @@
-"""The steps of a person: what happens before each, and what they have lost by then."""
+"""The steps of a person: what happens before each, and the requirements lost by then."""
 
 from collections.abc import Iterator
 from contextlib import suppress

@@ -104,7 +104,7 @@ def _user_of(
     user = database.locked_account(request.user_id)
     if user is None or not user.is_active:
         raise exceptions.LinkingRefused(code="user_inactive")
-    _require_no_erasure(user.pk)
+    require_no_erasure(user.pk)
     return user
 
 
@@ -118,10 +118,11 @@ def _require_open(request: LinkRequest, identity: LinkedIdentity) -> None:
         raise exceptions.LinkingRefused(code="consent_withdrawn")
     # Who was let in before may come until the account goes.
     if identity.consent != Consent.GRANTED and not identity.is_new:
-        _require_no_erasure(identity.user_id, identity.subject_digest)
+        require_no_erasure(identity.user_id, identity.subject_digest)
 
 
-def _require_no_erasure(user_id: Any, subject_digest: str = "") -> None:
+def require_no_erasure(user_id: Any, subject_digest: str = "") -> None:
+    """Raises ``LinkingRefused`` while the account, or a row of the subject, is to be erased."""
     if withdrawal.waits_for_erasure(user_id, subject_digest=subject_digest):
         raise exceptions.LinkingRefused(code="erasure_pending")
 

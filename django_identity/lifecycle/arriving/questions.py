@@ -40,7 +40,7 @@ class Proven:
 
 
 def proven_by_arrival(request: LinkRequest, heard: list[WebhookEvent]) -> Proven:
-    """What will be proven: what came, less what the subject's events take away of it."""
+    """The proofs of an arrival, less those that the subject's events take away."""
     unsaved = LinkedIdentity(consent=Consent.GRANTED, scopes=list(request.scopes))
     if request.kyc is not None:
         level = kyc.level_columns(request.kyc, said_at=request.said_at)

@@ -116,9 +116,13 @@ def begin(
     Raises:
 
     - ``ConfigurationError``: the settings are wrong
+    - ``LinkingRefused``: ``user`` is not linked, and waits for the account's erasure
     """
     application = conf.application()
     plan = plan_for(user, more=more)
+    if user is not None and plan.purpose == Purpose.LINK:
+        # The person would agree at the service to what is refused at the callback.
+        linking.require_no_erasure(user.pk)
     state = secrets.token_urlsafe(32)
     verifier = code_verifier()
     request = AuthorizationRequest(

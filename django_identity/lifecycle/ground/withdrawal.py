@@ -17,6 +17,7 @@ from django_identity import database, signals
 from django_identity.lifecycle.ground import kyc, retention, sessions
 from django_identity.logs import LogEvent, log_trouble, models_in_the_way
 from django_identity.models import (
+    AuthorizationRequest,
     Consent,
     ErasureReceipt,
     LinkedIdentity,
@@ -43,6 +44,8 @@ NOTHING_BROUGHT: Columns = {
 }
 #: What goes with an identity.
 CASCADING = (LinkedIdentity, TokenGrant, StoredClaim)
+#: What is deleted by a statement alone, if the site's own code refuses: no row points at these.
+RAW_DELETED = (TokenGrant, AuthorizationRequest)
 #: The columns of a claim without a value. What is revoked stays revoked.
 NO_VALUE: Columns = {
     "value": None,
@@ -65,6 +68,7 @@ def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> bool:
         is_deleted = try_deletion(deletion, LogEvent.DISCONNECT_FAILED, row=identity.pk)
     if not is_deleted:
         empty(identity, at=at, by=by)
+        sessions.end_all(identity)
     signals.announce(signals.consent_revoked, LinkedIdentity, identity=identity)
     return is_deleted
 
@@ -91,10 +95,10 @@ def try_deletion(
 
 
 def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
-    """Revoke the consent, delete tokens, claims' values and level, and end the sessions.
+    """Revoke the consent, and delete tokens, claims' values and level.
 
-    By statements alone, which send no signal: a receiver of the site that raises would keep the
-    consent granted.
+    By statements alone, because they send no signal: a receiver of the site that raises would keep
+    the consent granted.
     """
     grants = TokenGrant.objects.filter(identity_id=identity.pk)
     grants._raw_delete(database.alias())  # noqa: SLF001  ``delete`` sends ``pre_delete``
@@ -108,7 +112,6 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
         "revoked_by": by,
     }
     identity.change(**ended)
-    sessions.end_all(identity)
 
 
 def take_claims_back(identity: LinkedIdentity) -> None:
@@ -195,7 +198,7 @@ def erase_unlinked(subject_digest: str, *, requested_at: datetime) -> ErasureRec
 
 
 def announce_erased(receipt: ErasureReceipt, *, user_id: Any = None) -> None:
-    """Tell receivers, after the commit, that a person is erased, and whose account it was."""
+    """Tell receivers, after the commit, of an erased person, and whose account it was."""
     signals.announce_end(
         signals.data_erased, ErasureReceipt, user_id=user_id, receipt=receipt
     )

@@ -25,7 +25,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.utils import timezone
 
 from django_identity import conf, database, policy
-from django_identity.lifecycle.ground import attempts, retention, withdrawal
+from django_identity.lifecycle.ground import attempts, retention, sessions, withdrawal
 from django_identity.lifecycle.ground.attempts import Stop
 from django_identity.lifecycle.leaving import dossier
 from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
@@ -175,9 +175,11 @@ def _erase_identity(
         counts = {dossier.EVENTS: retention.empty_events(events)}
         requests = AuthorizationRequest.objects.filter(completed_by=identity.user_id)
         requests._raw_delete(database.alias())  # noqa: SLF001  see ``withdrawal.empty``
+        was_granted = identity.consent == Consent.GRANTED
+        withdrawal.empty(identity, at=at, by=by)
         # Nobody is told twice that sessions ended.
-        if identity.consent == Consent.GRANTED:
-            withdrawal.empty(identity, at=at, by=by)
+        if was_granted:
+            sessions.end_all(identity)
     receipt.counts = {
         table: receipt.counts.get(table, 0) + number for table, number in counts.items()
     }
@@ -267,11 +269,13 @@ def attempt(receipt_id: int) -> bool:
     if receipt is None:
         return False
     try:
-        _erase_what_waits(receipt_id)
+        owner_id = None
+        if receipt.subject_digest:
+            owner_id = _erase_held(receipt)
+        return _erase_what_waits(receipt_id, owner_id)
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         _note_failure(receipt, error)
         return False
-    return True
 
 
 def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
@@ -286,21 +290,45 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     log_trouble(LogEvent.ERASURE_FAILED, error, row=receipt.pk, models=models)
 
 
-def _erase_what_waits(receipt_id: int) -> None:
-    """Erase what is left in one transaction, and close the receipt.
+def _erase_held(asked: ErasureReceipt) -> Any:
+    """Delete the row that the site's own code held, wherever the site has moved it.
 
-    The locks: identities, user, receipt. The site's own deletion of a user takes them so.
+    It waits for no account, so the transaction is its own. Returns whose row it was.
+    """
+    with database.atomic():
+        held = LinkedIdentity.objects.locked(asked.subject_digest)
+        receipt = ErasureReceipt.objects.select_for_update().get(pk=asked.pk)
+        if receipt.subject_digest != asked.subject_digest:
+            # Another request has joined, and holds another row.
+            return None
+        if held is not None and held.consent == Consent.GRANTED:
+            # The row is gone, and the subject is linked anew: that consent is a new one.
+            held = None
+        if held is not None:
+            with database.checked_references(*withdrawal.CASCADING):
+                dossier.erase(dossier.Person.of(held, None), receipt.counts)
+        receipt.subject_digest = ""
+        store(receipt)
+    if held is None:
+        return None
+    return held.user_id
+
+
+def _erase_what_waits(receipt_id: int, owner_id: Any) -> bool:
+    """Erase what is left in one transaction, and close the receipt. Returns whether it is closed.
+
+    The locks: identity, user, receipt. The site's own deletion of a user takes them so.
     """
     with database.atomic():
         asked = ErasureReceipt.objects.get(pk=receipt_id)
         user_id = database.key_of(asked.account)
         linked = LinkedIdentity.objects.locked_of_user(user_id)
-        # The site may have moved what its own row has held.
-        held = LinkedIdentity.objects.locked(asked.subject_digest)
         user = database.locked_account(user_id)
         receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
+        if receipt.subject_digest:
+            return False
         if receipt.erased_at is not None:
-            return
+            return True
         if linked is not None:
             receipt.account_made |= linked.made_its_account
         kept = receipt.account_kept
@@ -308,7 +336,6 @@ def _erase_what_waits(receipt_id: int) -> None:
             kept = why_kept(user, is_made=receipt.account_made)
         # Before the site's part, which may do more than a rollback takes back.
         with database.checked_references(*withdrawal.CASCADING):
-            dossier.erase(dossier.Person.of(held, None), receipt.counts)
             if not kept:
                 dossier.erase(dossier.Person.of(linked, user_id), receipt.counts)
         if user is not None and not kept:
@@ -321,7 +348,8 @@ def _erase_what_waits(receipt_id: int) -> None:
         receipt.account_was_gone = user is None and not kept
         receipt.erased_at = timezone.now()
         store(receipt)
-        withdrawal.announce_erased(receipt, user_id=user_id)
+        withdrawal.announce_erased(receipt, user_id=user_id or owner_id)
+        return True
 
 
 # What the site's policy decides about the account

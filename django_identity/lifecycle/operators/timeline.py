@@ -1,4 +1,4 @@
-"""One line of time of an identity: what is stored, and what happened, newest first."""
+"""One line of time of an identity: the stored rows and what happened, newest first."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -45,7 +45,7 @@ Key = tuple[str, str]
 def is_usable(verified: VerifiedAnswer, identity: LinkedIdentity) -> bool:
     """Whether the answer may replace the stored claims.
 
-    An answer whose credential is missing is usable if all claims that it lists are invalid. An
+    An answer without a credential is usable if all claims that it lists are invalid. An
     older credential could replay a claim that was revoked since. An unusable answer may only
     revoke: see ``revoke_listed``.
     """
@@ -266,8 +266,8 @@ def _revoked_at(
 ) -> datetime | None:
     """A revoked claim counts again only by a credential that was issued after its revocation.
 
-    The revocation has the time of an event, or that of the answer that listed it; ``clocks`` moved
-    either to a second later than the credential that was stored then.
+    The revocation has the time of an event, or of the answer that listed it; ``clocks`` moved
+    either to a second later than the credential stored then.
     """
     if before.revoked_at is None:
         return after.revoked_at

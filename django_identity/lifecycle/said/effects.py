@@ -2,7 +2,7 @@
 
 ``EFFECTS`` has one function for each ``Effect``; it is the table of ``docs/webhooks.md``. Every
 function works on rows that the caller has locked, and saves the identity; the caller saves the
-event, and tells the site of a level that has changed.
+event, and tells the site of a changed level.
 
 Events take away at once; what brings something is read from the service.
 """
