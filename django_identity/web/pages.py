@@ -115,6 +115,7 @@ def error_page(
         "error_title": title,
         "error_sentence": sentence,
         "error_button": advice.row_of(error).button,
+        "has_own_reason": error.code in policy.of_site().reasons,
     }
     response = page(request, template, names, status=error.http_status)
     seconds = math.ceil(error.retry_after)

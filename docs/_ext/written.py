@@ -1,7 +1,8 @@
 """Writes what the pages take from the code, when Sphinx reads them.
 
-The line ``<!-- written: KIND … -->`` of a page becomes the text of its function in ``KINDS``.
-Signatures are read from the source, so that every Python writes the same.
+The line ``<!-- written: KIND … -->`` of a page becomes the text of its function in ``KINDS``. The
+line above it is for readers of the file. Signatures are read from the source, so that every Python
+writes the same.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from django.conf import settings
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-PART = re.compile(r"^<!-- written: (.+?) -->$", re.MULTILINE)
+PART = re.compile(
+    r"^(?:\(In the built pages\.\)\n)?<!-- written: (.+?) -->$", re.MULTILINE
+)
 # In a docstring: code in two backticks, and a block of code below two colons.
 INLINE = re.compile(r"``(.+?)``")
 INDENTED = re.compile(r"::\n\n((?:    .*\n+)+)")

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 import pytest
+from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.utils import timezone
 
@@ -420,6 +421,16 @@ def test_a_deletion_erases_at_once_and_the_account_waits():
     receipt = ErasureReceipt.objects.get()
     assert (receipt.account, receipt.erased_at) == (str(identity.user_id), None)
     assert receipt.account_made
+
+
+def test_upkeep_counts_erasures_and_events(capsys):
+    linked()
+    deliver("data.deletion_requested")
+    call_command("identity_upkeep")
+    said = capsys.readouterr().out
+    assert said == "erasures that are done: 1\nevents whose handlers are done: 1\n"
+    call_command("identity_upkeep")
+    assert not capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

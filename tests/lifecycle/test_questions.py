@@ -284,6 +284,7 @@ def test_of_somebody_who_returns_only_the_session_is_refused(adults, consent):
     browser = Client()
     page = refused(sign_in(browser), "sign_in_not_allowed")
     assert REASON in page
+    assert "password" not in page.partition("<main")[2]
     assert not is_signed_in(browser)
     assert is_signed_in(elsewhere)
     identity.refresh_from_db()

@@ -73,7 +73,7 @@ class Visitor(Person):
         try:
             self.sign_in()
         except PolicyRefuses as refusal:
-            self.report.untried["step unproven"] = str(refusal)
+            self.report.unseen["step unproven"] = str(refusal)
         else:
             yield Step("unproven", PROOFS)
         self.prove()

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -102,20 +102,27 @@ class Course:
         return False
 
 
+class Tended(NamedTuple):
+    """How many erasures, and handlers of how many events, are done."""
+
+    erasures: int
+    events: int
+
+
 # A minute
 
 
-def run(*, stop: Stop = lambda: False) -> tuple[int, Counter[Refetched]]:
+def run(*, stop: Stop = lambda: False) -> tuple[Tended, Counter[Refetched]]:
     """Do all due upkeep in this process: for cron, in place of workers.
 
-    Returns the number of events whose handlers are done, and the results of re-fetches.
+    Returns what is done, and the results of re-fetches.
     """
     runs.begin()
-    events = tend(stop=stop)
+    tended = tend(stop=stop)
     tally = Counter[Refetched]()
     if not stop():
         tally = refetch_for_a_minute(stop=stop)
-    return events, tally
+    return tended, tally
 
 
 def run_with_workers(*, stop: Stop = lambda: False) -> None:
@@ -134,15 +141,15 @@ def run_with_workers(*, stop: Stop = lambda: False) -> None:
     background.publish(background.TaskName.REFETCH_DUE, messages)
 
 
-def tend(*, stop: Stop = lambda: False) -> int:
+def tend(*, stop: Stop = lambda: False) -> Tended:
     """Erasures, then events with their handlers, then old data."""
-    erasure.retry_pending(stop=stop)
+    erasures = erasure.retry_pending(stop=stop)
     events = 0
     if not stop():
         events = follow_up.retry_pending(stop=stop)
     if not stop():
         purge()
-    return events
+    return Tended(erasures, events)
 
 
 def refetch_for_a_minute(

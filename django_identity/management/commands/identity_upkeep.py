@@ -14,7 +14,9 @@ class Command(IdentityCommand):
 
     def handle(self, **_options: Any) -> None:
         with asked_to_stop() as stop:
-            events, tally = upkeep.run(stop=stop)
-            if events:
-                self.stdout.write(f"events whose handlers are done: {events}")
+            tended, tally = upkeep.run(stop=stop)
+            if tended.erasures:
+                self.stdout.write(f"erasures that are done: {tended.erasures}")
+            if tended.events:
+                self.stdout.write(f"events whose handlers are done: {tended.events}")
             self.conclude(tally, was_stopped=stop())
