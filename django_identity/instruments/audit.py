@@ -154,8 +154,8 @@ def search(known: Known, *, further: Iterable[tuple[str, str]] = ()) -> Findings
     ``further``: texts from elsewhere, each with its place.
     """
     findings = Findings()
-    found = list(tables(findings.unread))
     sought = _sought(known)
+    found = tables(findings.unread)
     columns = [(table, each) for table in found for each in _columns(table.model)]
     for table, column in tqdm(columns, disable=None, leave=False):
         findings.look(str(column), _texts_of(table, column), sought)
@@ -171,8 +171,7 @@ def tables(unread: dict[str, str]) -> Iterator[Table]:
     wanted = set(installed)
     for alias in connections:
         try:
-            introspection = connections[alias].introspection
-            names = set(introspection.table_names(include_views=True))
+            names = connections[alias].introspection.table_names(include_views=True)
         except Exception as error:  # noqa: BLE001  it may be away, or its driver missing
             unread[alias] = type(error).__name__
             continue
@@ -189,8 +188,9 @@ def _is_kept_in(alias: str, model: type[models.Model]) -> bool:
 
     A router may let nobody migrate a database of somebody else's, and write to it all the same.
     """
-    may_migrate = router.allow_migrate_model(alias, model)
-    return may_migrate or router.db_for_write(model) == alias
+    if router.allow_migrate_model(alias, model):
+        return True
+    return router.db_for_write(model) == alias
 
 
 def _columns(model: type[models.Model]) -> Iterator[Column]:
