@@ -96,9 +96,10 @@ def test_a_code_of_the_other_environment_links_nobody(
     code = parse_qs(urlsplit(foreign).query)["code"][0]
     with site(registered, mode):
         state = parse_qs(urlsplit(begin(client)).query)["state"][0]
-        answer = client.get(
+        client.get(
             reverse("identity:callback"), {"code": code, "state": state}, secure=True
         )
+        answer = client.get(reverse("identity:answer"), secure=True)
     page_of(answer, "environment_mismatch")
     assert not LinkedIdentity.objects.exists()
     assert not User.objects.exists()
