@@ -60,7 +60,7 @@ class WebhookEvent(AttemptedRecord):
     # The names of the site's handlers that are done with it.
     handled_by = models.JSONField(blank=True, default=list)
 
-    # Of a row that was read to be applied (``events.apply``).
+    # Of a deletion request that was read to be applied (``events.apply``).
     others_have_content: bool
 
     objects: ClassVar[WebhookEventManager[WebhookEvent]] = WebhookEventManager()

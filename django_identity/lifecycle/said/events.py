@@ -94,13 +94,16 @@ def apply(stored: WebhookEvent) -> Applied:
     with database.atomic():
         # A sign-in of the subject that is on its way is waited for, or it hears the event.
         identity = LinkedIdentity.objects.locked_or_held(stored.subject_digest)
-        if identity is not None and kind_of(stored.event_type).effect is Effect.ERASE:
+        is_erasure = kind_of(stored.event_type).effect is Effect.ERASE
+        if identity is not None and is_erasure:
             # An erasure locks the user: before the event, as whoever deletes a user does.
             database.locked_account(identity.user_id)
+        rows = WebhookEvent.objects.select_for_update()
+        if is_erasure:
+            others = retention.others_with_content(stored.subject_digest)
+            said = {"others_have_content": Exists(others)}
+            rows = rows.annotate(**said)
         # By the digest: MySQL tells no key after the insert.
-        others = retention.others_with_content(stored.subject_digest)
-        said = {"others_have_content": Exists(others)}
-        rows = WebhookEvent.objects.select_for_update().annotate(**said)
         row = rows.get(event_digest=stored.event_digest)
         if row.outcome:
             return Applied(row, is_repeat=True)
