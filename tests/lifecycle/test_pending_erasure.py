@@ -411,6 +411,17 @@ def test_a_new_consent_of_a_subject_that_was_held_stays():
     assert LinkedIdentity.objects.get().consent == "granted"
 
 
+def test_a_receipt_that_is_joined_keeps_its_counts(failing):
+    """First the link is deleted; another one, which the site moves there, is held."""
+    user = make_user()
+    asked_by_the_service(make_identity(user))
+    deleted = ErasureReceipt.objects.get().counts["linkedidentity"]
+    other = make_identity(user, subject="subject-2")
+    with held():
+        asked_by_the_service(other)
+    assert ErasureReceipt.objects.get().counts["linkedidentity"] == deleted == 1
+
+
 def test_whose_a_held_row_was_is_told():
     heard = []
 

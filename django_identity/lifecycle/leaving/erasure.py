@@ -180,7 +180,8 @@ def _erase_identity(
         # Nobody is told twice that sessions ended.
         if was_granted:
             sessions.end_all(identity)
-    receipt.counts = {
+    # A receipt that was joined keeps what it has counted.
+    receipt.counts |= {
         table: receipt.counts.get(table, 0) + number for table, number in counts.items()
     }
 
@@ -348,7 +349,9 @@ def _erase_what_waits(receipt_id: int, owner_id: Any) -> bool:
         receipt.account_was_gone = user is None and not kept
         receipt.erased_at = timezone.now()
         store(receipt)
-        withdrawal.announce_erased(receipt, user_id=user_id or owner_id)
+        if user_id is None:
+            user_id = owner_id
+        withdrawal.announce_erased(receipt, user_id=user_id)
         return True
 
 
