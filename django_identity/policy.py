@@ -2,6 +2,16 @@
 
 Name the subclass in ``DJANGO_IDENTITY["POLICY"]``. The package calls each method at one
 point and follows its result. Whether an identity is proven is decided elsewhere.
+
+A policy may refuse
+
+- somebody who arrives: ``may_sign_up``, ``may_link``, ``may_sign_in`` (``arriving.questions``),
+  ``account_with_email`` (``arriving.accounts``), ``may_accept_connect_answer``
+  (``arriving.connect``);
+- a disconnection: ``has_other_way_in`` (``leaving.disconnecting``);
+- an erasure: ``people_may_erase``, and of the account ``keeps_account`` (``leaving.erasure``);
+- documents: ``may_read_documents`` (``documents.reading``);
+- a claim's value, so that its gate stays closed: ``claim_value`` (``ground.values``).
 """
 
 from __future__ import annotations

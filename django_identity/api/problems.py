@@ -1,4 +1,14 @@
-"""Errors as problems of RFC 9457: the ``EXCEPTION_HANDLER`` of these views, and of a site's."""
+"""What the API answers a person who is refused: a problem of RFC 9457.
+
+``exception_handler`` makes it. A site may name it as its own ``EXCEPTION_HANDLER``.
+``web.problems`` has the members of the body. Status and ``code``:
+
+- An error of ours has those of its row in ``error_table``.
+- A closed gate (``api.permissions``) has 403, and a code such as ``claim_missing``.
+- An anonymous request has 401, ``not_authenticated`` and a challenge. In a site's view it has 403
+  if the first authentication class has no challenge.
+- Any other error of Django REST framework has its own.
+"""
 
 from collections.abc import Iterator
 from typing import Any

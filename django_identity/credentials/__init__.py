@@ -2,7 +2,7 @@
 
 The functions are pure: their arguments are all that they read. ``verify`` takes a ``KeySet`` and
 returns a ``VerifiedCredential``; a rejection has a ``RejectionReason``. ``docs/security.md`` lists
-every check.
+every check. What is stored of a credential: ``lifecycle.said.claims``.
 """
 
 from django_identity.credentials.keys import KeySet

@@ -1,4 +1,9 @@
-"""What a closed gate answers. Why it is closed: ``lifecycle.standing.shortfalls``."""
+"""What a closed gate answers. Why it is closed: ``lifecycle.standing.shortfalls``.
+
+Scripts get a problem: 401 with ``not_signed_in``, or 403 with the code of the requirement. Browsers
+get a redirect to the login page, or a page that explains (403). A view of Django REST framework
+answers as ``api.problems`` says.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,4 +1,8 @@
-"""What the package's commands share: errors, results, a clean stop."""
+"""What the package's commands share: errors, results, a clean stop.
+
+A new command is a file of ``commands/`` with a ``Command(IdentityCommand)``. It calls ``lifecycle``
+or ``instruments``, and has a section in ``docs/commands.md``.
+"""
 
 import signal
 import threading

@@ -16,9 +16,9 @@ class SubjectLock(models.Model):
     """A subject whom something is about just now. The row has a meaning inside a transaction alone.
 
     An event and a first sign-in have only this row in common. Each would miss the other if it were
-    left out. Whoever holds the row does not delete it: under PostgreSQL's REPEATABLE READ a row
-    that stays makes who waited for it fail, and without it they would go on with what they saw
-    before.
+    left out. The row stays after its transaction. Under PostgreSQL's REPEATABLE READ the
+    transaction that waited for the row fails then, and is tried again; without the row it would go
+    on with what it saw before.
     """
 
     # An upsert on another unique column may deadlock on InnoDB.

@@ -88,7 +88,7 @@ class Issuer:
         )
         answer = ClaimsAnswer(subject, claims=(), credential=credential)
         verified = VerifiedAnswer(answer, proof)
-        columns = verified.columns_for(identity)
+        columns = proven.identity_columns(verified, identity)
         identity.set_columns(columns)
         with database.atomic():
             identity.save(update_fields=columns)

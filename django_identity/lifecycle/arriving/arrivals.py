@@ -95,7 +95,7 @@ def _take_sign_in(
         withdrawal.take_claims_back(identity)
     elif claims.is_usable(verified, identity):
         rows = claims.write(identity, verified, heard=heard)
-        columns |= verified.columns_for(identity)
+        columns |= claims.identity_columns(verified, identity)
         claims_until = verified.lasts_until
     else:
         # The person has just consented to the claims that are stored, and they are proven still.

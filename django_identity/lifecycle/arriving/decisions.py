@@ -1,9 +1,8 @@
 """Who may link an identity, and who signs in: one table, and how a case is found in it.
 
-``docs/security.md`` has the same table. ``linking`` does what it says. What refuses beside the
-table is no question of who is linked to whom: ``linking`` refuses a disabled account, one that
-waits for approval or for its erasure, a consent that was withdrawn meanwhile, and an e-mail address
-that another account has.
+``docs/security.md`` has the same table. ``linking`` follows it, and refuses some more: a disabled
+account, an account that waits for approval or for its erasure, a consent that was revoked
+meanwhile, and an e-mail address of another account.
 """
 
 from collections.abc import Mapping

@@ -5,8 +5,9 @@ or holds the subject, and so does an event: whichever is second sees the first (
 refusal or an error rolls all of it back, the account of a sign-up included. Two refusals keep the
 new content: of a returning person by ``may_sign_in``, and of an account that waits for approval.
 
-The site's policy is asked once a try: ``may_sign_up`` and ``may_link`` before anything is written,
-with what came less what events took away since; ``may_sign_in`` at the end, with what is stored.
+The site's policy is asked once a try. ``may_sign_up`` and ``may_link`` are asked before anything is
+written, with the data that came, less what events took away since. ``may_sign_in`` is asked at the
+end, with the stored data.
 """
 
 from copy import copy
@@ -197,8 +198,8 @@ def _grant(
 ) -> exceptions.LinkingRefused | None:
     """Store what came, apply the events since, ask ``may_sign_in``, and grant.
 
-    Returns why somebody who returned, or whose account waits for approval, gets no session, though
-    what they brought is stored.
+    Returns the refusal of a session, if any. The data stays stored then: the person has returned,
+    or their account waits for approval.
     """
     if not identity.is_served:
         detail = "its row has another environment or subject"

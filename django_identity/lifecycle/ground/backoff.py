@@ -1,4 +1,13 @@
-"""How long to wait after failures."""
+"""How long to wait after failures: a minute, doubled with each failure, up to six hours.
+
+- A re-fetch that failed is tried for ever: ``due.retry``, ``LinkedIdentity.refetch_due_at``.
+- So is an erasure that is pending: ``erasure.attempt``, ``ErasureReceipt.next_attempt_at``.
+- So is an event that could not be applied. The site's handlers of an applied event have 12 tries,
+  in 10 to 21 hours (``follow_up.TRIES``). Both have ``WebhookEvent.next_attempt_at``.
+
+Two other pauses have their own lengths: before a refresh token is sent again (``tokens``), and of
+all re-fetches after a 429 (``runs``).
+"""
 
 import random
 

@@ -22,7 +22,7 @@ A_SECOND = timedelta(seconds=1)
 def is_ahead(moment: datetime) -> bool:
     """Whether a stored time is from the future: a clock of this site was ahead, and is right again.
 
-    It proves nothing: neither that something else is older, nor that it was lately.
+    So the time proves nothing, and anything else may be newer.
     """
     return moment > timezone.now() + CLOCK_SKEW
 

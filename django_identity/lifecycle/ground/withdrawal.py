@@ -133,9 +133,9 @@ def delete(identity: LinkedIdentity) -> None:
 
 
 def delete_unserved(user_id: Any) -> None:
-    """Delete the identity of the user that does not count here, so that another one can be linked.
+    """Delete the user's identity if it does not count here, so that another one can be linked.
 
-    It came with a copy of another site's database.
+    Such an identity came with a copy of another site's database.
     """
     identity = LinkedIdentity.objects.locked_of_user(user_id)
     if identity is not None and not identity.is_served:
@@ -146,9 +146,9 @@ def forget(*, instance: LinkedIdentity, using: str, **_signal: object) -> None:
     """Receive ``pre_delete``: what goes with an identity, whoever deletes it.
 
     The site's own deletion of a user comes here too. The events of the subject lose their content,
-    because whoever links the subject next would see it; the user's sessions end; receivers are told
-    after the commit. Before the deletion the row can still be locked, and a column that the caller
-    deferred can still be read.
+    because the next person to link the subject would see it. The user's sessions end. Receivers are
+    told after the commit. Before the deletion the row can still be locked, and deferred columns can
+    still be read.
     """
     if using != database.alias():
         # A copy, such as an archive of the site.

@@ -58,7 +58,7 @@ def fetch(identity: LinkedIdentity) -> Fetched:
 
     columns: dict[str, Any] = {}
     if found is not None:
-        columns |= found.columns_for(identity)
+        columns |= claims.identity_columns(found, identity)
     # With a failure the caller notes when the next attempt is due.
     if level.failure is None:
         until = None

@@ -1,4 +1,7 @@
-"""The rotation of the grants' tokens to the first key. Started sign-ins are over in an hour."""
+"""The rotation of encryption keys: the grants' tokens are encrypted anew, with the first key.
+
+Started sign-ins are over in an hour. How refresh tokens rotate at the service: ``said.tokens``.
+"""
 
 from collections import Counter
 from collections.abc import Iterator

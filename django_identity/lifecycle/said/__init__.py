@@ -1,8 +1,8 @@
 """What the service says: by its events, and by its answers.
 
-Here it is decided what an event takes away, what an answer changes, and who may ask for a new
-token. Whether a gate is open is decided in ``standing``. ``arriving``, ``minute`` and the view of
-the webhook call it.
+The effect of an event, the changes by an answer, and who may ask for a new token are decided here.
+Whether a gate is open is decided in ``standing``. ``arriving``, ``minute`` and the view of the
+webhook call it.
 
 - ``events``: one delivery; ``effects``: its effect, also of a late one
 - ``claims``: the changes by a credential; ``scopes``: how a gate with a scope opens

@@ -1,13 +1,19 @@
-"""What a claims answer changes: the rows of the claims. ``ground.verified`` has the columns.
+"""What a claims answer changes: the rows of the claims, and the two dates of the newest credential.
 
 A re-fetch and a sign-in store claims by these functions. A claim is proven if the verified
-credential discloses it: only then its row has ``valid_until``, and only then it opens a gate.
+credential discloses it: only then its row has ``valid_until``, and only then it opens a gate. Of
+the credential itself nothing is stored but these values and dates.
 
-An attacker, or a cache, may hand in an old answer with a genuine credential. So nothing older than
-what is stored counts (``is_usable``), a revoked claim needs a credential that was issued after its
-revocation (``_revoked_at``), also when it was listed no more meanwhile (``_is_remembered``) or not
-stored yet (``revoke_new``), and of an answer that fails any check only revocations are taken
-(``revoke_listed``).
+An attacker, or a cache, may hand in an old answer with a genuine credential. So dates are compared,
+as ``ground.clocks`` says:
+
+- An answer is old if its credential was issued before the stored one (``credential_issued_at``). Of
+  an old answer, and of one that fails any check, only revocations are taken (``is_usable``,
+  ``revoke_listed``).
+- A revoked claim counts again only by a credential that was issued after its revocation
+  (``_revoked_at``). So it is remembered if it is listed no more (``_is_remembered``), and looked
+  for among the events if it was not stored yet (``revoke_new``).
+- The same answer again leaves all as it is, and nobody is told.
 """
 
 import json
@@ -55,6 +61,25 @@ def is_usable(verified: VerifiedAnswer, identity: LinkedIdentity) -> bool:
     if verified.issued_at is None or newest_at is None:
         return True
     return verified.issued_at >= newest_at
+
+
+def identity_columns(
+    verified: VerifiedAnswer, identity: LinkedIdentity
+) -> dict[str, Any]:
+    """The columns of the identity: the dates of the credential. Older credentials are refused.
+
+    An answer whose credential is missing is younger than the stored credential. It ends all
+    claims, so the stored credential is refused from then on, too: a cache may still have it.
+    """
+    newest_at = identity.credential_issued_at
+    if verified.proof is None:
+        if newest_at is not None and identity.credential_expires_at is not None:
+            newest_at += clocks.A_SECOND
+        return {"credential_expires_at": None, "credential_issued_at": newest_at}
+    columns = {"credential_expires_at": clocks.end_of(verified.proof)}
+    if verified.issued_at is not None:
+        columns["credential_issued_at"] = verified.issued_at
+    return columns
 
 
 def write(

@@ -4,7 +4,17 @@
 function works on rows that the caller has locked, and saves the identity; the caller saves the
 event, and tells the site of a changed level.
 
-Events take away at once; what brings something is read from the service.
+Events take away at once; what brings something is read from the service. A late event takes
+nothing. It is late if it is certainly older than what it would take away. Between two clocks a
+difference of up to five minutes is not certain (``clocks``).
+
+- The end of a consent is late if the person has consented anew since: in the newest sign-in, by its
+  begin, or with the newest code, by its answer (``LinkedIdentity.arrived_at``).
+- A rejection is late if the service has stated the level since (``kyc_said_at``).
+- A revocation of claims is late if the stored credential is younger.
+- A request for deletion is late if it is older than the link, and than ``EVENT_DAYS``.
+
+A sign-in or a code that an event overtakes: ``events.heard_since``.
 """
 
 from collections.abc import Callable, Mapping

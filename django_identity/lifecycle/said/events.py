@@ -6,6 +6,10 @@ event (``heard_since``). A process that dies between the two transactions leaves
 outcome, but with its content: upkeep applies it within a minute or two, unless the service delivers
 it again before.
 
+A repeat has the environment, the id, the type and the subject of a stored event. It leaves that row
+as it is, does nothing if the row has an outcome (``apply``), and gets the same response. A handler
+of the site that is done with the event does not run again.
+
 ``effects`` has the effect of each type, also of late events. The result does not depend on the
 order and the number of deliveries.
 """
@@ -146,10 +150,10 @@ def overtaking(heard: list[WebhookEvent], began_at: datetime) -> list[WebhookEve
 
 
 def apply_again(identity: LinkedIdentity, rows: list[WebhookEvent]) -> bool:
-    """Apply to what a sign-in or a code brought what was applied before, if only to nobody.
+    """Apply events once more, to the data of a sign-in or a code that they overtook.
 
-    Returns whether there was any. The caller has locked the identity, and saves it. What has no
-    outcome is not applied here: its own transaction waits for this one, and so finds the identity.
+    Returns whether there were any. The caller has locked the identity, and saves it. An event
+    without an outcome is left out: its own transaction waits for this one, and finds the identity.
     """
     applied = [row for row in rows if row.outcome]
     for row in applied:

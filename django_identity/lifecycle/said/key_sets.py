@@ -3,6 +3,16 @@
 Each process fetches the set; it is at most 5 minutes old. Each process reads its own key set, so
 write access to a cache is useless for a forger. ``credentials.keys`` says which keys of a set can
 be used.
+
+- A credential names a ``kid`` that the set lacks: the key may be new, so the set is fetched once
+  more. If the new set lacks it, too, the credential is rejected (``CredentialRejected``).
+- Two such fetches in 30 seconds are the most, also while the service fails. After them, and without
+  an answer of the service, ``KeysUnavailable`` is raised: the credential may still be good.
+- A key that the service withdraws verifies nothing after 5 minutes. What it proved before counts
+  until its ``valid_until``.
+
+After either error a re-fetch leaves the stored claims, and is tried again (``due.retry``). A
+sign-in goes on with closed gates, and a re-fetch is due at once (``arrivals``).
 """
 
 import os

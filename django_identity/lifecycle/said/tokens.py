@@ -4,8 +4,16 @@ Refresh tokens rotate on use (RFC 6749 §6). A spent token looks stolen at its s
 service may then end the whole grant (RFC 9700 §4.14.2). So of all processes one sends it. The
 caller that gets the lease, by one conditional UPDATE, sends the token outside any transaction. It
 stores the answer if ``generation``, which rises with each change of the tokens, is unchanged. The
-others wait for it. Before ``retry_at`` nobody refreshes: the last attempt got no usable answer, and
-the service may have taken the token nevertheless.
+others wait for it. The answer decides (``_refresh``):
+
+- New tokens replace both. Without a refresh token in the answer the old one stays.
+- ``invalid_grant`` is final: ``end_grant``. Only a sign-in brings new tokens.
+- After any other answer, or none, the service may have taken the token nevertheless. It is sent
+  again when ``retry_at`` is over: after 30 seconds, or as the service says.
+- If the worker dies before it has stored the answer, the old token is sent again when the lease is
+  over, after five minutes. A service that took it the first time answers ``invalid_grant``.
+
+The rotation of the keys that encrypt the tokens: ``operators.rotation``.
 """
 
 import logging
