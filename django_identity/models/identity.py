@@ -1,4 +1,4 @@
-"""Linked identities with their grants and claims."""
+"""Linked identities. ``grants`` and ``claims`` have what goes with one."""
 
 from __future__ import annotations
 
@@ -286,80 +286,3 @@ class LinkedIdentity(Record):
     def sealing_context(self, column: str) -> Context:
         """The context that binds a sealed column of its grant to this row."""
         return (self.environment, self.subject, column)
-
-
-class TokenGrant(Record):
-    """The access and refresh token of a linked identity. No page shows them."""
-
-    identity = models.OneToOneField(
-        LinkedIdentity, on_delete=models.CASCADE, related_name="grant"
-    )
-    # Both tokens, each sealed by ``vault`` for this identity and this column.
-    access_token = models.TextField()
-    refresh_token = models.TextField(blank=True)
-    scopes = models.JSONField(
-        _("What it lets this site read"), blank=True, default=list
-    )
-    access_expires_at = models.DateTimeField(_("Access ends"))
-    refresh_expires_at = models.DateTimeField(
-        _("Permission ends"), blank=True, null=True
-    )
-    # The number of the tokens. A refresh stores its answer only if nobody has raised it since.
-    generation = models.PositiveIntegerField(default=1)
-    # The end of the lease of the one worker that may refresh. Empty: nobody has it.
-    lease_until = models.DateTimeField(blank=True, null=True)
-    # The time before which nobody refreshes, after an attempt without a usable answer.
-    retry_at = models.DateTimeField(blank=True, null=True)
-    # The grant is dead, and only a sign-in helps.
-    needs_reauthorization = models.BooleanField(
-        _("Needs you to check again"), default=False
-    )
-
-    class Meta:
-        verbose_name = _("grant")
-        verbose_name_plural = _("Permission")
-        indexes: ClassVar = [
-            models.Index(
-                fields=["needs_reauthorization", "access_expires_at"],
-                name="identity_grant_dead",
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"grant #{self.pk}, generation {self.generation}"
-
-
-class StoredClaim(Record):
-    """One claim. The credential proves it if ``valid_until`` is set; else it is only listed."""
-
-    identity = models.ForeignKey(
-        LinkedIdentity, on_delete=models.CASCADE, related_name="claims"
-    )
-    claim_type = models.CharField(_("proof"), max_length=128)
-    provider = models.CharField(_("provider"), max_length=128, blank=True)
-    value = models.JSONField(_("value"), blank=True, null=True)
-    proof_hash = models.CharField(_("proof hash"), max_length=255, blank=True)
-    issued_at = models.DateTimeField(_("issued"), blank=True, null=True)
-    # The claim's own end, whatever the credential's.
-    expires_at = models.DateTimeField(_("expires"), blank=True, null=True)
-    # The end of the proof: the earlier of both ends. Empty: the claim is not proven.
-    valid_until = models.DateTimeField(_("valid until"), blank=True, null=True)
-    revoked_at = models.DateTimeField(_("revoked"), blank=True, null=True)
-
-    class Meta:
-        verbose_name = _("claim")
-        verbose_name_plural = _("proofs")
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["identity", "claim_type", "provider"],
-                name="identity_claim_once",
-            )
-        ]
-
-    def __str__(self) -> str:
-        return self.claim_type
-
-    @property
-    def revoked(self) -> bool:
-        """Whether the claim is revoked. Only a credential that was issued later proves it again."""
-        return self.revoked_at is not None
