@@ -117,8 +117,8 @@ def drop_ended_session(request: HttpRequest) -> None:
         del request.session[name]
 
 
-def end_unlinked_session(request: HttpRequest) -> bool:
-    """End an identity session whose identity was just unlinked. Return whether it ended."""
+def end_disconnected_session(request: HttpRequest) -> bool:
+    """End an identity session whose identity was just disconnected. Return whether it ended."""
     if not rests_on_identity(request) or auth.get_user(request).is_authenticated:
         return False
     auth.logout(request)

@@ -181,5 +181,5 @@ class DisconnectView(_Endpoint):
         if self.user is None:
             raise NotAuthenticated
         was_linked = disconnecting.leave(self.user)
-        signed_out = was_linked and flow.note_parting(request)
+        signed_out = was_linked and flow.note_disconnected(request)
         return self.answer({"disconnected": was_linked, "signed_out": signed_out})

@@ -44,7 +44,7 @@ def read(
             )
         )
         documents = tuple(_opened(document, application, scope) for document in listed)
-        # It may have been withdrawn while the service answered.
+        # It may have been revoked while the service answered.
         _require_consent(LinkedIdentity.objects.filter(pk=identity.pk).first(), scope)
     except IdentityError as error:
         log_failure(LogEvent.DOCUMENTS_FAILED, error)

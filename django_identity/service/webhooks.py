@@ -117,7 +117,7 @@ def _said(content: JSONObject, name: str) -> str:
 def _members_of(body: bytes) -> JSONObject:
     """The members of an event. Raises ``NotStrictJSON``.
 
-    A withdrawal is read whatever its other members are: it closes gates.
+    An event that takes something away is read with malformed other members, too.
     """
     try:
         return _strictly(body)

@@ -95,7 +95,7 @@ def disconnect(request: HttpRequest, user: Person) -> HttpResponseBase:
             # The page says so.
             return redirect(address_of("disconnect"))
         if was_linked:
-            flow.note_parting(request)
+            flow.note_disconnected(request)
         return page(request, "django_identity/disconnected.html")
     parting = disconnecting.parting(user)
     if parting is None:

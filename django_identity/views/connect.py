@@ -60,7 +60,7 @@ def connected(request: HttpRequest, user: Person) -> HttpResponseBase:
         # A second press has nothing to undo.
         if not codes.undo(user):
             return redirect(account)
-        flow.note_parting(request)
+        flow.note_disconnected(request)
         return page(request, "django_identity/undone.html")
     identity = codes.identity_of(user)
     next_url = flow.safe_next(request.GET.get("next", "")) or account

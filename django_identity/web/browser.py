@@ -66,7 +66,7 @@ def complete_sign_in(
         former_key = request.session.session_key
         if completed.purpose == Purpose.SIGN_IN:
             begin_session(request, linked.user, linked)
-        step_up.note(request.session, linked, former_key=former_key)
+        step_up.note_return(request.session, linked, former_key=former_key)
     log(LogEvent.SIGN_IN_COMPLETED)
     return completed
 

@@ -25,7 +25,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf, database
-from django_identity.backends import drop_ended_session, end_unlinked_session
+from django_identity.backends import drop_ended_session, end_disconnected_session
 from django_identity.boundary import boundary
 from django_identity.exceptions import FlowError, IdentityError, Recovery
 from django_identity.logs import LogEvent, log, log_failure
@@ -156,10 +156,10 @@ def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
     return None
 
 
-def note_parting(request: HttpRequest) -> bool:
-    """Log that the person's identity was just unlinked. Returns whether that ended the session."""
+def note_disconnected(request: HttpRequest) -> bool:
+    """Log a disconnection that was just made. Returns whether it ended the session."""
     log(LogEvent.DISCONNECTED)
-    return end_unlinked_session(request)
+    return end_disconnected_session(request)
 
 
 def safe_next(address: str) -> str:

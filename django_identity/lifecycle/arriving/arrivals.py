@@ -92,7 +92,7 @@ def _take_sign_in(
     unread = request.unread
     verified = request.claims
     if verified is None:
-        withdrawal.take_claims_back(identity)
+        withdrawal.take_claims_away(identity)
     elif claims.is_usable(verified, identity):
         rows = claims.write(identity, verified, heard=heard)
         columns |= claims.identity_columns(verified, identity)

@@ -46,7 +46,7 @@ def proven_by_arrival(request: LinkRequest, heard: list[WebhookEvent]) -> Proven
         level = kyc.level_columns(request.kyc, said_at=request.said_at)
         unsaved.set_columns(level)
     for event in events.overtaking(heard, request.began_at):
-        effects.take_level(unsaved, event)
+        effects.take_level_away(unsaved, event)
 
     rows: list[StoredClaim] = []
     unread = request.unread

@@ -4,7 +4,7 @@
   (``WebhookEvent.of``); when it is applied, at once if anybody has work with it (``events``); and
   when an operator replays it. An erasure: at once, when it is requested.
 - After a failure: after a pause that grows (``next_attempt``).
-- A row that a worker has taken (``take``): in ten minutes, so a dead worker costs only an attempt.
+- A row that a worker has taken (``take_row``): in ten minutes, so a dead worker costs one attempt.
 
 A row whose date (``next_attempt_at``) is empty is done, or given up. Re-fetches of identities are
 another kind, because most of them succeed and come again: see ``due``.
@@ -44,7 +44,7 @@ def attempt_due(rows: QuerySet[Any], run: Callable[[int], bool], *, stop: Stop) 
     return done
 
 
-def take(rows: QuerySet[Any], key: int) -> Any | None:
+def take_row(rows: QuerySet[Any], key: int) -> Any | None:
     """Take one of ``rows`` to attempt it, if it is due. None if it is not, or if it is locked.
 
     The attempt is counted first, in case it crashes its worker.

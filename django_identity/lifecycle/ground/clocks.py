@@ -1,8 +1,8 @@
 """By how much two clocks may differ, and how two times compare.
 
 The clocks of the service and of this site may differ by five minutes. Within that time the order is
-unknown, so a withdrawal wins, and the service is asked again for the rest. Two times of one clock
-are compared as they are.
+unknown: an event that takes something away counts as newer, and the service is asked again for the
+rest. Two times of one clock are compared as they are.
 """
 
 from datetime import datetime, timedelta

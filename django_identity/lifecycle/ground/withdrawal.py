@@ -114,7 +114,7 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     identity.change(**ended)
 
 
-def take_claims_back(identity: LinkedIdentity) -> None:
+def take_claims_away(identity: LinkedIdentity) -> None:
     """Delete the values of all claims: the person's newest consent does not cover them."""
     if _empty_claims(identity):
         signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)

@@ -264,7 +264,7 @@ def retry_pending(*, stop: Stop = lambda: False) -> int:
 
 def attempt(receipt_id: int) -> bool:
     """Try what waits of one erasure, unless another worker has it. Returns whether it is done."""
-    receipt: ErasureReceipt | None = attempts.take(
+    receipt: ErasureReceipt | None = attempts.take_row(
         ErasureReceipt.objects.filter(erased_at=None), receipt_id
     )
     if receipt is None:

@@ -34,7 +34,7 @@ def run_handlers(event_id: int) -> bool:
     Each handler runs in its own transaction, together with the record of its success. Trouble with
     one event, such as a lock time-out, is a failed attempt of this event alone.
     """
-    event: WebhookEvent | None = attempts.take(WebhookEvent.objects.all(), event_id)
+    event: WebhookEvent | None = attempts.take_row(WebhookEvent.objects.all(), event_id)
     if event is None:
         return False
     try:

@@ -86,7 +86,7 @@ def reread(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
 
 def kyc_rejected(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     """Reject the level at once, whatever else the event says."""
-    if not take_level(identity, event):
+    if not take_level_away(identity, event):
         return EventOutcome.SUPERSEDED
     return reread(identity, event)
 
@@ -108,7 +108,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
             rows = of_provider
         older = Q(revoked_at=None) | Q(revoked_at__lt=since)
         rows.filter(older).update(revoked_at=since)
-    take_level(identity, event)
+    take_level_away(identity, event)
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
     return reread(identity, event)
 
@@ -169,7 +169,7 @@ EFFECTS: Mapping[Effect, Callable[[LinkedIdentity, WebhookEvent], EventOutcome]]
 # What is certainly older than the service's own answer
 
 
-def take_level(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+def take_level_away(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     """Empty the level, unless the service was certainly asked since. A rejection stays one.
 
     The caller saves it. The time of the answer stays, because every event is compared with it and

@@ -49,11 +49,12 @@ class Applied(NamedTuple):
 def receive(body: bytes, *, signature: str) -> None:
     """Check, store, apply and log one delivery. After this call the effect is committed.
 
-    A withdrawal that names nobody is refused: delivered again, it may meet a mended setting.
+    An event that takes something away and names nobody is refused. The service delivers it again,
+    perhaps after the site has mended ``EVENT_SUBJECT_PATHS``.
 
     Raises:
 
-    - ``EventRefused``: the signature or the content is wrong, or a withdrawal names nobody
+    - ``EventRefused``: the signature or the content is wrong, or the event names nobody
     - ``StorageUnavailable``: the database failed twice, so the service has to deliver again
     - ``RuntimeError``: inside a transaction, whose rollback would lose the event
     """

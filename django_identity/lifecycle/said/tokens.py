@@ -336,7 +336,7 @@ def end_grant(
         if lost:
             columns["scopes"] = [each for each in locked.scopes if each not in lost]
             columns["credential_expires_at"] = None
-            withdrawal.take_claims_back(identity)
+            withdrawal.take_claims_away(identity)
         identity.change(**columns)
 
     log(

@@ -15,7 +15,7 @@ from django_identity.reasons import Reason, Shortfall
 KEY = "identity_came_back"
 
 
-def note(
+def note_return(
     session: SessionBase, identity: LinkedIdentity, *, former_key: str | None
 ) -> None:
     """Note that the person of ``identity`` came back from the service now.
