@@ -9,7 +9,8 @@ A policy may refuse
   ``account_with_email`` (``arriving.accounts``), ``may_accept_connect_answer``
   (``arriving.connect``);
 - a disconnection: ``has_other_way_in`` (``leaving.disconnecting``);
-- an erasure: ``people_may_erase``, and of the account ``keeps_account`` (``leaving.erasure``);
+- an erasure: ``people_may_erase``, and of the account ``keeps_account``
+  (``leaving.pending_erasures``);
 - documents: ``may_read_documents`` (``documents.reading``);
 - a claim's value, so that its gate stays closed: ``claim_value`` (``ground.values``).
 """

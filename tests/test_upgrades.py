@@ -12,7 +12,7 @@ from django.db.models.expressions import RawSQL
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.leaving import pending_erasures
 from django_identity.lifecycle.minute import upkeep
 from django_identity.models import ConnectRedemption, ErasureReceipt, LinkedIdentity
 from tests.deliveries import SECRET, event_body, post
@@ -57,7 +57,7 @@ def test_the_code_before_it_serves_with_an_added_column(service):
             if model is not ErasureReceipt:
                 assert values_of(model) == {"new"}, model
         assert post(event_body("data.deletion_requested")).status_code == 200
-        erasure.retry_pending()
+        pending_erasures.retry()
         assert not LinkedIdentity.objects.exists()
         assert values_of(ErasureReceipt) == {"new"}
 

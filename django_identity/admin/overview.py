@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.admin.listing import RecordAdmin
-from django_identity.instruments.signs import Finding, Level, charts, of_rows
+from django_identity.instruments.signs import Finding, Severity, charts, of_rows
 from django_identity.models import Consent, Overview
 from django_identity.models.querysets import MOST_COUNTED
 from django_identity.texts.labels import in_words
@@ -46,7 +46,7 @@ class Seen:
 
     @property
     def is_healthy(self) -> bool:
-        return all(finding.level is not Level.PROBLEM for finding in self.findings)
+        return all(finding.level is not Severity.PROBLEM for finding in self.findings)
 
 
 def look() -> Seen:

@@ -180,6 +180,6 @@ class DisconnectView(_Endpoint):
     def post(self, request: Request) -> Response:
         if self.user is None:
             raise NotAuthenticated
-        was_linked = disconnecting.leave(self.user)
+        was_linked = disconnecting.disconnect_user(self.user)
         signed_out = was_linked and flow.note_disconnected(request)
         return self.answer({"disconnected": was_linked, "signed_out": signed_out})

@@ -90,7 +90,7 @@ def disconnect(request: HttpRequest, user: Person) -> HttpResponseBase:
     """
     if request.method == "POST":
         try:
-            was_linked = disconnecting.leave(user)
+            was_linked = disconnecting.disconnect_user(user)
         except NoOtherWayIn:
             # The page says so.
             return redirect(address_of("disconnect"))

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from django_identity.checks import charset
 from django_identity.instruments.signs import (
-    Level,
+    Severity,
     charts,
     diagnose,
     figures,
@@ -27,7 +27,7 @@ from tests.factories import make_event, make_grant, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PROBLEM, WARNING = Level.PROBLEM, Level.WARNING
+PROBLEM, WARNING = Severity.PROBLEM, Severity.WARNING
 # What is broken · the check · its level · the cause · the remedy
 SETUPS = [
     ("wrong_secret", "client", PROBLEM, "invalid_client", "CLIENT_SECRET"),
@@ -115,7 +115,7 @@ SIGNS_OF["upkeep_stopped_for_handlers"].add("upkeep")
 def test_what_is_broken_is_named(site, setup, check, level, cause, remedy):
     """With its remedy, by no other sign, and without anything of a person."""
     getattr(broken, setup)(site)
-    found = [finding for finding in diagnose() if finding.level is not Level.FINE]
+    found = [finding for finding in diagnose() if finding.level is not Severity.FINE]
     # On a busy machine any call may end with the short time-out of ``silent_service``.
     others = {finding for finding in found if finding.check not in SIGNS_OF[setup]}
     assert all("no answer in time" in finding.message for finding in others), others
@@ -154,7 +154,7 @@ def test_a_site_that_is_all_right_needs_nobody(site):
     }
     make_identity(make_user())
     found = list(diagnose())
-    assert {finding.level for finding in found} == {Level.FINE}
+    assert {finding.level for finding in found} == {Severity.FINE}
     assert "no event in 7 days" in found[-1].message
     assert f"{site.service.origin}: 1 usable key(s)" in {
         finding.message for finding in found
@@ -264,7 +264,7 @@ def test_a_silenced_check_is_silent(site):
         "django_identity.W025",
         "django_identity.E004",
     ]
-    assert {finding.level for finding in diagnose()} == {Level.FINE}
+    assert {finding.level for finding in diagnose()} == {Severity.FINE}
     broken.unusable_settings(site)
     assert [each.level for each in diagnose()] == [PROBLEM]
 
@@ -374,6 +374,6 @@ def test_the_sandbox_passes_every_check_of_the_service(
     assert identity_sign_in(client).status_code == 302
     of_service = ("key_set", "clock", "client", "address")
     found = [finding for finding in diagnose() if finding.check in of_service]
-    assert {finding.level for finding in found} == {Level.FINE}
+    assert {finding.level for finding in found} == {Severity.FINE}
     answering = [finding.message for finding in found if finding.check == "address"]
     assert answering == ["AUTH_URL answers", "BASE_URL answers"]

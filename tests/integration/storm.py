@@ -14,7 +14,7 @@ from django.db.models import Model
 from django.test import Client
 
 from django_identity.event_types import kind_of
-from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.leaving import pending_erasures
 from django_identity.models import (
     ErasureReceipt,
     EventOutcome,
@@ -125,7 +125,7 @@ def calm_end(bodies: list[bytes], began_at: datetime) -> list[str]:
     """The end when each event is delivered once, in this order, and nothing else happens."""
     people(began_at)
     assert set(statuses(bodies)) == {200}
-    erasure.retry_pending()
+    pending_erasures.retry()
     return end_state()
 
 

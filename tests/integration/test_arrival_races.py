@@ -17,7 +17,7 @@ from django.test import Client
 from django.utils import timezone
 
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.leaving import pending_erasures
 from django_identity.lifecycle.minute import refetch
 from django_identity.models import (
     Consent,
@@ -40,7 +40,7 @@ LONGEST_PAUSE = 0.06
 
 def end() -> str:
     """What is left here, after the erasures."""
-    erasure.retry_pending()
+    pending_erasures.retry()
     assert not LinkedIdentity.objects.filter(consent=Consent.GRANTED).exists()
     assert not TokenGrant.objects.exists()
     assert not StoredClaim.objects.exclude(valid_until=None).exists()

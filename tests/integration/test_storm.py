@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.leaving import pending_erasures
 from django_identity.models import WebhookEvent
 from tests import concurrency
 from tests.integration import storm
@@ -31,5 +31,5 @@ def test_a_storm_ends_as_calm_does():
     [statuses] = concurrency.outcomes(forking, patience=600)
     assert Counter(statuses) == {200: count + count * 3 // 10}
     assert WebhookEvent.objects.count() == count
-    erasure.retry_pending()
+    pending_erasures.retry()
     assert storm.differences(storm.end_state(), calm) == []

@@ -33,7 +33,7 @@ ACTORS: dict[str, Actor] = {
     "Bob's sign-up": partial(signs_in, subject="bob"),
     "renewal": partial(signs_in, inside=True), "link": partial(signs_in, inside=True),
     "code": actors.enters_code,
-    "disconnected": partial(ends, what="disconnected", by=disconnecting.leave),
+    "disconnected": partial(ends, what="disconnected", by=disconnecting.disconnect_user),
     "signed out everywhere": partial(ends, what="signed out", by=sessions.sign_out_everywhere),
     "erased by the person": partial(ends, what="erased", by=erasure.erase_account),
     "erased by an operator": partial(

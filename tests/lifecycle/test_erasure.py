@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.lifecycle.ground import attempts
-from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.leaving import erasure, pending_erasures
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
@@ -218,11 +218,11 @@ def test_the_sites_part_may_fail(settings, caplog):
     assert User.objects.get().username == "ada"
     assert "ERROR" in [record.levelname for record in caplog.records]
     assert "ada@example.org" not in caplog.text
-    assert erasure.retry_pending() == 0  # not due yet
+    assert pending_erasures.retry() == 0  # not due yet
     make_due()
     Failing.fails = False
     try:
-        assert erasure.retry_pending() == 1
+        assert pending_erasures.retry() == 1
     finally:
         Failing.fails = True
     assert not LinkedIdentity.objects.exists()
@@ -250,8 +250,8 @@ def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(
     make_due()
     with monkeypatch.context() as patched:
         patched.setattr(attempts, "LONGEST_SECONDS", -1.0)
-        assert erasure.retry_pending() == 0
-    assert erasure.retry_pending() == 1
+        assert pending_erasures.retry() == 0
+    assert pending_erasures.retry() == 1
     assert ErasureReceipt.objects.get().account_kept == ""
 
 
@@ -306,7 +306,7 @@ def test_who_was_on_the_way_back_is_refused_after_it(service, settings):
     browser = Client()
     state = begin(browser)
     deliver("data.deletion_requested")
-    erasure.retry_pending()
+    pending_erasures.retry()
     assert "consent_withdrawn" in come_back(browser, state).content.decode()
     assert not LinkedIdentity.objects.exists()
     assert User.objects.count() == 1
@@ -352,7 +352,7 @@ def test_from_an_older_account_only_the_link_goes(link):
         user=user, code_digest="0", expires_at=timezone.now()
     )
     deliver("data.deletion_requested")
-    erasure.retry_pending()
+    pending_erasures.retry()
     user.refresh_from_db()
     assert user.is_active
     assert not LinkedIdentity.objects.exists()
@@ -392,9 +392,9 @@ def test_two_workers_erase_once():
     deliver("data.deletion_requested")
     key = ErasureReceipt.objects.get().pk
     deliver("data.deletion_requested")
-    assert sorted(at_once([lambda: erasure.attempt(key)] * 2)) == [False, True]
+    assert sorted(at_once([lambda: pending_erasures.attempt(key)] * 2)) == [False, True]
     assert ErasureReceipt.objects.get(pk=key).counts["linkedidentity"] == 1
-    assert erasure.retry_pending() == 0
+    assert pending_erasures.retry() == 0
     assert not ErasureReceipt.objects.filter(erased_at=None).exists()
     assert not ErasureReceipt.objects.filter(account_was_gone=True).exists()
 
@@ -457,7 +457,7 @@ def keys_in(line):
 ERASE: dict[str, Callable[[LinkedIdentity], object]] = {
     "the person": lambda identity: erasure.erase_account(identity.user),
     "an operator": interventions.erase,
-    "the service": lambda identity: (deliver("data.deletion_requested"), erasure.retry_pending()),
+    "the service": lambda identity: (deliver("data.deletion_requested"), pending_erasures.retry()),
     "a command": lambda identity: call_command(
         "identity_erase", identity.subject, "--yes", stdout=io.StringIO()
     ),

@@ -18,7 +18,7 @@ from django_identity import signals
 from django_identity.backends import BACKEND_PATH
 from django_identity.lifecycle.arriving import connect
 from django_identity.lifecycle.ground import withdrawal
-from django_identity.lifecycle.leaving import disconnecting, erasure
+from django_identity.lifecycle.leaving import disconnecting, pending_erasures
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
     ErasureReceipt,
@@ -293,7 +293,7 @@ ENDS: dict[str, Way] = {
     "revoked by an operator": lambda _, identity: interventions.revoke([identity]),
     "deleted at the service": lambda *_: (
         deliver("data.deletion_requested"),
-        erasure.retry_pending(),
+        pending_erasures.retry(),
     ),
 }
 

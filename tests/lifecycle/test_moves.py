@@ -14,7 +14,7 @@ from django.test import Client
 from django_identity import database
 from django_identity.backends import BACKEND_PATH
 from django_identity.gates import claims_of, claims_of_all
-from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.leaving import pending_erasures
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, digest
 from tests.deliveries import deliver
@@ -79,7 +79,7 @@ def test_the_service_erases_the_account_that_the_identity_made(move, is_back):
     if is_back:
         move(identity, duplicate)
     deliver("data.deletion_requested")
-    erasure.retry_pending()
+    pending_erasures.retry()
     kept = ErasureReceipt.objects.get().account_kept
     assert kept == ("" if is_back else "older")
     assert not LinkedIdentity.objects.exists()

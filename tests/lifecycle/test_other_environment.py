@@ -41,7 +41,7 @@ def test_it_counts_as_not_there():
     assert not standing_of(user).is_linked
     assert connect.identity_of(user) is None
     assert disconnecting.parting(user) is None
-    assert not disconnecting.leave(user)
+    assert not disconnecting.disconnect_user(user)
     assert not erasure.may_erase_themselves(user)
     assert sign_in.plan_for(user).purpose == Purpose.LINK
     assert deliver("consent.revoked", subject="live-ada").status_code == 200

@@ -19,7 +19,7 @@ from django.utils import timezone
 from django_identity import database
 from django_identity import signals as our_signals
 from django_identity.lifecycle.ground import withdrawal
-from django_identity.lifecycle.leaving import disconnecting, erasure
+from django_identity.lifecycle.leaving import disconnecting, erasure, pending_erasures
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
     AuthorizationRequest,
@@ -76,7 +76,7 @@ def make_due():
 def done():
     """The receipt, after a worker has come by."""
     make_due()
-    erasure.retry_pending()
+    pending_erasures.retry()
     receipt = ErasureReceipt.objects.get()
     assert receipt.erased_at is not None
     return receipt
@@ -140,7 +140,7 @@ def test_nothing_of_ours_waits_for_the_site(failing, ask):
     ask(identity)
     for _ in range(3):
         make_due()
-        erasure.retry_pending()
+        pending_erasures.retry()
     assert rows_of_ours() == {}
     assert content() == []
     receipt = ErasureReceipt.objects.get()
@@ -275,7 +275,7 @@ def test_a_receiver_that_raises_keeps_no_consent(
     if event_type == "data.deletion_requested":
         assert content() == []
         make_due()
-        erasure.retry_pending()
+        pending_erasures.retry()
         assert not LinkedIdentity.objects.exists()
         assert not AuthorizationRequest.objects.filter(pk=request.pk).exists()
     assert "ada@example.org" not in caplog.text
@@ -395,7 +395,7 @@ def test_a_held_row_waits_for_no_account(failing):
     with held():
         asked_by_the_service(make_identity(make_user()))
     make_due()
-    erasure.retry_pending()
+    pending_erasures.retry()
     assert rows_of_ours() == {}
     receipt = ErasureReceipt.objects.get()
     assert (receipt.subject_digest, receipt.erased_at) == ("", None)
@@ -562,13 +562,13 @@ def test_the_command_says_that_the_account_was_gone(failing, monkeypatch):
     """If the site deletes it while the operator waits."""
     user = make_user()
     make_identity(user)
-    before = erasure.attempt
+    before = pending_erasures.attempt
 
     def late(*given, **more):
         User.objects.all().delete()
         return before(*given, **more)
 
-    monkeypatch.setattr(erasure, "attempt", late)
+    monkeypatch.setattr(pending_erasures, "attempt", late)
     out = io.StringIO()
     call_command("identity_erase", "subject-1", "--yes", stdout=out)
     assert "erase_user did not run" in out.getvalue()

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from django_identity.exceptions import NoOtherWayIn
-from django_identity.lifecycle.leaving import disconnecting, erasure
+from django_identity.lifecycle.leaving import disconnecting, erasure, pending_erasures
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import ErasureReceipt, LinkedIdentity
 from django_identity.policy import IdentityPolicy
@@ -126,7 +126,7 @@ def test_the_policy_erases_once(settings, chosen, by):
         erasure.erase_account(user)
     else:
         deliver("data.deletion_requested")
-        erasure.retry_pending()
+        pending_erasures.retry()
     assert Recording.ran == [chosen.__name__]
     assert ErasureReceipt.objects.get().counts["user"] == 1
     assert User.objects.filter(pk=user.pk).exists() is (chosen is Anonymising)
@@ -141,7 +141,7 @@ def test_a_policy_keeps_the_account(settings, by):
         erasure.erase_account(user)
     else:
         deliver("data.deletion_requested")
-    erasure.retry_pending()
+    pending_erasures.retry()
     receipt = ErasureReceipt.objects.get()
     assert receipt.erased_at is not None
     assert receipt.account_kept == "policy"
@@ -165,7 +165,7 @@ def test_a_code_alone_never_erases_the_account(settings):
     make_identity_by_code(user, subject="stranger")
     assert not erasure.may_erase_themselves(user)
     deliver("data.deletion_requested", subject="stranger")
-    erasure.retry_pending()
+    pending_erasures.retry()
     receipt = ErasureReceipt.objects.get()
     assert receipt.erased_at is not None
     assert receipt.account_kept == "older"
@@ -196,7 +196,7 @@ def test_a_full_sign_in_that_confirmed_the_code_erases_it(settings):
     policy(settings, NeverKeeping)
     make_identity(make_user(), account_made=False)
     deliver("data.deletion_requested")
-    erasure.retry_pending()
+    pending_erasures.retry()
     assert ErasureReceipt.objects.get().account_kept == ""
     assert not User.objects.get().is_active
 

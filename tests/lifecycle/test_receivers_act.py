@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from django_identity import signals
 from django_identity.gates import Gate, closed_to
-from django_identity.lifecycle.leaving import disconnecting, erasure
+from django_identity.lifecycle.leaving import disconnecting, erasure, pending_erasures
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from tests.databases import dangling, pointed_at
@@ -54,7 +54,7 @@ def note_the_visit(get_response):
 
 #: The page signs them out afterwards, of which Django tells with the request's user.
 ERASE: dict[str, Callable[[Client], object]] = {
-    "event": lambda _: (deliver("data.deletion_requested"), erasure.retry_pending()),
+    "event": lambda _: (deliver("data.deletion_requested"), pending_erasures.retry()),
     "operator": lambda _: interventions.erase(LinkedIdentity.objects.get()),
     "themselves": lambda browser: browser.post(reverse("identity:erase")),
     "the site": lambda _: User.objects.all().delete(),

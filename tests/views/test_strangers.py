@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from django_identity.lifecycle.leaving.erasure import retry_pending
+from django_identity.lifecycle.leaving import pending_erasures
 from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.said import events
 from django_identity.models import (
@@ -51,7 +51,7 @@ def is_revoked(session: Client) -> None:
 
 def is_erased(session: Client) -> None:
     deliver("data.deletion_requested")
-    retry_pending()
+    pending_erasures.retry()
 
 
 def is_re_created(session: Client) -> None:
@@ -255,7 +255,7 @@ def test_a_rotated_secret_key_loses_no_deletion(site, settings):
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "another key"
     deliver("data.deletion_requested")
-    retry_pending()
+    pending_erasures.retry()
     user.refresh_from_db()
     assert not user.is_active
     assert ErasureReceipt.objects.get().erased_at is not None

@@ -12,14 +12,14 @@ from django_identity.instruments.signs import site
 from django_identity.instruments.signs.finding import (
     Diagnosis,
     Finding,
-    Level,
+    Severity,
     problem,
     warning,
 )
 from django_identity.instruments.signs.rows import figures, of_rows
 from django_identity.instruments.signs.service import of_service
 
-__all__ = ["Finding", "Level", "diagnose", "figures", "of_rows"]
+__all__ = ["Finding", "Severity", "diagnose", "figures", "of_rows"]
 
 UNUSED = (
     "Leave it out, unless a template or code of your own asks for it: identity_gates lists what the"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Level(StrEnum):
+class Severity(StrEnum):
     """The severity of a finding. An operator must fix a problem."""
 
     FINE = "ok"
@@ -18,7 +18,7 @@ class Finding:
     """``check`` is its stable name; the two sentences are for operators."""
 
     check: str
-    level: Level
+    level: Severity
     message: str
     remedy: str = ""
 
@@ -28,12 +28,12 @@ Diagnosis = Iterator[Finding]
 
 
 def fine(check: str, message: str) -> Finding:
-    return Finding(check, Level.FINE, message)
+    return Finding(check, Severity.FINE, message)
 
 
 def warning(check: str, message: str, remedy: str = "") -> Finding:
-    return Finding(check, Level.WARNING, message, remedy)
+    return Finding(check, Severity.WARNING, message, remedy)
 
 
 def problem(check: str, message: str, remedy: str) -> Finding:
-    return Finding(check, Level.PROBLEM, message, remedy)
+    return Finding(check, Severity.PROBLEM, message, remedy)

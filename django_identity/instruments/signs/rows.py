@@ -9,7 +9,7 @@ from django_identity.exceptions import SealedValueUnreadable
 from django_identity.instruments.signs.finding import (
     Diagnosis,
     Finding,
-    Level,
+    Severity,
     fine,
     problem,
     warning,
@@ -91,7 +91,7 @@ def _upkeep() -> Diagnosis:
         yield fine("upkeep", message)
         return
     due = LinkedIdentity.objects.served().filter(refetch_due_at__isnull=False)
-    level = Level.PROBLEM if due.exists() else Level.WARNING
+    level = Severity.PROBLEM if due.exists() else Severity.WARNING
     yield Finding("upkeep", level, message, RUN_IT)
 
 

@@ -15,7 +15,7 @@ from django_identity.error_table import hint_of
 from django_identity.instruments.signs.finding import (
     Diagnosis,
     Finding,
-    Level,
+    Severity,
     fine,
     problem,
     warning,
@@ -88,9 +88,9 @@ def _clocks(their_now: int | None) -> Diagnosis:
     ahead = their_now - time.time()
     if abs(ahead) <= SMALL_SKEW_SECONDS:
         return
-    level = Level.WARNING
+    level = Severity.WARNING
     if abs(ahead) > CLOCK_SKEW.total_seconds():
-        level = Level.PROBLEM
+        level = Severity.PROBLEM
     message = f"the clock of the service differs by {ahead:+.0f} s from this machine's"
     yield Finding("clock", level, message, SYNCHRONISE)
 

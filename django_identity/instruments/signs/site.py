@@ -12,7 +12,7 @@ from django_identity import background, conf, database
 from django_identity.instruments.signs.finding import (
     Diagnosis,
     Finding,
-    Level,
+    Severity,
     fine,
     problem,
     warning,
@@ -38,9 +38,9 @@ def _system_checks(check: str, tag: str) -> Diagnosis:
         # Without usable settings nothing else is diagnosed, so their mistakes are not silent.
         is_silenced = message.is_silenced() and conf.is_usable()
         if f"{LABEL}." in str(message.id) and not is_silenced:
-            level = Level.WARNING
+            level = Severity.WARNING
             if message.is_serious():
-                level = Level.PROBLEM
+                level = Severity.PROBLEM
             text = f"{message.id}: {message.msg}"
             yield Finding(check, level, text, message.hint or "")
 

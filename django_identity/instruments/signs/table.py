@@ -16,7 +16,7 @@ from django_identity import conf
 from django_identity.error_table import ERRORS, hint_of
 from django_identity.event_types import KINDS
 from django_identity.exceptions import ReauthorizationNeeded
-from django_identity.instruments.signs.finding import Diagnosis, Finding, Level
+from django_identity.instruments.signs.finding import Diagnosis, Finding, Severity
 from django_identity.lifecycle.ground import runs
 from django_identity.models import (
     AuthorizationRequest,
@@ -62,7 +62,7 @@ class Sign:
     rows: Callable[[], Rows]
     since: str = ""
     by: str = ""
-    level: Level = Level.PROBLEM
+    level: Severity = Severity.PROBLEM
 
     def findings(self) -> Diagnosis:
         """One, or one for each of the most frequent reasons."""
@@ -162,7 +162,7 @@ SIGNS = (
             refetch_failures__range=(1, MANY_FAILURES - 1)
         ),
         by="last_error",
-        level=Level.WARNING,
+        level=Severity.WARNING,
     ),
     Sign(
         "unread",
@@ -170,7 +170,7 @@ SIGNS = (
         "The log lines identity.sign_in.unread have the error.",
         _unread,
         by="last_error",
-        level=Level.WARNING,
+        level=Severity.WARNING,
     ),
     Sign(
         "sign_ins",
@@ -189,7 +189,7 @@ SIGNS = (
         lambda: TokenGrant.objects.filter(
             needs_reauthorization=True, access_expires_at__gte=ago(A_DAY)
         ),
-        level=Level.WARNING,
+        level=Severity.WARNING,
     ),
     Sign(
         "handlers",
@@ -247,6 +247,6 @@ SIGNS = (
         "accounts that the site deleted before erase_user ran",
         "Look for what erase_user would have erased in your own tables.",
         lambda: _done(account_was_gone=True),
-        level=Level.WARNING,
+        level=Severity.WARNING,
     ),
 )

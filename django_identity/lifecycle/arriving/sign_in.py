@@ -18,8 +18,7 @@ from django.utils import timezone
 
 from django_identity import conf, database, exceptions
 from django_identity.conf.rules import Scopes
-from django_identity.lifecycle.arriving import linking
-from django_identity.lifecycle.arriving.identification import learn
+from django_identity.lifecycle.arriving import identification, linking
 from django_identity.lifecycle.ground import sealing
 from django_identity.lifecycle.said import scopes
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, digest
@@ -182,7 +181,8 @@ def complete(
                 raise exceptions.FlowError(code="user_changed")
         if callback.error is not None:
             raise callback.error
-        linked = linking.link(learn(request, callback.code, user))
+        learned = identification.learn(request, callback.code, user)
+        linked = linking.link(learned)
         _note_completed(row, linked)
     except exceptions.IdentityError as error:
         database.tried_again(partial(row.update, outcome=error.code))

@@ -1,9 +1,9 @@
 """How long to wait after failures: a minute, doubled with each failure, up to six hours.
 
-- A re-fetch that failed is tried for ever: ``due.retry``, ``LinkedIdentity.refetch_due_at``.
-- So is an erasure that is pending: ``erasure.attempt``, ``ErasureReceipt.next_attempt_at``.
-- So is an event that could not be applied. The site's handlers of an applied event have 12 tries,
-  in 10 to 21 hours (``follow_up.TRIES``). Both have ``WebhookEvent.next_attempt_at``.
+- A failed re-fetch is tried again for ever (``due.retry``), at ``LinkedIdentity.refetch_due_at``.
+- So is a pending erasure (``pending_erasures``), at ``ErasureReceipt.next_attempt_at``.
+- So is an event that could not be applied, at ``WebhookEvent.next_attempt_at``. The site's handlers
+  of an applied event have 12 tries, in 10 to 21 hours (``follow_up.TRIES``).
 
 Two other pauses have their own lengths: before a refresh token is sent again (``tokens``), and of
 all re-fetches after a 429 (``runs``).

@@ -4,6 +4,7 @@ The deletions of a disconnection and an erasure are decided here, and the list o
 personal data. The end of a consent is decided in ``ground.withdrawal``, as every end shares it.
 Pages, the API, commands, ``said`` and ``operators`` call it.
 
-- ``disconnecting``: the end of a link; ``erasure``: what erases
+- ``disconnecting``: the end of a link; ``erasure``: what is erased at once;
+  ``pending_erasures``: what waits of one
 - ``dossier``: all tables with personal data
 """

@@ -36,7 +36,7 @@ def parting(user: AbstractBaseUser) -> Parting | None:
     )
 
 
-def leave(user: AbstractBaseUser) -> bool:
+def disconnect_user(user: AbstractBaseUser) -> bool:
     """Disconnect the identity of ``user``. Returns False if nothing was linked.
 
     Raises like ``disconnect``.

@@ -11,8 +11,7 @@ The person and the operator ask about the account that they see; the service's s
   ``EVENT_DAYS``; the subject's lock for a day; the receipt.
 
 Only the site's part may wait: the account, and a row of the identity that the site's code holds.
-Until then the receipt is pending, nobody links to the account (``withdrawal.waits_for_erasure``),
-and it is attempted again for ever: each pause doubles, from a minute to six hours (``attempts``).
+Then the receipt is pending, and ``pending_erasures`` attempts the rest until it is done, for ever.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,9 +25,8 @@ from django.utils import timezone
 
 from django_identity import conf, database, policy
 from django_identity.lifecycle.ground import attempts, retention, sessions, withdrawal
-from django_identity.lifecycle.ground.attempts import Stop
-from django_identity.lifecycle.leaving import dossier
-from django_identity.logs import LogEvent, log, log_trouble, models_in_the_way
+from django_identity.lifecycle.leaving import dossier, pending_erasures
+from django_identity.logs import LogEvent, log
 from django_identity.models import (
     AccountKept,
     AuthorizationRequest,
@@ -38,19 +36,6 @@ from django_identity.models import (
     RevokedBy,
     digest,
 )
-from django_identity.models.choices import ERROR_LENGTH, Columns
-
-#: The columns of a receipt that is done.
-POINTS_AT_NOBODY: Columns = {
-    "account": None,
-    "subject_digest": "",
-    "next_attempt_at": None,
-    "error": "",
-}
-
-
-class AccountStillThere(RuntimeError):
-    """The policy deletes accounts, but the row still exists: ``delete`` only hides it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +63,7 @@ def forecast(user: AbstractBaseUser) -> Forecast:
     """What ``erase_account`` would do. The policy decides again when it is done."""
     identity = LinkedIdentity.objects.filter(user_id=user.pk).first()
     is_made = identity is not None and identity.made_its_account
-    kept = why_kept(user, is_made=is_made)
+    kept = pending_erasures.why_kept(user, is_made=is_made)
     person = dossier.Person.of(identity, user.pk, account_stays=bool(kept))
     return Forecast(
         account_kept=kept,
@@ -130,29 +115,9 @@ def erase(
     elif not attempts.is_taken(receipt):
         # Else a policy that asks for the erasure that it is part of would call itself without end.
         receipt.next_attempt_at = timezone.now()
-    store(receipt)
+    receipt.store()
     database.on_commit(partial(_log_erased, receipt, identity))
     return receipt
-
-
-def store(receipt: ErasureReceipt) -> None:
-    """Insert or update it by statements, which send no signal: see ``withdrawal.empty``."""
-    receipts = ErasureReceipt.objects.all()
-    if receipt.pk is not None:
-        columns = [field.attname for field in receipt._meta.concrete_fields[1:]]
-        changed = {name: getattr(receipt, name) for name in columns}
-        receipts.filter(pk=receipt.pk).update(**changed)
-        return
-    receipts.bulk_create([receipt])
-    if receipt.pk is None:
-        # MySQL tells no key. Whoever waits is there once; others differ by their times.
-        written = receipts.filter(
-            account=receipt.account,
-            subject_digest=receipt.subject_digest,
-            requested_at=receipt.requested_at,
-            erased_at=receipt.erased_at,
-        )
-        receipt.pk = written.latest("pk").pk
 
 
 def _pending_of(user_id: Any, at: datetime) -> ErasureReceipt:
@@ -242,7 +207,7 @@ def _erase_of_subject(subject_digest: str) -> ErasureReceipt:
             database.locked_account(identity.user_id)
             return erase(identity, user_id=identity.user_id, at=now, by=RevokedBy.SITE)
         receipt = withdrawal.erase_unlinked(subject_digest, requested_at=now)
-        store(receipt)
+        receipt.store()
         withdrawal.announce_erased(receipt)
         return receipt
 
@@ -251,137 +216,6 @@ def _erase_and_try(work: Callable[[], ErasureReceipt]) -> ErasureReceipt:
     """The receipt of ``work``, after the first attempt at the account."""
     receipt = database.tried_again(work)
     if receipt.erased_at is None:
-        attempt(receipt.pk)
+        pending_erasures.attempt(receipt.pk)
         receipt.refresh_from_db()
     return receipt
-
-
-def retry_pending(*, stop: Stop = lambda: False) -> int:
-    """Try all pending erasures that are due. Returns the number that are done."""
-    pending = ErasureReceipt.objects.filter(erased_at=None)
-    return attempts.attempt_due(pending, attempt, stop=stop)
-
-
-def attempt(receipt_id: int) -> bool:
-    """Try what waits of one erasure, unless another worker has it. Returns whether it is done."""
-    receipt: ErasureReceipt | None = attempts.take_row(
-        ErasureReceipt.objects.filter(erased_at=None), receipt_id
-    )
-    if receipt is None:
-        return False
-    try:
-        owner_id = None
-        if receipt.subject_digest:
-            owner_id = _erase_held(receipt)
-        return _erase_what_waits(receipt_id, owner_id)
-    except Exception as error:  # noqa: BLE001  the site's own code may raise anything
-        _note_failure(receipt, error)
-        return False
-
-
-def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
-    """Store and log the class of ``error``, and the models whose rows protect the account's."""
-    models = models_in_the_way(error)
-    kind = type(error).__name__
-    if models:
-        kind = f"{kind}: {models}"
-    due_at = attempts.next_attempt(receipt.attempts)
-    pending = ErasureReceipt.objects.filter(pk=receipt.pk, erased_at=None)
-    pending.update(error=kind[:ERROR_LENGTH], next_attempt_at=due_at)
-    log_trouble(LogEvent.ERASURE_FAILED, error, row=receipt.pk, models=models)
-
-
-def _erase_held(asked: ErasureReceipt) -> Any:
-    """Delete the row that the site's own code held, wherever the site has moved it.
-
-    It waits for no account, so the transaction is its own. Returns whose row it was.
-    """
-    with database.atomic():
-        held = LinkedIdentity.objects.locked(asked.subject_digest)
-        receipt = ErasureReceipt.objects.select_for_update().get(pk=asked.pk)
-        if receipt.subject_digest != asked.subject_digest:
-            # Another request has joined, and holds another row.
-            return None
-        if held is not None and held.consent == Consent.GRANTED:
-            # The row is gone, and the subject is linked anew: that consent is a new one.
-            held = None
-        if held is not None:
-            with database.checked_references(*withdrawal.CASCADING):
-                dossier.erase(dossier.Person.of(held, None), receipt.counts)
-        receipt.subject_digest = ""
-        store(receipt)
-    if held is None:
-        return None
-    return held.user_id
-
-
-def _erase_what_waits(receipt_id: int, owner_id: Any) -> bool:
-    """Erase what is left in one transaction, and close the receipt. Returns whether it is closed.
-
-    The locks: identity, user, receipt. The site's own deletion of a user takes them so.
-    """
-    with database.atomic():
-        asked = ErasureReceipt.objects.get(pk=receipt_id)
-        user_id = database.key_of(asked.account)
-        linked = LinkedIdentity.objects.locked_of_user(user_id)
-        user = database.locked_account(user_id)
-        receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
-        if receipt.subject_digest:
-            return False
-        if receipt.erased_at is not None:
-            return True
-        if linked is not None:
-            receipt.account_made |= linked.made_its_account
-        kept = receipt.account_kept
-        if user is not None and not kept:
-            kept = why_kept(user, is_made=receipt.account_made)
-        # Before the site's part, which may do more than a rollback takes back.
-        with database.checked_references(*withdrawal.CASCADING):
-            if not kept:
-                dossier.erase(dossier.Person.of(linked, user_id), receipt.counts)
-        if user is not None and not kept:
-            is_erased = erase_user(user)
-            receipt.counts["user"] = int(is_erased)
-            if not is_erased:
-                kept = AccountKept.POLICY
-        receipt.set_columns(POINTS_AT_NOBODY)
-        receipt.account_kept = kept
-        receipt.account_was_gone = user is None and not kept
-        receipt.erased_at = timezone.now()
-        store(receipt)
-        if user_id is None:
-            user_id = owner_id
-        withdrawal.announce_erased(receipt, user_id=user_id)
-        return True
-
-
-# What the site's policy decides about the account
-
-
-def why_kept(user: AbstractBaseUser, *, is_made: bool) -> str:
-    """Why the account stays, or an empty text. ``is_made``: it came with an identity."""
-    answer = policy.of_site().keeps_account(user, made_for_identity=is_made)
-    if not policy.is_yes(answer, "keeps_account"):
-        return ""
-    if policy.is_privileged(user):
-        return AccountKept.PRIVILEGED
-    if is_made:
-        return AccountKept.POLICY
-    return AccountKept.OLDER
-
-
-def erase_user(user: AbstractBaseUser) -> bool:
-    """Let the policy erase the account. Returns whether it is erased.
-
-    Raises ``AccountStillThere``.
-    """
-    key = user.pk
-    policy.of_site().erase_user(user)
-    left: Any = database.all_users().filter(pk=key).first()
-    if left is None:
-        return True
-    if policy.of_site().erasure == "delete":
-        raise AccountStillThere
-    # An account that was emptied but cannot be disabled is as erased as it can be.
-    can_be_disabled = "is_active" in database.field_names(left)
-    return not (left.is_active and can_be_disabled)

@@ -18,7 +18,7 @@ from django_identity.event_types import KINDS, Effect, kind_of
 from django_identity.handlers import Handler, handlers_of
 from django_identity.lifecycle.ground import attempts
 from django_identity.lifecycle.ground.attempts import Stop
-from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.leaving import pending_erasures
 from django_identity.lifecycle.said import events
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import EventOutcome, WebhookEvent
@@ -92,7 +92,7 @@ def _attempt(event: WebhookEvent) -> bool:
         event.attempts = 1
         event.save(update_fields=["attempts"])
     if kind_of(event.event_type).effect is Effect.ERASE:
-        erasure.retry_pending()
+        pending_erasures.retry()
     elif not event.event_id:
         # It is about nobody.
         _as_read(event).update(next_attempt_at=None)

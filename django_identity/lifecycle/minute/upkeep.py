@@ -18,7 +18,7 @@ from django.utils import timezone
 from django_identity import background, conf, database, exceptions
 from django_identity.lifecycle.ground import retention, runs
 from django_identity.lifecycle.ground.attempts import Stop
-from django_identity.lifecycle.leaving import erasure
+from django_identity.lifecycle.leaving import pending_erasures
 from django_identity.lifecycle.minute import follow_up, refetch
 from django_identity.lifecycle.said import due
 from django_identity.logs import (
@@ -143,7 +143,7 @@ def run_with_workers(*, stop: Stop = lambda: False) -> None:
 
 def tend(*, stop: Stop = lambda: False) -> Tended:
     """Erasures, then events with their handlers, then old data."""
-    erasures = erasure.retry_pending(stop=stop)
+    erasures = pending_erasures.retry(stop=stop)
     events = 0
     if not stop():
         events = follow_up.retry_pending(stop=stop)

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django_identity import database
 from django_identity.exceptions import LinkingRefused
 from django_identity.lifecycle.ground import notices, withdrawal
-from django_identity.lifecycle.leaving import disconnecting, erasure
+from django_identity.lifecycle.leaving import disconnecting, erasure, pending_erasures
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.models import (
@@ -83,7 +83,7 @@ def try_erasures(pending: Iterable[ErasureReceipt]) -> int:
     keys = [receipt.pk for receipt in pending]
     due = ErasureReceipt.objects.filter(pk__in=keys, erased_at=None)
     due.update(next_attempt_at=timezone.now())
-    return sum(erasure.attempt(key) for key in keys)
+    return sum(pending_erasures.attempt(key) for key in keys)
 
 
 def concerned_by(receipt: ErasureReceipt) -> AbstractBaseUser | None:

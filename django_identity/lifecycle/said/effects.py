@@ -69,7 +69,7 @@ def outcome_for_nobody(row: WebhookEvent) -> EventOutcome:
     receipt = withdrawal.erase_unlinked(
         row.subject_digest, requested_at=row.counts_from
     )
-    erasure.store(receipt)
+    receipt.store()
     withdrawal.announce_erased(receipt)
     return EventOutcome.APPLIED
 

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error
 
 from django_identity.exceptions import ConfigurationError
-from django_identity.instruments.signs import Finding, Level, diagnose, figures
+from django_identity.instruments.signs import Finding, Severity, diagnose, figures
 
 
 class Command(BaseCommand):
@@ -27,7 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         findings = list(diagnose())
-        problems = sum(finding.level is Level.PROBLEM for finding in findings)
+        problems = sum(finding.level is Severity.PROBLEM for finding in findings)
         if options["json"]:
             report = {
                 "problems": problems,
@@ -43,9 +43,9 @@ class Command(BaseCommand):
 
     def _write(self, finding: Finding) -> None:
         styles = {
-            Level.FINE: self.style.SUCCESS,
-            Level.WARNING: self.style.WARNING,
-            Level.PROBLEM: self.style.ERROR,
+            Severity.FINE: self.style.SUCCESS,
+            Severity.WARNING: self.style.WARNING,
+            Severity.PROBLEM: self.style.ERROR,
         }
         level = styles[finding.level](f"{finding.level:<8}")
         self.stdout.write(f"{level} {finding.check}: {finding.message}")
