@@ -51,5 +51,6 @@ def _rows_of(user: AbstractBaseUser) -> Iterator[tuple[str, Any]]:
     """The user's rows in each table of the installed apps of allauth."""
     for label, model in TABLES.items():
         if apps.is_installed(f"allauth.{label}"):
-            rows = apps.get_model(label, model)._base_manager.using(database.alias())
+            manager = apps.get_model(label, model)._base_manager
+            rows = manager.using(database.alias())
             yield label, rows.filter(user_id=user.pk)

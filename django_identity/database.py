@@ -171,7 +171,10 @@ def _code_of(error: Exception) -> str | int | None:
     if error.args and isinstance(error.args[0], int):
         return error.args[0]
     cause = error.__cause__
-    return getattr(cause, "sqlstate", None) or getattr(cause, "sqlite_errorname", None)
+    code: str | None = getattr(cause, "sqlstate", None)
+    if not code:
+        code = getattr(cause, "sqlite_errorname", None)
+    return code
 
 
 def conflict_columns(*names: str) -> list[str] | None:

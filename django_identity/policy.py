@@ -263,11 +263,10 @@ def writable(fields: object) -> dict[str, Any]:
         raise ConfigurationError(
             f"The policy's new_user_fields returned {returned}, not a mapping."
         )
-    refused = sorted(({"pk", "id"} | never_written()) & fields.keys())
+    refused = {"pk", "id", *never_written()}.intersection(fields)
     if refused:
-        raise ConfigurationError(
-            f"An IdentityPolicy may not write {', '.join(refused)}."
-        )
+        names = ", ".join(sorted(refused))
+        raise ConfigurationError(f"An IdentityPolicy may not write {names}.")
     return dict(fields)
 
 

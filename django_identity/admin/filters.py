@@ -45,8 +45,12 @@ def filter_of(name: str, title_: Words, choices: Choices) -> Filter:
 
 def _known(name: str, title: Words, column: str, labels: Mapping[str, Words]) -> Filter:
     """By the known values of a text column, and by the empty one."""
-    choices = [(value, label, Q((column, value))) for value, label in labels.items()]
-    choices.append(("none", _("none"), Q((column, ""))))
+    choices: list[tuple[str, Words, Q]] = []
+    for value, label in labels.items():
+        has_value = Q((column, value))
+        choices.append((value, label, has_value))
+    is_empty = Q((column, ""))
+    choices.append(("none", _("none"), is_empty))
     return filter_of(name, title, lambda: choices)
 
 

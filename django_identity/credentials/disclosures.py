@@ -32,10 +32,13 @@ def require_listed(disclosures: list[bytes], listed: frozenset[str]) -> None:
     # In one go: each line is one digest in the standard alphabet, and padding ends the line.
     lines = b"".join([b2a_base64(sha256(text).digest()) for text in disclosures])
     digests = lines.translate(_TO_URL_SAFE_LINES).decode("ascii").split()
-    if len(listed.difference(digests)) != len(listed) - len(digests):
-        if len(set(digests)) != len(digests):
-            raise CredentialRejected(RejectionReason.DISCLOSURE_REPEAT)
-        raise CredentialRejected(RejectionReason.DISCLOSURE_UNLISTED)
+    undisclosed = len(listed.difference(digests))
+    # Each disclosure takes a digest of its own off the list.
+    if undisclosed == len(listed) - len(digests):
+        return
+    if len(set(digests)) != len(digests):
+        raise CredentialRejected(RejectionReason.DISCLOSURE_REPEAT)
+    raise CredentialRejected(RejectionReason.DISCLOSURE_UNLISTED)
 
 
 def read_claims(disclosures: list[bytes], payload: JSONObject) -> JSONObject:
@@ -44,7 +47,8 @@ def read_claims(disclosures: list[bytes], payload: JSONObject) -> JSONObject:
     # A disclosure must not replace a signed member, or another disclosure (RFC 9901 §7.1, §9.7).
     if not DIGEST_MEMBERS.isdisjoint(claims):
         raise CredentialRejected(RejectionReason.DISCLOSURE_NAME)
-    if len(claims) != len(disclosures) or not payload.keys().isdisjoint(claims):
+    is_repeated = len(claims) != len(disclosures)
+    if is_repeated or not payload.keys().isdisjoint(claims):
         raise CredentialRejected(RejectionReason.DISCLOSURE_COLLISION)
     if not VALIDITY_CLAIMS.isdisjoint(claims):
         raise CredentialRejected(RejectionReason.DISCLOSURE_NAME)

@@ -48,8 +48,10 @@ def require_parties(
         if signed != value or type(signed) is not str:
             raise CredentialRejected(RejectionReason[f"PAYLOAD_{name.upper()}"])
     sub = payload.get("sub")
+    if type(sub) is not str or not sub.strip():
+        raise CredentialRejected(RejectionReason.PAYLOAD_SUB)
     # PostgreSQL cannot store NUL in text.
-    if type(sub) is not str or not sub.strip() or "\0" in sub:
+    if "\0" in sub:
         raise CredentialRejected(RejectionReason.PAYLOAD_SUB)
     # Another person's credential must not open this person's gates.
     if subject is not None and sub != subject:

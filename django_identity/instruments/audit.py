@@ -116,7 +116,8 @@ class Findings:
 def known_of_account(user: AbstractBaseUser) -> Known:
     """The account's name with its parts, its addresses, and the names of its files."""
     columns = database.field_names(user)
-    names = [" ".join(_text_in(user, name) for name in NAMES).strip()]
+    full_name = " ".join(_text_in(user, name) for name in NAMES).strip()
+    names = [full_name]
     names += [_text_in(user, name) for name in columns.intersection(WHOLE_NAMES)]
 
     texts = {*names, str(user.get_username())}
@@ -128,7 +129,8 @@ def known_of_account(user: AbstractBaseUser) -> Known:
     # A name without a letter, such as "-", is in every second text.
     spoken = " ".join(names).split()
     words = {word for word in spoken if slugify(word, allow_unicode=True)}
-    return Known(frozenset(texts - {""}), frozenset(words), frozenset({user.pk}))
+    texts.discard("")
+    return Known(frozenset(texts), frozenset(words), frozenset({user.pk}))
 
 
 def _text_in(user: AbstractBaseUser, name: str) -> str:

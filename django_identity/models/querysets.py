@@ -30,7 +30,8 @@ def digest(*parts: str) -> str:
     """
     hashed = hashlib.sha256()
     for part in parts:
-        hashed.update(len(part.encode()).to_bytes(4) + part.encode())
+        octets = part.encode()
+        hashed.update(len(octets).to_bytes(4) + octets)
     return hashed.hexdigest()
 
 
@@ -98,7 +99,6 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
     def with_user(self) -> LinkedIdentityQuerySet:
         """With the row of the user, which a lock locks after the identity.
 
-
         ``is_shown``: whether the site's default manager shows the user.
         """
         shown = models.Q(user__in=database.users())
@@ -135,7 +135,8 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
     def change(self, **columns: Any) -> int:
         """Update these columns and raise ``version``. Returns the number of rows."""
-        rows = self.update(**{"version": F("version") + 1, **columns})
+        next_version = {"version": F("version") + 1}
+        rows = self.update(**next_version | columns)
         Changes.note()
         return rows
 

@@ -50,7 +50,8 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> JSONO
             answer.status, f"({error})", endpoint=endpoint
         ) from None
 
-    is_refusal = members.get("success") is False or members.get("error") is not None
+    has_failed = members.get("success") is False
+    is_refusal = has_failed or members.get("error") is not None
     if answer.status < 400 and not is_refusal:
         return members
 
@@ -129,4 +130,5 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float:
     if retry_after.isascii() and retry_after.isdigit():
         return min(float(retry_after), LONGEST_PAUSE)
     date = parse_http_date_safe(retry_after) or 0
-    return min(max(date - time.time(), 0.0), LONGEST_PAUSE)
+    seconds = date - time.time()
+    return min(max(seconds, 0.0), LONGEST_PAUSE)

@@ -86,7 +86,8 @@ def due(at: datetime | None) -> str:
         return gettext("never")
     now = timezone.now()
     if at > now:
-        return gettext("in %(span)s") % {"span": span(now, max(at, now + MINUTE))}
+        until = max(at, now + MINUTE)
+        return gettext("in %(span)s") % {"span": span(now, until)}
     return gettext("was due %(when)s") % {"when": distance(at)}
 
 

@@ -56,8 +56,8 @@ SIGN_IN = Room(
         Sabotage(
             "address-of-another-account",
             "lifecycle/arriving/accounts.py",
-            "            raise taken\n",
-            "    return\n",
+            "        raise taken\n",
+            "        return\n",
             "An e-mail address that another account has is refused.",
         ),
         Sabotage(

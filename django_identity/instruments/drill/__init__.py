@@ -80,7 +80,10 @@ def _drill(
 def _send_people(scene: Scene) -> None:
     """First all walk: who parts is not erased, and has to stay."""
     values = [value for door in scene.doors for value in door.countries]
-    countries = cycle([*values[:1], NOWHERE, *values[1:]] if values else ["NG"])
+    named = ["NG"]
+    if values:
+        named = [*values[:1], NOWHERE, *values[1:]]
+    countries = cycle(named)
     turns = [*product((Visitor.walk, Visitor.part), PEOPLE)]
     for way, (who, first_name, last_name) in tqdm(turns, desc="people", disable=None):
         try:

@@ -55,8 +55,13 @@ class Report:
         yield "  ".join(steps)
         for address, row in rows.items():
             yield address
-            words = [mark.ljust(len(step)) for step, (mark, _) in row.items()]
+            words: list[str] = []
+            unknown: set[str] = set()
+            for step, (mark, why) in row.items():
+                words.append(mark.ljust(len(step)))
+                if mark == CANNOT_TELL and why:
+                    unknown.add(why)
             yield "  ".join(words).rstrip()
-            unknown = {why for mark, why in row.values() if mark == CANNOT_TELL}
-            yield from sorted(f"-: {why}" for why in unknown if why)
+            for why in sorted(unknown):
+                yield f"-: {why}"
         yield from LEGEND

@@ -168,10 +168,13 @@ def _destroy(connection: BaseDatabaseWrapper, name: str) -> None:
 
 def _is_theirs(connection: BaseDatabaseWrapper, name: str, began: datetime) -> bool:
     """Whether it leads to its database of the site, under its ``name`` or under another one."""
-    is_same = str(connection.settings_dict["NAME"]) == name
+    if str(connection.settings_dict["NAME"]) == name:
+        return True
     recorder = MigrationRecorder(connection)
+    if not recorder.has_table():
+        return False
     older = recorder.migration_qs.filter(applied__lt=began)
-    return is_same or (recorder.has_table() and older.exists())
+    return older.exists()
 
 
 def _registered(sandbox: RunningSandbox) -> dict[str, Any]:

@@ -53,8 +53,11 @@ def own_code_of(layer: Any) -> tuple[str, ...]:
     ``functools.wraps`` hides neither module nor name of the code itself.
     """
     if not isinstance(layer, FunctionType):
-        is_own = "__wrapped__" in attributes_of(layer) and not _is_trusted(type(layer))
-        return (f"{type(layer).__qualname__}()",) if is_own else ()
+        wraps = "__wrapped__" in attributes_of(layer)
+        if not wraps or _is_trusted(type(layer)):
+            return ()
+        return (f"{type(layer).__qualname__}()",)
+
     name = layer.__code__.co_qualname.partition(".<locals>")[0]
     if not _is_trusted(layer):
         return (f"{name}()",)
@@ -64,8 +67,11 @@ def own_code_of(layer: Any) -> tuple[str, ...]:
         return () if "view_class" in attributes else (f"{name}.__wrapped__",)
     if _module_of(layer) != DECORATORS:
         return ()
-    decorators = [each for each in _closure(layer) if each is not wrapped]
-    return tuple(name for each in decorators for name in _own_decorator(each))
+    names: list[str] = []
+    for each in _closure(layer):
+        if each is not wrapped:
+            names += _own_decorator(each)
+    return tuple(names)
 
 
 def _own_decorator(thing: Any) -> tuple[str, ...]:
@@ -73,13 +79,19 @@ def _own_decorator(thing: Any) -> tuple[str, ...]:
     if _module_of(thing) == DECORATORS:
         # What is no function there is a middleware, or its class.
         inner = [each for each in _closure(thing) if not isinstance(each, FunctionType)]
-        return tuple(name for each in inner for name in _own_decorator(each))[:1]
+        names = [name for each in inner for name in _own_decorator(each)]
+        return tuple(names[:1])
     if isinstance(thing, FunctionType | MethodType | partial):
-        return next(filter(None, map(own_code_of, layers_of(thing))), ())
-    kind = thing if isinstance(thing, type) else type(thing)
-    if not callable(thing) or _is_trusted(kind):
+        for layer in layers_of(thing):
+            own_code = own_code_of(layer)
+            if own_code:
+                return own_code
         return ()
-    return (f"{kind.__qualname__}()",)
+
+    owner = thing if isinstance(thing, type) else type(thing)
+    if not callable(thing) or _is_trusted(owner):
+        return ()
+    return (f"{owner.__qualname__}()",)
 
 
 def _has_in_closure(layer: Any, wrapped: Any) -> bool:
@@ -109,7 +121,10 @@ def own_in(base: type[Any], name: str) -> tuple[str, ...]:
     method = vars(base).get(name)
     method = getattr(method, "__func__", method)
     # The ``initial`` of a form's view is a dict.
-    if not callable(method) or not any(map(own_code_of, layers_of(method))):
+    if not callable(method):
+        return ()
+    has_own_code = any(own_code_of(layer) for layer in layers_of(method))
+    if not has_own_code:
         return ()
     return (f"{base.__qualname__}.{name}()",)
 

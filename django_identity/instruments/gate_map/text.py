@@ -53,11 +53,15 @@ def _lines_of(address: Address) -> Iterator[str]:
     groups: dict[tuple[str, str], list[str]] = {}
     for method in address.reading.methods or ("",):
         before = address.reading.before(method)
-        asks = [f"{guard.asks or '?'} ({guard.closed})" for guard in before.guards]
-        asked = ", ".join(asks) or OPEN, before.own_code
-        groups.setdefault(asked, []).append(method.upper() or "any")
-    for asked, methods in groups.items():
-        yield _line(address.url, ",".join(methods), *asked)
+        asks: list[str] = []
+        for guard in before.guards:
+            requirement = guard.asks or "?"
+            asks.append(f"{requirement} ({guard.closed})")
+        asked = ", ".join(asks) or OPEN
+        methods = groups.setdefault((asked, before.own_code), [])
+        methods.append(method.upper() or "any")
+    for (asked, own_code), methods in groups.items():
+        yield _line(address.url, ",".join(methods), asked, own_code)
 
 
 def _line(url: str, methods: str, asks: str, own_code: str = "") -> str:

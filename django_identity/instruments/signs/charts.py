@@ -59,4 +59,5 @@ def _on(day: date, rows: QuerySet[Any], column: str) -> int:
     """By a statement for each day, which reads an index. (SQLite cuts times to days in Python.)"""
     begin = datetime.combine(day, time.min, tzinfo=UTC)
     end = begin + timedelta(days=1)
-    return number_of(rows.filter(**{f"{column}__gte": begin, f"{column}__lt": end}))
+    within = {f"{column}__gte": begin, f"{column}__lt": end}
+    return number_of(rows.filter(**within))

@@ -120,11 +120,14 @@ def _failed(check: str, error: exceptions.ServiceError, *, setting: str) -> Find
     if isinstance(error, exceptions.RateLimited) or status == TOO_MANY_REQUESTS:
         message = f"{setting} asks for fewer calls (HTTP 429)"
         return warning(check, message, SLOW_DOWN)
-    cause, remedy = f"{error.code}, {error}", OTHER
+    cause = f"{error.code}, {error}"
+    remedy = OTHER
     if status >= INTERNAL_SERVER_ERROR:
-        cause, remedy = f"it answers HTTP {status}", DOWN
+        cause = f"it answers HTTP {status}"
+        remedy = DOWN
     elif error.code == "service_timeout":
-        cause, remedy = "no answer in time", DROPPED
+        cause = "no answer in time"
+        remedy = DROPPED
     elif isinstance(error, exceptions.ServiceUnavailable) and error.network_error:
         unknown = ("it cannot be reached", OTHER)
         cause, remedy = WHY_UNREACHABLE.get(error.network_error, unknown)

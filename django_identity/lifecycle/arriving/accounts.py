@@ -209,12 +209,15 @@ def _require_free(
             raise exceptions.ConfigurationError(
                 f"The policy's account_with_email returned {returned}, not an account or None."
             )
-        if owner is not None and (besides is None or owner.pk != besides.pk):
-            if withdrawal.waits_for_erasure(owner.pk):
-                raise exceptions.LinkingRefused(code="erasure_pending")
-            taken = exceptions.EmailTaken()
-            taken.masked = notices.masked_address(address)
-            raise taken
+        if owner is None:
+            continue
+        if besides is not None and owner.pk == besides.pk:
+            continue
+        if withdrawal.waits_for_erasure(owner.pk):
+            raise exceptions.LinkingRefused(code="erasure_pending")
+        taken = exceptions.EmailTaken()
+        taken.masked = notices.masked_address(address)
+        raise taken
 
 
 def manager() -> Any:

@@ -52,7 +52,8 @@ class Callback:
     @classmethod
     def parse(cls, *, state: list[str], code: list[str], error: list[str]) -> Self:
         """Parse the values of each query parameter. Raises ``FlowError``."""
-        if len(state) != 1 or len(code) + len(error) != 1:
+        results = [*code, *error]
+        if len(state) != 1 or len(results) != 1:
             raise exceptions.FlowError(
                 "not one state and one code", code="callback_invalid"
             )

@@ -35,9 +35,10 @@ def attempt_due(rows: QuerySet[Any], run: Callable[[int], bool], *, stop: Stop) 
     ``run`` takes a key. None begins after ``stop``.
     """
     due = rows.filter(next_attempt_at__lte=timezone.now()).order_by("next_attempt_at")
+    keys = list(due.values_list("pk", flat=True)[:MOST_AT_ONCE])
     ends_at = time.monotonic() + LONGEST_SECONDS
     done = 0
-    for key in list(due.values_list("pk", flat=True)[:MOST_AT_ONCE]):
+    for key in keys:
         if stop() or time.monotonic() > ends_at:
             break
         done += run(key)

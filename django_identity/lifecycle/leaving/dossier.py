@@ -320,4 +320,4 @@ def _names_of(user: AbstractBaseUser) -> dict[str, str]:
     # The instance may lack them: a site's manager may defer columns.
     account = database.all_users().filter(pk=user.pk)
     stored = account.values(*names).first() or {}
-    return {name: stored[name] for name in stored if stored[name]}
+    return {name: text for name, text in stored.items() if text}

@@ -136,8 +136,11 @@ def run_with_workers(*, stop: Stop = lambda: False) -> None:
     if not runs.is_paused():
         left = due.rows()[: conf.application().refetches_per_minute].count()
 
-    starts = range(0, left, due.ROWS_AT_ONCE)
-    messages = [(min(left - start, due.ROWS_AT_ONCE),) for start in starts]
+    messages: list[tuple[int]] = []
+    while left > 0:
+        rows = min(left, due.ROWS_AT_ONCE)
+        messages.append((rows,))
+        left -= rows
     background.publish(background.TaskName.REFETCH_DUE, messages)
 
 
@@ -266,9 +269,11 @@ def purge() -> None:
     """Delete old events and locks, and sign-ins and redemptions that are over."""
     now = timezone.now()
     _delete(retention.old())
-    _delete(SubjectLock.objects.filter(held_at__lt=now - HELD_FOR).order_by("held_at"))
+    long_ago = now - HELD_FOR
+    locks = SubjectLock.objects.filter(held_at__lt=long_ago)
+    _delete(locks.order_by("held_at"))
     # Who comes back too late starts again with the page that they wanted.
-    sign_ins = AuthorizationRequest.objects.filter(expires_at__lt=now - HELD_FOR)
+    sign_ins = AuthorizationRequest.objects.filter(expires_at__lt=long_ago)
     _delete(sign_ins.order_by("expires_at"))
     redemptions = ConnectRedemption.objects.filter(expires_at__lt=now)
     _delete(redemptions.order_by("expires_at"))

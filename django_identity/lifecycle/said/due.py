@@ -97,8 +97,11 @@ def after_answers(
 def _due_at(identity: LinkedIdentity, *, begins: datetime, ends: datetime) -> datetime:
     """After about three quarters of that time, with a fixed offset for each identity."""
     position = int(identity.subject_digest[:8], 16) / 0xFFFFFFFF
-    share = DUE_AT_SHARE + DUE_SPREAD * (2 * position - 1)
-    return begins + (ends - begins) * share
+    # From -1 to 1.
+    offset = 2 * position - 1
+    share = DUE_AT_SHARE + DUE_SPREAD * offset
+    life = ends - begins
+    return begins + life * share
 
 
 def retry(identity: LinkedIdentity, code: str) -> None:
@@ -147,9 +150,11 @@ def is_level_due(identity: LinkedIdentity) -> bool:
 
 def make_due(identity: LinkedIdentity) -> None:
     """The re-fetch is due now, if there is a grant. The caller saves the identity."""
-    if identity.consent == Consent.GRANTED and not identity.connect_only:
-        now = timezone.now()
-        identity.refetch_due_at = min(identity.refetch_due_at or now, now)
+    if identity.consent != Consent.GRANTED or identity.connect_only:
+        return
+    now = timezone.now()
+    due_at = identity.refetch_due_at or now
+    identity.refetch_due_at = min(due_at, now)
 
 
 def make_all_due(identities: Iterable[LinkedIdentity]) -> int:

@@ -181,7 +181,8 @@ def take_level_away(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     if status != REJECTED and event.named_claim.claim_type not in ("", KYC_CLAIM):
         return False
     said_at = identity.kyc_said_at
-    if said_at is not None and not clocks.may_be_newer(event.counts_from, than=said_at):
+    at = event.counts_from
+    if said_at is not None and not clocks.may_be_newer(at, than=said_at):
         return False
     if identity.kyc_status != REJECTED:
         level = {**kyc.NO_LEVEL, "kyc_status": status, "kyc_said_at": said_at}

@@ -203,10 +203,15 @@ def _set_due(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
 def _wake(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
     """Wake workers after the commit for what is due now."""
     # The service waits for the answer to a revocation, so no broker is asked. Upkeep finds the row.
-    if not kind_of(row.event_type).wakes_worker and not background.is_eager():
+    wakes_worker = kind_of(row.event_type).wakes_worker
+    if not wakes_worker and not background.is_eager():
         return
+
     # First the re-fetch: a handler may take long, and there may be one worker.
-    if identity is not None and row.outcome == EventOutcome.APPLIED and identity.is_due:
+    is_applied = row.outcome == EventOutcome.APPLIED
+    if identity is not None and is_applied and identity.is_due:
         background.nudge_on_commit(background.TaskName.REFETCH_DUE, 1, identity.pk)
-    if row.next_attempt_at is not None and not attempts.is_taken(row):
+
+    is_due = row.next_attempt_at is not None
+    if is_due and not attempts.is_taken(row):
         background.nudge_on_commit(background.TaskName.RUN_HANDLERS, row.pk)

@@ -185,7 +185,8 @@ def _newer_than(old: KeySet | None, application: Application) -> KeySet:
         if origin.keys is not None and origin.keys is not old:
             return origin.keys
         began = time.monotonic()
-        if len(origin.tries) == MOST_TRIES and began - origin.tries[0] < COOLDOWN:
+        has_tried_often = len(origin.tries) == MOST_TRIES
+        if has_tried_often and began - origin.tries[0] < COOLDOWN:
             raise exceptions.KeysUnavailable(
                 "asked for it a moment ago", endpoint="jwks"
             )

@@ -62,4 +62,5 @@ def lost(answer: TokenAnswer, *, had: Iterable[str]) -> set[str]:
     """What only a gate asks for, the grant ``had``, and a refresh lacks (RFC 6749 §6)."""
     if answer.scopes is None:
         return set()
-    return {*conf.application().later_scopes}.intersection(had) - {*answer.scopes}
+    gated = {*conf.application().later_scopes}
+    return gated.intersection(had).difference(answer.scopes)

@@ -352,7 +352,9 @@ def end_grant(
 
 def _written(grant: TokenGrant, columns: Columns) -> bool:
     """Write these columns and the next generation. False if the tokens have changed meanwhile."""
-    return _unchanged(grant).update(generation=grant.generation + 1, **columns) > 0
+    next_generation = grant.generation + 1
+    rows = _unchanged(grant).update(generation=next_generation, **columns)
+    return rows > 0
 
 
 def _unchanged(grant: TokenGrant) -> QuerySet[TokenGrant]:

@@ -260,7 +260,8 @@ def standings_of(users: Iterable[object]) -> dict[Any, Standing]:
     standings: dict[Any, Standing] = {}
     for user in people:
         memory = remember(user, found.get(user.pk))
-        memory.standing = standings[user.pk] = _standing(memory.identity)
+        memory.standing = _standing(memory.identity)
+        standings[user.pk] = memory.standing
     return standings
 
 

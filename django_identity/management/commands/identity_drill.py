@@ -100,8 +100,11 @@ def _not_seen(report: Report) -> list[str]:
         kinds.setdefault(kind, []).append(thing)
     met: list[str] = []
     for kind, things in kinds.items():
-        more = ", …" if len(things) > SHOWN else ""
-        met.append(f"{kind} ({len(things)}): {', '.join(things[:SHOWN])}{more}")
+        number = len(things)
+        shown = ", ".join(things[:SHOWN])
+        if number > SHOWN:
+            shown += ", …"
+        met.append(f"{kind} ({number}): {shown}")
     return [*met, *NEVER_SEEN, *gate_map.never_seen()]
 
 

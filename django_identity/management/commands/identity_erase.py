@@ -110,7 +110,10 @@ class Command(IdentityCommand):
             _require_clean(found)
 
     def _write(self, receipt: ErasureReceipt) -> None:
-        counts = [f"{count} {name}" for name, count in receipt.counts.items() if count]
+        counts: list[str] = []
+        for name, count in receipt.counts.items():
+            if count:
+                counts.append(f"{count} {name}")
         erased = ", ".join(counts) or "nothing was held. Did you mistype it?"
         self.stdout.write(f"Erased; receipt {receipt.pk}: {erased}")
         if receipt.account_was_gone:
