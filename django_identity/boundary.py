@@ -1,11 +1,12 @@
 """The door by which errors of the site's own code leave the package.
 
 A policy, a receiver or a user model of the site may raise anything in the middle of a flow. An
-error tracker would keep its message, and the variables of each frame of ours: a person. So a door
-lets out neither: the log gets the error as text, and the caller one error of ours.
+error tracker would keep the error's message and the variables of our frames, and both may have data
+about a person. So a door lets neither out. The log gets the error as text, and the caller gets one
+error of ours.
 
 Each call from outside comes in by one door: a page, an endpoint of the API, a page of the admin, a
-gate, a task, a command, the backend, or a function of ``flows``. The rooms below have none.
+gate, a task, a command, the backend, or a function of ``flows``. The rooms below have no door.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """The event types of the specification: a row of ``KINDS`` for each.
 
-A further type is a row of ``KINDS``. If people shall read another name for it than its own, that is
-in ``texts.labels``. If no other type has its effect, that is a member of ``Effect`` too, and a
-function in ``lifecycle.said.effects.EFFECTS``.
+A further type is a member of ``EventType`` and a row of ``KINDS``. Its name for people is in
+``texts.labels``. A new effect is a member of ``Effect`` and a function in
+``lifecycle.said.effects.EFFECTS``.
 """
 
 from collections.abc import Mapping

@@ -2,8 +2,8 @@
 
 Errors leave as ``boundary`` says, so each function also raises ``UnexpectedError`` (the site's own
 code failed) and ``StorageUnavailable`` (the database did not answer), each without a variable of
-ours. The faces of the package are doors themselves, and call ``lifecycle``; they come in here where
-they go on with the error.
+ours. The faces of the package are doors themselves, and call ``lifecycle``. A face that answers an
+error itself calls a function of this door.
 """
 
 from django_identity.boundary import boundary

@@ -1,7 +1,7 @@
 """What a gate may ask for: a site's text, and its comparable value.
 
-A claim is ``"age_over_18"``, which must be true, or ``"country_resident=PT|FR"``, of which one
-value must be proven. Beside claims there are a KYC level, a scope and a recent sign-in.
+The claim ``"age_over_18"`` must be true. Of ``"country_resident=PT|FR"`` one value must be proven.
+Beside claims there are a KYC level, a scope and a recent sign-in.
 
 Each kind of requirement is known to:
 
@@ -10,7 +10,8 @@ Each kind of requirement is known to:
 - ``gates``: ``Gate`` with its words, a decorator and a mixin; ``api.permissions``;
   ``templatetags.identity``;
 - ``gates.closed``, ``parse`` and ``views.sign_in``, how a closed gate names it to the login page;
-- ``reasons`` and ``texts.advice``, if it is closed for a reason of its own.
+- ``reasons`` and ``texts.advice``, if it is closed for a reason of its own;
+- ``instruments.drill.walk``, at which step of a person it is lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which columns of a model its unique rules name, whichever way the model says so."""
+"""The columns of each unique rule of a model: by a field, by fields together, by a constraint."""
 
 from __future__ import annotations
 

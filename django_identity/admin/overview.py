@@ -1,4 +1,4 @@
-"""The overview page: what needs somebody, as the doctor finds it in the rows, and two charts."""
+"""The overview page: what needs an operator, as the doctor finds it in the rows, and two charts."""
 
 from dataclasses import dataclass
 from datetime import datetime

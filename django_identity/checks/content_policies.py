@@ -1,4 +1,4 @@
-"""A Content-Security-Policy that keeps people from the service: the button is dead then.
+"""A Content-Security-Policy that blocks the way to the service, so that the button does nothing.
 
 The button's form is posted to the site, which redirects to the service. Browsers apply
 ``form-action`` to that redirect too (CSP level 3, §6.4.1.1), silently.

@@ -1,4 +1,4 @@
-"""What an operator looks at a site with. They read the core, and the core does not know them.
+"""Instruments by which an operator looks at a site. They read the core, which does not know them.
 
 - ``signs``: all that needs an operator (``identity_doctor``, and the overview of the admin)
 - ``gate_map``: every address and its requirements (``identity_gates``)

@@ -1,7 +1,7 @@
-"""What an erasure left: search every table of the site for what was known of the person.
+"""Search every table of the site for what an erasure left of a person.
 
-What is looked for stays in memory: it is never stored, logged or shown. Findings are the names of
-models and fields, with numbers. ``NOT_SEEN`` says what no search sees.
+The known texts about the person stay in memory. They are never stored, logged or shown. Findings
+are the names of models and fields, with numbers. ``NOT_SEEN`` says what no search sees.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What needs somebody. Each finding says what is wrong, and where to look. Nothing is changed.
+"""What needs an operator. Each finding says what is wrong, and where to look. Nothing is changed.
 
 ``table``: the rows that need an operator · ``rows``: all findings of the database · ``service`` and
 ``site``: the few others · ``charts``: how many people, and since when

@@ -1,4 +1,4 @@
-"""What was found: a level, the cause, and the remedy."""
+"""A finding: its severity, the cause, and the remedy."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whatever the database tells: the table of signs, and the questions beside it."""
+"""All findings of the database: the table of signs, and the questions beside it."""
 
 from datetime import timedelta
 

@@ -1,6 +1,6 @@
-"""The table of signs: rows that need somebody.
+"""The table of signs: rows that need an operator.
 
-An index finds the rows of each, however many others there are. Counts end at ``MOST_COUNTED``.
+An index finds the rows of each sign, also among millions. Counts end at ``MOST_COUNTED``.
 """
 
 from collections import Counter

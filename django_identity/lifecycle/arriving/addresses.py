@@ -1,7 +1,7 @@
-"""What an e-mail address is. One that another account has is refused, so there is one rule.
+"""What an e-mail address is. One rule serves all, as an address of another account is refused.
 
-What two accounts could share under two spellings is no address, but for a domain in Unicode and in
-Punycode: both are compared.
+A text that two accounts could share under two spellings is no address. Only a domain may have two,
+in Unicode and in Punycode: both are compared.
 """
 
 from unicodedata import is_normalized

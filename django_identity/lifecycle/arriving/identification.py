@@ -1,8 +1,8 @@
 """Who came back from the service: the code is exchanged once, and the answers are read.
 
-Two kinds of errors part here. Until it is known who came, any error ends the sign-in. After that an
-unreadable or unproven answer leaves the person signed in, with gates closed, unless it is about
-somebody else.
+Until the subject is known, any error ends the sign-in. After that an answer that cannot be read or
+proven leaves the person signed in, with gates closed (``UNREAD``). An answer about somebody else
+ends the sign-in (``ABOUT_ANOTHER``).
 """
 
 from dataclasses import dataclass

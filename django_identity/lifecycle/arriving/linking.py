@@ -1,9 +1,10 @@
 """Linking: what a sign-in or a code brings is stored for its user, or refused, in one transaction.
 
-``decisions`` says who a subject may belong to. The transaction locks the identity of the subject,
-or holds the subject, and so does an event: whichever is second sees the first (``events``). A
-refusal or an error rolls all of it back, the account of a sign-up included. Two refusals keep the
-new content: of a returning person by ``may_sign_in``, and of an account that waits for approval.
+``decisions`` says to whom a subject may belong. The transaction locks the identity of the subject,
+or holds the subject, and so does an event: the second of the two sees the first (``events``). A
+refusal or an error rolls all of it back, the account of a sign-up included. After two refusals the
+new data stays: if ``may_sign_in`` refuses a returning person, and if the account waits for
+approval.
 
 The site's policy is asked once a try. ``may_sign_up`` and ``may_link`` are asked before anything is
 written, with the data that came, less what events took away since. ``may_sign_in`` is asked at the

@@ -1,7 +1,7 @@
 """What the site's policy is asked about an arriving person, and what it is shown.
 
-It sees what opens gates, as ``claims_of`` has it, and never the credential: a claim may have been
-revoked since, or ``KEEP_CLAIMS`` may drop it.
+The policy sees what opens gates, as ``claims_of`` has it. It never sees the credential: a claim may
+have been revoked since, or ``KEEP_CLAIMS`` may drop it.
 """
 
 from collections.abc import Iterable, Mapping

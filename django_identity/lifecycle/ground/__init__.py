@@ -1,4 +1,4 @@
-"""What several rooms need, and what calls none of them.
+"""What several rooms need. It calls no other room.
 
 The end of a level, the meaning of a claim, the next attempt of a row and the losses at the end of a
 consent are decided here. Every other room calls it.

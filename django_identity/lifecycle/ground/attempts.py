@@ -1,12 +1,13 @@
 """When a row is due that is attempted until it succeeds: events with their handlers, and erasures.
 
-- An event: a minute after it is stored, in case the process dies before it is applied
-  (``WebhookEvent.of``); when it is applied, at once if anybody has work with it (``events``); and
-  when an operator replays it. An erasure: at once, when it is requested.
-- After a failure: after a pause that grows (``next_attempt``).
-- A row that a worker has taken (``take_row``): in ten minutes, so a dead worker costs one attempt.
+- An event is due a minute after it is stored, in case the process dies before it is applied
+  (``WebhookEvent.of``). When it is applied, it is due at once if a handler or an erasure waits for
+  it (``events``). An operator may make it due again (``follow_up.replay``).
+- An erasure is due at once when it is requested.
+- After a failure a row is due after a pause that grows (``next_attempt``, ``backoff``).
+- A row that a worker has taken (``take_row``) is due in ten minutes: a dead worker costs a try.
 
-A row whose date (``next_attempt_at``) is empty is done, or given up. Re-fetches of identities are
+A row whose date (``next_attempt_at``) is empty is done, or given up. Re-fetches have a date of
 another kind, because most of them succeed and come again: see ``due``.
 """
 

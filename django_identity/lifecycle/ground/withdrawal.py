@@ -1,4 +1,4 @@
-"""The end of a consent or of a link: the site forgets what it held, and the sessions end.
+"""The end of a consent (``revoke``) or of a link (``delete``): data goes, and the sessions end.
 
 Every function works on an identity whose row the caller has locked, and runs in the caller's
 transaction. ``waits_for_erasure`` says to which account nobody links.

@@ -1,8 +1,9 @@
 """The work after an event was acknowledged: requested erasures and the site's handlers.
 
-A row is due until its work is done: see ``attempts``. A run works on the content that it has read.
-If the person is erased meanwhile, the run ends silently, and the row keeps the date of the other
-writer.
+A row is due until its work is done: see ``attempts``. A handler that raises is tried again: 12
+times at most, with the pauses of ``backoff``. A run works on the content that it has read. If the
+person is erased meanwhile, the run ends silently, and the row keeps the date that the erasure
+wrote.
 """
 
 from collections import deque

@@ -1,8 +1,8 @@
 """One re-fetch: read the level and the claims of a person, verify them, store what is proven.
 
 ``fetch`` is the whole of it, and the functions below it stand in its order. A claim needs a
-credential that proves it; a KYC level comes from the service's own answer. ``due`` says when the
-next one is due.
+credential that proves it; a KYC level comes from the service's own answer. ``due`` has the date of
+the next re-fetch, also after a failure.
 """
 
 from typing import Any, NamedTuple

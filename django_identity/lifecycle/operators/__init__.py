@@ -1,6 +1,6 @@
 """What the site's operators see and do.
 
-Here it is decided what an operator may end, erase or ask for, and how its history is told. What
+What an operator may end, erase or ask for, and the history of an identity, are decided here. What
 each of these does to a person is decided in ``leaving`` and ``ground``. The admin and commands call
 it.
 

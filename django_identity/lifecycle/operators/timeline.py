@@ -1,4 +1,4 @@
-"""One line of time of an identity: the stored rows and what happened, newest first."""
+"""The history of one identity: its row, its claims and its events, the newest first."""
 
 from collections.abc import Iterator
 from datetime import datetime

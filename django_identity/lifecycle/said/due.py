@@ -2,15 +2,16 @@
 
 When an event or an erasure is due: ``attempts``.
 
-- After usable answers: about three quarters of what ends first (``after_answers``).
-- After a failure: a pause that grows with each one (``retry``).
-- At once: after an event that may bring something (``make_due``), after a sign-in of which
-  something could not be read, and when an operator asks (``make_all_due``).
+- After usable answers of a re-fetch or a sign-in: after about three quarters of what ends first
+  (``after_answers``).
+- After a failure: after a pause that grows, a minute to six hours, for ever (``retry``).
+- At once: after an event that may bring something (``make_due``), after a sign-in with an answer
+  that could not be read (``arrivals``), and when an operator asks (``make_all_due``).
 - A row that a worker has taken (``take``): in five minutes, unless its real date is set by then. A
   run or a worker with an early end delays twenty rows by that time. The order is random: a row that
   kills its workers delays others only by chance.
 
-It is empty, so the re-fetch is never due, of a link by code, without consent
+The date is empty, so the re-fetch is never due, for a link by code, without consent
 (``withdrawal.NOTHING_BROUGHT``), and without a grant (``tokens.end_grant``, ``give_up``).
 """
 

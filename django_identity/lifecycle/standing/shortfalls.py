@@ -1,6 +1,6 @@
-"""Which reason for a closed gate, or an ended session, the records of a person give.
+"""The reasons for a closed gate, or an ended session, that the records of a person give.
 
-Of several, ``standing`` says which one counts.
+If there are several, ``standing`` says which one counts.
 """
 
 from collections.abc import Iterable
