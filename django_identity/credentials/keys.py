@@ -1,6 +1,7 @@
 """The service's published keys, parsed once and strictly into loaded verification keys.
 
-Which set is believed, and for how long, is in ``lifecycle/said/key_sets.py``.
+Which set is believed, for how long, and what follows an unknown ``kid``, is in
+``lifecycle/said/key_sets.py``.
 """
 
 from collections import Counter

@@ -44,7 +44,7 @@ class WebhookEvent(AttemptedRecord):
 
     event_id = models.CharField(_("event id"), max_length=255, blank=True)
     # What finds a repeat: environment, id, type, and whom it is about. A service that uses an id
-    # twice has two events.
+    # twice has two events. ``said.events`` has what a repeat does.
     event_digest = models.CharField(max_length=DIGEST_LENGTH)
     event_type = models.CharField(_("type"), max_length=64, blank=True)
     occurred_at = models.DateTimeField(_("occurred"))

@@ -49,7 +49,7 @@ class LinkedIdentity(Record):
 
     - a sign-in or a code: ``linking``, with the columns of ``arrivals``;
     - an event: ``effects``, and for the end of a consent ``withdrawal``;
-    - a re-fetch: ``refetch``, with the columns of ``ground.verified``; its dates: ``due``;
+    - a re-fetch: ``refetch``, with the columns of ``claims`` and ``kyc``; its dates: ``due``;
     - an answer that revokes claims: ``claims`` (its ``version``);
     - the end of the grant: ``tokens``; of all sessions: ``sessions``;
     - a site that moves it to another user: ``save``. An operator writes by the rooms above.
@@ -85,14 +85,14 @@ class LinkedIdentity(Record):
     kyc_verified_at = models.DateTimeField(_("Verified on"), blank=True, null=True)
     # The time of the service's newest answer about the level. No event changes it.
     kyc_said_at = models.DateTimeField(_("verification checked"), blank=True, null=True)
-    # The dates of the newest verified credential. An older one is refused.
+    # The dates of the newest verified credential. An older one is refused: ``said.claims``.
     credential_issued_at = models.DateTimeField(
         _("proofs confirmed"), blank=True, null=True
     )
     credential_expires_at = models.DateTimeField(
         _("proofs valid until"), blank=True, null=True
     )
-    # The time from which the re-fetch is due. Empty: it never is.
+    # The time from which the re-fetch is due. Empty: it never is. ``said.due`` has its writers.
     refetch_due_at = models.DateTimeField(_("re-fetch due"), blank=True, null=True)
     # The number of re-fetches in a row that failed.
     refetch_failures = models.PositiveSmallIntegerField(default=0)

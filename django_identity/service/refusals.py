@@ -1,4 +1,7 @@
-"""Error answers of the service: its envelope and OAuth's ``{"error": …}``, with any status."""
+"""Error answers of the service: its envelope and OAuth's ``{"error": …}``, with any status.
+
+What pauses after a 429: ``lifecycle.ground.runs``.
+"""
 
 import time
 from collections.abc import Callable, Mapping
