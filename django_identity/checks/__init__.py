@@ -89,6 +89,6 @@ def _unfinished(error: Exception) -> Problem:
 
 
 def _message(problem: Problem) -> CheckMessage:
-    kind = Error if problem.check_id.startswith("E") else Warning
+    severity = Error if problem.check_id.startswith("E") else Warning
     check_id = f"django_identity.{problem.check_id}"
-    return kind(problem.message, hint=problem.hint, id=check_id)
+    return severity(problem.message, hint=problem.hint, id=check_id)

@@ -34,8 +34,8 @@ def subject_of(
         # The header only chooses one of the service's keys, and shows the type of the token.
         header = jwt.get_unverified_header(token)
         key = keys.get(header.get("kid", ""))
-        kind = header.get("typ", "JWT")
-        if key is None or kind not in TOKEN_TYPES:
+        token_type = header.get("typ", "JWT")
+        if key is None or token_type not in TOKEN_TYPES:
             return None
         claims = jwt.decode(
             token,
@@ -50,7 +50,7 @@ def subject_of(
 
     # Another application could hand in the token that it was given for a person.
     if not _is_for(
-        audience, claims, issuer=issuer, is_access_token=kind in ACCESS_TOKENS
+        audience, claims, issuer=issuer, is_access_token=token_type in ACCESS_TOKENS
     ):
         return None
     return str(claims["sub"])

@@ -47,12 +47,12 @@ def open_document(
     header's algorithm is tried, at most four. For any text it returns the content or raises
     ``DocumentUnreadable``. Anybody can encrypt a document for us: the public key is public.
     """
-    kind = media_type(content_type)
-    content = _opened(document, keys, kind)
+    wanted_type = media_type(content_type)
+    content = _opened(document, keys, wanted_type)
     if content is None:
         raise DocumentUnreadable("no key opens it")
-    is_of_kind = CONTENT_CHECKS.get(kind)
-    if is_of_kind and len(content) <= LARGEST and is_of_kind(content):
+    is_of_type = CONTENT_CHECKS.get(wanted_type)
+    if is_of_type and len(content) <= LARGEST and is_of_type(content):
         return content
     raise DocumentUnreadable("not of its type and size")
 
@@ -62,12 +62,14 @@ def media_type(text: str) -> str:
     return text.partition(";")[0].strip().lower().removeprefix("application/")
 
 
-def _opened(document: str, keys: Sequence[JSONObject], kind: str) -> bytes | None:
+def _opened(
+    document: str, keys: Sequence[JSONObject], wanted_type: str
+) -> bytes | None:
     try:
         header = _header_of(document)
     except ValueError:
         return None
-    if not _is_allowed(header, kind):
+    if not _is_allowed(header, wanted_type):
         return None
     # Without an encrypted key only where the shared secret is the key itself (RFC 7516 §5.2).
     has_encrypted_key = document.split(".")[1] != ""
@@ -98,7 +100,7 @@ def _header_of(document: str) -> JSONObject:
     return strict_json.read_object(base64url.decode(header))
 
 
-def _is_allowed(header: JSONObject, kind: str) -> bool:
+def _is_allowed(header: JSONObject, wanted_type: str) -> bool:
     """Whether every member is known, with a value that we open."""
     if not header.keys() <= HEADER_MEMBERS:
         return False
@@ -109,7 +111,7 @@ def _is_allowed(header: JSONObject, kind: str) -> bool:
         return False
     if media_type(header.get("typ", "jwe")) not in ("jose", "jwe"):
         return False
-    return media_type(header.get("cty", kind)) == kind
+    return media_type(header.get("cty", wanted_type)) == wanted_type
 
 
 def _fits(header: JSONObject, key: JSONObject) -> bool:

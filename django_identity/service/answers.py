@@ -50,10 +50,9 @@ class TokenAnswer:
     def parse(cls, body: JSONObject) -> Self:
         """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
         members = Members(body, "token")
-        kind = body.get("token_type")
-        members.require(
-            kind is None or str(kind).lower() == "bearer", "token_type is not Bearer"
-        )
+        token_type = body.get("token_type")
+        is_bearer = token_type is None or str(token_type).lower() == "bearer"
+        members.require(is_bearer, "token_type is not Bearer")
 
         scopes = None
         scope = body.get("scope")

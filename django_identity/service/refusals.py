@@ -59,16 +59,18 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> JSONO
         return members
 
     service_code = code_of(members)
-    kind = None
+    refusal = None
     if is_refusal:
-        kind = _kind_of(endpoint, answer.status, members)
-    if kind is None:
+        refusal = _refusal_of(endpoint, answer.status, members)
+    if refusal is None:
         detail = exceptions.shaped_code(service_code)
         raise exceptions.ServiceUnavailable.of_status(
             answer.status, detail, endpoint=endpoint
         )
 
-    refused = kind(endpoint=endpoint, service_code=service_code, status=answer.status)
+    refused = refusal(
+        endpoint=endpoint, service_code=service_code, status=answer.status
+    )
     if isinstance(refused, exceptions.VerificationPolicyNotMet):
         refused.kyc_url = safe_url(
             members.get("kyc_url"), environment=application.environment
@@ -76,17 +78,17 @@ def members_of(application: Application, endpoint: str, answer: Answer) -> JSONO
     raise refused
 
 
-def _kind_of(
+def _refusal_of(
     endpoint: str, status: int, members: JSONObject
 ) -> Callable[..., exceptions.ServiceRefusal] | None:
     """The refusal by the service's code, else by its status. None: unknown."""
     code = code_of(members).lower()
-    kind = BY_CODE.get(code)
-    if kind is exceptions.InvalidGrant and (endpoint != "token" or status >= 500):
+    refusal = BY_CODE.get(code)
+    if refusal is exceptions.InvalidGrant and (endpoint != "token" or status >= 500):
         # Elsewhere it is about the access token, which a refresh may replace.
-        kind = None
-    if kind is not None:
-        return kind
+        refusal = None
+    if refusal is not None:
+        return refusal
 
     if status >= 500:
         return None

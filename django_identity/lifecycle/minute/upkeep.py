@@ -74,32 +74,39 @@ OPENED = frozenset({Refetched.STORED, Refetched.LEVEL_UNREAD, Refetched.OVERTAKE
 
 @dataclass(slots=True)
 class Course:
-    """The course of a run so far: it tells where the run ends."""
+    """The course of a run so far: it tells where the run ends. Outages are counted in a row."""
 
+    is_turned_away: bool = False
     outages: int = 0
     unreadable: int = 0
     has_opened: bool = False
 
-    def ends_after(self, outcome: Refetched) -> bool:
-        """Whether ``outcome``, the newest one, ends the run.
-
-        Unreadable tokens end it at once if they come first: then the key is missing for everybody,
-        and each further row would only fail. A run survives one corrupt row among others.
-        """
+    def note_outcome(self, outcome: Refetched) -> None:
+        """Take the newest outcome into account."""
         if outcome is Refetched.NOT_NOW:
-            return True
-
+            self.is_turned_away = True
         if outcome is Refetched.OUTAGE:
             self.outages += 1
-            return self.outages == MOST_OUTAGES
-        self.outages = 0
+        else:
+            self.outages = 0
         if outcome in OPENED:
             self.has_opened = True
             self.unreadable = 0
         if outcome is Refetched.UNREADABLE:
             self.unreadable += 1
-            return not self.has_opened or self.unreadable == MOST_UNREADABLE
-        return False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run ends here.
+
+        Unreadable tokens end it at once if they come first: then the key is missing for everybody,
+        and each further row would only fail. A run survives one corrupt row among others.
+        """
+        if self.is_turned_away or self.outages == MOST_OUTAGES:
+            return True
+        if self.unreadable and not self.has_opened:
+            return True
+        return self.unreadable == MOST_UNREADABLE
 
 
 class Tended(NamedTuple):
@@ -190,7 +197,8 @@ def refetch_due(*, most: int, only: int | None = None) -> Generator[Refetched]:
         for row in rows:
             outcome = _refetch(row)
             yield outcome
-            if course.ends_after(outcome):
+            course.note_outcome(outcome)
+            if course.is_over:
                 return
 
 
