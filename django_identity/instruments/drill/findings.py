@@ -37,7 +37,9 @@ def search_map(found: Collection[Address], report: Report) -> None:
         report.unseen[url] = OPEN
         beside = gated.get(address.view)
         # One class is several pages, and functions without a name of their own share one.
-        if beside and not reading.methods and "<" not in address.view:
+        is_class = bool(reading.methods)
+        has_own_name = "<" not in address.view
+        if beside and has_own_name and not is_class:
             report.find(f"`{url}` is open beside `{beside}`: {address.view}, no gate")
 
 

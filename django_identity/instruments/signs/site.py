@@ -37,12 +37,14 @@ def _system_checks(check: str, tag: str) -> Diagnosis:
     for message in run_checks(tags=[tag], databases=[database.alias()]):
         # Without usable settings nothing else is diagnosed, so their mistakes are not silent.
         is_silenced = message.is_silenced() and conf.is_usable()
-        if f"{LABEL}." in str(message.id) and not is_silenced:
-            level = Severity.WARNING
-            if message.is_serious():
-                level = Severity.PROBLEM
-            text = f"{message.id}: {message.msg}"
-            yield Finding(check, level, text, message.hint or "")
+        is_ours = f"{LABEL}." in str(message.id)
+        if is_silenced or not is_ours:
+            continue
+        level = Severity.WARNING
+        if message.is_serious():
+            level = Severity.PROBLEM
+        text = f"{message.id}: {message.msg}"
+        yield Finding(check, level, text, message.hint or "")
 
 
 def check_broker() -> Finding:

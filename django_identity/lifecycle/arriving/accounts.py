@@ -236,8 +236,9 @@ def _refused_of(user: AbstractBaseUser, given: Fields) -> set[str]:
         return refused
     # Django's ``clean`` makes an empty text of an address that is not there.
     _empty_as_null(user)
-    rules = (user.validate_unique, user.validate_constraints)
-    return {name for rule in rules for name in refused_by(partial(rule, exclude=own))}
+    for rule in (user.validate_unique, user.validate_constraints):
+        refused |= refused_by(partial(rule, exclude=own))
+    return refused
 
 
 def refused_of_given(user: AbstractBaseUser, given: Collection[str]) -> set[str]:

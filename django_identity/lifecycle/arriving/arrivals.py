@@ -65,8 +65,10 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
     if request.kyc is None or not identity.allows(*kyc.SCOPES):
         return
     known_at = identity.kyc_said_at
-    if known_at is None or known_at <= request.said_at:
-        identity.set_columns(kyc.level_columns(request.kyc, said_at=request.said_at))
+    if known_at is not None and known_at > request.said_at:
+        return
+    level = kyc.level_columns(request.kyc, said_at=request.said_at)
+    identity.set_columns(level)
 
 
 def _take_sign_in(

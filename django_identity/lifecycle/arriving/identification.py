@@ -2,7 +2,7 @@
 
 Until the subject is known, any error ends the sign-in. After that an answer that cannot be read or
 proven leaves the person signed in, with gates closed (``UNREAD``). An answer about somebody else
-ends the sign-in (``ABOUT_ANOTHER``).
+ends the sign-in (``MISMATCHES``, ``ABOUT_ANOTHER``).
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,9 @@ from django_identity.service.answers import (
 PROFILE_SCOPE = "profile:read"
 #: What cannot be read or proven leaves the person signed in, with gates closed.
 UNREAD = (exceptions.ServiceError, exceptions.CredentialRejected)
-#: A credential that is about somebody else ends the sign-in.
+#: An answer about somebody else ends the sign-in,
+MISMATCHES = (exceptions.SubjectMismatch, exceptions.EnvironmentMismatch)
+#: and so does a credential about somebody else.
 ABOUT_ANOTHER = frozenset(
     {RejectionReason.PAYLOAD_SUB, RejectionReason.PAYLOAD_ENVIRONMENT}
 )
@@ -138,8 +140,9 @@ def _exchange(
 
 def _note_unread(person: _Person, error: exceptions.IdentityError) -> None:
     """Raise ``error`` again if it is about somebody else: another subject or environment."""
-    mismatches = (exceptions.SubjectMismatch, exceptions.EnvironmentMismatch)
-    if isinstance(error, mismatches) or getattr(error, "reason", None) in ABOUT_ANOTHER:
+    if isinstance(error, MISMATCHES):
+        raise error
+    if getattr(error, "reason", None) in ABOUT_ANOTHER:
         raise error
     log_failure(LogEvent.SIGN_IN_UNREAD, error)
     person.unread = error.code

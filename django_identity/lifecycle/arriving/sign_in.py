@@ -66,7 +66,8 @@ class Callback:
         # A malformed error is still an error. Its text is not used.
         service_code = exceptions.shaped_code(error[0])
         code_here = REFUSALS.get(service_code.lower(), "authorization_refused")
-        return cls(state[0], error=exceptions.FlowError(service_code, code=code_here))
+        refusal = exceptions.FlowError(service_code, code=code_here)
+        return cls(state[0], error=refusal)
 
 
 @dataclass(frozen=True, slots=True)

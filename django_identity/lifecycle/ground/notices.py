@@ -61,7 +61,8 @@ def masked(profile: Profile) -> str:
     initial = _of_name(profile.last_name)[:1]
     if initial:
         initial += "."
-    name = f"{_of_name(profile.first_name)[:LONGEST_NAME]} {initial}".strip()
+    first_name = _of_name(profile.first_name)[:LONGEST_NAME]
+    name = f"{first_name} {initial}".strip()
     address = masked_address(profile.email)
     return ", ".join(part for part in (name, address) if part)
 

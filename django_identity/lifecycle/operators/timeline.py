@@ -57,12 +57,15 @@ def timeline_of(identity: LinkedIdentity) -> list[Happening]:
 
 def activity_of(identity: LinkedIdentity) -> list[tuple[datetime, str]]:
     """For the person: when something happened, and its code, newest first."""
-    activity = [
-        (entry.at, entry.event.event_type if entry.event else entry.kind)
-        for entry in (*_own(identity), *_events(identity))
+    activity: list[tuple[datetime, str]] = []
+    for entry in (*_own(identity), *_events(identity)):
         # A failed re-fetch is the operators' to mend.
-        if entry.kind is not HappeningKind.REFETCH_FAILED
-    ]
+        if entry.kind is HappeningKind.REFETCH_FAILED:
+            continue
+        what: str = entry.kind
+        if entry.event:
+            what = entry.event.event_type
+        activity.append((entry.at, what))
     return sorted(activity, reverse=True)[:MOST_FOR_PERSON]
 
 
@@ -70,7 +73,7 @@ def _own(identity: LinkedIdentity) -> Iterator[Happening]:
     yield Happening(identity.created_at, HappeningKind.LINKED)
     for kind, column in COLUMNS.items():
         at = getattr(identity, column)
-        # What came before the link made it, and gets no entry of its own.
+        # An earlier time is part of the link itself.
         if at is not None and at > identity.created_at:
             yield Happening(at, kind)
 

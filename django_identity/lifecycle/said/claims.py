@@ -265,7 +265,8 @@ def _is_kept(claim_type: str, identity: LinkedIdentity) -> bool:
 
 def _unlisted(answer: ClaimsAnswer, disclosed: JSONObject) -> Iterator[ListedClaim]:
     """What the credential discloses beyond the list."""
-    for name in disclosed.keys() - {listed.claim_type for listed in answer.claims}:
+    listed_names = {listed.claim_type for listed in answer.claims}
+    for name in disclosed.keys() - listed_names:
         named = str(values.provider_in(disclosed[name]) or "")
         provider = without_controls(named[:LONGEST_NAME])
         yield ListedClaim(

@@ -170,7 +170,8 @@ class Standing:
         now = timezone.now()
         if any(claim.is_proven(now) for claim in self.claims):
             return None
-        ended = shortfalls.end_of(self.identity, [claim.row for claim in self.claims])
+        rows = [claim.row for claim in self.claims]
+        ended = shortfalls.end_of(self.identity, rows)
         if ended is None and shortfalls.is_unverifiable(self.identity):
             return shortfalls.because(Reason.UNREAD, self.identity)
         return ended
