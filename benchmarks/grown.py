@@ -32,7 +32,7 @@ from django_identity.gates import claims_of
 from django_identity.instruments.signs import diagnose, figures
 from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.minute import upkeep
-from django_identity.lifecycle.said import due, tokens
+from django_identity.lifecycle.said import due, grants
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant, WebhookEvent
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
@@ -263,7 +263,7 @@ def refetched(_service: FakeService, identity: LinkedIdentity) -> None:
     row = stored(identity)
     with uncounted():
         answer = TokenAnswer(Secret("at-0"), Secret(f"rt-{row.pk}"), 0.0, None, None)
-        tokens.store(row, answer)
+        grants.store(row, answer)
     assert list(upkeep.refetch_these([row.pk])) == [upkeep.Refetched.STORED]
 
 

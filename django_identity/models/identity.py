@@ -51,7 +51,7 @@ class LinkedIdentity(Record):
     - an event: ``effects``, and for the end of a consent ``withdrawal``;
     - a re-fetch: ``refetch``, with the columns of ``claims`` and ``kyc``; its dates: ``due``;
     - an answer that revokes claims: ``claims`` (its ``version``);
-    - the end of the grant: ``tokens``; of all sessions: ``sessions``;
+    - the end of the grant: ``grants``; of all sessions: ``sessions``;
     - a site that moves it to another user: ``save``. An operator writes by the rooms above.
 
     It is deleted by ``withdrawal`` (disconnected), ``dossier`` (erased), ``interventions`` (the

@@ -3,7 +3,7 @@
 from unittest import mock
 
 from django_identity.lifecycle.ground import sessions
-from django_identity.lifecycle.said import events, tokens
+from django_identity.lifecycle.said import events, grants
 from django_identity.models import SubjectLock, TokenGrant
 from tests.interleavings import invariants
 from tests.interleavings.scenarios import Scenario
@@ -28,13 +28,13 @@ SABOTAGES = {
     ),
     "the lease is ignored": Scenario(
         REFRESHED,
-        broken=mock.patch.object(tokens, "lease", return_value=True),
+        broken=mock.patch.object(grants, "lease", return_value=True),
         shown_by=invariants.nothing_is_sent_twice.__doc__,
     ),
     "generation is not compared": Scenario(
         REFRESHED,
         broken=mock.patch.object(
-            tokens, "_unchanged", lambda grant: TokenGrant.objects.filter(pk=grant.pk)
+            grants, "_unchanged", lambda grant: TokenGrant.objects.filter(pk=grant.pk)
         ),
         shown_by=invariants.grants_live.__doc__,
     ),

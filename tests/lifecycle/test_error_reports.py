@@ -24,7 +24,7 @@ from django_identity.exceptions import (
     StorageUnavailable,
     UnexpectedError,
 )
-from django_identity.lifecycle.said import tokens
+from django_identity.lifecycle.said import grants
 from django_identity.models import LinkedIdentity
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
@@ -194,7 +194,7 @@ def test_a_database_that_fails_shows_no_token(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """The moment in which the new tokens are in hand and cannot be stored."""
-    monkeypatch.setattr(tokens, "STORED_WITHIN", 0.0)
+    monkeypatch.setattr(grants, "STORED_WITHIN", 0.0)
     service.answers["token"] = GOOD
     lost = connection.execute_wrapper(fails_at("UPDATE", 1, kind))
     with lost, pytest.raises((UnexpectedError, StorageUnavailable)) as caught:

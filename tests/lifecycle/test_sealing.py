@@ -16,7 +16,7 @@ from django.utils import timezone
 from django_identity import conf, vault
 from django_identity.lifecycle.operators import rotation
 from django_identity.lifecycle.operators.rotation import Rotated
-from django_identity.lifecycle.said import tokens
+from django_identity.lifecycle.said import grants, tokens
 from django_identity.models import (
     AuthorizationRequest,
     LinkedIdentity,
@@ -49,7 +49,7 @@ def make_sealed(person="ada"):
     """An identity with tokens and a started sign-in, under the first key."""
     site = conf.application()
     identity = make_identity(make_user(person), subject=f"subject-{person}")
-    tokens.store(identity, answer(f"at-of-{person}", f"rt-of-{person}"))
+    grants.store(identity, answer(f"at-of-{person}", f"rt-of-{person}"))
     started = AuthorizationRequest(
         environment=site.environment, state_digest=f"state-{person}",
         purpose=Purpose.SIGN_IN, expires_at=timezone.now(),
@@ -151,7 +151,7 @@ def test_a_refresh_meanwhile_wins():
     def refresh_first(execute, sql, *rest):
         if not stored and sql.startswith("UPDATE") and "_tokengrant" in sql:
             stored.append(True)
-            tokens.store(identity, answer("at-newer", "rt-newer"))
+            grants.store(identity, answer("at-newer", "rt-newer"))
         return execute(sql, *rest)
 
     with ring(NEW, OLD):
@@ -262,7 +262,7 @@ def test_a_rotation_in_two_deploys_closes_nothing():
     for before, after in pairwise([(OLD,), (OLD, NEW), (NEW, OLD)]):
         for storing, opening in permutations((before, after)):
             with ring(*storing):
-                tokens.store(identity, answer("at", "rt"))
+                grants.store(identity, answer("at", "rt"))
             with ring(*opening):
                 assert tokens.access_token_for(identity).reveal() == "at"
     with ring(NEW, OLD):

@@ -32,7 +32,7 @@ from django_identity.exceptions import (
 from django_identity.lifecycle.ground import runs
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.minute.upkeep import Refetched
-from django_identity.lifecycle.said import tokens
+from django_identity.lifecycle.said import grants, tokens
 from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import TokenGrant
 from django_identity.secrets import Secret
@@ -192,7 +192,7 @@ def test_newer_tokens_outlive_the_end_of_the_older(service, identity):
     """The row is read again: a sign-in came while the service was asked."""
     expired(identity)
     service.answers["token"] = answer({"error": "token_inactive"}, status="401 No")
-    service.meanwhile["token"] = lambda: tokens.store(identity, SIGNED_IN)
+    service.meanwhile["token"] = lambda: grants.store(identity, SIGNED_IN)
     assert access_token_for(identity).reveal() == "at-new"
     assert stored(identity) == "rt-new"
 
@@ -255,7 +255,7 @@ def test_a_rejected_token_is_refreshed_once(service, identity):
 @pytest.mark.parametrize(("lifetime", "margin"), [(3600.0, 60), (100.0, 10)])
 def test_a_token_is_not_used_to_its_last_second(identity, lifetime, margin):
     """Clocks differ and calls take time: a tenth of the life, a minute at most, is left over."""
-    tokens.store(identity, replace(SIGNED_IN, expires_in=lifetime))
+    grants.store(identity, replace(SIGNED_IN, expires_in=lifetime))
     ends_in = (
         TokenGrant.objects.get().access_expires_at - timezone.now()
     ).total_seconds()
@@ -336,14 +336,14 @@ def test_a_database_that_is_away_for_a_while_loses_no_token(
     service, identity, monkeypatch
 ):
     """Storing is tried again for some seconds, by whatever way the database fails. Not for ever."""
-    monkeypatch.setattr(tokens, "POLL", 0.01)
+    monkeypatch.setattr(grants, "TRIED_EVERY", 0.01)
     expired(identity)
     with storing_fails([OperationalError, InterfaceError, InternalError]):
         assert access_token_for(identity).reveal() == "at-1"
     assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
 
     TokenGrant.objects.update(access_expires_at=timezone.now())
-    monkeypatch.setattr(tokens, "STORED_WITHIN", 0.1)
+    monkeypatch.setattr(grants, "STORED_WITHIN", 0.1)
     with storing_fails(repeat(OperationalError)), pytest.raises(OperationalError):
         access_token_for(identity)
 
@@ -354,7 +354,7 @@ def test_a_sign_in_replaces_everything(identity):
     held = {"scopes": ["x"], "retry_at": later, "lease_until": later}
     make_grant(identity, needs_reauthorization=True, **held)
     identity.scopes = ["profile:read"]
-    tokens.store(identity, replace(SIGNED_IN, refresh_token=None))
+    grants.store(identity, replace(SIGNED_IN, refresh_token=None))
     grant = TokenGrant.objects.get()
     assert stored(identity, "access_token") == "at-new"
     assert (grant.refresh_token, grant.refresh_expires_at) == ("", None)
@@ -370,7 +370,7 @@ def test_giving_up_spares_newer_tokens(identity):
 
     def refused_after_a_sign_in(token):
         if token == Secret("at-1"):
-            tokens.store(identity, SIGNED_IN)
+            grants.store(identity, SIGNED_IN)
         raise AccessTokenRejected("refused")
 
     with announced() as heard, pytest.raises(ReauthorizationNeeded):
@@ -412,13 +412,13 @@ def test_the_lease_is_one_callers(service, identity):
     """Of two who read the grant at the same moment, and not after a failure since."""
     expired(identity)
     first, second = TokenGrant.objects.get(), TokenGrant.objects.get()
-    assert tokens.lease(first)
-    assert not tokens.lease(second)
-    assert not tokens.lease(TokenGrant.objects.get())
+    assert grants.lease(first)
+    assert not grants.lease(second)
+    assert not grants.lease(TokenGrant.objects.get())
     TokenGrant.objects.update(
         lease_until=None, retry_at=timezone.now() + timedelta(seconds=30)
     )
-    assert not tokens.lease(second)
+    assert not grants.lease(second)
     with pytest.raises(RefreshPending):
         access_token_for(identity)
     assert service.refresh_tokens == []

@@ -54,14 +54,14 @@ TOKENS = Room(
     sabotages=(
         Sabotage(
             "late-answer-is-stored",
-            "lifecycle/said/tokens.py",
+            "lifecycle/said/grants.py",
             "filter(pk=grant.pk, generation=grant.generation)",
             "filter(pk=grant.pk)",
             "A refresh stores nothing over newer tokens.",
         ),
         Sabotage(
             "two-take-the-lease",
-            "lifecycle/said/tokens.py",
+            "lifecycle/said/grants.py",
             "lease_until=grant.lease_until, retry_at=grant.retry_at",
             "retry_at=grant.retry_at",
             "Of two workers one takes the lease.",

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django_identity.exceptions import MalformedAnswer
 from django_identity.lifecycle.arriving.request import LinkRequest
 from django_identity.lifecycle.ground import kyc, notices, withdrawal
-from django_identity.lifecycle.said import claims, due, scopes, tokens
+from django_identity.lifecycle.said import claims, due, grants, scopes
 from django_identity.logs import LogEvent, log_failure
 from django_identity.models import (
     Consent,
@@ -113,5 +113,5 @@ def _take_sign_in(
     identity.refetch_due_at = due.after_answers(identity, claims_until=claims_until)
     if unread:
         identity.refetch_due_at = timezone.now()
-    tokens.store(identity, answer)
+    grants.store(identity, answer)
     return Stored(rows, unread)

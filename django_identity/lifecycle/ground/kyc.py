@@ -1,7 +1,7 @@
 """The KYC level: until when it counts, and its columns.
 
 The level runs out by time (``holds_until``). It ends at once by a rejection, and by the end of the
-KYC claim (``effects``), of the grant (``tokens.end_grant``) or of the consent (``withdrawal``).
+KYC claim (``effects``), of the grant (``grants.end``) or of the consent (``withdrawal``).
 """
 
 from datetime import datetime, timedelta

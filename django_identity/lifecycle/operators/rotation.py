@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django_identity import database
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle.ground import sealing
-from django_identity.lifecycle.said import tokens
+from django_identity.lifecycle.said import grants
 from django_identity.models import TokenGrant
 
 ROWS_AT_ONCE = 200
@@ -88,6 +88,6 @@ def _rotated(grant: TokenGrant) -> Rotated:
 def _forgotten(grant: TokenGrant) -> Rotated:
     """End the grant, unless newer tokens were stored meanwhile."""
     reason = SealedValueUnreadable.code
-    if tokens.end_grant(grant.identity, grant, reason=reason):
+    if grants.end(grant.identity, grant, reason=reason):
         return Rotated.FORGOTTEN
     return Rotated.OVERTAKEN

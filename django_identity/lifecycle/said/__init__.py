@@ -6,5 +6,6 @@ webhook call it.
 
 - ``events``: one delivery; ``effects``: its effect, also of a late one
 - ``claims``: the changes by a credential; ``scopes``: how a gate with a scope opens
-- ``due``: when an identity is due; ``tokens``: who may refresh; ``key_sets``: which keys count
+- ``tokens``: who may refresh; ``grants``: the row of the tokens; ``key_sets``: which keys count
+- ``due``: when an identity is due
 """

@@ -12,7 +12,7 @@ When an event or an erasure is due: ``attempts``.
   kills its workers delays others only by chance.
 
 The date is empty, so the re-fetch is never due, for a link by code, without consent
-(``withdrawal.NOTHING_BROUGHT``), and without a grant (``tokens.end_grant``, ``give_up``).
+(``withdrawal.NOTHING_BROUGHT``), and without a grant (``grants.end``, ``give_up``).
 """
 
 import random

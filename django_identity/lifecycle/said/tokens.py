@@ -7,8 +7,8 @@ stores the answer if ``generation``, which rises with each change of the tokens,
 others wait for it. The answer decides (``_refresh``):
 
 - New tokens replace both. Without a refresh token in the answer the old one stays.
-- ``invalid_grant`` is final (``end_grant``), and so is an answer with fewer scopes or about another
-  subject. Only a sign-in brings new tokens.
+- ``invalid_grant`` is final (``grants.end``), and so is an answer with fewer scopes or about
+  another subject. Only a sign-in brings new tokens.
 - After any other answer, or none, the service may have taken the token nevertheless. It is sent
   again when ``retry_at`` is over: after 30 seconds, or as the service says.
 - If the worker dies before it has stored the answer, the old token is sent again when the lease is
@@ -19,32 +19,23 @@ The rotation of the keys that encrypt the tokens: ``operators.rotation``.
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from django.db import InternalError
-from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from django_identity import conf, database, exceptions, signals
-from django_identity.lifecycle.ground import runs, sealing, withdrawal
-from django_identity.lifecycle.ground.kyc import NO_LEVEL, announce_change
-from django_identity.lifecycle.said import scopes
+from django_identity import conf, database, exceptions
+from django_identity.lifecycle.ground import runs, sealing
+from django_identity.lifecycle.said import grants, scopes
 from django_identity.lifecycle.said.key_sets import subject_of
 from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, TokenGrant
-from django_identity.models.choices import Columns
 from django_identity.models.querysets import disabled_account
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from django_identity.service.answers import TokenAnswer
 
-# Longer than any refresh, even with an answer that arrives byte by byte. So an expired lease means
-# that its worker has died.
-LEASE = timedelta(minutes=5)
-# Seconds for which storing is retried while the database is away.
-STORED_WITHIN = 20.0
 # Seconds that a caller waits for another one's refresh. It looks again after each ``POLL``.
 LONGEST_WAIT = 10.0
 POLL = 0.2
@@ -95,7 +86,9 @@ class Reader:
             except exceptions.AccessTokenRejected as refused:
                 if self._refreshed_grant is not None:
                     # Nothing ends if a sign-in has stored newer tokens: the next call reads them.
-                    end_grant(self.identity, self._refreshed_grant, reason=refused.code)
+                    grants.end(
+                        self.identity, self._refreshed_grant, reason=refused.code
+                    )
                     detail = f"fresh: {refused.code}"
                     raise exceptions.ReauthorizationNeeded(detail) from refused
                 self.rejected = self._token
@@ -116,7 +109,7 @@ class Reader:
                 detail = "not answered a moment ago"
                 raise exceptions.RefreshPending(detail, endpoint="token")
             _require_no_pause(grant)
-            if not lease(grant):
+            if not grants.lease(grant):
                 self._wait(give_up_at)
                 continue
 
@@ -167,7 +160,7 @@ class Reader:
         if grant.needs_reauthorization:
             raise exceptions.ReauthorizationNeeded("the grant is dead")
         if not grant.refresh_token:
-            end_grant(self.identity, grant, reason="no_refresh_token")
+            grants.end(self.identity, grant, reason="no_refresh_token")
             raise exceptions.ReauthorizationNeeded("there is no refresh token")
         try:
             return sealing.unseal(self.identity, grant, "refresh_token")
@@ -187,7 +180,7 @@ class Reader:
             answer = self._ask(refresh_token)
         except (exceptions.InvalidGrant, exceptions.SubjectMismatch) as error:
             # Final, unless another caller has stored newer tokens; then the next look finds them.
-            if end_grant(self.identity, grant, reason=error.code):
+            if grants.end(self.identity, grant, reason=error.code):
                 detail = f"refresh: {error.code}"
                 raise exceptions.ReauthorizationNeeded(detail) from error
             return None
@@ -195,16 +188,16 @@ class Reader:
             seconds = error.retry_after or UNANSWERED_PAUSE
             retry_at = timezone.now() + timedelta(seconds=seconds)
             # If the database is away, too, the lease stays, and nobody refreshes until it expires.
-            _unchanged(grant).update(lease_until=None, retry_at=retry_at)
+            grants.postpone(grant, until=retry_at)
             raise
 
         lost = scopes.lost(answer, had=grant.scopes)
         if lost:
-            if end_grant(self.identity, grant, reason="fewer_scopes", lost=lost):
+            if grants.end(self.identity, grant, reason="fewer_scopes", lost=lost):
                 raise exceptions.ReauthorizationNeeded("refresh: fewer scopes")
             return None
         changed = sealing.token_columns(self.identity, answer, asked_at=asked_at)
-        if not _replace(grant, changed):
+        if not grants.replace(grant, changed):
             return None
         grant.generation += 1
         self._refreshed_grant = grant
@@ -251,113 +244,3 @@ def access_token_for(
     - ``RuntimeError``: a refresh inside a transaction, whose rollback would lose the new tokens
     """
     return Reader(identity, rejected).token()
-
-
-def store(identity: LinkedIdentity, answer: TokenAnswer) -> None:
-    """Store the tokens of a sign-in, replacing older ones.
-
-    It increments ``generation``, so the result of a running refresh of the older tokens is dropped.
-    """
-    columns = {
-        "refresh_token": "",
-        "refresh_expires_at": None,
-        "scopes": list(identity.scopes),
-        **sealing.token_columns(identity, answer, asked_at=timezone.now()),
-    }
-    grants = TokenGrant.objects.filter(identity_id=identity.pk)
-    newer = {"generation": F("generation") + 1, **columns}
-    if identity.is_new or not grants.update(**newer):
-        TokenGrant.objects.create(identity=identity, **columns)
-
-
-def lease(grant: TokenGrant) -> bool:
-    """Take the lease to refresh these tokens. False if another has it, or the row has changed."""
-    now = timezone.now()
-    if grant.lease_until is not None and grant.lease_until > now:
-        return False
-    # Another ``lease_until`` or ``retry_at`` means that somebody has the lease, or that an attempt
-    # has failed, since the grant was read.
-    as_read = _unchanged(grant).filter(
-        lease_until=grant.lease_until, retry_at=grant.retry_at
-    )
-    return bool(as_read.update(lease_until=now + LEASE))
-
-
-def _replace(grant: TokenGrant, changed: Columns) -> bool:
-    """Replace the tokens of ``grant``. Returns False if the row has changed meanwhile.
-
-    A revocation deletes the row, and a sign-in increments the generation. In both cases the late
-    answer is discarded. The answer for an unchanged row must be kept, or the person has to sign in.
-    So if the database fails, storing is retried for ``STORED_WITHIN`` seconds, where
-    ``database.tried_again`` retries once.
-    """
-    give_up_at = time.monotonic() + STORED_WITHIN
-    while True:
-        try:
-            return _written(grant, changed)
-        except (*database.BROKEN, InternalError):
-            if time.monotonic() > give_up_at:
-                raise
-            database.connection().close()
-        time.sleep(POLL)
-
-
-def end_grant(
-    identity: LinkedIdentity,
-    grant: TokenGrant,
-    *,
-    reason: str,
-    lost: Collection[str] = (),
-) -> bool:
-    """Mark the grant as dead, delete its tokens and send the signals. False if it has changed.
-
-    The level that the grant brought counts as run out, and only a sign-in makes the row due again.
-    ``lost``: scopes that the person has taken back. They go, and so do the claims.
-    """
-    with database.atomic():
-        # The identity before its grant, as in a sign-in: two orders could deadlock.
-        locked = LinkedIdentity.objects.locked(identity.subject_digest)
-        dead = {
-            "access_token": "",
-            "refresh_token": "",
-            # The time of the loss: the doctor counts recent ones by it.
-            "access_expires_at": timezone.now(),
-            "lease_until": None,
-            "retry_at": None,
-            "needs_reauthorization": True,
-        }
-        if locked is None or not _written(grant, dead):
-            return False
-        columns: dict[str, Any] = {
-            **NO_LEVEL,
-            "refetch_due_at": None,
-            "refetch_failures": 0,
-        }
-        columns["last_error"] = exceptions.ReauthorizationNeeded.code
-        if lost:
-            columns["scopes"] = [each for each in locked.scopes if each not in lost]
-            columns["credential_expires_at"] = None
-            withdrawal.take_claims_away(identity)
-        identity.change(**columns)
-
-    log(
-        LogEvent.GRANT_LOST,
-        level=logging.WARNING,
-        identity=identity.pk,
-        reason=reason,
-    )
-    announce_change(identity, before=locked.kyc_state)
-    signals.announce(signals.reauthorization_needed, LinkedIdentity, identity=identity)
-    return True
-
-
-def _written(grant: TokenGrant, columns: Columns) -> bool:
-    """Write these columns and the next generation. False if the tokens have changed meanwhile."""
-    next_generation = grant.generation + 1
-    rows = _unchanged(grant).update(generation=next_generation, **columns)
-    return rows > 0
-
-
-def _unchanged(grant: TokenGrant) -> QuerySet[TokenGrant]:
-    """The row of ``grant``, if its tokens are those that were read."""
-    return TokenGrant.objects.filter(pk=grant.pk, generation=grant.generation)

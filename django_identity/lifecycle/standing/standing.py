@@ -9,7 +9,7 @@ Events close gates (``said.effects``). Without an event a gate closes
 - by time, at the end of a claim (``valid_until``), of a level (``kyc.holds_until``) or of a recent
   sign-in (``step_up``).
 - by an answer with less than before: to a re-fetch (``said.claims``), to a sign-in (``arrivals``),
-  or to a refresh, if it ends the grant (``tokens.end_grant``).
+  or to a refresh, if it ends the grant (``grants.end``).
 - by a person: a disconnection, an erasure (``leaving``), a revocation by an operator
   (``operators.interventions``).
 - with the session (``ground.sessions``).
