@@ -209,7 +209,7 @@ def is_account(person: object) -> TypeGuard["AbstractBaseUser"]:
 
 def require_account(person: object) -> None:
     """Raise ``Misused`` unless it is a stored account of this database, and its key its own."""
-    if not is_account(person) or person.pk is None or not holds(person):
+    if not is_account(person) or person.pk is None or not is_of_our_database(person):
         raise Misused("not an instance of the user model from this database")
 
 
@@ -259,7 +259,7 @@ def non_atomic(view: View) -> View:
     return view
 
 
-def holds(row: models.Model) -> bool:
+def is_of_our_database(row: models.Model) -> bool:
     """Whether ``row`` was read from this database, or from a replica of it.
 
     The key of a row of another database may be somebody else's here.

@@ -29,7 +29,7 @@ class Effect(Enum):
     REJECT = auto()
     REVOKE_CLAIM = auto()
     RECORD = auto()
-    END_CONSENT = auto()
+    REVOKE_CONSENT = auto()
     ERASE = auto()
 
 
@@ -54,7 +54,7 @@ class Kind:
     @property
     def ends_consent(self) -> bool:
         """Whether a sign-in that it overtakes is refused."""
-        return self.effect in (Effect.END_CONSENT, Effect.ERASE)
+        return self.effect in (Effect.REVOKE_CONSENT, Effect.ERASE)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -63,7 +63,7 @@ KINDS: Mapping[str, Kind] = {
     EventType.CLAIM_ISSUED: Kind(effect=Effect.REFETCH),
     EventType.CLAIM_REVOKED: Kind(effect=Effect.REVOKE_CLAIM, wakes_worker=False),
     EventType.CONSENT_GRANTED: Kind(effect=Effect.RECORD),
-    EventType.CONSENT_REVOKED: Kind(effect=Effect.END_CONSENT, wakes_worker=False),
+    EventType.CONSENT_REVOKED: Kind(effect=Effect.REVOKE_CONSENT, wakes_worker=False),
     EventType.DATA_DELETION_REQUESTED: Kind(effect=Effect.ERASE),
 }
 #: A type that the specification does not have. Only the site's handlers do something with it.

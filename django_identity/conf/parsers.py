@@ -12,8 +12,8 @@ Parser = Callable[[Any], Any]
 MEMBER_PATH = r"[^.\s]+(?:\.[^.\s]+)*"
 
 
-def _require(holds: object) -> None:
-    if not holds:
+def _require(condition: object) -> None:
+    if not condition:
         raise ValueError
 
 

@@ -76,8 +76,8 @@ class Members:
     def wrong(self, detail: str) -> MalformedAnswer:
         return MalformedAnswer(detail, endpoint=self.endpoint)
 
-    def require(self, holds: object, detail: str) -> None:
-        if not holds:
+    def require(self, condition: object, detail: str) -> None:
+        if not condition:
             raise self.wrong(detail)
 
     def text(self, name: str, *, longest: int = LONGEST_TEXT) -> str:

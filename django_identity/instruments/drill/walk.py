@@ -102,11 +102,11 @@ class Visitor(Person):
         self.scene.sandbox.control("POST", "clock", advance=2)
         self.prove()
         yield Step("proven", NOTHING)
-        yield from self.end_consent()
+        yield from self.revoke_consent()
         yield from self.run_out()
         yield from self.erase()
 
-    def end_consent(self) -> Iterator[Step]:
+    def revoke_consent(self) -> Iterator[Step]:
         """The session ends with it, and stays ended when the person signs in elsewhere."""
         deliver_event(EventType.CONSENT_REVOKED, self.person)
         yield Step("ended", EVERYTHING)

@@ -42,7 +42,7 @@ def people() -> list[tuple[Consent, str, int]]:
 def days() -> list[Day]:
     """The last days, oldest first. Revocations as far as events are kept."""
     linked = of_environment().filter(consent=Consent.GRANTED)
-    ends = types_of(Effect.END_CONSENT)
+    ends = types_of(Effect.REVOKE_CONSENT)
     revoked = WebhookEvent.objects.filter(event_type__in=ends)
     return [
         Day(day, _on(day, linked, "created_at"), _on(day, revoked, "received_at"))

@@ -161,7 +161,7 @@ EFFECTS: Mapping[Effect, Callable[[LinkedIdentity, WebhookEvent], EventOutcome]]
     Effect.REJECT: kyc_rejected,
     Effect.REVOKE_CLAIM: claim_revoked,
     Effect.RECORD: recorded,
-    Effect.END_CONSENT: consent_revoked,
+    Effect.REVOKE_CONSENT: consent_revoked,
     Effect.ERASE: data_deletion_requested,
 }
 

@@ -270,7 +270,7 @@ def may_have_standing(user: object) -> TypeGuard[AbstractBaseUser]:
     """Whether ``user`` is a saved instance of the site's user model, of our database."""
     if getattr(user, "pk", None) is None or not database.is_account(user):
         return False
-    return database.holds(user)
+    return database.is_of_our_database(user)
 
 
 def remember(user: AbstractBaseUser, identity: LinkedIdentity | None) -> _Memory:
