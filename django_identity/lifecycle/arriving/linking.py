@@ -67,7 +67,7 @@ def link(request: LinkRequest) -> LinkedIdentity:
 
 
 def _raise_refusal(error: Exception) -> NoReturn:
-    """Raise what a ``REFUSED`` means if it lasts."""
+    """Raise the refusal that a second ``error`` of ``REFUSED`` means."""
     if isinstance(error, exceptions.EmailTaken):
         raise error
     name = type(error).__name__
@@ -118,7 +118,7 @@ def _require_open(request: LinkRequest, identity: LinkedIdentity) -> None:
     # art. 7 (3)), so the older yes counts no more.
     if identity.revoked_at is not None and identity.revoked_at > request.began_at:
         raise exceptions.LinkingRefused(code="consent_withdrawn")
-    # Who was let in before may come until the account goes.
+    # With a granted consent the person may come until the account goes.
     if identity.consent != Consent.GRANTED and not identity.is_new:
         require_no_erasure(identity.user_id, identity.subject_digest)
 

@@ -51,9 +51,9 @@ Key = tuple[str, str]
 def is_usable(verified: VerifiedAnswer, identity: LinkedIdentity) -> bool:
     """Whether the answer may replace the stored claims.
 
-    An answer without a credential is usable if all claims that it lists are invalid. An
-    older credential could replay a claim that was revoked since. An unusable answer may only
-    revoke: see ``revoke_listed``.
+    An answer without a credential is usable if all claims that it lists are revoked. An answer
+    with an older credential could replay a claim that was revoked since. An unusable answer may
+    only revoke: see ``revoke_listed``.
     """
     if verified.proof is None:
         return all(listed.revoked for listed in verified.answer.claims)
@@ -90,10 +90,10 @@ def write(
 ) -> list[StoredClaim]:
     """Replace the stored claims by the answer's, and announce it if their content has changed.
 
-    ``heard``: the subject's events that revoke claims, with any others, if they were read before.
-    Returns what is stored then. The caller has written or locked the row of the identity in this
-    transaction, as every writer does first. Keys are compared in Python, because collations may
-    ignore case.
+    ``heard``: the subject's events, at least those that revoke claims, if the caller has read them.
+    Returns the rows that are stored then. The caller has written or locked the row of the identity
+    in this transaction, as every writer does first. Keys are compared in Python, because collations
+    may ignore case.
     """
     wanted = rows_of(identity, verified)
     rows = list(wanted.values())
@@ -208,7 +208,8 @@ def rows_of(
 def _proves(value: object, listed: ListedClaim) -> bool:
     """Whether a disclosed value proves the listed claim.
 
-    Of the provider that it names; without one, every claim of its type but revoked ones.
+    A value that names a provider proves this provider's claim alone. Without a provider it proves
+    each claim of its type, but for revoked ones.
     """
     named = values.provider_in(value)
     if named is None:
@@ -232,7 +233,7 @@ def _prove(row: StoredClaim, value: Any, proof: VerifiedCredential) -> None:
 def _log_unproven(
     identity: LinkedIdentity, verified: VerifiedAnswer, rows: list[StoredClaim]
 ) -> None:
-    """Name the claims with a disclosed provider outside the answer's list."""
+    """Log the claims that are listed and disclosed, but of different providers."""
     listed = {each.claim_type for each in verified.answer.claims if not each.revoked}
     proven = {row.claim_type for row in rows if row.valid_until is not None}
     unproven = listed.intersection(_disclosed(verified.proof, identity)) - proven
@@ -312,7 +313,7 @@ def revoke_new(
 ) -> None:
     """Revoke those of the new ``rows`` that an event has revoked since the credential was issued.
 
-    No row remembers it. An emptied event revokes all.
+    No stored row remembers such a revocation. An event without content revokes all of them.
     """
     for event in heard:
         if kind_of(event.event_type).effect is not Effect.REVOKE_CLAIM:

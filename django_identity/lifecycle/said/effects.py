@@ -114,7 +114,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
 
 
 def recorded(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
-    """Recorded. Consent becomes granted by the sign-in or the code that brings something."""
+    """Change nothing. A sign-in or a code grants the consent."""
     return EventOutcome.APPLIED
 
 
@@ -138,8 +138,8 @@ def data_deletion_requested(
 ) -> EventOutcome:
     """Erase the subject at once, whatever happened since (GDPR art. 17).
 
-    Only a request that is older than ``EVENT_DAYS`` and than the link may be a replay: its row,
-    which would show it as a repeat, may have been purged.
+    A request that is older than ``EVENT_DAYS`` and than the link may be a replay: the row that
+    shows a repeat may have been purged.
     """
     kept_for = timedelta(days=conf.application().event_days)
     is_too_old = event.counts_from < event.received_at - kept_for
@@ -170,10 +170,10 @@ EFFECTS: Mapping[Effect, Callable[[LinkedIdentity, WebhookEvent], EventOutcome]]
 
 
 def take_level_away(identity: LinkedIdentity, event: WebhookEvent) -> bool:
-    """Empty the level, unless the service was certainly asked since. A rejection stays one.
+    """Empty the level, unless the service was certainly asked since. Rejected stays rejected.
 
-    The caller saves it. The time of the answer stays, because every event is compared with it and
-    with no other event. Returns False if the event takes nothing.
+    The caller saves the identity. The time of the answer stays: every event is compared with it,
+    and with no other event. Returns False if the event takes nothing.
     """
     status = STATUS_THEN.get(kind_of(event.event_type).effect)
     if status is None or not identity.allows(*kyc.SCOPES):

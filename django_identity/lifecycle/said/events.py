@@ -117,9 +117,9 @@ def apply(stored: WebhookEvent) -> Applied:
 
 
 def heard_since(subject_digest: str, began_at: datetime) -> list[WebhookEvent]:
-    """The events since a sign-in or a code began, and all revocations of claims ever.
+    """The events since a sign-in or a code began, and every revocation of a claim.
 
-    The caller holds the subject. One that found nobody counts if it came shortly before: two
+    The caller holds the subject. An event that found nobody counts if it came shortly before: two
     servers of a site have two clocks. Raises ``LinkingRefused`` if the consent ended since.
     """
     revoking = Q(event_type__in=types_of(Effect.REVOKE_CLAIM))
@@ -138,7 +138,7 @@ def heard_since(subject_digest: str, began_at: datetime) -> list[WebhookEvent]:
 
 
 def overtaking(heard: list[WebhookEvent], began_at: datetime) -> list[WebhookEvent]:
-    """Those of ``heard`` that came since."""
+    """The events of ``heard`` that came since the sign-in or the code began."""
     found_nobody = began_at - SERVERS_DIFFER_BY
     return [
         row

@@ -214,7 +214,7 @@ class Reader:
 
 
 def _require_no_pause(grant: TokenGrant) -> None:
-    """Raise ``RateLimited`` while re-fetches pause, for whoever asks. It names the end."""
+    """Raise ``RateLimited`` while re-fetches pause. The error names the end of the pause."""
     until: datetime | None = vars(grant)["paused_until"]
     if until is None or until <= timezone.now():
         return
