@@ -156,8 +156,8 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
 def _has_begun(session: SessionBase, user: Any) -> bool:
     """Whether ``login()`` has just begun this session for ``user``, with the hash of the instance.
 
-    Packages that hand out tokens send the signal too, and begin none: then the browser's session is
-    another person's, or one that must not outlive its epoch.
+    Packages that hand out tokens send the signal too, and begin no session. The browser's session
+    is another person's then, or one that must not outlive its epoch.
     """
     if not database.is_account(user):
         return False

@@ -57,9 +57,9 @@ def connection() -> BaseDatabaseWrapper:
 
 @contextmanager
 def atomic() -> Iterator[None]:
-    """A transaction, or a savepoint. It raises what Django rolls back without a word.
+    """A transaction, or a savepoint. It raises an error where Django would roll back silently.
 
-    That is so after a receiver of the site has caught an error of the database by itself.
+    Django does so after a receiver of the site has caught an error of the database by itself.
     """
     with transaction.atomic(using=alias()):
         yield
@@ -107,7 +107,7 @@ def checked_references(*models: type[models.Model]) -> Iterator[None]:
 def _dangling(deleted: Iterable[type[models.Model]]) -> set[tuple[Any, ...]]:
     """SQLite's rows with a dangling key to these models, also those of its own shell.
 
-    Others let none be written.
+    Other databases refuse such a key when it is written.
     """
     if connection().vendor != "sqlite":
         return set()

@@ -1,4 +1,4 @@
-"""The actions on linked identities, each with its own permission. What cannot be undone asks."""
+"""The actions on linked identities, each with its own permission. Final ones ask first."""
 
 from functools import partialmethod
 from urllib.parse import urlencode

@@ -57,7 +57,7 @@ class LinkedIdentityAdmin(IdentityActions):
     fields = ("environment",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LinkedIdentity]:
-        """With what a row needs to know of the operator, because a column has no request."""
+        """Tell each row what the operator may see, because a column has no request."""
         identities = super().get_queryset(request).select_related("user")
         may_see = Value(self.may_see_people(request))
         shown: QuerySet[LinkedIdentity] = identities.annotate(may_see=may_see)

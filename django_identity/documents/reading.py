@@ -22,7 +22,7 @@ CONTENT = "documents:read"
 def read(
     identity: LinkedIdentity, *, scope: str, asked_by: AbstractBaseUser, view: str
 ) -> tuple[Document, ...]:
-    """The person's documents: with ``documents:read`` opened, with ``documents:metadata`` without.
+    """The person's documents, opened with ``documents:read``, listed with ``documents:metadata``.
 
     ``view``: the name of the page that shows them. Raises ``DocumentsNotAllowed``,
     ``DocumentUnreadable`` if one of them cannot be opened, ``ReauthorizationNeeded``,

@@ -188,7 +188,7 @@ def tables(unread: dict[str, str]) -> Iterator[Table]:
 def _is_kept_in(alias: str, model: type[models.Model]) -> bool:
     """Whether the site has rows of the model there, and no copy such as a read replica.
 
-    A router may let nobody migrate a database of somebody else's, and write to it all the same.
+    A router may forbid migrations of another party's database, and write to it all the same.
     """
     if router.allow_migrate_model(alias, model):
         return True

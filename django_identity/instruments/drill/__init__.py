@@ -78,7 +78,7 @@ def _drill(
 
 
 def _send_people(scene: Scene) -> None:
-    """First all walk: who parts is not erased, and has to stay."""
+    """First all people walk. A person who parts is not erased, and has to stay."""
     values = [value for door in scene.doors for value in door.countries]
     named = ["NG"]
     if values:

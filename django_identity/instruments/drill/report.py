@@ -34,7 +34,7 @@ class Report:
             self.findings.append(sentence)
 
     def settle(self) -> None:
-        """That an address is closed says nothing if it was open to nobody."""
+        """A closed address proves nothing if it was never open."""
         for visit in self.visits:
             why = self.untried.get(visit["address"])
             if why and visit["outcome"] == RIGHT:

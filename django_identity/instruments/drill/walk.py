@@ -56,7 +56,7 @@ EVERYTHING = object
 
 
 class Step(NamedTuple):
-    """A visit to all doors. ``lost``: of which kinds are the requirements that are not met now."""
+    """A visit to all doors. ``lost``: the kinds of requirements that are not met now."""
 
     name: str
     lost: Any

@@ -61,7 +61,7 @@ def addresses() -> Iterator[Address]:
 
 
 def language_of_requests() -> str:
-    """The language of the addresses of whoever asks for none, as ``LocaleMiddleware`` chooses it.
+    """The language of addresses if a request asks for none, as ``LocaleMiddleware`` chooses it.
 
     ``i18n_patterns`` without a prefix for the site's own language compare with the setting.
     """

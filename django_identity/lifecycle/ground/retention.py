@@ -1,9 +1,11 @@
 """What is kept of an event, and for how long.
 
-- At first: type, times and digests; the subject, the event's id and its data (``WebhookEvent.of``).
-- Of a subject that is not linked, from the second transaction on, type, times and digests alone.
-- When the subject is forgotten, the same (``empty_events``): by an erasure, or with its link.
-- After ``EVENT_DAYS`` nothing (``old``).
+- At first an event has type, times and digests, the subject, its id and its data
+  (``WebhookEvent.of``).
+- About a subject that is not linked it keeps type, times and digests alone, from the second
+  transaction on.
+- When the subject is erased, or its link goes, the same is kept (``empty_events``).
+- After ``EVENT_DAYS`` the row is deleted (``old``).
 """
 
 from datetime import timedelta
@@ -32,7 +34,7 @@ def with_content(subject_digest: str) -> QuerySet[WebhookEvent]:
 
 
 def others_with_content(subject_digest: str) -> QuerySet[WebhookEvent]:
-    """The same without those that are not applied yet: they are emptied when they are."""
+    """The same, less events that are not applied yet: applying one empties it."""
     return with_content(subject_digest).exclude(outcome="")
 
 
