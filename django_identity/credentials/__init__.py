@@ -1,8 +1,7 @@
 """Verify a credential (SD-JWT) offline with the service's published keys.
 
 The functions are pure: their arguments are all that they read. ``verify`` takes a ``KeySet`` and
-returns a ``VerifiedCredential``; a rejection has a ``RejectionReason``. ``docs/security.md`` lists
-every check.
+returns a ``VerifiedCredential``. A rejection has a ``RejectionReason``, where each check stands.
 """
 
 from django_identity.credentials.keys import KeySet
