@@ -40,7 +40,7 @@ def verify(
     now: datetime | None = None,
     leeway: float = 0,
 ) -> VerifiedCredential:
-    """Verify ``credential`` with all checks of ``docs/security.md``.
+    """Verify ``credential`` with all checks of ``RejectionReason``.
 
     - ``keys``: the service's key set. ``issuer``: the API origin. ``audience``: the application's
       client id. ``environment``: ``"live"`` or ``"test"``.

@@ -114,8 +114,8 @@ class LinkedIdentity(Record):
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
     # A sign-in or a code has just written it, so nothing else is stored of it.
     is_new = False
-    # Of a row that was read ``with_user`` alone.
-    is_shown: bool
+    # Asked by ``with_user`` alone.
+    is_shown = True
 
     class Meta:
         verbose_name = _("linked identity")

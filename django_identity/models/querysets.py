@@ -101,9 +101,14 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
         ``is_shown``: whether the site's default manager shows the user.
         """
-        shown = models.Q(user__in=database.users())
+        rows = self.select_related("user")
+        users = database.users()
+        if not users.query.where:
+            # The manager hides nobody, as most do.
+            return rows
+        shown = models.Q(user__in=users)
         said = {"is_shown": models.ExpressionWrapper(shown, models.BooleanField())}
-        return self.select_related("user").annotate(**said)
+        return rows.annotate(**said)
 
     def locked_row(self, identity: LinkedIdentity) -> LinkedIdentity | None:
         """The row of ``identity`` as it is now, locked, or None if it is gone."""

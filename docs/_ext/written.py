@@ -86,6 +86,33 @@ def log_events() -> str:
     return "\n".join(rows)
 
 
+def reasons() -> str:
+    """The table of the checks of a credential."""
+    kind = import_module("django_identity.credentials").RejectionReason
+    rows = ["| reason | check |", "|---|---|"]
+    for name, text in _described(inspect.getsource(kind)):
+        rows.append(f"| `{kind[name]}` | {text} |")
+    return "\n".join(rows)
+
+
+def decisions() -> str:
+    """The table of who is linked to which account."""
+    module = import_module("django_identity.lifecycle.arriving.decisions")
+    rows = [
+        "| How they came | How the subject is linked | Then | The policy is asked |",
+        "|---|---|---|---|",
+    ]
+    for arrival, of_arrival in module.DECISIONS.items():
+        for subject, decision in of_arrival.items():
+            if isinstance(decision, module.Refuse):
+                then, asked = f"`{decision.code}`", ""
+            else:
+                then = module.Subject[decision.via.name]
+                asked = ", ".join(f"`{each}`" for each in decision.asks)
+            rows.append(f"| {arrival} | {subject} | {then} | {asked} |")
+    return "\n".join(rows)
+
+
 def switches() -> str:
     """The table of the sandbox's switches. The first value is the default."""
     module = import_module("django_identity.sandbox.switches")
@@ -127,6 +154,8 @@ KINDS = {
         words,
         signals,
         errors,
+        reasons,
+        decisions,
         log_events,
         signs,
         switches,

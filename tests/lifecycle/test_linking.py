@@ -1,6 +1,5 @@
 """Linking: one decision table, and one transaction."""
 
-import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -146,21 +145,6 @@ def test_a_code_never_makes_and_never_restores_a_way_in():
     for (arrival, subject), decision in CASES.items():
         if arrival is Arrival.CODE and isinstance(decision, Allow):
             assert (decision.via == LinkedVia.OAUTH) is (subject is Subject.OAUTH)
-
-
-def test_the_documentation_has_the_same_table():
-    text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \| (.*?) ?\|$", text, re.MULTILINE)
-    told = {row[:2]: row[2:] for row in rows if row[0] in [*Arrival]}
-    expected = {}
-    for case, decision in CASES.items():
-        if isinstance(decision, Refuse):
-            expected[tuple(case)] = (f"`{decision.code}`", "")
-        else:
-            asked = [f"`{each}`" for each in decision.asks]
-            via = "by sign-in" if decision.via == LinkedVia.OAUTH else "by code"
-            expected[tuple(case)] = (via, ", ".join(asked))
-    assert told == expected
 
 
 def test_an_account_that_is_being_erased_gets_no_new_link(site):

@@ -1,8 +1,8 @@
 """Who may link an identity, and who signs in: one table, and how a case is found in it.
 
-``docs/security.md`` has the same table. ``linking`` follows it, and refuses some more: a disabled
-account, an account that waits for approval or for its erasure, a consent that was revoked
-meanwhile, and an e-mail address of another account.
+``linking`` follows it, and refuses some more: a disabled account, an account that waits for
+approval or for its erasure, a consent that was revoked meanwhile, and an e-mail address of another
+account.
 """
 
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ LINKS = Allow(LinkedVia.OAUTH, asks=(Question.MAY_LINK,))
 LINKS_BY_CODE = Allow(LinkedVia.CONNECT, asks=(Question.MAY_LINK,))
 SUBJECT_CHANGED = Refuse("subject_changed")
 
-#: The one place where linking is decided. ``docs/security.md`` has the same table.
+#: The one place where linking is decided.
 DECISIONS: Mapping[Arrival, Mapping[Subject, Decision]] = {
     Arrival.SIGN_IN: {
         Subject.NONE: Allow(

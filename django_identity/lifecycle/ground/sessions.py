@@ -29,7 +29,7 @@ UserAndIdentity = tuple[Any, LinkedIdentity | None]
 
 def user_with_identity(user_id: Any) -> UserAndIdentity:
     """The user, as the site's default manager has them, and the identity; else twice None."""
-    for user in _users().filter(pk=user_id)[:1]:
+    for user in _users().filter(pk=user_id):
         return user, _taken_off(user)
     return None, None
 
