@@ -69,6 +69,8 @@ class IdentityPolicy:
     # ``claims``, where a method has it, are the claims that open gates for this person once what
     # they brought is stored. They are empty for a Connect code. A person who is new here is asked
     # about twice: before anything is written, and once more when all is stored.
+    # After a refusal nothing of a new person or a new link is stored. The started sign-in, or the
+    # code, keeps the code of the refusal as its ``outcome`` until upkeep deletes it.
 
     def may_sign_up(
         self, *, profile: Profile, kyc: KycStatus | None, claims: Claims
@@ -88,7 +90,10 @@ class IdentityPolicy:
         return not (profile.by_code and is_privileged(user))
 
     def may_sign_in(self, user: AbstractBaseUser, *, claims: Claims) -> bool:
-        """Whether an identity may sign ``user`` in. What it brought is stored in either case."""
+        """Whether an identity may sign ``user`` in.
+
+        What a returning person brought is stored in either case.
+        """
         return True
 
     def has_other_way_in(self, user: AbstractBaseUser) -> bool:

@@ -1,13 +1,19 @@
 """What the API answers a person who is refused: a problem of RFC 9457.
 
-``exception_handler`` makes it. A site may name it as its own ``EXCEPTION_HANDLER``.
-``web.problems`` has the members of the body. Status and ``code``:
+The members of its body: ``type``, ``title``, ``status``, ``code``, ``detail``, ``missing`` (the
+claim, level or scope of a gate), ``recovery`` (what the person can do), ``reference``; if they are
+known, ``kyc_url``, ``request_id`` and ``retry_after``. Status and ``code``:
 
+- A closed gate (``api.permissions``) has 403, and ``claim_missing``, ``kyc_level_missing``,
+  ``scope_missing`` or ``sign_in_not_recent``.
+- A request of nobody has 401, ``not_authenticated`` and a challenge; in a site's view 403 with the
+  same code if the first authentication class has no challenge. (A gate of a plain view has 401 and
+  ``not_signed_in``: ``gates.closed``.)
 - An error of ours has those of its row in ``error_table``.
-- A closed gate (``api.permissions``) has 403, and a code such as ``claim_missing``.
-- An anonymous request has 401, ``not_authenticated`` and a challenge. In a site's view it has 403
-  if the first authentication class has no challenge.
 - Any other error of Django REST framework has its own.
+
+A site may name ``exception_handler`` as its ``EXCEPTION_HANDLER``. Without it a closed gate of the
+site's own views answers 403 with ``detail``, ``code``, ``missing`` and ``recovery`` alone.
 """
 
 from collections.abc import Iterator

@@ -45,14 +45,15 @@ class Version(models.PositiveIntegerField):  # type: ignore[type-arg]  # not at 
 class LinkedIdentity(Record):
     """The link between one subject and one user, in one environment.
 
-    Its writers, each with the row locked, or by one statement (``change_unchanged``, ``due``):
+    Its writers lock the row. A re-fetch writes by one conditional statement instead
+    (``change_unchanged``, ``due``). They are:
 
     - a sign-in or a code: ``linking``, with the columns of ``arrivals``;
     - an event: ``effects``, and for the end of a consent ``withdrawal``;
     - a re-fetch: ``refetch``, with the columns of ``claims`` and ``kyc``; its dates: ``due``;
     - an answer that revokes claims: ``claims`` (its ``version``);
     - the end of the grant: ``grants``; of all sessions: ``sessions``;
-    - a site that moves it to another user: ``save``. An operator writes by the rooms above.
+    - a site that moves it to another user: ``save``. An operator uses the same functions.
 
     It is deleted by ``withdrawal`` (disconnected), ``dossier`` (erased), ``interventions`` (the
     links of an environment), and with its user.

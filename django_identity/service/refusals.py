@@ -1,6 +1,14 @@
 """Error answers of the service: its envelope and OAuth's ``{"error": …}``, with any status.
 
-What pauses after a 429: ``lifecycle.ground.runs``.
+A 429 raises ``RateLimited``:
+
+- A re-fetch has failed, its run ends, and all re-fetches pause (``lifecycle.ground.runs``).
+- A sign-in ends if the code or the profile gets it. If the level or the claims get it, the sign-in
+  goes on with closed gates (``identification``).
+- A Connect code counts as spent (``connect.is_spent``).
+- A person is told to wait as long as the service says, a minute at most.
+
+A key set has no refusals: each answer but 200 is an outage (``ServiceClient.key_set``).
 """
 
 import time

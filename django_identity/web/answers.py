@@ -1,7 +1,7 @@
 """What a callback or an erasure answered, kept for an hour: the page may be loaded again.
 
-It is kept in a sealed cookie of the browser. The address says nothing about the person, and no row
-says who was refused or erased.
+It is kept in a sealed cookie of the browser: an erased person, or one who was refused at a sign-up,
+has no row, and the address says nothing about them.
 """
 
 import json

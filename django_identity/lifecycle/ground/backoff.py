@@ -1,5 +1,7 @@
 """How long to wait after failures: a minute, doubled with each failure, up to six hours.
 
+Each pause is random between half of that and all of it.
+
 - A failed re-fetch is tried again for ever (``due.retry``), at ``LinkedIdentity.refetch_due_at``.
 - So is a pending erasure (``pending_erasures``), at ``ErasureReceipt.next_attempt_at``.
 - So is an event that could not be applied, at ``WebhookEvent.next_attempt_at``. The site's handlers

@@ -1,8 +1,8 @@
 """What is known of upkeep's runs: when the newest one began, and the pause.
 
 If a re-fetch gets a 429, all re-fetches pause, in every process, for as long as the service says: a
-second to an hour (``upkeep``). An operator may pause them, too. Meanwhile tokens are not refreshed
-(``tokens``). Sign-ins, codes, events and erasures go on.
+second to an hour (``upkeep``). (A 429 for the key set is an outage.) An operator may pause them,
+too. Meanwhile tokens are not refreshed (``tokens``). Sign-ins, codes, events and erasures go on.
 
 It is one row. Nothing urgent waits for it.
 """

@@ -11,9 +11,13 @@ as ``ground.clocks`` says:
   an old answer, and of one that fails any check, only revocations are taken (``is_usable``,
   ``revoke_listed``).
 - A revoked claim counts again only by a credential that was issued after its revocation
-  (``_revoked_at``). So it is remembered if it is listed no more (``_is_remembered``), and looked
-  for among the events if it was not stored yet (``revoke_new``).
+  (``_revoked_at``). So the revocation is kept while the claim is not listed (``_is_remembered``),
+  and of a claim that is new it is looked for among the events (``revoke_new``).
 - The same answer again leaves all as it is, and nobody is told.
+
+After an answer that is old or fails a check, a re-fetch has failed and is tried again
+(``due.retry``). A sign-in succeeds and leaves the stored claims, and a re-fetch is due at once
+(``arrivals``).
 """
 
 import json

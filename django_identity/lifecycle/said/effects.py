@@ -8,8 +8,8 @@ Events take away at once; what brings something is read from the service. A late
 nothing. It is late if it is certainly older than what it would take away. Between two clocks a
 difference of up to five minutes is not certain (``clocks``).
 
-- The end of a consent is late if the person has consented anew since: in the newest sign-in, by its
-  begin, or with the newest code, by its answer (``LinkedIdentity.arrived_at``).
+- The end of a consent is late if the person has consented anew since. A sign-in counts from its
+  begin, and a code from its answer (``LinkedIdentity.arrived_at``).
 - A rejection is late if the service has stated the level since (``kyc_said_at``).
 - A revocation of claims is late if the stored credential is younger.
 - A request for deletion is late if it is older than the link, and than ``EVENT_DAYS``.

@@ -10,7 +10,7 @@ others wait for it. The answer decides (``_refresh``):
 - ``invalid_grant`` is final (``grants.end``), and so is an answer with fewer scopes or about
   another subject. Only a sign-in brings new tokens.
 - After any other answer, or none, the service may have taken the token nevertheless. It is sent
-  again when ``retry_at`` is over: after 30 seconds, or as the service says.
+  again when ``retry_at`` is over: after 30 seconds, or as the service says, a minute at most.
 - If the worker dies before it has stored the answer, the old token is sent again when the lease is
   over, after five minutes. A service that took it the first time answers ``invalid_grant``.
 
