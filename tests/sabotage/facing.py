@@ -83,7 +83,7 @@ FACES = Room(
 
 CHECKS = Room(
     "checks",
-    tests=("tests/test_checks.py", "tests/test_conf.py"),
+    tests=("tests/test_checks.py", "tests/test_checks_of_models.py"),
     sabotages=(
         Sabotage(
             "debug-on-a-live-site",
