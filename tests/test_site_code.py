@@ -67,20 +67,17 @@ def fail(*_given: Any, **_about: Any) -> Any:
         raise LookupError("ada@example.org Obi subject-1") from cause
 
 
-def of_policy(name: str) -> Any:
+def breaks(owner: type, name: str) -> Any:
+    """A method or a property of the site's own class raises."""
+
     def patched(monkeypatch: pytest.MonkeyPatch) -> None:
-        is_method = callable(getattr(IdentityPolicy, name))
-        monkeypatch.setattr(IdentityPolicy, name, fail if is_method else property(fail))
+        broken = fail if callable(getattr(owner, name)) else property(fail)
+        monkeypatch.setattr(owner, name, broken)
 
     return patched
 
 
-def of_manager(name: str) -> Any:
-    return lambda monkeypatch: monkeypatch.setattr(UserManager, name, fail)
-
-
-def of_user(name: str) -> Any:
-    return lambda monkeypatch: monkeypatch.setattr(User, name, fail)
+of_policy = partial(breaks, IdentityPolicy)
 
 
 def in_template(name: str) -> Any:
@@ -88,13 +85,10 @@ def in_template(name: str) -> Any:
 
     def patched(monkeypatch: pytest.MonkeyPatch) -> None:
         page = "{% load of_the_site %}{% fails %}"
-        loader = Loader(
-            engines["django"].engine, {f"django_identity/{name}.html": page}
-        )
         engine = engines["django"].engine
-        monkeypatch.setattr(
-            engine, "template_loaders", [loader, *engine.template_loaders]
-        )
+        loader = Loader(engine, {f"django_identity/{name}.html": page})
+        loaders = [loader, *engine.template_loaders]
+        monkeypatch.setattr(engine, "template_loaders", loaders)
         library = Library()
         library.simple_tag(fail, name="fails")
         monkeypatch.setitem(engine.template_libraries, "of_the_site", library)
@@ -126,24 +120,17 @@ def returns(user: User) -> Any:
     return sign_in(Client())
 
 
-def posts(name: str) -> Callable[[User], Any]:
-    def post(user: User) -> Any:
+def asks(method: str, name: str) -> Callable[[User], Any]:
+    """A verified person asks for one of our pages."""
+
+    def ask(user: User) -> Any:
         make_claim(make_identity(user))
-        return browser_of(user).post(reverse(f"identity:{name}"))
+        return getattr(browser_of(user), method)(reverse(f"identity:{name}"))
 
-    return post
-
-
-def looks_at(name: str) -> Callable[[User], Any]:
-    def look(user: User) -> Any:
-        make_claim(make_identity(user))
-        return browser_of(user).get(reverse(f"identity:{name}"))
-
-    return look
+    return ask
 
 
-looks = looks_at("account")
-
+posts, looks_at = partial(asks, "post"), partial(asks, "get")
 
 #: Point -> how the site's code raises there, and what a person does.
 POINTS: dict[str, tuple[Any, Callable[[User], Any]]] = {
@@ -158,15 +145,15 @@ POINTS: dict[str, tuple[Any, Callable[[User], Any]]] = {
     "may_accept_connect_answer": (of_policy("may_accept_connect_answer"), hands_in),
     "has_other_way_in": (of_policy("has_other_way_in"), posts("disconnect")),
     "people_may_erase": (of_policy("people_may_erase"), posts("erase")),
-    "claim_value": (of_policy("claim_value"), looks),
-    "a tag in a page": (in_template("account"), looks),
+    "claim_value": (of_policy("claim_value"), looks_at("account")),
+    "a tag in a page": (in_template("account"), looks_at("account")),
     "erasure": (of_policy("erasure"), looks_at("erase")),
     "set_password_url": (of_policy("set_password_url"), looks_at("disconnect")),
-    "normalize_email": (of_manager("normalize_email"), signs_up),
-    "create_user": (of_manager("create_user"), signs_up),
-    "clean": (of_user("clean"), signs_up),
-    "save": (of_user("save"), signs_up),
-    "has_usable_password": (of_user("has_usable_password"), posts("disconnect")),
+    "normalize_email": (breaks(UserManager, "normalize_email"), signs_up),
+    "create_user": (breaks(UserManager, "create_user"), signs_up),
+    "clean": (breaks(User, "clean"), signs_up),
+    "save": (breaks(User, "save"), signs_up),
+    "has_usable_password": (breaks(User, "has_usable_password"), posts("disconnect")),
 }
 
 #: What is only logged: the person comes in. An erasure stays pending.
@@ -435,7 +422,7 @@ def test_the_user_of_a_session(monkeypatch, caplog, person, name):
 def test_a_page_of_djangos_admin(monkeypatch, caplog, person):
     """The user model's own name fails there."""
     browser = browser_of(User.objects.create_superuser("operator"))
-    of_user("get_username")(monkeypatch)
+    breaks(User, "get_username")(monkeypatch)
     with pytest.raises(UnexpectedError) as caught:
         browser.get(reverse("admin:django_identity_linkedidentity_changelist"))
     check_report(caplog, caught.value)

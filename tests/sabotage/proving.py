@@ -97,7 +97,6 @@ CLAIMS = Room(
 SECRETS = Room(
     "secrets",
     tests=(
-        "tests/test_vault.py",
         "tests/test_secrets.py",
         "tests/test_logs.py",
         "tests/lifecycle/test_sealing.py",

@@ -10,9 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 
-import httpx
 import pytest
-import respx
 import trustme
 
 from django_identity import conf
@@ -24,7 +22,7 @@ from tests import fake_service
 from tests.fake_service import html, huge, reset, serving, silent
 from tests.sandbox.receiver import until
 from tests.service.environment import environment
-from tests.service.servers import KeepingServer
+from tests.service.servers import ForwardProxy, KeepingServer
 
 
 def proving(authority, host="127.0.0.1"):
@@ -49,9 +47,6 @@ def test_reads_share_a_connection_and_no_cookie():
                 send(Call("profile", server.origin)).headers["x-cookie-seen"] == "none"
             )
         assert len(set(server.callers)) == 1
-
-
-SECRET = Secret("nothing that prints")
 
 
 @pytest.mark.filterwarnings(
@@ -152,7 +147,7 @@ def test_an_answer_that_is_not_read(service, given, error, calls):
     """256 KB are read, and never inflated. Only after a broken connection a read is sent again."""
     service.answers["profile"] = given
     with pytest.raises(error):
-        ServiceClient(conf.application()).profile("1", access_token=SECRET)
+        ServiceClient(conf.application()).profile("1", access_token=Secret("at"))
     assert len(service.requests) == calls
 
 
@@ -221,10 +216,12 @@ def test_nothing_is_sent_to_a_host_without_a_trusted_certificate(authority):
 def test_a_proxy_that_refuses_has_passed_nothing_on():
     """A code that was not sent may be sent again; the proxy's answer is shown nowhere."""
     call = Call("token", "https://service.example", form={"c": "x"}, sent_once=True)
-    refused = httpx.ProxyError("407 another password")
-    with respx.mock() as mocked:
-        mocked.post("https://service.example").mock(side_effect=refused)
-        with pytest.raises(ServiceUnavailable) as raised:
+    with closing(ForwardProxy("site:word")) as proxy:
+        wrong = proxy.address.replace("word", "another")
+        with (
+            environment(HTTPS_PROXY=wrong),
+            pytest.raises(ServiceUnavailable) as raised,
+        ):
             send(call)
     assert not raised.value.may_have_arrived
     assert raised.value.network_error == "ProxyError"

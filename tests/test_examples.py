@@ -1,15 +1,22 @@
-"""``docs/beside.md``: the snippets that need no other package. ``tests/sites`` runs the others."""
+"""``docs/testing.md`` and ``docs/beside.md``: their tests pass as they stand, on a site with a bar.
+
+``tests/sites`` runs the examples that need other packages.
+"""
+
+from collections.abc import Iterator
+from types import FunctionType
 
 import pytest
 from django.http import HttpRequest, HttpResponse
-from django.test import override_settings
+from django.test import modify_settings, override_settings
 from django.urls import include, path
 
 from django_identity.gates import claim_required
 from tests.factories import make_claim, make_identity, make_user
-from tests.snippets import module_of
+from tests.snippets import blocks_of, module_of
 
-htmx = module_of("htmx")
+PAGE = "testing.md"
+pytestmark = pytest.mark.urls(__name__)
 
 
 @claim_required("age_over_18")
@@ -19,7 +26,7 @@ def bar(request: HttpRequest) -> HttpResponse:
 
 urlpatterns = [
     path("bar/", bar),
-    path("wines/", htmx.wines),
+    path("wines/", module_of("htmx").wines),
     path("", include("tests.urls")),
 ]
 WITH_WINES = [
@@ -33,14 +40,30 @@ WITH_WINES = [
     }
 ]
 
+
+@pytest.fixture(autouse=True)
+def _without_leaks() -> Iterator[None]:
+    """The suite's own app has a table that cannot be read."""
+    with modify_settings(INSTALLED_APPS={"remove": "tests.leaky"}):
+        yield
+
+
 # pytest collects them as they stand.
+for name in blocks_of(PAGE):
+    for each in vars(module_of(name, page=PAGE)).values():
+        if isinstance(each, FunctionType) and each.__name__.startswith("test_"):
+            globals()[each.__name__] = each
 here = override_settings(ROOT_URLCONF=__name__)
 BarTests = here(module_of("unittest").BarTests)
 SignInTests = here(module_of("unittest").SignInTests)
 
 
+def test_every_example_is_run():
+    """Each block of Python but the ``conftest.py``."""
+    assert len(blocks_of(PAGE)) == 9
+
+
 @pytest.mark.django_db
-@pytest.mark.urls(__name__)
 @override_settings(TEMPLATES=WITH_WINES)
 def test_a_fragment_of_htmx_leads_the_whole_page(client):
     """Open, it is the fragment; closed, the page goes and comes back to where it was."""
@@ -50,6 +73,7 @@ def test_a_fragment_of_htmx_leads_the_whole_page(client):
     assert closed["HX-Redirect"] == (
         "/identity/login/?next=%2Fshop%2F%3Fkind%3Dred&missing=age_over_18"
     )
+
     user = make_user()
     make_claim(make_identity(user))
     client.force_login(user)
