@@ -42,10 +42,9 @@ def send(call):
 def test_reads_share_a_connection_and_no_cookie():
     """A read goes over a connection that is open already; no answer's cookie comes along."""
     with closing(KeepingServer()) as server:
-        for _ in range(2):
-            assert (
-                send(Call("profile", server.origin)).headers["x-cookie-seen"] == "none"
-            )
+        call = Call("profile", server.origin)
+        seen = [send(call).headers["x-cookie-seen"] for _ in range(2)]
+        assert seen == ["none", "none"]
         assert len(set(server.callers)) == 1
 
 
@@ -122,14 +121,19 @@ def test_a_call_ends_in_time(service, slow):
     assert raised.value.may_have_arrived
 
 
-def test_a_refused_connection_says_that_nothing_arrived():
+def check_nothing_arrived(call: Call, network_error: str) -> None:
     """Whoever must not send twice may try again after this one."""
+    with pytest.raises(ServiceUnavailable) as raised:
+        send(call)
+    assert not raised.value.may_have_arrived
+    assert raised.value.network_error == network_error
+    assert "another" not in repr(raised.value)
+
+
+def test_a_refused_connection_says_that_nothing_arrived():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    with pytest.raises(ServiceUnavailable) as raised:
-        send(Call("profile", origin))
-    assert not raised.value.may_have_arrived
-    assert raised.value.network_error == "ConnectionRefusedError"
+    check_nothing_arrived(Call("profile", origin), "ConnectionRefusedError")
 
 
 GOOD = b'{"success": true, "data": {}}'
@@ -204,13 +208,10 @@ def test_nothing_is_sent_to_a_host_without_a_trusted_certificate(authority):
     with closing(KeepingServer(proving(authority))) as server:
         assert send(Call("profile", server.origin)).status == 200
     for other in (proving(authority, "service.example"), proving(trustme.CA())):
-        with (
-            closing(KeepingServer(other)) as server,
-            pytest.raises(ServiceUnavailable) as raised,
-        ):
-            send(Call("profile", server.origin))
-        assert not raised.value.may_have_arrived
-        assert raised.value.network_error == "SSLCertVerificationError"
+        with closing(KeepingServer(other)) as server:
+            check_nothing_arrived(
+                Call("profile", server.origin), "SSLCertVerificationError"
+            )
 
 
 def test_a_proxy_that_refuses_has_passed_nothing_on():
@@ -218,14 +219,8 @@ def test_a_proxy_that_refuses_has_passed_nothing_on():
     call = Call("token", "https://service.example", form={"c": "x"}, sent_once=True)
     with closing(ForwardProxy("site:word")) as proxy:
         wrong = proxy.address.replace("word", "another")
-        with (
-            environment(HTTPS_PROXY=wrong),
-            pytest.raises(ServiceUnavailable) as raised,
-        ):
-            send(call)
-    assert not raised.value.may_have_arrived
-    assert raised.value.network_error == "ProxyError"
-    assert "another" not in repr(raised.value)
+        with environment(HTTPS_PROXY=wrong):
+            check_nothing_arrived(call, "ProxyError")
 
 
 @pytest.mark.parametrize(

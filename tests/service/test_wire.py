@@ -51,13 +51,13 @@ ASKS: dict[str, Callable[[ServiceClient], object]] = {
 }  # fmt: skip
 
 
+EXCHANGE = {"grant_type": "authorization_code", "code_verifier": "v" * 43, **GIVEN}
+REFRESH = {"grant_type": "refresh_token", "refresh_token": "rt"}
+
+
 @pytest.mark.parametrize(
-    ("ask", "members"),
-    [
-        ("exchange", {"grant_type": "authorization_code", "code_verifier": "v" * 43, **GIVEN}),
-        ("refresh", {"grant_type": "refresh_token", "refresh_token": "rt"}),
-    ],
-)  # fmt: skip
+    ("ask", "members"), [("exchange", EXCHANGE), ("refresh", REFRESH)]
+)
 def test_a_token_call_is_a_form_with_the_clients_credentials(service, ask, members):
     """In the body alone, and with nothing else."""
     line, headers, body = sent(service, ASKS[ask])
@@ -171,9 +171,8 @@ def test_every_member_of_an_answer_is_read(parse, body, read):
 @pytest.mark.parametrize("hidden", ["\n", "\x1b", "\x85", "\u200e", "\u202e", "\u2069"])
 def test_a_text_has_no_control_characters(hidden):
     """And no known code comes of one that had some. A name is one line without them."""
-    read = answers.KycStatus.parse(
-        {"kyc_level": f"level_2{hidden}", "status": f"{hidden}verified"}
-    )
+    hiding = {"kyc_level": f"level_2{hidden}", "status": f"{hidden}verified"}
+    read = answers.KycStatus.parse(hiding)
     assert (read.kyc_level, read.status) == ("level_2\ufffd", "\ufffdverified")
     named = answers.Profile.parse({"id": "s", "first_name": f"Ada{hidden} Lovelace"})
     assert named.first_name == "Ada Lovelace"
@@ -188,10 +187,8 @@ def test_a_text_has_no_control_characters(hidden):
 )  # fmt: skip
 def test_a_success_is_the_envelope(service, changed):
     """``success`` is exactly true, and ``data`` an object with members of its types."""
-    service.answers["claims"] = {
-        "success": True,
-        "data": {"user_id": "s", "claims": []},
-    } | changed
+    good = {"success": True, "data": {"user_id": "s", "claims": []}}
+    service.answers["claims"] = good | changed
     with pytest.raises(exceptions.MalformedAnswer):
         ServiceClient(conf.application()).claims("s", access_token=Secret("at"))
 
