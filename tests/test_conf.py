@@ -35,16 +35,28 @@ def check_ids() -> set[str]:
     return {id_ for id_ in found if "django_identity" in id_}
 
 
-def test_defaults_are_filled_in():
+DEFAULTS = {
+    "api_origin": "https://api.example.org",
+    "scopes": ("profile:read", "kyc:read", "claims:read"),
+    "connect_scopes": ("profile:basic", "kyc:status"),
+    "policy": "django_identity.policy.IdentityPolicy",
+    "document_keys": (), "document_paths": {}, "redirect_uri": None, "timeout": 10.0,
+    "event_days": 180,
+}  # fmt: skip
+
+
+NONE = {"API_ORIGIN": None, "ENCRYPTION_KEYS": None, "REDIRECT_URI": None}
+
+
+@pytest.mark.parametrize("given", [{}, NONE])
+def test_defaults_are_filled_in(given):
     """The issuer is the API's origin, unless the site names another. ``None`` is the default."""
-    none = dict.fromkeys(("API_ORIGIN", "ENCRYPTION_KEYS", "REDIRECT_URI"))
-    for given in ({}, none):
-        with configured(BASE_URL="https://API.example.org:443/api/v1/", **given):
-            application = conf.application()
-        assert application.api_origin == "https://api.example.org"
-        assert application.base_url == "https://API.example.org:443/api/v1"
-        assert application.scopes == ("profile:read", "kyc:read", "claims:read")
-        assert application.encryption_keys[0].reveal() == settings.SECRET_KEY
+    with configured(BASE_URL="https://API.example.org:443/api/v1/", **given):
+        application = conf.application()
+    assert {name: getattr(application, name) for name in DEFAULTS} == DEFAULTS
+    assert application.base_url == "https://API.example.org:443/api/v1"
+    [key] = application.encryption_keys
+    assert key.reveal() == settings.SECRET_KEY
 
 
 def test_no_secret_is_in_the_repr():

@@ -17,7 +17,7 @@ from django.template.loader import get_template
 from django.template.loader_tags import BlockNode, ExtendsNode
 from django.urls import Resolver404, resolve, reverse
 
-from django_identity import backends, conf, exceptions, gates, signals
+from django_identity import backends, conf, exceptions, signals
 from django_identity.background import TaskName
 from django_identity.credentials import RejectionReason, verify
 from django_identity.error_table import ERRORS, hint_of
@@ -63,18 +63,14 @@ NAMES = {
 }
 
 
-def test_names_stand_where_they_are_promised():
-    """And each says what it is."""
-    for module, names in NAMES.items():
-        for name in names.split():
-            assert inspect.getdoc(getattr(import_module(module), name)), (
-                f"{module}.{name}"
-            )
-
-
-def test_the_gates_export_what_is_promised():
-    """In one place, whatever files they are in."""
-    assert gates.__all__ == sorted(NAMES["django_identity.gates"].split())
+@pytest.mark.parametrize("module", NAMES)
+def test_names_stand_where_they_are_promised(module):
+    """Each says what it is. The gates export no other names."""
+    names = NAMES[module].split()
+    found = import_module(module)
+    assert [name for name in names if not inspect.getdoc(getattr(found, name))] == []
+    if module == "django_identity.gates":
+        assert found.__all__ == sorted(names)
 
 
 def test_the_app_label_and_the_backend_stay():
@@ -122,15 +118,15 @@ def _tree(kind: type[IdentityError]) -> list[type[IdentityError]]:
 
 def test_errors_have_one_root_and_codes_of_their_own():
     """The tree is drawn, and each code that is raised or recorded has a row in the table."""
+    package = "django_identity"
     ours = [
-        kind
-        for kind in _tree(IdentityError)
-        if kind.__module__.startswith("django_identity")
+        kind for kind in _tree(IdentityError) if kind.__module__.startswith(package)
     ]
     drawn = re.findall(r"^[ │├└─]+(\w+)", str(exceptions.__doc__), re.MULTILINE)
     assert sorted(drawn) == sorted(kind.__name__ for kind in ours)
     assert len({kind.code for kind in ours}) == len(ours)
     assert {code for code in ERRORS if "." not in code} == {*CODES.split(), *RECORDED}
+
     for code, row in ERRORS.items():
         error = IdentityError(code=code)
         assert (error.http_status, error.recovery) == (row.status, row.recovery)
@@ -140,59 +136,34 @@ def test_errors_have_one_root_and_codes_of_their_own():
 
 def test_each_code_in_the_source_is_in_the_table():
     """``code="…"`` of a raise; an unknown one would be a KeyError in front of a person."""
-    sources = [
-        path.read_text()
-        for path in Path(conf.__file__).parents[1].rglob("*.py")
-        if "sandbox" not in path.parts
-    ]
-    raised = {
-        code for text in sources for code in re.findall(r"\bcode=\"(\w+)\"", text)
-    }
+    sources = Path(conf.__file__).parents[1].rglob("*.py")
+    texts = [path.read_text() for path in sources if "sandbox" not in path.parts]
+    raised = {*re.findall(r"\bcode=\"(\w+)\"", "".join(texts))}
     assert raised - ERRORS.keys() == set()
     assert len(raised) > 20
 
 
-# Settings
+# The policy
 
 
-def test_each_setting_has_its_default():
-    """What a site does not say; ``API_ORIGIN`` is the base address's origin, keys are Django's."""
-    given = conf.application()
-    defaults = {
-        "api_origin": "http://127.0.0.1:9",
-        "scopes": ("profile:read", "kyc:read", "claims:read"),
-        "connect_scopes": ("profile:basic", "kyc:status"),
-        "policy": "django_identity.policy.IdentityPolicy",
-        "document_keys": (),
-        "document_paths": {},
-        "redirect_uri": None,
-        "timeout": 10.0,
-        "event_days": 180,
-    }
-    assert {name: getattr(given, name) for name in defaults} == defaults
-    assert len(given.encryption_keys) == 1
+POLICY = {
+    "may_sign_up": "profile kyc claims", "may_link": "user profile claims",
+    "may_sign_in": "user claims", "has_other_way_in": "user", "notice": "user change context",
+    "new_user_fields": "profile kyc", "update_user": "user profile kyc claims",
+    "account_with_email": "email", "may_accept_connect_answer": "answer",
+    "claim_value": "claim_type value", "erase_user": "user",
+    "may_read_documents": "asked_by identity scope", "keeps_account": "user made_for_identity",
+}  # fmt: skip
 
 
-def test_the_policy_answers_as_it_is_promised():
-    """The names that sites override, with the arguments that they are called with."""
-    expected: dict[str, list[str]] = {
-        "may_sign_up": ["profile", "kyc", "claims"],
-        "may_link": ["user", "profile", "claims"],
-        "may_sign_in": ["user", "claims"],
-        "has_other_way_in": ["user"],
-        "notice": ["user", "change", "context"],
-        "new_user_fields": ["profile", "kyc"],
-        "update_user": ["user", "profile", "kyc", "claims"],
-        "account_with_email": ["email"],
-        "may_accept_connect_answer": ["answer"],
-        "claim_value": ["claim_type", "value"],
-        "erase_user": ["user"],
-        "may_read_documents": ["asked_by", "identity", "scope"],
-        "keeps_account": ["user", "made_for_identity"],
-    }
-    for name, arguments in expected.items():
-        parameters = inspect.signature(getattr(IdentityPolicy(), name)).parameters
-        assert list(parameters) == arguments
+@pytest.mark.parametrize("name", POLICY)
+def test_the_policy_answers_as_it_is_promised(name):
+    """Sites override it with these arguments."""
+    parameters = inspect.signature(getattr(IdentityPolicy(), name)).parameters
+    assert [*parameters] == POLICY[name].split()
+
+
+def test_the_policy_has_its_defaults():
     policy = IdentityPolicy()
     assert (policy.set_password_url, policy.erasure) == (None, "anonymise")
 
@@ -202,16 +173,8 @@ def test_the_policy_answers_as_it_is_promised():
 
 def test_pages_and_api_have_their_addresses():
     """And nothing may stand behind one."""
-    pages = (
-        "login",
-        "callback",
-        "connect",
-        "connected",
-        "account",
-        "download",
-        "disconnect",
-    )
-    for name in (*pages, "webhook"):
+    pages = "login callback connect connected account download disconnect webhook"
+    for name in pages.split():
         assert reverse(f"identity:{name}") == f"/identity/{name}/"
     for name in ("me", "login", "callback", "connect", "disconnect"):
         assert reverse(f"identity_api:{name}") == f"/identity/api/{name}"
