@@ -75,62 +75,56 @@ def listing(setting: str, entry: str) -> dict[str, object]:
     return {setting: [*getattr(settings, setting), entry]}
 
 
+#: A setting of the application, and what is no value of it.
+NO_VALUES: dict[str, list[Any]] = {
+    "SCOPES": ["profile:read", []],
+    "ENVIRONMENT": ["production"],
+    "BASE_URL": [
+        "api.example.org/api/v1", "https://[broken/api/v1", " https://api.example.org/api/v1",
+        "https://api.example.org:port/api/v1", "https://user:pw@example.org/api/v1",
+    ],
+    "AUTH_URL": ["https://login.example.org ", "https://login.exam ple.org"],
+    "CLIENT_ID": [" client"],
+    "CLIENT_SECRET": ["a-secret-that-is-long-enough\n"],
+    "WEBHOOK_SECRETS": [["a-webhook-secret-of-length "]],
+    "TIMEOUT": [True, 0],
+    "EVENT_DAYS": [1],
+    "DOCUMENT_KEYS": [
+        [{**KEY, "kid": ""}], [{**KEY, "d": None}], [{**KEY, "alg": "RSA-OAEP-256"}],
+        [{**KEY, "alg": "RSA1_5"}], ["key"], KEY,
+    ],
+    "DOCUMENT_PATHS": [
+        "/users/{subject}/documents", {"documents:write": "/users/{subject}"},
+        *({"documents:read": path} for path in (
+            "/documents", "/../{subject}", "/{subject}/{secret}", "https://example.org/{subject}",
+            "/users/{subject}?all=1")),
+    ],
+}  # fmt: skip
 #: What is changed of a complete application, and the check that reports it.
 OF_THE_APPLICATION: list[tuple[dict[str, Any], str]] = [
     ({"CLIENT_ID": ...}, "E003"),
     ({"CLEINT_ID": "x"}, "E002"),
     ({"DOCUMENT_PATH": {"documents:read": "/{subject}"}}, "E002"),
-    ({"SCOPES": "profile:read"}, "E004"),
-    ({"SCOPES": []}, "E004"),
-    ({"ENVIRONMENT": "production"}, "E004"),
-    ({"BASE_URL": "api.example.org/api/v1"}, "E004"),
-    ({"BASE_URL": "https://[broken/api/v1"}, "E004"),
-    ({"BASE_URL": "https://api.example.org:port/api/v1"}, "E004"),
-    ({"BASE_URL": "https://user:pw@example.org/api/v1"}, "E004"),
-    ({"BASE_URL": " https://api.example.org/api/v1"}, "E004"),
-    ({"AUTH_URL": "https://login.example.org "}, "E004"),
-    ({"AUTH_URL": "https://login.exam ple.org"}, "E004"),
-    ({"CLIENT_ID": " client"}, "E004"),
-    ({"CLIENT_SECRET": "a-secret-that-is-long-enough\n"}, "E004"),
-    ({"WEBHOOK_SECRETS": ["a-webhook-secret-of-length "]}, "E004"),
-    ({"TIMEOUT": True}, "E004"),
-    ({"TIMEOUT": 0}, "E004"),
+    *(({name: value}, "E004") for name, values in NO_VALUES.items() for value in values),
     ({"BASE_URL": "http://api.example.org/api/v1"}, "W004"),
     ({"ENVIRONMENT": "live", "AUTH_URL": "http://127.0.0.1:9"}, "E005"),
     ({"ENVIRONMENT": "live", "AUTH_URL": "HTTP://127.0.0.1:9"}, "E005"),
     ({"BASE_URL": "https://api.example.org/v1"}, "E006"),
-    ({"AUTH_URL": "https://login.example.org/oauth2"}, "E006"),
-    ({"AUTH_URL": "https://login.example.org/oauth2/auth"}, "E006"),
-    ({"AUTH_URL": "https://login.example.org/id/oauth2/token/"}, "E006"),
-    ({"API_ORIGIN": "https://api.example.org/keys"}, "E007"),
-    ({"API_ORIGIN": "https://api.example.org:"}, "E007"),
-    ({"API_ORIGIN": "https://api.example.org:0443"}, "E007"),
+    *(({"AUTH_URL": f"https://login.example.org{path}"}, "E006") for path in (
+        "/oauth2", "/oauth2/auth", "/id/oauth2/token/")),
+    *(({"API_ORIGIN": f"https://api.example.org{rest}"}, "E007") for rest in (
+        "/keys", ":", ":0443")),
     ({"CLIENT_SECRET": "short"}, "E008"),
     ({"WEBHOOK_SECRETS": ["a-webhook-secret-of-length", "short"]}, "E008"),
-    ({"EVENT_DAYS": 1}, "E004"),
-    ({"DOCUMENT_KEYS": [{**KEY, "kid": ""}]}, "E004"),
-    ({"DOCUMENT_KEYS": [{**KEY, "d": None}]}, "E004"),
-    ({"DOCUMENT_KEYS": [{**KEY, "alg": "RSA-OAEP-256"}]}, "E004"),
-    ({"DOCUMENT_KEYS": [{**KEY, "alg": "RSA1_5"}]}, "E004"),
-    ({"DOCUMENT_KEYS": ["key"]}, "E004"),
-    ({"DOCUMENT_KEYS": KEY}, "E004"),
-    ({"DOCUMENT_PATHS": "/users/{subject}/documents"}, "E004"),
-    ({"DOCUMENT_PATHS": {"documents:write": "/users/{subject}"}}, "E004"),
-    ({"DOCUMENT_PATHS": {"documents:read": "/documents"}}, "E004"),
-    ({"DOCUMENT_PATHS": {"documents:read": "/../{subject}"}}, "E004"),
-    ({"DOCUMENT_PATHS": {"documents:read": "/{subject}/{secret}"}}, "E004"),
-    ({"DOCUMENT_PATHS": {"documents:read": "https://example.org/{subject}"}}, "E004"),
-    ({"DOCUMENT_PATHS": {"documents:read": "/users/{subject}?all=1"}}, "E004"),
-    ({"SCOPES": ["openid"]}, "E019"),
-    ({"SCOPES": ["kyc:read"]}, "E019"),
-    ({"SCOPES": ["openid", "kyc:read"]}, "E019"),
+    *(({"SCOPES": scopes}, "E019") for scopes in (
+        ["openid"], ["kyc:read"], ["openid", "kyc:read"])),
     ({"SCOPES": ["kyc:read"], "LATER_SCOPES": ["profile:read", "claims:read"]}, "E019"),
     ({"SCOPES": ["profile:read", "documents:metadata"]}, "E065"),
     ({"SCOPES": ["profile:read", "documents:read"], "DOCUMENT_PATHS": PATHS}, "E066"),
     ({"LATER_SCOPES": ["documents:metadata"]}, "E065"),
     ({"LATER_SCOPES": ["documents:read"], "DOCUMENT_PATHS": PATHS}, "E066"),
-    ({"POLICY": "no.such.Policy"}, "E010"),
-    ({"POLICY": "django_identity.conf.Application"}, "E010"),
+    *(({"POLICY": path}, "E010") for path in (
+        "no.such.Policy", "django_identity.conf.Application")),
     ({"WEBHOOK_SECRETS": []}, "W025"),
     ({"ENVIRONMENT": "live"}, "W026"),
     ({**LIVE, "REDIRECT_URI": "http://site.example.org/identity/callback/"}, "E005"),
@@ -277,22 +271,21 @@ def test_document_keys_need_their_extra(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("vendor", "options", "is_reported"),
+    ("vendor", "options", "reported"),
     [
-        ("postgresql", {}, False),
-        ("mysql", {}, False),
-        ("sqlite", {"transaction_mode": "IMMEDIATE"}, False),
-        ("sqlite", {"timeout": 20}, True),
+        ("postgresql", {}, set()),
+        ("mysql", {}, set()),
+        ("sqlite", {"transaction_mode": "IMMEDIATE"}, set()),
+        ("sqlite", {"timeout": 20}, {"django_identity.W003"}),
     ],
 )
-def test_sqlite_without_a_lock_at_the_beginning_is_a_warning(
-    monkeypatch, vendor, options, *, is_reported
+def test_sqlite_waits_for_a_lock_at_the_beginning(
+    monkeypatch, vendor, options, reported
 ):
     """A transaction that reads first would fail at once beside another writer."""
-    database = connections["default"]
-    monkeypatch.setattr(database, "vendor", vendor)
-    monkeypatch.setitem(database.settings_dict, "OPTIONS", options)
-    assert check_ids() == ({"django_identity.W003"} if is_reported else set())
+    monkeypatch.setattr(connections["default"], "vendor", vendor)
+    monkeypatch.setitem(connections["default"].settings_dict, "OPTIONS", options)
+    assert check_ids() == reported
 
 
 @pytest.mark.urls("tests.gates.scope_and_step_up_urls")
@@ -309,15 +302,15 @@ def test_a_gate_for_a_scope_that_nobody_is_asked_for():
     ("path", "cause"),
     [
         ("shop.policy.Policy", "No module named 'shop'"),
-        ("tests.test_checks.Polici", 'does not define a "Polici" attribute/class'),
+        (f"{__name__}.Polici", 'does not define a "Polici" attribute/class'),
     ],
 )
 def test_a_policy_that_cannot_be_imported(path, cause):
     """The check says why: a module is missing, or the name in it."""
     with configured(POLICY=path):
-        (found,) = [each for each in run_checks() if each.id == "django_identity.E010"]
-    assert path in found.msg
-    assert cause in found.msg
+        [message] = messages("E010")
+    assert path in message
+    assert cause in message
 
 
 # A check that cannot be finished

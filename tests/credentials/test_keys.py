@@ -90,12 +90,9 @@ def test_a_coordinate_in_the_other_alphabet_is_unusable():
     keys = (ec.derive_private_key(number, ec.SECP256R1()) for number in range(1, 99))
     key = next(key for key in keys if {*jwk(key=key)["x"]} >= {"-", "_"})
     right = jwk(key=key)["x"]
-    for x, usable in (
-        (right, 1),
-        (right.replace("-", "+"), 0),
-        (right.replace("_", "/"), 0),
-    ):
-        assert len(key_set(jwk(key=key, x=x))) == usable
+    assert len(key_set(jwk(key=key))) == 1
+    for x in (right.replace("-", "+"), right.replace("_", "/")):
+        assert len(key_set(jwk(key=key, x=x))) == 0
 
 
 def test_the_field_ends_before_its_prime():
@@ -178,36 +175,35 @@ def test_a_document_that_is_no_key_set_is_a_failure():
 
 
 def test_text_of_either_kind():
-    """A set is read from bytes, text, or the parsed document."""
+    """A set is read from bytes, text, or the parsed document. Its repr shows names alone."""
     document = {"keys": [jwk(key_ops=["verify"]), jwk("key-2", OTHER_KEY), 5]}
     text = json.dumps(document)
-    for keys in map(KeySet.from_text, (text, text.encode())):
-        assert (
-            repr(keys)
-            == repr(KeySet.from_jwks(document))
-            == "<KeySet ['key-1', 'key-2']>"
-        )
+    read = (
+        KeySet.from_jwks(document),
+        KeySet.from_text(text),
+        KeySet.from_text(text.encode()),
+    )
+    for keys in read:
+        assert repr(keys) == "<KeySet ['key-1', 'key-2']>"
         assert check(credential(), keys=keys).kid == "key-1"
+
+
+def test_sets_are_not_pickled():
+    """Part 4, 13: what is cached is the text, never a key object."""
+    with pytest.raises(TypeError):
+        pickle.dumps(key_set(jwk()))
 
 
 def test_a_key_set_is_bounded_in_size_and_number():
     """Part 4, 2: at most 64 KB and 32 keys, and text that can be UTF-8."""
     entries = [jwk(f"key-{number}") for number in range(33)]
+    empty = '{"keys":[]}'
     assert len(key_set(*entries[:32])) == 32
+    assert len(KeySet.from_text(empty.ljust(64 * 1024))) == 0
+
     with pytest.raises(MalformedAnswer):
         key_set(*entries)
-    assert len(KeySet.from_text('{"keys":[]}'.ljust(64 * 1024))) == 0
-    too_long = (
-        '{"keys":[]}'.ljust(64 * 1024 + 1),
-        '{"keys":["' + "é" * 32 * 1024 + '"]}',
-    )
-    for text in ('{"keys":["\ud800"]}', *too_long):
+    not_ascii = '{"keys":["' + "é" * 32 * 1024 + '"]}'
+    for text in ('{"keys":["\ud800"]}', empty.ljust(64 * 1024 + 1), not_ascii):
         with pytest.raises(MalformedAnswer):
             KeySet.from_text(text)
-
-
-def test_sets_are_not_pickled_or_shown():
-    """Part 4, 13: what is cached is the text, never a key object; repr shows names alone."""
-    with pytest.raises(TypeError):
-        pickle.dumps(key_set(jwk()))
-    assert repr(key_set(jwk())) == "<KeySet ['key-1']>"
