@@ -111,11 +111,11 @@ def make_event(
     identity: LinkedIdentity, event_type: str, **fields: Any
 ) -> WebhookEvent:
     """An event about ``identity``, applied a minute ago."""
-    number = WebhookEvent.objects.count()
+    event_id = f"event-{WebhookEvent.objects.count()}"
     a_minute_ago = timezone.now() - timedelta(minutes=1)
     held = {
-        "event_id": f"event-{number}",
-        "event_digest": digest(identity.environment, f"event-{number}"),
+        "event_id": event_id,
+        "event_digest": digest(identity.environment, event_id),
         "occurred_at": a_minute_ago,
         "received_at": a_minute_ago,
         "subject": identity.subject,
@@ -134,9 +134,8 @@ def sealed(identity: LinkedIdentity, column: str, text: str) -> str:
 
 def unsealed(identity: LinkedIdentity, column: str, text: str) -> str:
     keys = conf.application().encryption_keys
-    return vault.unseal(
-        text, keys=keys, context=identity.sealing_context(column)
-    ).reveal()
+    context = identity.sealing_context(column)
+    return vault.unseal(text, keys=keys, context=context).reveal()
 
 
 #: Nothing was read of the verification, which the person may not have begun.
