@@ -5,17 +5,19 @@ from typing import Any
 import pytest
 from django.apps import AppConfig
 from django.conf import settings
+from django.conf.urls.i18n import i18n_patterns
 from django.contrib.auth.models import User
 from django.core.checks import Tags, run_checks
 from django.db import connections, models
 from django.test import override_settings
 from django.urls import include, path
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy
 
 from django_identity.checks import gates, registration
 from django_identity.models import LinkedIdentity, StoredClaim
 from django_identity.policy import IdentityPolicy
 from django_identity.sandbox import sandbox_application
-from tests import i18n_urls
 from tests import urls as root_urls
 from tests.service.environment import environment
 from tests.test_conf import COMPLETE, KEY, check_ids, configured
@@ -40,6 +42,25 @@ class Cachalot(AppConfig):
     label = "cachalot"
 
 
+class Conf:
+    """An URLconf is anything with ``urlpatterns``."""
+
+    def __init__(self, *patterns: object) -> None:
+        self.urlpatterns = patterns
+
+
+OURS = path("identity/", include("django_identity.urls"))
+#: Our addresses follow the visitor's language, each in another way.
+FOLLOWING = [
+    Conf(*i18n_patterns(OURS)),
+    Conf(*i18n_patterns(OURS, prefix_default_language=False)),
+    Conf(
+        path(format_lazy("{}/", gettext_lazy("Yes")), include("django_identity.urls"))
+    ),
+]
+OTHERS_FOLLOW = Conf(OURS, *i18n_patterns(path("", root_urls.home)))
+
+
 class Tears:
     """A router that sends one model elsewhere."""
 
@@ -53,9 +74,7 @@ class Tears:
 def of_the_site(*pages: str) -> dict[str, object]:
     """The site's own addresses, in a namespace with our name, before ours."""
     views = [path(f"{page}/", root_urls.home, name=page) for page in pages]
-    own = path("own/", include((views, "identity")))
-    ours = path("identity/", include("django_identity.urls"))
-    return {"ROOT_URLCONF": i18n_urls.Conf(own, ours)}
+    return {"ROOT_URLCONF": Conf(path("own/", include((views, "identity"))), OURS)}
 
 
 def csp(sources: object, *, is_sent: bool = True) -> dict[str, object]:
@@ -172,9 +191,9 @@ OF_DJANGO: list[tuple[dict[str, Any], str]] = [
         ["login"], ["login", "callback"], ["profile"], ["login", "webhook"])),
     # Only one of several addresses is registered, and the webhook has no language.
     *(({"ROOT_URLCONF": urls, **languages}, "E070") for languages in ({}, LANGUAGES)
-      for urls in (i18n_urls.prefixed, i18n_urls.prefixed_but_one, i18n_urls.translated)),
-    ({"ROOT_URLCONF": i18n_urls.others}, ""),
-    ({"ROOT_URLCONF": i18n_urls.others, **LANGUAGES}, ""),
+      for urls in FOLLOWING),
+    ({"ROOT_URLCONF": OTHERS_FOLLOW}, ""),
+    ({"ROOT_URLCONF": OTHERS_FOLLOW, **LANGUAGES}, ""),
     # The button posts to the site, which redirects: browsers ask the policy about that too.
     *((csp(sources), "E071") for sources in (
         ["'self'"], ["'none'"], "'self' https://elsewhere.example.org",

@@ -20,20 +20,17 @@ class Holder:
     secret: Secret
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        str, "{}".format, "{:>9}".format, "%s".__mod__, lambda secret: f"{secret}", "".join,
-        lambda secret: "a" + secret, lambda secret: "-".join([secret]), bytes, len, iter,
-        json.dumps, lambda secret: urlencode({"key": secret}), pickle.dumps, copy.copy,
-        copy.deepcopy, lambda secret: asdict(Holder(secret)),
-    ],
-    ids=[
-        "str", "format", "format with a width", "%s", "f-string", "join of a secret", "plus",
-        "join of a list", "bytes", "len", "iter", "json", "urlencode", "pickle", "copy",
-        "deepcopy", "asdict",
-    ],
-)  # fmt: skip
+USES = {
+    "str": str, "format": "{}".format, "format with a width": "{:>9}".format, "%s": "%s".__mod__,
+    "f-string": lambda secret: f"{secret}", "join of a secret": "".join,
+    "plus": lambda secret: "a" + secret, "join of a list": lambda secret: "-".join([secret]),
+    "bytes": bytes, "len": len, "iter": iter, "json": json.dumps, "pickle": pickle.dumps,
+    "urlencode": lambda secret: urlencode({"key": secret}), "copy": copy.copy,
+    "deepcopy": copy.deepcopy, "asdict": lambda secret: asdict(Holder(secret)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_no_use_but_reveal(use):
     """A form, a header, a log line or a copy fails loudly, instead of sending a mask."""
     with pytest.raises(TypeError) as raised:
@@ -86,12 +83,14 @@ def test_an_older_key_still_opens():
         vault.unseal(sealed, keys=KEYS[:1], context=CONTEXT)
 
 
-OTHERS = [("live", *CONTEXT[1:]), (*CONTEXT[:1], "other", *CONTEXT[2:]),
-    (*CONTEXT[:2], "refresh_token"), CONTEXT[:2], (),
-    ("testa", " subject", *CONTEXT[2:])]  # fmt: skip
+ELSEWHERE = [
+    ("live", "a subject", "access_token"), ("test", "other", "access_token"),
+    ("test", "a subject", "refresh_token"), ("test", "a subject"), (),
+    ("testa", " subject", "access_token"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("moved", OTHERS, ids=str)
+@pytest.mark.parametrize("moved", ELSEWHERE, ids=str)
 def test_a_value_moved_elsewhere_does_not_open(moved):
     """Environment, subject and column are all bound to the text, each for itself.
 
@@ -102,9 +101,8 @@ def test_a_value_moved_elsewhere_does_not_open(moved):
         vault.unseal(sealed, keys=KEYS, context=moved)
     shown = "".join(repr(entry.locals) for entry in caught.traceback[1:])
     assert "sealed" in shown
-    assert not any(
-        text in shown for text in ("a-token", *(key.reveal() for key in KEYS))
-    )
+    for text in ("a-token", *(key.reveal() for key in KEYS)):
+        assert text not in shown
 
 
 def test_any_changed_character_keeps_it_closed():
