@@ -47,15 +47,10 @@ class OwnFields(IdentityPolicy):
         return {"username": "chosen-by-the-site"}
 
 
-def reported(
-    number: str, policy: type[IdentityPolicy] = IdentityPolicy, **more: Any
-) -> list[str]:
-    """What the check with this number says of the site, under its policy."""
-    with configured(POLICY=f"{policy.__module__}.{policy.__name__}", **more):
+def reported(number: str, **given: Any) -> list[str]:
+    """What the check with this number says of the site."""
+    with configured(**given):
         return messages(number)
-
-
-# The user model, of which each sign-up makes a row
 
 
 def demands_country(self: Any, username: str, country: str, email: str = "") -> None:
@@ -70,60 +65,54 @@ def fills_itself(self: Any, username: str, email: str, password: str = "") -> No
     """What a profile may lack gets an empty text, and ``password`` is always given."""
 
 
-@pytest.mark.parametrize(
-    ("create_user", "is_reported"),
-    [
-        (UserManager.create_user, False), (fills_itself, False),
-        (demands_country, True), (demands_number, True),
-    ],
-)  # fmt: skip
-def test_what_create_user_demands_and_nobody_gives(
-    monkeypatch, create_user, is_reported
-):
-    """The package's own policy fills name and address; a site's own is its own to test."""
-    monkeypatch.setattr(UserManager, "create_user", create_user)
-    assert bool(reported("E041")) is is_reported
-    assert not reported("E041", OwnFields)
+def with_create_user(create_user: Any) -> Any:
+    return [(UserManager, "create_user", create_user)]
 
 
-@pytest.mark.parametrize("name", ["username", "email", "last_name"])
-def test_what_the_user_model_refuses_of_a_sign_up(monkeypatch, name):
-    monkeypatch.setattr(User._meta.get_field(name), "choices", [("a", "A")])
-    assert reported("E041")
+def with_field(name: str, **attributes: Any) -> Any:
+    field = User._meta.get_field(name)
+    return [(field, attribute, value) for attribute, value in attributes.items()]
 
 
-UNIQUE = UniqueConstraint(fields=["email"], name="one")
-IN_SMALL_LETTERS = UniqueConstraint(Lower("email"), name="one")
-TOGETHER = UniqueConstraint(fields=["email", "is_staff"], name="one")
-IF_THERE_IS_ONE = UniqueConstraint(fields=["email"], condition=~Q(email=""), name="one")
+def with_constraint(*expressions: Any, **options: Any) -> Any:
+    constraint = UniqueConstraint(*expressions, name="one", **options)
+    return [(User._meta, "constraints", [constraint])]
 
 
-@pytest.mark.parametrize(
-    ("constraint", "scopes", "may_be_null", "is_reported"),
-    [
-        (UNIQUE, ["claims:read"], False, True),
-        (UNIQUE, ["claims:read", "profile:read"], False, False),
-        (UNIQUE, ["claims:read"], True, False),
-        (IN_SMALL_LETTERS, ["claims:read"], False, True),
-        (TOGETHER, ["claims:read"], False, False),
-        (IF_THERE_IS_ONE, ["claims:read"], False, False),
-    ],
-    ids=str,
-)
-def test_a_unique_field_that_stays_empty(
-    monkeypatch, constraint, scopes, may_be_null, is_reported
-):
-    """Without a profile all new people would have the same address: none."""
-    monkeypatch.setattr(User._meta, "constraints", [constraint])
-    monkeypatch.setattr(User._meta.get_field("email"), "null", may_be_null)
-    assert bool(reported("E041", SCOPES=scopes)) is is_reported
+NO_PROFILE = {"SCOPES": ["claims:read"]}
+PROFILE = {"SCOPES": ["claims:read", "profile:read"]}
+OWN = {"POLICY": f"{__name__}.OwnFields"}
+UNIQUE = with_constraint(fields=["email"])
+#: How the user model of a site is, its settings, and whether a sign-up would be refused.
+SIGN_UPS: dict[str, tuple[Any, dict[str, Any], bool]] = {
+    "Django's": ([], {}, False),
+    # The package's own policy fills name and address; a site's own is its own to test.
+    "fills itself": (with_create_user(fills_itself), {}, False),
+    "demands a country": (with_create_user(demands_country), {}, True),
+    "demands a number": (with_create_user(demands_number), {}, True),
+    "demands what the policy gives": (with_create_user(demands_country), OWN, False),
+    **{f"choices of {name}": (with_field(name, choices=[("a", "A")]), {}, True)
+       for name in ("username", "email", "last_name")},
+    # Without a profile all new people would have the same address: none.
+    "unique": (UNIQUE, NO_PROFILE, True),
+    "unique, of a profile": (UNIQUE, PROFILE, False),
+    "unique or null": (UNIQUE + with_field("email", null=True), NO_PROFILE, False),
+    "unique in small letters": (with_constraint(Lower("email")), NO_PROFILE, True),
+    "unique together": (with_constraint(fields=["email", "is_staff"]), NO_PROFILE, False),
+    "unique if there is one": (
+        with_constraint(fields=["email"], condition=~Q(email="")), NO_PROFILE, False),
+    # Nobody gives it, so it gets what the user model has for it, as ``create_user`` does.
+    "a required name": (with_field("last_name", blank=False), NO_PROFILE, False),
+    "a required name, of a profile": (with_field("last_name", blank=False), PROFILE, False),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("scope", ["profile:read", "claims:read"])
-def test_a_required_field_without_a_profile(monkeypatch, scope):
-    """Nobody gives it, so it gets what the user model has for it, as ``create_user`` does."""
-    monkeypatch.setattr(User._meta.get_field("last_name"), "blank", False)
-    assert not reported("E041", SCOPES=[scope])
+@pytest.mark.parametrize("model", SIGN_UPS)
+def test_what_the_user_model_refuses_of_a_sign_up(monkeypatch, model):
+    changes, given, is_reported = SIGN_UPS[model]
+    for owner, name, value in changes:
+        monkeypatch.setattr(owner, name, value)
+    assert bool(reported("E041", **given)) is is_reported
 
 
 def test_fields_that_an_erasure_leaves(monkeypatch):
@@ -131,8 +120,8 @@ def test_fields_that_an_erasure_leaves(monkeypatch):
     assert not reported("W032")
     monkeypatch.setattr(anonymisation, "cannot_blank", lambda _model: ["shoe_size"])
     assert reported("W032")
-    assert not reported("W032", OwnErasure)
-    assert not reported("W032", Deleting)
+    for policy in ("OwnErasure", "Deleting"):
+        assert not reported("W032", POLICY=f"{__name__}.{policy}")
 
 
 def first_name_is_there(self: Any) -> None:
