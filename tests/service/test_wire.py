@@ -25,7 +25,7 @@ from tests.service.servers import KeepingServer
 
 SECRET = "a-client-secret-for-tests-alone"
 BASIC = "Basic " + base64.b64encode(f"test-client:{SECRET}".encode()).decode()
-VERIFIED_AT = datetime(2026, 11, 1, 10, tzinfo=UTC)
+AT, VERIFIED_AT = "2026-11-01T10:00:00Z", datetime(2026, 11, 1, 10, tzinfo=UTC)
 
 
 def sent(service, ask):
@@ -40,7 +40,6 @@ def sent(service, ask):
 
 
 GIVEN = {"code": "c", "redirect_uri": "https://site.example/back/"}
-CODE = {"connect_code": "CNX-AB12-CD34", "scopes": ["kyc:status"]}
 ASKS: dict[str, Callable[[ServiceClient], object]] = {
     "exchange": lambda client: client.exchange_code(**GIVEN, code_verifier=Secret("v" * 43)),
     "refresh": lambda client: client.refresh(Secret("rt")),
@@ -49,23 +48,32 @@ ASKS: dict[str, Callable[[ServiceClient], object]] = {
     "test user": lambda client: client.create_test_user("app-1", portal_token=Secret("pt")),
     "verify": lambda client: client.verify_claims("a~"),
 }  # fmt: skip
+CREDENTIALS = {"client_id": "test-client", "client_secret": SECRET}
+CODE = {"connect_code": "CNX-AB12-CD34", "scopes": ["kyc:status"]}
+FORM, JSON = "application/x-www-form-urlencoded", "application/json"
+TOKEN = ("/oauth2/token", FORM, None)
+#: Who asks, where and how, and exactly which members are sent.
+SENT: dict[str, tuple[str, str, str | None, dict[str, Any]]] = {
+    # A form with the client's credentials, in the body alone.
+    "exchange": (*TOKEN, {"grant_type": "authorization_code", "code_verifier": "v" * 43, **GIVEN,
+                          **CREDENTIALS}),
+    "refresh": (*TOKEN, {"grant_type": "refresh_token", "refresh_token": "rt", **CREDENTIALS}),
+    "connect": ("/api/v1/connect/request", JSON, BASIC, CODE),
+    "verify": ("/api/v1/claims/verify", JSON, BASIC, {"credential": "a~"}),
+    "rotate": (
+        "/api/v1/developer/apps/app%2F1/rotate-secret", JSON, "Bearer pt", {"mode": "test"}),
+    "test user": ("/api/v1/developer/test-users", JSON, "Bearer pt", {"appId": "app-1"}),
+}  # fmt: skip
 
 
-EXCHANGE = {"grant_type": "authorization_code", "code_verifier": "v" * 43, **GIVEN}
-REFRESH = {"grant_type": "refresh_token", "refresh_token": "rt"}
-
-
-@pytest.mark.parametrize(
-    ("ask", "members"), [("exchange", EXCHANGE), ("refresh", REFRESH)]
-)
-def test_a_token_call_is_a_form_with_the_clients_credentials(service, ask, members):
-    """In the body alone, and with nothing else."""
+@pytest.mark.parametrize("ask", SENT)
+def test_each_call_is_the_specs(service, ask):
+    path, kind, authorization, members = SENT[ask]
     line, headers, body = sent(service, ASKS[ask])
-    assert line == "POST /oauth2/token HTTP/1.1"
-    assert headers["content-type"] == "application/x-www-form-urlencoded"
-    assert headers["authorization"] is None
-    credentials = {"client_id": "test-client", "client_secret": SECRET}
-    assert dict(parse_qsl(body)) == {**members, **credentials}
+    assert line == f"POST {path} HTTP/1.1"
+    assert headers["content-type"] == kind
+    assert headers["authorization"] == authorization
+    assert (dict(parse_qsl(body)) if kind == FORM else json.loads(body)) == members
 
 
 @pytest.mark.parametrize("endpoint", ["profile", "kyc", "claims"])
@@ -82,24 +90,6 @@ def test_a_user_endpoint_is_read_with_bearer(service, endpoint, subject, segment
     assert headers["content-length"] is None
     assert body == ""
     assert headers["accept-encoding"] == "identity"
-
-
-@pytest.mark.parametrize(
-    ("ask", "path", "authorization", "members"),
-    [
-        ("connect", "connect/request", BASIC, CODE),
-        ("verify", "claims/verify", BASIC, {"credential": "a~"}),
-        ("rotate", "developer/apps/app%2F1/rotate-secret", "Bearer pt", {"mode": "test"}),
-        ("test user", "developer/test-users", "Bearer pt", {"appId": "app-1"}),
-    ],
-)  # fmt: skip
-def test_a_call_with_json(service, ask, path, authorization, members):
-    """Who asks, where, and exactly which members."""
-    line, headers, body = sent(service, ASKS[ask])
-    assert line == f"POST /api/v1/{path} HTTP/1.1"
-    assert headers["authorization"] == authorization
-    assert headers["content-type"] == "application/json"
-    assert json.loads(body) == members
 
 
 @pytest.mark.parametrize(
@@ -122,43 +112,39 @@ PROFILE = {
 }  # fmt: skip
 KYC = {"kyc_level": "level_2", "status": "verified", "provider": "Vendor"}
 CLAIM = {
-    "claim_type": "age_over_18",
-    "provider": "Vendor",
-    "revoked": True,
-    "proof_hash": "ab12",
+    "claim_type": "age_over_18", "provider": "Vendor", "revoked": True, "proof_hash": "ab12",
+}  # fmt: skip
+LISTED = {
+    "claims": [CLAIM | {"expires_at": AT}, {"claim_type": "x"}],
+    "credential": "a.b.c~",
 }
-AT = "2026-11-01T10:00:00Z"
+#: The answer, and what is read of it.
+READ: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
+    "token": (
+        answers.TokenAnswer.parse,
+        {"access_token": "at", "refresh_token": "rt", "expires_in": 3600, "scope": "a b",
+         "token_type": "Bearer", "user_id": "s", "id_token": "it"},
+        {"access_token": Secret("at"), "refresh_token": Secret("rt"), "expires_in": 3600,
+         "scopes": ("a", "b"), "subject": "s", "id_token": Secret("it")},
+    ),
+    "profile": (answers.Profile.parse, PROFILE, PROFILE),
+    **{f"country {odd}": (
+        answers.Profile.parse, PROFILE | {"country": odd}, PROFILE | {"country": ""})
+       for odd in ("Nigeria", "ng", "N1", "NGA", "\u039d\u0393")},
+    "kyc": (answers.KycStatus.parse, KYC | {"verified_at": AT}, KYC | {"verified_at": VERIFIED_AT}),
+    "kyc without a time": (
+        answers.KycStatus.parse, KYC, KYC | {"verified_at": None, "subject": None}),
+    "claims": (
+        answers.ClaimsAnswer.parse,
+        {"user_id": "s", "credential_format": "dc+sd-jwt", **LISTED},
+        {"user_id": "s", "credential": "a.b.c~",
+         "claims": (answers.ListedClaim(**CLAIM, expires_at=VERIFIED_AT),
+                    answers.ListedClaim("x", "", False, "", None))},
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("parse", "body", "read"),
-    [
-        (
-            answers.TokenAnswer.parse,
-            {"access_token": "at", "refresh_token": "rt", "expires_in": 3600, "scope": "a b",
-             "token_type": "Bearer", "user_id": "s", "id_token": "it"},
-            {"access_token": Secret("at"), "refresh_token": Secret("rt"), "expires_in": 3600,
-             "scopes": ("a", "b"), "subject": "s", "id_token": Secret("it")},
-        ),
-        (answers.Profile.parse, PROFILE, PROFILE),
-        *((answers.Profile.parse, PROFILE | {"country": odd}, PROFILE | {"country": ""})
-          for odd in ("Nigeria", "ng", "N1", "NGA", "\u039d\u0393")),
-        (answers.KycStatus.parse, KYC | {"verified_at": AT}, KYC | {"verified_at": VERIFIED_AT}),
-        (answers.KycStatus.parse, KYC, KYC | {"verified_at": None, "subject": None}),
-        (
-            answers.ClaimsAnswer.parse,
-            {"user_id": "s", "claims": [CLAIM | {"expires_at": AT}, {"claim_type": "x"}],
-             "credential": "a.b.c~", "credential_format": "dc+sd-jwt"},
-            {"user_id": "s", "credential": "a.b.c~",
-             "claims": (answers.ListedClaim(**CLAIM, expires_at=VERIFIED_AT),
-                        answers.ListedClaim("x", "", False, "", None))},
-        ),
-    ],
-    ids=[
-        "token", "profile", "a country in words", "a country in small letters", "half a country",
-        "a country of three letters", "a country in Greek", "kyc", "kyc without a time", "claims",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("parse", "body", "read"), READ.values(), ids=READ)
 def test_every_member_of_an_answer_is_read(parse, body, read):
     """As it was sent: secrets as secrets, moments as moments; what may be absent is empty.
 
