@@ -15,6 +15,7 @@ from django_identity.models import LinkedIdentity, TokenGrant
 from tests import concurrency
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
+from tests.lifecycle import process_calls
 from tests.lifecycle.grants import expired
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
@@ -28,13 +29,11 @@ def identity(service: FakeService) -> LinkedIdentity:
 def test_two_hundred_callers_lead_to_one_refresh(service, identity):
     """Two hundred callers at once, in four processes, cost one call and all get its token."""
     expired(identity)
-    target = "tests.lifecycle.process_calls:access_token"
+    call = process_calls.access_token
     # The crowd keeps the machine busy: the service is given time to be heard.
     with override_settings(DJANGO_IDENTITY=service.settings(TIMEOUT=60)):
-        processes = [
-            concurrency.start(target, identity.pk, threads=50) for _ in range(4)
-        ]
-    assert concurrency.outcomes(*processes) == ["at-1"] * 200
+        tokens = concurrency.in_processes(4, call, identity.pk, threads=50)
+    assert tokens == ["at-1"] * 200
     assert service.refresh_tokens == ["rt-0"]
 
 

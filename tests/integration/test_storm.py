@@ -18,7 +18,6 @@ BEGAN_AT = timezone.now().replace(microsecond=0) - timedelta(hours=2)
 PROCESSES = 8
 EVENTS = {"postgresql": 1_000}
 FEWER_EVENTS = 200
-TARGET = "tests.integration.storm:deliver_at_once"
 
 
 def test_a_storm_ends_as_calm_does():
@@ -27,8 +26,9 @@ def test_a_storm_ends_as_calm_does():
     calm = storm.calm_end(storm.in_order(count, BEGAN_AT), BEGAN_AT)
     storm.clear()
     storm.people(BEGAN_AT)
-    forking = concurrency.start(TARGET, PROCESSES, count, BEGAN_AT)
-    [statuses] = concurrency.outcomes(forking, patience=600)
+    [statuses] = concurrency.in_processes(
+        1, storm.deliver_at_once, PROCESSES, count, BEGAN_AT, patience=600
+    )
     assert Counter(statuses) == {200: count + count * 3 // 10}
     assert WebhookEvent.objects.count() == count
     erasure.retry_pending()

@@ -98,10 +98,7 @@ def test_several_workers_at_once_take_each_row_once():
     is due still, and the next worker takes it.
     """
     ids = sorted(make_due(n).pk for n in range(60))
-    target = "tests.lifecycle.process_calls:take"
-    workers = concurrency.outcomes(
-        *(concurrency.start(target, threads=2) for _ in range(4))
-    )
+    workers = concurrency.in_processes(4, process_calls.take, threads=2)
     at_once = [pk for worker in workers for pk in worker]
     left = process_calls.take()
     assert at_once
