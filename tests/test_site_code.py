@@ -192,13 +192,21 @@ def logged(caplog: pytest.LogCaptureFixture) -> str:
     return "\n".join(map(caplog.handler.format, ours))
 
 
-def texts(caplog: pytest.LogCaptureFixture) -> list[Any]:
-    events = [each for each in caplog.records if hasattr(each, "event")]
-    return [each for each in events if each.event == "identity.unexpected"]
+@pytest.fixture
+def the_line(caplog: pytest.LogCaptureFixture) -> Callable[..., Any]:
+    """The only line that says where the site's code failed. The log names nobody."""
+
+    def find(event: str = "identity.unexpected") -> Any:
+        [line] = [each for each in caplog.records if hasattr(each, "where")]
+        assert line.event == event
+        assert names_nobody(logged(caplog))
+        return line
+
+    return find
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_person_sees_one_page_with_a_reference(monkeypatch, caplog, point):
+def test_a_person_sees_one_page_with_a_reference(monkeypatch, the_line, caplog, point):
     """The log has one line and one text with it, of no person, and nothing half is stored."""
     break_it, act = POINTS[point]
     user = make_user("other", email="other@example.org")
@@ -207,7 +215,7 @@ def test_a_person_sees_one_page_with_a_reference(monkeypatch, caplog, point):
     response = act(user)
 
     assert response.status_code == 500
-    [text] = texts(caplog)
+    text = the_line()
     assert text.reference in response.content.decode()
     failed = [each for each in caplog.records if hasattr(each, "code")]
     [line] = [each for each in failed if each.code == "unexpected_error"]
@@ -216,14 +224,13 @@ def test_a_person_sees_one_page_with_a_reference(monkeypatch, caplog, point):
     assert "KeyError\n" in text.where
     assert f"{__file__}, line" in text.where
     assert "in fail" in text.where
-    assert names_nobody(caplog.text)
     assert User.objects.count() == 1
     assert not LinkedIdentity.objects.exclude(user=user).exists()
     if act in (links, hands_in):
         assert not LinkedIdentity.objects.exists()
 
 
-def test_a_table_of_the_sites(caplog):
+def test_a_table_of_the_sites(the_line):
     """The message of a database may have a row's values."""
 
     def lacks_a_column(run: Any, sql: str, *rest: Any) -> Any:
@@ -233,8 +240,7 @@ def test_a_table_of_the_sites(caplog):
 
     with connection.execute_wrapper(lacks_a_column):
         assert sign_in(Client()).status_code == 500
-    assert len(texts(caplog)) == 1
-    assert names_nobody(caplog.text)
+    the_line()
 
 
 @pytest.mark.parametrize(
@@ -244,7 +250,7 @@ def test_a_table_of_the_sites(caplog):
         ("update_user", 302, "identity.user_update.failed"),
     ],
 )
-def test_a_query_of_the_sites(monkeypatch, caplog, method, status, event):
+def test_a_query_of_the_sites(monkeypatch, the_line, method, status, event):
     """Is no database that does not answer: SQLite and MySQL have one class for both."""
     if method == "update_user":
         make_identity(make_user("ada"))
@@ -257,8 +263,7 @@ def test_a_query_of_the_sites(monkeypatch, caplog, method, status, event):
     monkeypatch.setattr(IdentityPolicy, method, ask)
 
     assert sign_in(Client()).status_code == status
-    [line] = [each for each in caplog.records if hasattr(each, "where")]
-    assert line.event == event
+    the_line(event)
 
 
 @contextmanager
@@ -279,12 +284,11 @@ def receiving(signal: Any, receiver: Any = fail, **how: Any) -> Iterator[None]:
     ],
     ids=["of a user", "of an identity", "ours"],
 )
-def test_a_receiver(caplog, signal, sender, comes_in):
+def test_a_receiver(the_line, signal, sender, comes_in):
     """One of a signal of ours holds nobody up."""
     with receiving(signal, sender=sender):
         assert sign_in(Client()).status_code == (302 if comes_in else 500)
-    assert len(texts(caplog)) == 1
-    assert names_nobody(caplog.text)
+    the_line()
     assert User.objects.exists() is comes_in
 
 
@@ -297,7 +301,7 @@ def test_a_code_is_ended(monkeypatch):
     assert "connect_code_used" in hand_in(browser).content.decode()
 
 
-def test_a_handler(service, settings, caplog):
+def test_a_handler(the_line, service, settings):
     settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     make_identity(make_user())
     on_event("claim.issued", name="fails")(fail)
@@ -307,24 +311,20 @@ def test_a_handler(service, settings, caplog):
     finally:
         forget("fails")
 
-    [line] = [each for each in caplog.records if hasattr(each, "where")]
-    assert (line.event, line.handler) == ("identity.event.handler_failed", "fails")
+    line = the_line("identity.event.handler_failed")
+    assert line.handler == "fails"
     assert "in fail" in line.where
-    assert names_nobody(caplog.text)
 
 
 @pytest.mark.parametrize("method", GO_ON)
-def test_what_is_only_logged(monkeypatch, caplog, method):
+def test_what_is_only_logged(monkeypatch, the_line, method):
     act, event = GO_ON[method]
     of_policy(method)(monkeypatch)
 
     user = make_user("other", email="" if act is signs_up else "ada@example.org")
     assert act(user).status_code == 302
 
-    [line] = [each for each in caplog.records if hasattr(each, "where")]
-    assert line.event == event
-    assert "in fail" in line.where
-    assert names_nobody(caplog.text)
+    assert "in fail" in the_line(event).where
     assert not ErasureReceipt.objects.exclude(erased_at=None).exists()
 
 
@@ -338,6 +338,8 @@ def read_documents(user: User) -> object:
 
 
 def in_async_code(work: Callable[..., Any]) -> Callable[..., object]:
+    """No frame of asgiref has the arguments."""
+
     def call(*given: Any) -> object:
         async def ask() -> object:
             return await work(*given)
@@ -390,42 +392,41 @@ def person():
     return user
 
 
-def check_report(caplog: pytest.LogCaptureFixture, error: UnexpectedError) -> None:
-    """One error of ours, in whose report is no person."""
-    assert names_nobody(report_of(error))
-    assert names_nobody(logged(caplog))
-    [text] = texts(caplog)
-    assert text.reference in str(error)
+@pytest.fixture
+def fails(the_line: Any) -> Callable[..., None]:
+    """The call ends in one error of ours, in whose report is no person."""
+
+    def check(call: Callable[..., object], *given: Any) -> None:
+        with pytest.raises(UnexpectedError) as caught:
+            call(*given)
+        assert names_nobody(report_of(caught.value))
+        assert the_line().reference in str(caught.value)
+
+    return check
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_call_that_asks_the_policy(monkeypatch, caplog, person, call):
+def test_a_call_that_asks_the_policy(monkeypatch, fails, person, call):
     method, work = CALLS[call]
     of_policy(method)(monkeypatch)
-    with pytest.raises(UnexpectedError) as caught:
-        work(person)
-    check_report(caplog, caught.value)
+    fails(work, person)
 
 
 @pytest.mark.parametrize("name", ["is_active", "get_session_auth_hash", "from_db"])
-def test_the_user_of_a_session(monkeypatch, caplog, person, name):
+def test_the_user_of_a_session(monkeypatch, fails, person, name):
     """The backend loads them for each view of the site, where no page of ours stands around."""
     browser = Client()
     sign_in(browser)
     broken: Any = property(fail, lambda *_given: None) if name == "is_active" else fail
     monkeypatch.setattr(User, name, broken)
-    with pytest.raises(UnexpectedError) as caught:
-        browser.get("/")
-    check_report(caplog, caught.value)
+    fails(browser.get, "/")
 
 
-def test_a_page_of_djangos_admin(monkeypatch, caplog, person):
+def test_a_page_of_djangos_admin(monkeypatch, fails, person):
     """The user model's own name fails there."""
     browser = browser_of(User.objects.create_superuser("operator"))
     breaks(User, "get_username")(monkeypatch)
-    with pytest.raises(UnexpectedError) as caught:
-        browser.get(reverse("admin:django_identity_linkedidentity_changelist"))
-    check_report(caplog, caught.value)
+    fails(browser.get, reverse("admin:django_identity_linkedidentity_changelist"))
 
 
 @pytest.mark.parametrize("name", OF_PAGES)
@@ -470,34 +471,31 @@ def test_a_policy_that_calls_back(monkeypatch, call):
     assert LinkedIdentity.objects.exists() is (call != "erase_account")
 
 
-def test_a_command(monkeypatch, caplog, person):
+def test_a_command(monkeypatch, the_line, person):
     monkeypatch.setattr(User, "from_db", classmethod(fail))
     with pytest.raises(CommandError, match="LookupError, reference") as caught:
         call_command("identity_erase", "subject-1", yes=True)
     assert caught.value.returncode == 1
-    assert len(texts(caplog)) == 1
-    assert names_nobody(caplog.text + str(caught.value))
+    assert names_nobody(the_line().where + str(caught.value))
 
 
-def test_a_command_that_deletes_links(caplog):
+def test_a_command_that_deletes_links(the_line):
     make_identity(make_user(email="ada@example.org"), environment="live")
     with (
         receiving(post_delete, sender=LinkedIdentity),
         pytest.raises(CommandError, match="LookupError, reference"),
     ):
         call_command("identity_erase", links_of="live", yes=True)
-    assert len(texts(caplog)) == 1
-    assert names_nobody(caplog.text)
+    the_line()
     assert LinkedIdentity.objects.count() == 1
 
 
-def test_a_filter_in_a_template_of_the_sites(monkeypatch, caplog, person):
+def test_a_filter_in_a_template_of_the_sites(monkeypatch, the_line, person):
     """It shows what stands behind the closed gate."""
     of_policy("claim_value")(monkeypatch)
     page = "{% load identity %}{% if user|has_claim:'age_over_18' %}open{% endif %}"
     assert engines["django"].from_string(page).render({"user": person}) == ""
-    assert len(texts(caplog)) == 1
-    assert names_nobody(caplog.text)
+    the_line()
 
 
 @pytest.mark.parametrize(("error", "status"), [(PermissionDenied, 403), (Full, 418)])
@@ -515,7 +513,8 @@ def test_what_is_an_answer_passes(monkeypatch, caplog, error, status):
     else:
         with pytest.raises(Full):
             come_back(browser, state)
-    assert texts(caplog) == []
+    assert names_nobody(caplog.text)
+    assert not [each for each in caplog.records if hasattr(each, "where")]
 
 
 def test_in_debug_it_is_seen(monkeypatch):
