@@ -240,6 +240,31 @@ def test_an_error_is_read_by_its_code(service, message):
     assert raised.value.service_code == "ENVIRONMENT_MISMATCH"
 
 
+@pytest.mark.parametrize("ask", ["rotate", "test user"])
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        (refusal("NO_TOKEN", "401 No"), exceptions.AccessTokenRejected),
+        (refusal("NO_APP", "404 No"), exceptions.ServiceRefusal),
+        # Unclear: the secret may have changed.
+        (refusal("OOPS", "500 Oops"), exceptions.ServiceUnavailable),
+        (
+            answer({"success": True, "data": {"mode": "test"}}),
+            exceptions.MalformedAnswer,
+        ),
+    ],
+)
+def test_what_the_portal_says_is_typed(service, ask, given, kind):
+    """And asked for once."""
+    endpoint = "rotate-secret" if ask == "rotate" else "test-users"
+    service.answers[endpoint] = given
+    with pytest.raises(exceptions.ServiceError) as raised:
+        ASKS[ask](ServiceClient(conf.application()))
+    assert type(raised.value) is kind
+    assert raised.value.may_have_arrived
+    assert service.calls(endpoint) == 1
+
+
 TOKEN_ERRORS = {
     "invalid_grant": (exceptions.InvalidGrant, "400 No"),
     "token_inactive": (exceptions.InvalidGrant, "401 No"),
