@@ -13,7 +13,6 @@ from django_identity.error_table import ERRORS
 from django_identity.event_types import KINDS, Effect, EventType
 from django_identity.lifecycle.said import effects
 from django_identity.lifecycle.standing import standing
-from django_identity.requirements import Requirement
 from django_identity.texts import labels
 from tests.factories import make_identity, make_user
 
@@ -83,18 +82,3 @@ def test_a_requirement_without_a_case_opens_nothing():
     for read in (of.shortfall, labels.has_words):
         with pytest.raises(AssertionError):
             read(asked)
-
-
-def matched_kinds(match: ast.Match) -> set[str]:
-    """The classes of its cases."""
-    patterns = [case.pattern for case in match.cases]
-    classes = [each.cls for each in patterns if isinstance(each, ast.MatchClass)]
-    return {ast.unparse(each) for each in classes}
-
-
-def test_each_match_over_requirements_ends_in_assert_never():
-    kinds = {kind.__name__ for kind in Requirement.__args__}
-    for name, tree in files():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Match) and matched_kinds(node) & kinds:
-                assert "assert_never" in ast.unparse(node.cases[-1]), name
