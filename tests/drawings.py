@@ -56,7 +56,7 @@ def drawn(title: str, steps: Sequence[Step]) -> str:
 
 def main() -> int:
     os.environ[DRAW] = "1"
-    return pytest.main(["-q", "tests/test_drawings.py"])
+    return pytest.main(["-q", "-m", "integration", "tests/test_drawings.py"])
 
 
 if __name__ == "__main__":

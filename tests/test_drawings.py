@@ -28,7 +28,12 @@ from django_identity.testing.browser import path_here
 from tests.drawings import BROWSER, DRAW, IMAGES, SERVICE, SITE, Step, drawn
 from tests.sandbox.driver import Person, Sandbox
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
+# A picture of the documentation: no rule of the package rests on it.
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.urls(__name__),
+]
 
 
 @claim_required("age_over_18")

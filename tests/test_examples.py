@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Iterator
-from types import FunctionType
 
 import pytest
 from django.http import HttpRequest, HttpResponse
@@ -13,7 +12,7 @@ from django.urls import include, path
 
 from django_identity.gates import claim_required
 from tests.factories import make_claim, make_identity, make_user
-from tests.snippets import blocks_of, module_of
+from tests.snippets import blocks_of, module_of, tests_of
 
 PAGE = "testing.md"
 pytestmark = pytest.mark.urls(__name__)
@@ -49,10 +48,7 @@ def _without_leaks() -> Iterator[None]:
 
 
 # pytest collects them as they stand.
-for name in blocks_of(PAGE):
-    for each in vars(module_of(name, page=PAGE)).values():
-        if isinstance(each, FunctionType) and each.__name__.startswith("test_"):
-            globals()[each.__name__] = each
+globals().update(tests_of(*blocks_of(PAGE), page=PAGE))
 here = override_settings(ROOT_URLCONF=__name__)
 BarTests = here(module_of("unittest").BarTests)
 SignInTests = here(module_of("unittest").SignInTests)

@@ -23,11 +23,12 @@ from django.test import RequestFactory
 from django.utils import timezone
 
 from django_identity.backends import BACKEND_PATH
+from django_identity.lifecycle.ground import sealing
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.databases import on_postgresql
-from tests.factories import make_claim, make_identity, make_user, unsealed
+from tests.factories import make_claim, make_identity, make_user
 from tests.integration.backlog import make_backlog
 from tests.integration.counting_service import CountingService
 from tests.lifecycle.grants import expired, stored
@@ -111,7 +112,7 @@ def test_a_message_of_refreshes_loses_nothing(counting_service, cut):
         refetch_due_at__lte=timezone.now()
     ).exists()
     for grant in TokenGrant.objects.select_related("identity"):
-        kept = unsealed(grant.identity, "refresh_token", grant.refresh_token)
+        kept = sealing.unseal(grant.identity, grant, "refresh_token").reveal()
         assert (kept, grant.generation) == (f"rt-1-{grant.identity.subject}", 2)
 
 

@@ -9,8 +9,9 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from django_identity import signals
+from django_identity.lifecycle.ground import sealing
 from django_identity.models import LinkedIdentity, TokenGrant
-from tests.factories import make_grant, unsealed
+from tests.factories import make_grant
 
 
 def expired(identity: LinkedIdentity, **fields: Any) -> TokenGrant:
@@ -19,7 +20,7 @@ def expired(identity: LinkedIdentity, **fields: Any) -> TokenGrant:
 
 
 def stored(identity: LinkedIdentity, column: str = "refresh_token") -> str:
-    return unsealed(identity, column, getattr(TokenGrant.objects.get(), column))
+    return sealing.unseal(identity, TokenGrant.objects.get(), column).reveal()
 
 
 @contextmanager
