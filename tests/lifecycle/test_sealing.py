@@ -14,6 +14,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_identity import conf, vault
+from django_identity.lifecycle.ground import sealing
 from django_identity.lifecycle.operators import rotation
 from django_identity.lifecycle.operators.rotation import Rotated
 from django_identity.lifecycle.said import tokens
@@ -25,7 +26,7 @@ from django_identity.models import (
 )
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
-from tests.factories import change_each, make_identity, make_user, unsealed
+from tests.factories import change_each, make_identity, make_user
 from tests.lifecycle.grants import announced
 from tests.settings import DJANGO_IDENTITY
 
@@ -66,7 +67,7 @@ def all_opened():
     names = rotation.SEALED
     rows = TokenGrant.objects.all()
     return sorted(
-        unsealed(row.identity, name, getattr(row, name))
+        sealing.unseal(row.identity, row, name).reveal()
         for row in rows
         for name in names
     )
@@ -213,7 +214,8 @@ def test_an_access_token_alone_ends_nothing(stored):
         assert rotate(forget_unreadable=True, yes=True) == "1 grant(s) re-encrypted\n"
     with ring(NEW):
         grant = TokenGrant.objects.get()
-        assert unsealed(identity, "refresh_token", grant.refresh_token) == "rt-of-ada"
+        kept = sealing.unseal(identity, grant, "refresh_token")
+        assert kept.reveal() == "rt-of-ada"
     assert grant.access_token == stored
 
 
