@@ -30,7 +30,7 @@ def module_of(name: str, *, page: str = "beside.md") -> ModuleType:
     return module
 
 
-def tests_of(*names: str, page: str) -> dict[str, FunctionType]:
+def examples_of(*names: str, page: str) -> dict[str, FunctionType]:
     """The tests in these blocks, by their names."""
     defined = [
         each for name in names for each in vars(module_of(name, page=page)).items()

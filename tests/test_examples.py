@@ -12,7 +12,7 @@ from django.urls import include, path
 
 from django_identity.gates import claim_required
 from tests.factories import make_claim, make_identity, make_user
-from tests.snippets import blocks_of, module_of, tests_of
+from tests.snippets import blocks_of, examples_of, module_of
 
 PAGE = "testing.md"
 pytestmark = pytest.mark.urls(__name__)
@@ -48,7 +48,7 @@ def _without_leaks() -> Iterator[None]:
 
 
 # pytest collects them as they stand.
-globals().update(tests_of(*blocks_of(PAGE), page=PAGE))
+globals().update(examples_of(*blocks_of(PAGE), page=PAGE))
 here = override_settings(ROOT_URLCONF=__name__)
 BarTests = here(module_of("unittest").BarTests)
 SignInTests = here(module_of("unittest").SignInTests)

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.test import override_settings
 from django.urls import include, path
 
-from tests.snippets import blocks_of, module_of, tests_of
+from tests.snippets import blocks_of, examples_of, module_of
 
 PAGE = "adults.md"
 pytestmark = pytest.mark.urls(__name__)
@@ -30,7 +30,7 @@ def _with_its_policy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-globals().update(tests_of("tests", page=PAGE))
+globals().update(examples_of("tests", page=PAGE))
 
 
 def test_every_named_example_is_run():
