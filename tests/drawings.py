@@ -33,7 +33,6 @@ class Step(NamedTuple):
 
 
 def drawn(title: str, steps: Sequence[Step]) -> str:
-    """The steps as SVG, from top to bottom."""
     rows = []
     for number, step in enumerate(steps):
         begin, end = PLACES[step.sender], PLACES[step.receiver]

@@ -154,7 +154,6 @@ class FakeService:
         return "jwks" if path.endswith("jwks.json") else path.rsplit("/", 1)[1]
 
     def good(self, name: str) -> Answer:
-        """What the endpoint answers where the service behaves."""
         if name == "token":
             return self._tokens("secret")
         if name == "jwks":

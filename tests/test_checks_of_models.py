@@ -48,7 +48,6 @@ class OwnFields(IdentityPolicy):
 
 
 def reported(number: str, **given: Any) -> list[str]:
-    """What the check with this number says of the site."""
     with configured(**given):
         return messages(number)
 

@@ -60,7 +60,6 @@ def test_defaults_are_filled_in(given):
 
 
 def test_no_secret_is_in_the_repr():
-    """An application can be printed without giving away a secret."""
     with configured(ENCRYPTION_KEYS=["k" * 40], DOCUMENT_KEYS=[KEY]):
         shown = repr(conf.application())
     secrets = ("a-secret", "webhook-secret", "kkk", KEY["d"])

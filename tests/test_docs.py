@@ -56,7 +56,6 @@ def docs() -> str:
 
 
 def python_of(page: Path) -> list[str]:
-    """The blocks of Python of the page."""
     blocks = BLOCK.findall(text_of(page))
     return [textwrap.dedent(text) for kind, text in blocks if kind == "python"]
 

@@ -121,7 +121,6 @@ class Play:
         self.settle()
 
     def shows(self, means: str) -> None:
-        """What the site has now."""
         proofs = StoredClaim.objects.filter(value__isnull=False)
         said = (
             f"identities: {LinkedIdentity.objects.count()}"
@@ -175,7 +174,6 @@ def agree(name: str, title: str, play: Play) -> None:
 
 
 def test_a_sign_in(play):
-    """From the closed gate to the open page."""
     play.sign_in()
     agree("steps-sign-in", "A sign-in, from the closed gate to the open page", play)
 

@@ -158,7 +158,6 @@ POLICY = {
 
 @pytest.mark.parametrize("name", POLICY)
 def test_the_policy_answers_as_it_is_promised(name):
-    """Sites override it with these arguments."""
     parameters = inspect.signature(getattr(IdentityPolicy(), name)).parameters
     assert [*parameters] == POLICY[name].split()
 

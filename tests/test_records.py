@@ -80,7 +80,6 @@ def test_no_link_by_code_has_made_its_account():
 
 
 def test_set_columns_refuses_a_misspelt_column():
-    """A record takes columns by name, and a name that is no column is an error."""
     identity = LinkedIdentity()
     identity.set_columns({"kyc_level": "level_2"})
     assert identity.kyc_level == "level_2"

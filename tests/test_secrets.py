@@ -76,7 +76,6 @@ def test_the_text_is_not_in_what_is_sealed_and_never_sealed_alike():
 
 
 def test_an_older_key_still_opens():
-    """A key moves down the ring and goes on opening what it sealed."""
     sealed = vault.seal(Secret("token"), keys=KEYS[1:], context=CONTEXT)
     assert vault.unseal(sealed, keys=KEYS, context=CONTEXT).reveal() == "token"
     with pytest.raises(SealedValueUnreadable, match="no key opens it"):
@@ -119,6 +118,5 @@ def test_any_changed_character_keeps_it_closed():
     "stored", ["", "plain text", "gAAAAA", "\U0001f642", "not base64!", "\0"]
 )
 def test_what_was_never_sealed_does_not_open(stored):
-    """A value that is not sealed at all is an error of its own, never a crash."""
     with pytest.raises(SealedValueUnreadable):
         vault.unseal(stored, keys=KEYS, context=CONTEXT)

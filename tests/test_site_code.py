@@ -423,7 +423,6 @@ def test_the_user_of_a_session(monkeypatch, fails, person, name):
 
 
 def test_a_page_of_djangos_admin(monkeypatch, fails, person):
-    """The user model's own name fails there."""
     browser = browser_of(User.objects.create_superuser("operator"))
     breaks(User, "get_username")(monkeypatch)
     fails(browser.get, reverse("admin:django_identity_linkedidentity_changelist"))

@@ -84,7 +84,6 @@ def test_placeholders_and_tags_survive(locale, language):
 
 @EACH
 def test_the_compiled_catalogue_is_the_written_one(locale, language):
-    """What a site loads is what the translator wrote."""
     compiled = gettext.translation("django", COMPILED[locale], [language])
     for (context, *english), message in messages_of(locale, language).items():
         if len(english) == 1:
@@ -107,7 +106,6 @@ SPOKEN = {
 @pytest.mark.django_db
 @pytest.mark.parametrize("language", SPOKEN)
 def test_a_page_speaks_the_language(client, settings, language):
-    """The sign-in page greets a person in their language, and runs the way it is read."""
     settings.LANGUAGE_CODE = language
     page = client.get(reverse("identity:login")).content.decode()
     direction = "rtl" if language == "ar" else "ltr"

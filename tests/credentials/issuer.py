@@ -119,7 +119,6 @@ def credential(*, disclosures: list[str] = DISCLOSURES, **changes: Any) -> str:
 
 
 def listing(*disclosures: str, **changes: Any) -> str:
-    """A credential that lists and sends these disclosures."""
     listed = [digest(disclosure) for disclosure in disclosures]
     return credential(disclosures=list(disclosures), _sd=listed, **changes)
 
@@ -143,7 +142,6 @@ def check(text: str, **changes: Any) -> VerifiedCredential:
 
 
 def rejection(text: str, **changes: Any) -> RejectionReason:
-    """Why ``text`` is rejected."""
     with pytest.raises(CredentialRejected) as caught:
         check(text, **changes)
     return caught.value.reason

@@ -71,10 +71,7 @@ UNUSABLE = {
 
 
 def test_a_key_for_anything_else_is_left_out():
-    """Rows 17 to 19: a key that could be anything but an ES256 verification key is left out.
-
-    The usable ones of the same set still work.
-    """
+    """Rows 17 to 19: the usable ones of the same set still work."""
     for name, changes in UNUSABLE.items():
         keys = key_set(jwk(**changes))
         assert len(keys) == 0, name

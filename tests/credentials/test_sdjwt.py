@@ -54,7 +54,6 @@ R = RejectionReason
     ("reason", "texts", "asked"), [*FORM, *HEADER, *SIGNATURES, *PAYLOAD, *DISCLOSED]
 )
 def test_a_credential_is_rejected_for_this_reason(reason, texts, asked):
-    """For this reason and no other."""
     assert texts
     found = dict(enumerate(rejection(text, **asked) for text in texts))
     assert {place: other for place, other in found.items() if other is not reason} == {}
@@ -250,7 +249,6 @@ def test_claims_are_plain_json_and_the_credential_cannot_be_pickled(verified):
 
 
 def test_the_repr_shows_neither_values_nor_the_subject():
-    """It shows the names of the claims, and the key's."""
     shown = repr(check(credential()))
     assert [text for text in (SUBJECT, "NG", "vendor", "True") if text in shown] == []
     assert "key-1" in shown
@@ -275,7 +273,6 @@ def test_a_change_at_every_place_is_rejected():
 @tries
 @given(ANY_TEXT | st.text(ALPHABET + ".~") | st.lists(st.text(ALPHABET)).map(".~".join))
 def test_any_text_is_rejected_as_a_credential(text):
-    """Arbitrary text never raises anything but CredentialRejected, and never verifies."""
     assert rejection(text)
 
 

@@ -31,7 +31,6 @@ Call = Callable[..., Any]
 
 
 def as_seen_now() -> User:
-    """The user as another request would load them."""
     return User.objects.get()
 
 
