@@ -28,16 +28,6 @@ urlpatterns = [
     path("wines/", module_of("htmx").wines),
     path("", include("tests.urls")),
 ]
-WITH_WINES = [
-    {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "OPTIONS": {
-            "loaders": [
-                ("django.template.loaders.locmem.Loader", {"wines.html": "Wine"})
-            ]
-        },
-    }
-]
 
 
 @pytest.fixture(autouse=True)
@@ -60,15 +50,16 @@ def test_every_example_is_run():
 
 
 @pytest.mark.django_db
-@override_settings(TEMPLATES=WITH_WINES)
-def test_a_fragment_of_htmx_leads_the_whole_page(client):
+def test_a_fragment_of_htmx_leads_the_whole_page(client, settings, tmp_path):
     """Open, it is the fragment; closed, the page goes and comes back to where it was."""
+    engine = settings.TEMPLATES[0]["BACKEND"]
+    settings.TEMPLATES = [{"BACKEND": engine, "DIRS": [tmp_path]}]
+    (tmp_path / "wines.html").write_text("Wine")
     page = {"HX-Request": "true", "HX-Current-URL": "http://testserver/shop/?kind=red"}
     closed = client.get("/wines/", headers=page)
     assert closed.status_code == 204
-    assert closed["HX-Redirect"] == (
-        "/identity/login/?next=%2Fshop%2F%3Fkind%3Dred&missing=age_over_18"
-    )
+    way = "/identity/login/?next=%2Fshop%2F%3Fkind%3Dred&missing=age_over_18"
+    assert closed["HX-Redirect"] == way
 
     user = make_user()
     make_claim(make_identity(user))
