@@ -17,7 +17,6 @@ from django_identity.exceptions import CredentialRejected
 from django_identity.gates import claims_of
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
-from django_identity.secrets import Secret
 from django_identity.testing.clock import moved_clock
 from django_identity.testing.issuer import Issuer
 from django_identity.testing.sandbox import SandboxError
@@ -129,14 +128,6 @@ def test_a_whole_sign_in(
     assert claims_of(as_seen_now())["age_over_18"] is True
 
 
-def test_the_site_is_the_application(identity_application, identity_sandbox):
-    """Its addresses are the sandbox's; its other settings stay as they are."""
-    assert identity_application == conf.application()
-    assert identity_application.base_url == identity_sandbox.base_url
-    secrets = (Secret("a-webhook-secret-for-tests-alone"),)
-    assert identity_application.webhook_secrets == secrets
-
-
 def test_the_sandbox_moves_with_the_clock(
     client, identity_sign_in, identity_sandbox, identity_clock
 ):
@@ -153,8 +144,12 @@ def test_the_sandbox_moves_with_the_clock(
     identity_sandbox.fail_next("token", times=9)
 
 
-def test_the_sandbox_begins_anew(identity_sandbox, identity_person):
+def test_the_sandbox_begins_anew(
+    identity_application, identity_sandbox, identity_person
+):
     """The tests before moved its clock; what it refuses is said, and no secret is in a repr."""
+    assert identity_application == conf.application()
+    assert identity_application.base_url == identity_sandbox.base_url
     assert identity_sandbox.control("GET", "clock")["offset_seconds"] == 0
     assert identity_sandbox.control("GET", "faults") == []
     assert identity_sandbox.connect_code(identity_person).startswith("CNX-")
