@@ -22,6 +22,7 @@ from django_identity.service.authorization import authorization_url, code_verifi
 from django_identity.service.http import Answer, Call
 from tests.fake_service import answer, refusal
 from tests.service.servers import KeepingServer
+from tests.test_conf import configured
 
 SECRET = "a-client-secret-for-tests-alone"
 BASIC = "Basic " + base64.b64encode(f"test-client:{SECRET}".encode()).decode()
@@ -263,6 +264,35 @@ def test_what_the_portal_says_is_typed(service, ask, given, kind):
     assert type(raised.value) is kind
     assert raised.value.may_have_arrived
     assert service.calls(endpoint) == 1
+
+
+def test_the_portal_of_the_sandbox_is_understood(identity_sandbox):
+    """A new secret names its client, and voids the old one. The service knows the test user."""
+    asked = {"redirect_uris": ["http://testserver/back"]}
+    made = identity_sandbox.control("POST", "applications", **asked)
+    held = made["test"]
+    site = {
+        "BASE_URL": identity_sandbox.base_url,
+        "AUTH_URL": identity_sandbox.auth_url,
+    }
+    portal = {"portal_token": Secret(identity_sandbox.portal_token)}
+
+    def client(secret: str) -> ServiceClient:
+        with configured(**site, CLIENT_ID=held["client_id"], CLIENT_SECRET=secret):
+            return ServiceClient(conf.application())
+
+    ours = client(held["client_secret"])
+    user = ours.create_test_user(made["app_id"], **portal)
+    rotated = ours.rotate_secret(made["app_id"], mode="test", **portal)
+
+    assert (rotated.mode, rotated.client_id) == ("test", held["client_id"])
+    shown = identity_sandbox.control("GET", f"users/{user.user_id}")
+    assert (shown["email"], shown["environment"]) == (user.email, "test")
+    with pytest.raises(exceptions.ClientRejected):
+        ours.redeem_connect_code("CNX-AAAA-0000", ["kyc:status"])
+    ours = client(rotated.client_secret.reveal())
+    with pytest.raises(exceptions.InvalidConnectCode):
+        ours.redeem_connect_code("CNX-AAAA-0000", ["kyc:status"])
 
 
 TOKEN_ERRORS = {
