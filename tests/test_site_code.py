@@ -20,18 +20,9 @@ from django.template.loaders.locmem import Loader
 from django.test import AsyncRequestFactory, Client, RequestFactory, override_settings
 from django.urls import reverse
 
-from django_identity import flows, signals, tasks
+from django_identity import flows, gates, signals, tasks
 from django_identity.documents import documents_of
 from django_identity.exceptions import FlowError, LinkingRefused, UnexpectedError
-from django_identity.gates import (
-    Gate,
-    aclaims_of,
-    aclosed_to,
-    claim_required,
-    claims_of,
-    claims_of_all,
-    closed_to,
-)
 from django_identity.handlers import forget, on_event
 from django_identity.models import (
     ConnectRedemption,
@@ -350,7 +341,7 @@ def in_async_code(work: Callable[..., Any]) -> Callable[..., object]:
 
 
 def ask_an_async_view(user: User) -> object:
-    @claim_required("age_over_18")
+    @gates.claim_required("age_over_18")
     async def adults(request: Any) -> HttpResponse:
         return HttpResponse()
 
@@ -362,14 +353,15 @@ def ask_an_async_view(user: User) -> object:
     return in_async_code(adults)(request)
 
 
+ADULTS = gates.Gate("age_over_18")
 #: A method of the policy, and what calls it.
 CALLS: dict[str, tuple[str, Callable[[User], object]]] = {
     "documents_of": ("may_read_documents", read_documents),
-    "claims_of": ("claim_value", claims_of),
-    "claims_of_all": ("claim_value", lambda user: claims_of_all([user])),
-    "closed_to": ("claim_value", lambda user: closed_to(Gate("age_over_18"), user)),
-    "aclaims_of": ("claim_value", in_async_code(aclaims_of)),
-    "aclosed_to": ("claim_value", in_async_code(partial(aclosed_to, Gate("age_over_18")))),
+    "claims_of": ("claim_value", gates.claims_of),
+    "claims_of_all": ("claim_value", lambda user: gates.claims_of_all([user])),
+    "closed_to": ("claim_value", lambda user: gates.closed_to(ADULTS, user)),
+    "aclaims_of": ("claim_value", in_async_code(gates.aclaims_of)),
+    "aclosed_to": ("claim_value", in_async_code(partial(gates.aclosed_to, ADULTS))),
     "standing_of": ("claim_value", lambda user: flows.standing_of(user).proven_claims()),
     "redeem_code": ("may_accept_connect_answer", lambda user: flows.redeem_code(PASTED, user=user)),
     "a view": ("claim_value", lambda user: browser_of(user).get("/gated/")),
@@ -445,7 +437,7 @@ def deliver_unsigned(_user: User) -> None:
 #: What the policy calls -> whether the person comes in all the same.
 CALLED_BACK: dict[str, tuple[Callable[[User], object], bool]] = {
     "standing_of": (flows.standing_of, True),
-    "claims_of": (claims_of, True),
+    "claims_of": (gates.claims_of, True),
     "erase_account": (flows.erase_account, False),
     "redeem_code": (lambda user: flows.redeem_code(PASTED, user=user), False),
     "receive_event": (deliver_unsigned, False),
