@@ -48,6 +48,14 @@ ASKS: dict[str, Callable[[ServiceClient], object]] = {
     "rotate": lambda client: client.rotate_secret("app/1", mode="test", portal_token=Secret("pt")),
     "test user": lambda client: client.create_test_user("app-1", portal_token=Secret("pt")),
     "verify": lambda client: client.verify_claims("a~"),
+    "profile": lambda client: client.profile("s", access_token=Secret("at")),
+    "kyc": lambda client: client.kyc("s", access_token=Secret("at")),
+    "claims": lambda client: client.claims("s", access_token=Secret("at")),
+    "level of me": lambda client: client.kyc(None, access_token=Secret("at")),
+}  # fmt: skip
+ENDPOINTS = {
+    "exchange": "token", "refresh": "token", "connect": "request", "rotate": "rotate-secret",
+    "test user": "test-users", "level of me": "kyc",
 }  # fmt: skip
 CREDENTIALS = {"client_id": "test-client", "client_secret": SECRET}
 CODE = {"connect_code": "CNX-AB12-CD34", "scopes": ["kyc:status"]}
@@ -165,48 +173,84 @@ def test_a_text_has_no_control_characters(hidden):
     assert named.first_name == "Ada Lovelace"
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [{"success": "true"}, {"success": 1}, {"success": None}, {"data": []}, {"data": None},
-     {"data": {"user_id": "s", "claims": [], "credential_format": "jwt"}},
-     *[{"data": {"user_id": "s", "claims": claims}} for claims in (
-         {}, ["x"], [{"claim_type": "x", "revoked": "false"}], [{"claim_type": "x"}] * 201)]],
-)  # fmt: skip
-def test_a_success_is_the_envelope(service, changed):
-    """``success`` is exactly true, and ``data`` an object with members of its types."""
-    good = {"success": True, "data": {"user_id": "s", "claims": []}}
-    service.answers["claims"] = good | changed
-    with pytest.raises(exceptions.MalformedAnswer):
-        ServiceClient(conf.application()).claims("s", access_token=Secret("at"))
+PAIR = {"access_token": "at", "refresh_token": "rt", "expires_in": 60}
 
 
 @pytest.mark.parametrize("ask", ["exchange", "refresh"])
-def test_a_token_answer_may_be_in_the_envelope(service, ask):
-    """As every other answer is. Half an envelope is none."""
-    pair = {"access_token": "at", "refresh_token": "rt", "expires_in": 60}
-    client = ServiceClient(conf.application())
-    for body in ({"success": True, "data": pair}, {**pair, "success": True}, pair):
-        service.answers["token"] = body
-        answered: Any = ASKS[ask](client)
-        assert (answered.access_token, answered.expires_in) == (Secret("at"), 60)
-    for odd in ([pair], None, "at"):
-        service.answers["token"] = {"success": True, "data": odd}
-        with pytest.raises(exceptions.MalformedAnswer):
-            ASKS[ask](client)
+@pytest.mark.parametrize(
+    "given", [{"success": True, "data": PAIR}, {**PAIR, "success": True}, PAIR]
+)
+def test_a_token_answer_may_be_in_the_envelope(service, ask, given):
+    """As every other answer is."""
+    service.answers["token"] = given
+    answered: Any = ASKS[ask](ServiceClient(conf.application()))
+    assert (answered.access_token, answered.expires_in) == (Secret("at"), 60)
 
 
-def test_the_verdict_is_a_boolean(service):
-    """The service's on a credential, which knows of revocations. Anything else is no verdict."""
-    verify = ServiceClient(conf.application()).verify_claims
-    for verdict in (True, False):
-        service.answers["verify"] = {"success": True, "data": {"valid": verdict}}
-        assert verify("a~") is verdict
-    service.answers["verify"] = {"success": True, "data": {"valid": "true"}}
-    with pytest.raises(exceptions.MalformedAnswer):
-        verify("a~")
-    service.answers["verify"] = refusal("UNAUTHORIZED", status="401 No")
-    with pytest.raises(exceptions.ClientRejected):
-        verify("a~")
+@pytest.mark.parametrize("verdict", [True, False])
+def test_the_verdict_is_a_boolean(service, verdict):
+    """The service's on a credential, which knows of revocations."""
+    service.answers["verify"] = {"success": True, "data": {"valid": verdict}}
+    assert ASKS["verify"](ServiceClient(conf.application())) is verdict
+
+
+NO_CLAIMS = {"success": True, "data": {"user_id": "s", "claims": []}}
+SPELLINGS = (str.upper, str.lower, str.title)
+TOKEN_ERRORS = {
+    "invalid_grant": (exceptions.InvalidGrant, "400 No"),
+    "token_inactive": (exceptions.InvalidGrant, "401 No"),
+    "invalid_client": (exceptions.ClientRejected, "401 No"),
+    "unauthorized_client": (exceptions.ClientRejected, "400 No"),
+    "environment_mismatch": (exceptions.EnvironmentMismatch, "403 No"),
+}
+#: Who asks, what the service answers, and the error.
+REFUSED: list[tuple[str, Any, type[exceptions.ServiceError]]] = [
+    # ``success`` is exactly true, and ``data`` an object with members of its types.
+    *(("claims", NO_CLAIMS | changed, exceptions.MalformedAnswer) for changed in (
+        {"success": "true"}, {"success": 1}, {"success": None}, {"data": []}, {"data": None},
+        {"data": {"user_id": "s", "claims": [], "credential_format": "jwt"}})),
+    *(("claims", {"success": True, "data": {"user_id": "s", "claims": claims}},
+       exceptions.MalformedAnswer) for claims in (
+        {}, ["x"], [{"claim_type": "x", "revoked": "false"}], [{"claim_type": "x"}] * 201)),
+    *((ask, {"success": True, "data": odd}, exceptions.MalformedAnswer)
+      for ask in ("exchange", "refresh") for odd in ([PAIR], None, "at")),
+    ("verify", {"success": True, "data": {"valid": "true"}}, exceptions.MalformedAnswer),
+    ("verify", refusal("UNAUTHORIZED", "401 No"), exceptions.ClientRejected),
+    # With or without a message. It is no sign that the service does not know ``me``.
+    *(("level of me", answer({"success": False, "error": {"code": "ENVIRONMENT_MISMATCH", **more}},
+                             status="403 No"), exceptions.EnvironmentMismatch)
+      for more in ({"message": "No."}, {})),
+    # Whatever its code, a 401 for a read is about its token: a refresh may help.
+    *((ask, refusal(code, "401 No"), exceptions.AccessTokenRejected)
+      for ask in ("profile", "kyc", "claims")
+      for code in ("token_inactive", "invalid_grant", "UNAUTHORIZED")),
+    # The portal; where it is unclear, the secret may have changed.
+    *((ask, given, kind) for ask in ("rotate", "test user") for given, kind in (
+        (refusal("NO_TOKEN", "401 No"), exceptions.AccessTokenRejected),
+        (refusal("NO_APP", "404 No"), exceptions.ServiceRefusal),
+        (refusal("OOPS", "500 Oops"), exceptions.ServiceUnavailable),
+        (answer({"success": True, "data": {"mode": "test"}}), exceptions.MalformedAnswer))),
+    # The service's envelope and OAuth's form mean the same, in any case of letters.
+    *((ask, answer(body, status=status), kind) for ask in ("exchange", "refresh")
+      for code, (kind, status) in TOKEN_ERRORS.items() for spelled in SPELLINGS
+      for body in (
+        {"success": False, "error": {"code": spelled(code), "message": "No."}},
+        {"success": False, "error": spelled(code)},
+        {"error": spelled(code), "error_description": "No."})),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ask", "given", "kind"), REFUSED)
+def test_a_refusal_is_typed(service, ask, given, kind):
+    """It has the code as the service spelled it, and may have changed something."""
+    service.answers[ENDPOINTS.get(ask, ask)] = given
+    with pytest.raises(exceptions.ServiceError) as raised:
+        ASKS[ask](ServiceClient(conf.application()))
+    assert type(raised.value) is kind
+    assert raised.value.may_have_arrived
+    if isinstance(raised.value, exceptions.ServiceRefusal):
+        assert f'"{raised.value.service_code}"'.encode() in given
+    assert len(service.requests) == 1
 
 
 def test_the_authorization_address_is_of_the_configured_server(service):
@@ -228,42 +272,6 @@ def test_the_authorization_address_is_of_the_configured_server(service):
         "scope": "profile:read kyc:read", "code_challenge_method": "S256",
         "code_challenge": base64.urlsafe_b64encode(digest).decode().rstrip("="),
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("message", [{"message": "No."}, {}])
-def test_an_error_is_read_by_its_code(service, message):
-    """With or without a message. It is no sign that the service does not know ``me``."""
-    error = {"code": "ENVIRONMENT_MISMATCH", **message}
-    service.answers["kyc"] = answer({"success": False, "error": error}, status="403 No")
-    with pytest.raises(exceptions.EnvironmentMismatch) as raised:
-        ServiceClient(conf.application()).kyc(None, access_token=Secret("at"))
-    assert raised.value.code == "environment_mismatch"
-    assert raised.value.service_code == "ENVIRONMENT_MISMATCH"
-
-
-@pytest.mark.parametrize("ask", ["rotate", "test user"])
-@pytest.mark.parametrize(
-    ("given", "kind"),
-    [
-        (refusal("NO_TOKEN", "401 No"), exceptions.AccessTokenRejected),
-        (refusal("NO_APP", "404 No"), exceptions.ServiceRefusal),
-        # Unclear: the secret may have changed.
-        (refusal("OOPS", "500 Oops"), exceptions.ServiceUnavailable),
-        (
-            answer({"success": True, "data": {"mode": "test"}}),
-            exceptions.MalformedAnswer,
-        ),
-    ],
-)
-def test_what_the_portal_says_is_typed(service, ask, given, kind):
-    """And asked for once."""
-    endpoint = "rotate-secret" if ask == "rotate" else "test-users"
-    service.answers[endpoint] = given
-    with pytest.raises(exceptions.ServiceError) as raised:
-        ASKS[ask](ServiceClient(conf.application()))
-    assert type(raised.value) is kind
-    assert raised.value.may_have_arrived
-    assert service.calls(endpoint) == 1
 
 
 def test_the_portal_of_the_sandbox_is_understood(identity_sandbox):
@@ -293,46 +301,6 @@ def test_the_portal_of_the_sandbox_is_understood(identity_sandbox):
     ours = client(rotated.client_secret.reveal())
     with pytest.raises(exceptions.InvalidConnectCode):
         ours.redeem_connect_code("CNX-AAAA-0000", ["kyc:status"])
-
-
-TOKEN_ERRORS = {
-    "invalid_grant": (exceptions.InvalidGrant, "400 No"),
-    "token_inactive": (exceptions.InvalidGrant, "401 No"),
-    "invalid_client": (exceptions.ClientRejected, "401 No"),
-    "unauthorized_client": (exceptions.ClientRejected, "400 No"),
-    "environment_mismatch": (exceptions.EnvironmentMismatch, "403 No"),
-}
-SHAPES: dict[str, Callable[[str], dict[str, Any]]] = {
-    "envelope": lambda code: {"success": False, "error": {"code": code, "message": "No."}},
-    "text in the envelope": lambda code: {"success": False, "error": code},
-    "oauth": lambda code: {"error": code, "error_description": "No."},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(
-    "spelled", [str.upper, str.lower, str.title], ids=["A", "a", "Aa"]
-)
-@pytest.mark.parametrize("code", TOKEN_ERRORS)
-def test_a_token_error_is_read_in_either_shape(service, code, spelled, shape):
-    """The service's envelope and OAuth's form mean the same, in any case of letters."""
-    kind, status = TOKEN_ERRORS[code]
-    service.answers["token"] = answer(SHAPES[shape](spelled(code)), status=status)
-    for ask in ("exchange", "refresh"):
-        with pytest.raises(kind) as raised:
-            ASKS[ask](ServiceClient(conf.application()))
-        assert type(raised.value) is kind
-        assert raised.value.service_code == spelled(code)
-
-
-@pytest.mark.parametrize("code", ["token_inactive", "invalid_grant", "UNAUTHORIZED"])
-@pytest.mark.parametrize("endpoint", ["profile", "kyc", "claims"])
-def test_a_401_for_a_read_is_about_its_token(service, endpoint, code):
-    """Whatever its code: a refresh may help."""
-    service.answers[endpoint] = refusal(code, status="401 No")
-    ask = getattr(ServiceClient(conf.application()), endpoint)
-    with pytest.raises(exceptions.AccessTokenRejected):
-        ask("s", access_token=Secret("at"))
 
 
 @pytest.mark.parametrize(
