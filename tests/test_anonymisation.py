@@ -177,12 +177,13 @@ def test_what_is_known_says_nothing():
     assert sorted(cannot_blank(Member)) == sorted(KEPT)
 
 
-@pytest.mark.parametrize("name", ["email", *TEXTS])
-def test_what_must_be_unique_stays_so(name):
+def test_what_must_be_unique_stays_so():
     """However short it is, and whatever rule keeps it apart."""
     for number in range(1, 6):
         anonymise(make_member(f"{number}-ada", number))
-    assert Member.objects.values(name).distinct().count() == 5
+    names = ("email", *TEXTS)
+    left = {name: {*Member.objects.values_list(name, flat=True)} for name in names}
+    assert [name for name, values in left.items() if len(values) != 5] == []
 
 
 class Deleting(IdentityPolicy):
