@@ -11,14 +11,12 @@ from django_identity.service import http
 @contextmanager
 def environment(**variables: str) -> Iterator[None]:
     """Clients of this block know ``variables``, and no other proxy or authority."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not (name.lower().endswith("_proxy") or name.startswith("SSL_CERT"))
-    }
     forget_clients()
     try:
-        with mock.patch.dict(os.environ, {**kept, **variables}, clear=True):
+        with mock.patch.dict(os.environ, variables):
+            for name in {*os.environ} - {*variables}:
+                if name.lower().endswith("_proxy") or name.startswith("SSL_CERT"):
+                    del os.environ[name]
             yield
     finally:
         forget_clients()

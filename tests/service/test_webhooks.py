@@ -36,9 +36,8 @@ def nested(depth):
 
 def raw(data):
     """A body whose ``data`` has the member ``x`` as this text."""
-    return body_with(data="@").replace(
-        b'"@"', b'{"user_id": "subject-1", "x": %s}' % data.encode()
-    )
+    members = b'{"user_id": "subject-1", "x": %s}' % data.encode()
+    return body_with(data="@").replace(b'"@"', members)
 
 
 @pytest.mark.parametrize(
@@ -152,13 +151,11 @@ def test_the_person_is_where_the_setting_says(members, subject):
 
 def test_members_are_named_without_their_values_and_without_ids():
     """The name of a member can be an id, too."""
-    data = {
-        "customer": {"ref": "subject-1", "usr_8f3a": {"at": 1}},
-        "list": [{"a": "b"}],
-    }
-    event = Event.parse(
-        body_with(event_type="claim.revoked", data=data), subject_paths=PATHS
+    customer = {"ref": "subject-1", "usr_8f3a": {"at": 1}}
+    body = body_with(
+        event_type="claim.revoked", data={"customer": customer, "list": [{"a": "b"}]}
     )
+    event = Event.parse(body, subject_paths=PATHS)
     assert event.members == ("data.customer.ref", "data.customer.?.at", "data.list")
     assert Event.parse(body_with()).members == ()
 
