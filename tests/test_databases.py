@@ -74,9 +74,7 @@ def test_relations_are_read_where_they_are_written():
     [("default", "", True), ("archive", "", False), ("replica", "_replica", True),
      ("archive", "_replica", False)],
 )  # fmt: skip
-def test_a_user_of_another_database_is_nobody_here(
-    request, read_from, router, *, is_open
-):
+def test_a_user_of_another_database_is_nobody_here(request, read_from, router, is_open):
     """The key of a user of another database is somebody else's; a replica's users are ours."""
     if router:
         request.getfixturevalue(router)
