@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth import aauthenticate, aget_user, authenticate
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Permission, User
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -27,10 +27,9 @@ def _ours_alone(settings: Any) -> None:
 def operator() -> User:
     """Staff who may look, and who may revoke by a group."""
     user = make_user("olu", is_staff=True)
-    group = Group.objects.create(name="operators")
     user.user_permissions.add(Permission.objects.get(codename=LOOK))
+    group = user.groups.create(name="operators")
     group.permissions.add(Permission.objects.get(codename=REVOKE))
-    user.groups.add(group)
     return user
 
 

@@ -106,11 +106,13 @@ def test_a_key_may_state_its_use_and_unknown_members():
         assert check(credential(), keys=keys).claims == CLAIMS
 
 
-@pytest.mark.parametrize(
-    "second",
-    [jwk(), jwk(key=OTHER_KEY), jwk(d="AAAA"), jwk(x=1)],
-    ids=["the same", "another", "with its private part", "that cannot be read"],
-)
+REPEATED = {
+    "the same": jwk(), "another": jwk(key=OTHER_KEY), "with its private part": jwk(d="AAAA"),
+    "that cannot be read": jwk(x=1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("second", REPEATED.values(), ids=REPEATED)
 def test_a_repeated_kid_is_unusable(second):
     """Row 17: of two keys for ES256 with one name neither is used."""
     for entries in ([jwk(), second], [second, jwk()]):
@@ -118,14 +120,14 @@ def test_a_repeated_kid_is_unusable(second):
         assert repr(keys) == "<KeySet ['key-2']>"
 
 
-@pytest.mark.parametrize(
-    "second",
-    [
-        {"kty": "RSA"}, {"kty": "oct", "k": "AAAA"}, {"kty": "OKP", "crv": "Ed25519"},
-        {"crv": "P-384"}, {"use": "enc"}, {"alg": "ECDH-ES"}, {"key_ops": ["deriveKey"]},
-    ],
-    ids=["RSA", "oct", "Ed25519", "P-384", "enc", "ECDH", "derives"],
-)  # fmt: skip
+OTHER_TYPES = {
+    "RSA": {"kty": "RSA"}, "oct": {"kty": "oct", "k": "AAAA"},
+    "Ed25519": {"kty": "OKP", "crv": "Ed25519"}, "P-384": {"crv": "P-384"}, "enc": {"use": "enc"},
+    "ECDH": {"alg": "ECDH-ES"}, "derives": {"key_ops": ["deriveKey"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("second", OTHER_TYPES.values(), ids=OTHER_TYPES)
 def test_a_kid_may_stand_for_two_types(second):
     """RFC 7517 §4.5: of them only one can verify ES256, and that one is used."""
     other = {**jwk(key=OTHER_KEY), **second}
