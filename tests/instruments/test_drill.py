@@ -68,7 +68,7 @@ def scene(
     return Scene(identity_sandbox, doors, ["/identity/account/"], report)
 
 
-def test_doors_and_what_is_none(scene: Scene, report: Report) -> None:
+def test_doors_and_what_is_none(scene, report):
     """Each address with a path, and the reason for each that cannot be tried."""
     assert [(door.path, door.method) for door in scene.doors] == [
         ("/members/", "get"), ("/bar/", "get"), ("/vault/", "get"), ("/leave/", "get"),
@@ -89,23 +89,19 @@ def test_doors_and_what_is_none(scene: Scene, report: Report) -> None:
     }
 
 
-def test_an_example_tries_an_address_of_which_nothing_can_be_seen(
-    report: Report,
-) -> None:
+def test_an_example_tries_an_address_of_which_nothing_can_be_seen(report):
     """It leads there."""
     doors = doors_at(report, "/code/ABC-1234")
     assert "/code/ABC-1234" in [door.path for door in doors]
 
 
-def test_an_earlier_pattern_that_answers_is_no_door(report: Report) -> None:
+def test_an_earlier_pattern_that_answers_is_no_door(report):
     """Its own view would be tried in place of the gated one."""
     assert "/bar/twice/" not in [door.path for door in doors_at(report)]
     assert report.untried["/bar/twice/"] == "/bar/<slug:word>/ answers"
 
 
-def test_a_walk_finds_nothing_at_a_site_that_keeps_its_promises(
-    scene: Scene, report: Report
-) -> None:
+def test_a_walk_finds_nothing_at_a_site_that_keeps_its_promises(scene, report):
     """From the front page to the erasure. What nobody can tell is not right."""
     person = Visitor(scene, first_name="Xalita", last_name="Yzzyx", country="NG")
     person.take(person.walk())
@@ -118,9 +114,7 @@ def test_a_walk_finds_nothing_at_a_site_that_keeps_its_promises(
     assert told == {LEAKY: "no table"}
 
 
-def test_a_cell_is_ok_only_if_its_address_was_opened(
-    scene: Scene, report: Report
-) -> None:
+def test_a_cell_is_ok_only_if_its_address_was_opened(scene, report):
     """What nobody can tell has another mark, and the row says why."""
     person = Visitor(scene, first_name="Xalita", last_name="Yzzyx", country="NG")
     person.take(person.walk())
@@ -146,9 +140,7 @@ def logs(report: Report) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("logs")
-def test_an_erasure_that_waits_is_found(
-    scene: Scene, report: Report, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_erasure_that_waits_is_found(scene, report, monkeypatch):
     """The receipt has only the class of the error; the log has its place."""
 
     def erase_user(self: Any, user: Any) -> None:
@@ -167,8 +159,8 @@ def test_an_erasure_that_waits_is_found(
 
 
 def test_what_was_found_is_told_where_the_evidence_cannot_be_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    monkeypatch, tmp_path
+):
     """A drill takes a while, and its findings would be lost with the file."""
     seen = Report(findings=["`/bar/` is open"])
     monkeypatch.setattr(identity_drill, "drill", lambda **_given: seen)
@@ -179,7 +171,7 @@ def test_what_was_found_is_told_where_the_evidence_cannot_be_written(
 
 
 @pytest.mark.parametrize("said", ["private", "no-store", "max-age=60", ""])
-def test_what_a_cache_may_store(said: str) -> None:
+def test_what_a_cache_may_store(said):
     response = HttpResponse(headers={"Cache-Control": said} if said else {})
     found = findings.cached("/bar/", response)
     if said in ("private", "no-store"):
@@ -205,5 +197,5 @@ def test_what_a_cache_may_store(said: str) -> None:
     ],
     ids=["200", "405", "to a page", "to the login", "403", "401", "404", "to itself"],
 )
-def test_what_a_response_says(response: HttpResponse, outcome: str) -> None:
+def test_what_a_response_says(response, outcome):
     assert outcome_of(response, "/bar") == outcome

@@ -1,19 +1,15 @@
 """The map claims no gate that the site's own code, or another method, goes around."""
 
-import io
-import re
-from collections.abc import Callable
 from functools import partial, update_wrapper, wraps
 from typing import Any
 
 import pytest
 from django import forms
 from django.contrib.auth.decorators import login_not_required, user_passes_test
-from django.core.management import call_command
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
-from django.urls import clear_url_caches, path
+from django.urls import path
 from django.utils.decorators import decorator_from_middleware, method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
@@ -23,31 +19,11 @@ from rest_framework.response import Response
 from django_identity.api.permissions import HasClaim
 from django_identity.gates import ClaimRequiredMixin
 from tests.gates.gated_views import Endpoint, Page, adult, view
-from tests.instruments import replaced_urls
+from tests.instruments.conftest import listed
+from tests.instruments.ways_to_gate import AdultsAlone as Adult
+from tests.instruments.ways_to_gate import Lenient
 
-pytestmark = pytest.mark.urls("tests.instruments.replaced_urls")
-
-Change = Callable[..., None]
 ADULTS = method_decorator(adult)
-
-
-@pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Change:
-    """Gives the site other URL patterns."""
-
-    def change(*patterns: Any) -> None:
-        monkeypatch.setattr(replaced_urls, "urlpatterns", list(patterns))
-        clear_url_caches()
-
-    return change
-
-
-def listed(*options: Any) -> list[str]:
-    """The lines without their titles, and with ``; `` between the columns."""
-    output = io.StringIO()
-    call_command("identity_gates", *options, stdout=output)
-    lines = output.getvalue().splitlines()[1:]
-    return [re.sub(" {2,}", "; ", line) for line in lines]
 
 
 class PostAlone(Page):
@@ -107,6 +83,15 @@ class Hurried(Endpoint):
         pass
 
 
+class Chosen(Endpoint):
+    def get_permissions(self) -> list[Any]:
+        return [HasClaim("age_over_18")()]
+
+
+class LenientEndpoint(Endpoint):
+    permission_classes = [Lenient]
+
+
 class Reporting(Endpoint):
     """It only notes what would be denied."""
 
@@ -116,7 +101,7 @@ class Reporting(Endpoint):
         pass
 
 
-def test_an_address_with_an_open_method_is_among_the_open(site: Change) -> None:
+def test_an_address_with_an_open_method_is_among_the_open(site):
     """Whoever reads the list of open addresses would take it for gated."""
     site(path("door/", PostAlone.as_view()), path("hall/", adult(view)))
     assert [line for line in listed("--open") if line.startswith("/")] == [
@@ -125,7 +110,7 @@ def test_an_address_with_an_open_method_is_among_the_open(site: Change) -> None:
     ]
 
 
-def test_a_form_is_not_open_by_the_put_that_is_its_post(site: Change) -> None:
+def test_a_form_is_not_open_by_the_put_that_is_its_post(site):
     site(path("door/", Form.as_view()))
     assert not [line for line in listed("--open") if line.startswith("/")]
     assert listed()[0] == "/door/; GET,POST,PUT; age_over_18 (redirect)"
@@ -143,12 +128,12 @@ def test_a_form_is_not_open_by_the_put_that_is_its_post(site: Change) -> None:
         (DecoratedMixin, "age_over_18 (redirect)"),
         (Hurried, "GET; age_over_18 (redirect); Hurried.initial()"),
         (Reporting, "age_over_18 (forbid); Reporting.permission_denied()"),
+        (Chosen, "? (forbid); Chosen.get_permissions()"),
+        (LenientEndpoint, "age_over_18 (forbid); Lenient.has_permission()"),
     ],
     ids=lambda given: getattr(given, "__name__", ""),
 )
-def test_own_code_that_may_answer_before_a_gate_is_named(
-    site: Change, door: Any, asked: str
-) -> None:
+def test_own_code_that_may_answer_before_a_gate_is_named(site, door, asked):
     site(path("door/", door.as_view()))
     assert listed()[0].endswith(f"; {asked}")
 
@@ -198,10 +183,6 @@ class HastyMiddleware:
 
     def __call__(self, request: HttpRequest) -> Any:
         return self.process_request(request) or self.get_response(request)
-
-
-class Adult(ClaimRequiredMixin, Page):
-    required_claims = ("age_over_18",)
 
 
 class Shown(Adult):
@@ -267,8 +248,10 @@ def answers_itself(request: HttpRequest) -> HttpResponse:
 GATED = adult(view)
 OPEN_ALL_THE_SAME = {
     "a decorator above the gate": (hasty(GATED), "hasty()"),
-    "below one of a framework": (never_cache(hasty(GATED)), "hasty()"),
-    "below two": (never_cache(csrf_exempt(hasty(csrf_exempt(GATED)))), "hasty()"),
+    "below those of a framework": (
+        never_cache(csrf_exempt(hasty(csrf_exempt(GATED)))),
+        "hasty()",
+    ),
     "above a class": (hasty(Adult.as_view()), "hasty()"),
     "an instance that wraps": (Hasty(GATED), "Hasty()"),
     "a middleware as a decorator": (
@@ -301,9 +284,7 @@ OPEN_ALL_THE_SAME = {
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", OPEN_ALL_THE_SAME)
-def test_a_gate_that_own_code_goes_around_is_said_to_be_decided_by_it(
-    site: Change, name: str
-) -> None:
+def test_a_gate_that_own_code_goes_around_is_said_to_be_decided_by_it(site, name):
     """Nobody is signed in, and the page is shown."""
     door, own_code = OPEN_ALL_THE_SAME[name]
     site(path("door/", door))
@@ -331,7 +312,7 @@ NO_CODE_OF_ITS_OWN = {
 
 
 @pytest.mark.parametrize("name", NO_CODE_OF_ITS_OWN)
-def test_a_gate_that_is_asked_first_stands_by_itself(site: Change, name: str) -> None:
+def test_a_gate_that_is_asked_first_stands_by_itself(site, name):
     """Else the column would be full, and nobody would read it."""
     site(path("door/", NO_CODE_OF_ITS_OWN[name]))
     assert listed()[0].split("; ")[3:] == []
