@@ -136,10 +136,6 @@ class Application:
             "POST", f"{self.path}/trusted-tier", document_key=given
         )
 
-    def require(self, **policy: object) -> None:
-        """Set what a person with a Connect code must have."""
-        self.sandbox.control("POST", f"{self.path}/connect-policy", **policy)
-
     def deliveries(self) -> list[dict[str, Any]]:
         """Return the deliveries to this credential set."""
         listed = self.sandbox.control("GET", "deliveries")
@@ -168,11 +164,10 @@ class Application:
         """Exchange a code."""
         return self.token_request(**exchange(code, pkce) | changes)
 
-    def refresh(self, refresh_token: str) -> httpx.Response:
+    def refresh(self, refresh_token: str, **changes: str) -> httpx.Response:
         """Spend a refresh token."""
-        return self.token_request(
-            grant_type="refresh_token", refresh_token=refresh_token
-        )
+        form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+        return self.token_request(**form | changes)
 
     def ask(self, path: str, body: object, **options: Any) -> httpx.Response:
         """Send JSON to an endpoint of the API that takes Basic credentials."""

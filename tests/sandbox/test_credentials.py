@@ -98,14 +98,12 @@ def test_credential_has_the_specified_form(person, tokens):
 
 
 def test_elements_can_be_the_credential_variant_alone(person, tokens):
-    """A switch leaves ``revoked`` out of the list; the credential leaves revoked claims out."""
+    """A switch leaves ``revoked`` out of the list."""
     person.sandbox.switch(claims_revoked=False)
-    person.cause("claims/age_over_18/revoke")
     content = claims_of(person, tokens)
     assert {claim["claim_type"] for claim in content["claims"]} == ALL_CLAIMS
     for claim in content["claims"]:
         assert claim.keys() == VARIANT
-    assert "age_over_18" not in verified(person, tokens)
 
 
 def test_a_switch_makes_claim_values_bare(person, tokens):
@@ -181,32 +179,26 @@ def credential(person: Person, tokens: dict[str, str]) -> str:
     return str(claims_of(person, tokens)["credential"])
 
 
-def bent(credential: str) -> dict[str, tuple[str, str]]:
-    """What can be wrong with a text -> the text, and the reason that is told."""
+def test_a_bad_credential_is_answered_with_its_reason(application, credential):
+    """POST /claims/verify answers that it is not valid, and the first reason."""
     head, rest = credential.split(".", 1)
     token, *disclosures = credential.split("~")[:-1]
     added = base64.urlsafe_b64encode(b'["salt","age_over_18",true]').decode()
-    return {
-        "no text": ("", "malformed"),
-        "no token": ("a.b.c~", "malformed"),
-        "no tilde": (credential[:-1], "malformed"),
-        "a key binding": (credential + token, "malformed"),
-        "another signature": ("~".join((f"{token[:-6]}AAAAAA", *disclosures, "")), "signature"),
-        "another header": (f"e30.{rest}", "malformed"),
-        "another payload": (f"{head}.e30.{rest.split('.', 1)[1]}", "malformed"),
-        "an unlisted disclosure": (f"{credential}{added.rstrip('=')}~", "disclosure"),
-        "a broken disclosure": (f"{credential}!~", "malformed"),
-        "the same twice": (f"{credential}{disclosures[0]}~", "malformed"),
-        "a letter that is none": (credential.replace(".", ".ü", 1), "malformed"),
-        "huge": ("a" * 200_000, "malformed"),
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("what", bent("a.b.c~d~"))
-def test_a_bad_credential_is_answered_with_its_reason(application, credential, what):
-    """POST /claims/verify answers that it is not valid, and the first reason."""
-    text, reason = bent(credential)[what]
-    assert verdict(application, text)["reason"] == reason
+    for what, text, reason in (
+        ("no text", "", "malformed"),
+        ("no token", "a.b.c~", "malformed"),
+        ("no tilde", credential[:-1], "malformed"),
+        ("a key binding", credential + token, "malformed"),
+        ("another signature", "~".join((f"{token[:-6]}AAAAAA", *disclosures, "")), "signature"),
+        ("another header", f"e30.{rest}", "malformed"),
+        ("another payload", f"{head}.e30.{rest.split('.', 1)[1]}", "malformed"),
+        ("an unlisted disclosure", f"{credential}{added.rstrip('=')}~", "disclosure"),
+        ("a broken disclosure", f"{credential}!~", "malformed"),
+        ("the same twice", f"{credential}{disclosures[0]}~", "malformed"),
+        ("a letter that is none", credential.replace(".", ".ü", 1), "malformed"),
+        ("huge", "a" * 200_000, "malformed"),
+    ):  # fmt: skip
+        assert verdict(application, text)["reason"] == reason, what
 
 
 def test_a_credential_is_valid_for_its_own_application_alone(application, credential):
@@ -234,10 +226,9 @@ def test_revocation_time_and_a_withdrawn_key_end_a_credential(
 @pytest.mark.parametrize(
     "body", [{}, [], "x", b"{", {"credential": None}, {"credential": ["x"]}]
 )
-def test_an_unusable_body_is_refused(application, body):
+def test_an_unusable_body_is_refused(shop, body):
     """Applications alone may ask."""
-    assert refusal(application.ask("claims/verify", body)) == (400, "INVALID_REQUEST")
-    wrong = (application.client_id, "wrong")
-    stranger = application.ask("claims/verify", body, auth=wrong)
+    assert refusal(shop.ask("claims/verify", body)) == (400, "INVALID_REQUEST")
+    stranger = shop.ask("claims/verify", body, auth=(shop.client_id, "wrong"))
     assert refusal(stranger) == (401, "UNAUTHORIZED")
     assert stranger.headers["WWW-Authenticate"].startswith("Basic")
