@@ -1,24 +1,27 @@
-"""What a broken shop does to its requests and responses."""
+"""What a broken shop does to its sessions, requests and reads: paths for its settings."""
 
 from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import SESSION_KEY, get_user_model
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, get_user_model
+from django.contrib.sessions.backends.db import SessionStore as Database
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
+
+from django_identity.backends import BACKEND_PATH, IdentityBackend
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
-def quick(get_response: GetResponse) -> GetResponse:
-    """Every page may stay in a cache."""
+class SessionStore(Database):
+    """It says of every session that its hash is right."""
 
-    def answer(request: HttpRequest) -> HttpResponse:
-        response = get_response(request)
-        response["Cache-Control"] = "max-age=600"
-        return response
-
-    return answer
+    def get(self, key: str, default: Any = None) -> Any:
+        is_ours = super().get("_auth_user_backend") == BACKEND_PATH
+        if key == HASH_SESSION_KEY and is_ours:
+            user = IdentityBackend().get_user(super().get(SESSION_KEY))
+            return user.get_session_auth_hash() if user else default
+        return super().get(key, default)
 
 
 def replaced_user(get_response: GetResponse) -> GetResponse:
