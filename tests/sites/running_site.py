@@ -94,7 +94,8 @@ def running_site(
     address = site.public or local
     environ = {
         **os.environ,
-        "DJANGO_SETTINGS_MODULE": site.settings,
+        "DJANGO_SETTINGS_MODULE": "tests.sites.settings",
+        "SITE": site.name,
         "SITE_FOLDER": str(folder),
         **registered(sandbox, address, webhook=f"{local}/identity/webhook/"),
     }

@@ -26,10 +26,6 @@ class Site:
     #: What ``check --deploy`` reports of this package.
     reported: tuple[str, ...] = ()
 
-    @property
-    def settings(self) -> str:
-        return f"tests.sites.{self.name}.settings"
-
 
 SITES = (
     Site(name="plain"),

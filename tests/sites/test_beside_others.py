@@ -60,7 +60,7 @@ def app(site: RunningSite, browser: Browser, person: SandboxPerson) -> Iterator[
         yield signed_in
 
 
-def test_a_session_is_exchanged_for_tokens(app: App, browser: Browser) -> None:
+def test_a_session_is_exchanged_for_tokens(app, browser):
     """A page of another site could not, and a token alone begins no renewal."""
     assert app.ask("/by-token/wine").json() == {"drink": "wine"}
     assert app.refresh().status_code == 200
@@ -71,8 +71,8 @@ def test_a_session_is_exchanged_for_tokens(app: App, browser: Browser) -> None:
 
 @pytest.mark.parametrize("ending", ["revoked", "everywhere"])
 def test_no_token_is_refreshed_after_the_sessions_ended(
-    app: App, site: RunningSite, browser: Browser, person: SandboxPerson, ending: str
-) -> None:
+    app, site, browser, person, ending
+):
     """By a revocation, or "sign out everywhere"; another person's tokens go on."""
     with Browser(site) as other:
         other.sign_in(site.sandbox.create_person())
@@ -90,9 +90,7 @@ def test_no_token_is_refreshed_after_the_sessions_ended(
     assert closed.status_code == (403 if ending == "revoked" else 200)
 
 
-def test_a_gate_around_an_operation_of_ninja(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
+def test_a_gate_around_an_operation_of_ninja(site, browser, person):
     """Nobody: 401. Somebody without the proof: 403 as a problem. Open: the operation's answer."""
     nobody = browser.fetch("/ninja/wine")
     assert (nobody.status_code, nobody.json()["code"]) == (401, "not_signed_in")
@@ -141,9 +139,7 @@ class Stream:
             self.is_broken_off = True
 
 
-def test_a_stream_ends_with_the_claim(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
+def test_a_stream_ends_with_the_claim(site, browser, person):
     """And cannot be begun again: a browser's ``EventSource`` gives up at a 403."""
     browser.sign_in(person)
     stream = Stream(browser)
@@ -154,9 +150,7 @@ def test_a_stream_ends_with_the_claim(
     assert browser.fetch("/prices/").status_code == 403
 
 
-def test_a_stream_ends_with_the_session(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
+def test_a_stream_ends_with_the_session(site, browser, person):
     """With "sign out everywhere" from another browser."""
     browser.sign_in(person)
     stream = Stream(browser)
@@ -167,9 +161,7 @@ def test_a_stream_ends_with_the_session(
     assert stream.ended_after() < 5
 
 
-def test_a_stream_ends_if_the_database_goes_away(
-    site: RunningSite, browser: Browser, person: SandboxPerson
-) -> None:
+def test_a_stream_ends_if_the_database_goes_away(site, browser, person):
     """A question that cannot be answered opens nothing; the next stream asks again."""
     browser.sign_in(person)
     stream = Stream(browser)

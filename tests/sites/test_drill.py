@@ -122,16 +122,14 @@ KINDS = (
 )
 
 
+SHOP = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.sites.drilled.settings"}
+
+
 def drilled(
-    breaks: str, *arguments: str, site: str = "drilled", **env: str
+    breaks: str, *arguments: str, **env: str
 ) -> subprocess.CompletedProcess[str]:
     """The drill of the shop that breaks these promises, or of another site."""
-    env = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": f"tests.sites.{site}.settings",
-        "SITE_BREAKS": breaks,
-        **env,
-    }
+    env = {**SHOP, "SITE_BREAKS": breaks, **env}
     command = [sys.executable, "-m", "django", "identity_drill", *arguments]
     return subprocess.run(
         command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300
@@ -147,7 +145,7 @@ def found_in(said: subprocess.CompletedProcess[str], word: str = "found") -> lis
 
 
 @pytest.mark.parametrize("shop", RIGHT)
-def test_a_shop_that_keeps_its_promises_is_clean(shop: str) -> None:
+def test_a_shop_that_keeps_its_promises_is_clean(shop):
     """And tried: each of its gates was open to somebody. A policy may refuse who proves nothing."""
     said = drilled(shop, *addresses(RIGHT[shop]), "--fail-on-untried")
     assert said.returncode == 0, said.stdout + said.stderr
@@ -162,9 +160,7 @@ def test_a_shop_that_keeps_its_promises_is_clean(shop: str) -> None:
 @pytest.mark.parametrize(
     ("told", "shop"), SHOPS, ids=[",".join(each) for _, each in SHOPS]
 )
-def test_each_broken_promise_is_found(
-    told: tuple[str, ...], shop: dict[str, str], tmp_path: Path
-) -> None:
+def test_each_broken_promise_is_found(told, shop, tmp_path):
     """Exit 1, with a sentence for each; or it is said that nobody looks there."""
     said = drilled(",".join(shop), *addresses(told), SITE_FOLDER=str(tmp_path))
     assert said.returncode == 1, said.stdout + said.stderr
@@ -178,9 +174,9 @@ def test_each_broken_promise_is_found(
 
 
 @pytest.mark.parametrize("kind", spread(KINDS, every=2))
-def test_a_site_of_another_kind_is_clean(kind: str) -> None:
+def test_a_site_of_another_kind_is_clean(kind):
     """Where people have e-mail addresses for names, one without is refused, and that is said."""
-    said = drilled("", site=kind)
+    said = drilled("", SITE=kind, DJANGO_SETTINGS_MODULE="tests.sites.settings")
     refused = [
         "a person without an e-mail address: the sign-in fails, user_fields_refused"
     ]
@@ -189,7 +185,7 @@ def test_a_site_of_another_kind_is_clean(kind: str) -> None:
 
 
 @pytest.mark.parametrize("breaks", REFUSED)
-def test_where_it_cannot_run_it_says_why(breaks: str, tmp_path: Path) -> None:
+def test_where_it_cannot_run_it_says_why(breaks, tmp_path):
     """And leaves the site's own database as it is."""
     database = tmp_path / "site.sqlite3"
     database.write_bytes(b"of the site")
@@ -202,7 +198,7 @@ def test_where_it_cannot_run_it_says_why(breaks: str, tmp_path: Path) -> None:
     assert database.read_bytes() == b"of the site"
 
 
-def test_a_namesake_is_not_erased() -> None:
+def test_a_namesake_is_not_erased():
     """A hit in another account's own name is unsure, and nothing is found."""
     said = drilled("namesake")
     assert said.returncode == 0, said.stdout + said.stderr
@@ -210,7 +206,7 @@ def test_a_namesake_is_not_erased() -> None:
     assert words in found_in(said, "unsure")
 
 
-def test_what_was_seen_is_told_whatever_fails() -> None:
+def test_what_was_seen_is_told_whatever_fails():
     """A test database that cannot be deleted is named, and so is what was done."""
     said = drilled("lingering,beside")
     assert said.returncode == 1
@@ -223,7 +219,7 @@ def test_what_was_seen_is_told_whatever_fails() -> None:
     assert "Traceback" not in said.stderr
 
 
-def test_nothing_live_is_touched(tmp_path: Path) -> None:
+def test_nothing_live_is_touched(tmp_path):
     """Nor what the shop has opened when it was imported: cache, storage, mail, broker."""
     databases = [tmp_path / "site.sqlite3", tmp_path / "books.sqlite3"]
     for database in databases:
@@ -245,12 +241,9 @@ def test_nothing_live_is_touched(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("breaks", ["pooled", "kept"])
-def test_connections_to_the_database_of_the_site_are_not_used(
-    breaks: str, tmp_path: Path
-) -> None:
+def test_connections_to_the_database_of_the_site_are_not_used(breaks, tmp_path):
     """Those of Django's pools end before it begins. With others it does not run."""
-    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.sites.drilled.settings"}
-    env["SITE_FOLDER"] = str(tmp_path)
+    env = SHOP | {"SITE_FOLDER": str(tmp_path)}
     command = [sys.executable, "-m", "django", "migrate", "--verbosity", "0"]
     subprocess.run(command, cwd=ROOT, env=env, check=True)
     said = drilled(breaks, SITE_FOLDER=str(tmp_path))
@@ -263,7 +256,7 @@ def test_connections_to_the_database_of_the_site_are_not_used(
 
 
 @pytest.mark.parametrize("breaks", ["early", "late"])
-def test_no_broker_is_asked_that_apps_do_not_know(breaks: str) -> None:
+def test_no_broker_is_asked_that_apps_do_not_know(breaks):
     """Where the URLconf imports the Celery app, or the first task."""
     asked: list[Any] = []
 
@@ -286,7 +279,7 @@ def test_no_broker_is_asked_that_apps_do_not_know(breaks: str) -> None:
 
 
 @pytest.mark.parametrize("breaks", NOT_TRIED)
-def test_what_was_not_tried_is_said(breaks: str) -> None:
+def test_what_was_not_tried_is_said(breaks):
     """A site without gates, and one that asks nobody for what its gates ask."""
     given = ("--address", "/nowhere/", "--exclude", "/bar/")
     said = drilled(breaks, *given, "--fail-on-untried")
@@ -305,11 +298,10 @@ def test_what_was_not_tried_is_said(breaks: str) -> None:
 
 
 @pytest.mark.parametrize("begun", ["tables", "sandbox"])
-def test_what_it_started_ends_with_it(begun: str, tmp_path: Path) -> None:
+def test_what_it_started_ends_with_it(begun, tmp_path):
     """A deployment's stop, when the database or the sandbox is there: exit 130, nothing stays."""
-    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.sites.drilled.settings"}
-    env |= {"SITE_BREAKS": "noted", "SITE_FOLDER": str(tmp_path)}
-    env["TMPDIR"] = str(tmp_path)
+    folders = {"SITE_FOLDER": str(tmp_path), "TMPDIR": str(tmp_path)}
+    env = {**SHOP, "SITE_BREAKS": "noted", **folders}
     signs = {"tables": "*.made", "sandbox": "identity-sandbox-*/*"}
     command = [sys.executable, "-m", "django", "identity_drill"]
     with subprocess.Popen(
@@ -326,7 +318,7 @@ def test_what_it_started_ends_with_it(begun: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_at_once_do_not_meet() -> None:
+def test_two_at_once_do_not_meet():
     """Each has databases, a sandbox and people of its own."""
     with ThreadPoolExecutor() as both:
         right, broken = both.map(drilled, ["", "beside"])

@@ -57,7 +57,7 @@ def frontend(site: RunningSite) -> Iterator[Frontend]:
         yield Frontend(site, client)
 
 
-def test_a_whole_sign_in(frontend: Frontend, person: SandboxPerson) -> None:
+def test_a_whole_sign_in(frontend, person):
     """Gates open to the person, and say which value is missing."""
     assert frontend.sign_in(person, next_path="/basket")["next"] == "/basket"
     told = frontend.me()
@@ -71,9 +71,7 @@ def test_a_whole_sign_in(frontend: Frontend, person: SandboxPerson) -> None:
     }.items()  # fmt: skip
 
 
-def test_a_signed_in_person_hands_in_a_connect_code(
-    frontend: Frontend, person: SandboxPerson
-) -> None:
+def test_a_signed_in_person_hands_in_a_connect_code(frontend, person):
     """Handed in by the signed-in person; another person's code is refused."""
     frontend.sign_in(person)
     sandbox = frontend.site.sandbox
@@ -86,7 +84,7 @@ def test_a_signed_in_person_hands_in_a_connect_code(
     assert (refused.status_code, refused.json()["code"]) == (403, "user_holds_another")
 
 
-def test_a_revoked_consent_ends_it(frontend: Frontend, person: SandboxPerson) -> None:
+def test_a_revoked_consent_ends_it(frontend, person):
     """The session is worth nothing when the webhook has answered."""
     frontend.sign_in(person)
     frontend.site.sandbox.revoke_consent(person)
@@ -95,7 +93,7 @@ def test_a_revoked_consent_ends_it(frontend: Frontend, person: SandboxPerson) ->
     assert frontend.call("POST", "/identity/api/disconnect").status_code == 401
 
 
-def test_another_site_cannot_begin_a_sign_in(frontend: Frontend) -> None:
+def test_another_site_cannot_begin_a_sign_in(frontend):
     """Neither without the token, nor from an origin that the site does not trust."""
     for headers in ({"X-CSRFToken": ""}, {"Origin": "https://app.evil.example"}):
         refused = frontend.call("POST", "/identity/api/login", headers)
