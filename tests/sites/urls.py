@@ -135,7 +135,6 @@ match settings.SITE:
             path("upkeep/", login_not_required(views.upkeep)),
             path("accounts/login/", local, name="local-sign-in"),
         ]
-        pages = pages[:-1]
     case _:
         own = []
 urlpatterns = [*own, *pages]
