@@ -65,9 +65,9 @@ def test_code_is_valid_for_ten_minutes(application, person):
         "CNX-AAAA-\u0660\u0660\u0660\u0660", "\ud800", "A" * 100_000, 12, ["CNX-AAAA-0000"], {},
     ],
 )  # fmt: skip
-def test_unknown_code_is_invalid(application, code):
+def test_unknown_code_is_invalid(shop, code):
     """Whatever is sent in place of a code gets one and the same answer."""
-    assert refusal(application.connect(code)) == INVALID
+    assert refusal(shop.connect(code)) == INVALID
 
 
 @pytest.mark.parametrize("missing", [{}, {"connect_code": None}, {"connect_code": ""}])
@@ -263,7 +263,8 @@ def test_account_tells_who_received_what(application, person):
 
 def test_policy_failure_then_verification_then_a_new_code(sandbox, application):
     """``kyc_url`` leads to what is missing; after that a new code works, and the old one never."""
-    application.require(kyc_level="level_2", proof_of_address=True)
+    policy = {"kyc_level": "level_2", "proof_of_address": True}
+    sandbox.control("POST", f"{application.path}/connect-policy", **policy)
     person = Person(sandbox)
     person.sign_in()
     first = code_on(make_on_page(person))

@@ -88,15 +88,6 @@ def test_request_log_shows_a_secret_presented_twice(sandbox, application, person
         assert secret in ("Bearer", "3600", tokens["scope"]) or secret not in str(log)
 
 
-def test_the_clock_can_differ_from_real_time(sandbox):
-    """``offset`` is the difference in seconds, whatever it was before; ``advance`` adds to it."""
-    for seconds in (3600, -240, 240.5, 0):
-        shown = sandbox.control("POST", "clock", offset=seconds)
-        assert shown["offset_seconds"] == seconds
-    sandbox.control("POST", "clock", offset=-240)
-    assert sandbox.control("POST", "clock", advance=60)["offset_seconds"] == -180
-
-
 #: Where, what is sent, and what the refusal says.
 WRONG: list[tuple[str, dict[str, object], str]] = [
     ("clock", {"set": "2031-02-03T04:05:06"}, "set must be like"),

@@ -9,7 +9,6 @@ from jwcrypto.jwk import JWK
 
 from tests.sandbox.driver import (
     KEY,
-    Application,
     Person,
     Pkce,
     callback_parameters,
@@ -21,12 +20,6 @@ DIRECT = JWK.generate(kty="EC", crv="P-256", kid="d-3", alg="ECDH-ES", use="enc"
 BOTH = "profile:read documents:metadata documents:read"
 TYPES = ["passport", "national_id", "bank_verification_number"]
 WAYS = {"documents:read": "documents", "documents:metadata": "documents/metadata"}
-
-
-def listed(person: Person, application: Application) -> Any:
-    answer = person.read(person.tokens_for(application, scope=BOTH), "documents")
-    assert answer.headers["Cache-Control"] == "no-store"
-    return answer.json()["data"]["documents"]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +48,10 @@ def test_a_trusted_application_reads_documents(application, person, key):
     The content encryption is a switch, and whether the key is named.
     """
     assert application.trust(key)["trusted"] is True
+    answer = person.read(person.tokens_for(application, scope=BOTH), "documents")
+    assert answer.headers["Cache-Control"] == "no-store"
     opened = {}
-    for each in listed(person, application):
+    for each in answer.json()["data"]["documents"]:
         sealed = JWE()
         sealed.deserialize(each["content"], key)
         header = json.loads(sealed.objects["protected"])
@@ -129,11 +124,10 @@ BAD_KEYS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("key", BAD_KEYS.values(), ids=BAD_KEYS)
-def test_an_unusable_document_key_is_refused(application, key):
+def test_an_unusable_document_key_is_refused(shop, key):
     """The message names the member, and the application stays in the standard tier."""
-    path = f"/sandbox/{application.path}"
-    given = {"document_key": key}
-    response = application.sandbox.client.post(f"{path}/trusted-tier", json=given)
+    given, client = {"document_key": key}, shop.sandbox.client
+    response = client.post(f"/sandbox/{shop.path}/trusted-tier", json=given)
     assert refusal(response) == (400, "INVALID_REQUEST")
     assert "document_key" in response.json()["error"]["message"]
-    assert application.sandbox.client.get(path).json()["trusted"] is False
+    assert client.get(f"/sandbox/{shop.path}").json()["trusted"] is False

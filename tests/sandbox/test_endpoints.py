@@ -1,16 +1,17 @@
-"""GET /users/:userId/profile, /kyc and /claims; and what every endpoint refuses."""
+"""Endpoints of users and of developers, and what every endpoint refuses."""
 
 from urllib.parse import quote
 
 import httpx
 import pytest
 
-from tests.sandbox.driver import ALL_SCOPES, Person, refusal
+from tests.sandbox.driver import ALL_SCOPES, Person, Sandbox, refusal
 
 SCOPES = {
     "profile": "profile:read", "kyc": "kyc:read", "claims": "claims:read",
     "documents": "documents:read", "documents/metadata": "documents:metadata",
 }  # fmt: skip
+NOBODY = "00000000-0000-0000-0000-000000000000"
 BASIC = {"id", "email", "first_name", "last_name", "country", "photo_url"}
 
 
@@ -45,13 +46,6 @@ def test_the_scopes_decide_what_a_profile_has(
         assert httpx.get(photo).headers["Content-Type"] == "image/svg+xml"
 
 
-def test_a_person_may_have_no_address_to_show(sandbox, application):
-    """They sign in with an address, and the profile has an empty text in its place."""
-    person = Person(sandbox, shows_email=False, verified=True)
-    shown = person.read(person.tokens_for(application), "profile").json()["data"]
-    assert (shown["first_name"], shown["email"]) == ("Ada", "")
-
-
 @pytest.mark.parametrize("endpoint", SCOPES)
 def test_each_endpoint_answers_its_own_scope_and_person(trusted, person, endpoint):
     """Each endpoint answers its own scope, about its own person, and refuses the others."""
@@ -64,15 +58,13 @@ def test_each_endpoint_answers_its_own_scope_and_person(trusted, person, endpoin
 
 
 @pytest.mark.parametrize("endpoint", SCOPES)
-def test_a_request_without_a_good_bearer_token_is_challenged(
-    application, person, endpoint
-):
+def test_a_request_without_a_good_bearer_token_is_challenged(shop, resident, endpoint):
     """No token, an unknown one, or one that is not sent as Bearer: 401 with a challenge."""
-    token = person.tokens_for(application)["access_token"]
-    path = f"/api/v1/users/{person.user_id}/{endpoint}"
+    token = resident.tokens_for(shop)["access_token"]
+    path = f"/api/v1/users/{resident.user_id}/{endpoint}"
     for header in ("", "Bearer x", "Basic x", "Bearer", token, f"Token {token}"):
         headers = {"Authorization": header} if header else {}
-        refused = application.sandbox.client.get(path, headers=headers)
+        refused = shop.sandbox.client.get(path, headers=headers)
         assert refusal(refused) == (401, "UNAUTHORIZED"), header
         assert refused.headers["WWW-Authenticate"].startswith("Bearer")
         assert refused.json().keys() == {"success", "error"}
@@ -100,44 +92,37 @@ def test_token_is_bound_to_its_person(application, person):
 
 
 @pytest.mark.parametrize("path", ["users", "nothing", "connect/result/req_1", "a\nb"])
-def test_an_unknown_endpoint_is_refused_in_json(sandbox, path):
+def test_an_unknown_endpoint_is_refused_in_json(shop, path):
     """Errors of the API are JSON, whatever was asked; Connect's retired address is one."""
-    assert refusal(sandbox.client.get(f"/api/v1/{quote(path)}")) == (404, "NOT_FOUND")
+    answer = shop.sandbox.client.get(f"/api/v1/{quote(path)}")
+    assert refusal(answer) == (404, "NOT_FOUND")
 
 
 @pytest.mark.parametrize(
     ("path", "allowed"),
     [
         ("/oauth2/token", "POST"), ("/.well-known/jwks.json", "GET"),
-        ("/api/v1/users/me/profile", "GET"), ("/api/v1/users/me/kyc", "GET"),
-        ("/api/v1/users/me/claims", "GET"), ("/api/v1/users/me/documents", "GET"),
-        ("/api/v1/users/me/documents/metadata", "GET"), ("/api/v1/claims/verify", "POST"),
-        ("/api/v1/connect/request", "POST"), ("/api/v1/developer/test-users", "POST"),
+        ("/api/v1/users/me/kyc", "GET"), ("/api/v1/users/me/documents", "GET"),
+        ("/api/v1/claims/verify", "POST"), ("/api/v1/connect/request", "POST"),
+        ("/api/v1/developer/test-users", "POST"),
         ("/api/v1/developer/apps/x/rotate-secret", "POST"),
     ],
 )  # fmt: skip
-def test_another_method_is_refused_in_json(sandbox, path, allowed):
+def test_another_method_is_refused_in_json(shop, path, allowed):
     """405 as JSON, with the method that is allowed; never a page about CSRF."""
+    foreign = {"Origin": "https://shop.example"}
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE"} - {allowed}:
-        refused = sandbox.client.request(
-            method, path, headers={"Origin": "https://shop.example"}
-        )
+        refused = shop.sandbox.client.request(method, path, headers=foreign)
         assert refusal(refused) == (405, "METHOD_NOT_ALLOWED")
         assert allowed in refused.headers["Allow"]
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/api/v1/users/me/kyc", "/api/v1/users/me/documents/metadata", "/api/v1/users/nobody/kyc",
-     "/.well-known/jwks.json", "/account/sign-in", "/oauth2/auth", "/", "/portal/",
-     "/console/switches", "/sandbox/health"],
+    "path", ["/api/v1/users/me/kyc", "/.well-known/jwks.json", "/account/sign-in", "/oauth2/auth"]
 )  # fmt: skip
-def test_head_is_answered_as_get(application, person, path):
+def test_head_is_answered_as_get(shop, path):
     """The same status and headers, without a body (RFC 9110, section 9.3.2)."""
-    token = person.tokens_for(application)["access_token"]
-    bearer = {"Authorization": f"Bearer {token}"}
-    client = application.sandbox.client
-    got, head = (client.request(each, path, headers=bearer) for each in ("GET", "HEAD"))
+    got, head = (shop.sandbox.client.request(each, path) for each in ("GET", "HEAD"))
     assert head.status_code == got.status_code
     assert head.headers["Content-Type"] == got.headers["Content-Type"]
     assert (head.content, bool(got.content)) == (b"", True)
@@ -171,3 +156,77 @@ def test_a_verified_person_has_a_level_a_vendor_and_a_time(application, person):
     assert listed[0].keys() == {"claim_type", "provider", "revoked"}
     refused = person.read(tokens, "kyc", "nobody").json()
     assert refused == {"success": False, "error": {"code": "USER_MISMATCH"}}
+
+
+# What a developer asks
+
+
+def ask(sandbox: Sandbox, path: str, body: object, token: str = "") -> httpx.Response:
+    """Send a request as the developer, or with another token."""
+    headers = {"Authorization": f"Bearer {token or sandbox.portal_token}"}
+    return sandbox.client.post(f"/api/v1/developer/{path}", json=body, headers=headers)
+
+
+@pytest.mark.parametrize("mode", ["test", "live"])
+def test_rotated_secret_replaces_the_old_one(sandbox, application, mode):
+    """The answer holds the new secret of that mode, and the old one is void. No mode, no secret."""
+    person = Person(sandbox, environment=mode, verified=True)
+    application.use(mode)
+    code, pkce = person.approve(application)
+    path = f"apps/{application.app_id}/rotate-secret"
+    for unusable in ({"mode": "both"}, {"mode": ""}, {}):
+        assert refusal(ask(sandbox, path, unusable)) == (400, "INVALID_REQUEST")
+    answer = ask(sandbox, path, {"mode": mode})
+    issued = answer.json()["data"]
+    assert (answer.status_code, answer.json()["success"]) == (200, True)
+    assert set(issued) == {"mode", "clientId", "clientSecret"}
+    assert (issued["mode"], issued["clientId"]) == (mode, application.client_id)
+    assert application.redeem(code, pkce).status_code == 401
+    application.client_secret = issued["clientSecret"]
+    assert application.redeem(code, pkce).status_code == 200
+    application.use("live" if mode == "test" else "test")
+    # The other mode keeps its secret.
+    assert application.refresh("x").status_code == 400
+
+
+def test_test_user_can_sign_in(sandbox, application):
+    """The made person is a sandbox user with the password of the answer."""
+    answer = ask(sandbox, "test-users", {"appId": application.app_id})
+    made = answer.json()["data"]
+    assert (answer.status_code, set(made)) == (201, {"userId", "email", "password"})
+    person = Person(sandbox, {**made, "user_id": made["userId"]})
+    assert made["email"] in person.sign_in().text
+    shown = person.shown()
+    assert (shown["environment"], shown["kyc_status"]) == ("test", "unverified")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("apps/{app}/rotate-secret", {"mode": ["test"]}, 400),
+        ("apps/{app}/rotate-secret", [], 400),
+        (f"apps/{NOBODY}/rotate-secret", {"mode": "test"}, 404),
+        ("apps/x/rotate-secret", {"mode": "test"}, 404),
+        ("test-users", {}, 400),
+        ("test-users", {"appId": 1}, 400),
+        ("test-users", {"appId": "x"}, 404),
+        ("test-users", {"appId": NOBODY}, 404),
+    ],
+)
+def test_an_unusable_request_is_refused_in_the_envelope(shop, path, body, status):
+    answer = ask(shop.sandbox, path.format(app=shop.app_id), body)
+    code = {400: "INVALID_REQUEST", 404: "NOT_FOUND"}[status]
+    assert refusal(answer) == (status, code)
+
+
+@pytest.mark.parametrize("path", ["apps/x/rotate-secret", "test-users"])
+def test_session_token_is_required(shop, resident, path):
+    """Nothing else opens the endpoints: no user's token, no client's secret, no Basic."""
+    tokens, sandbox = resident.tokens_for(shop), shop.sandbox
+    for token in ("x", "x" * 5000, tokens["access_token"], shop.client_secret):
+        refused = ask(sandbox, path, {}, token)
+        assert refusal(refused) == (401, "UNAUTHORIZED")
+        assert "Bearer" in refused.headers["WWW-Authenticate"]
+    by_password = {"auth": ("x", sandbox.portal_token)}
+    basic = httpx.post(f"{sandbox.api}/developer/{path}", **by_password)
+    assert basic.status_code == 401
