@@ -1,4 +1,4 @@
-"""Sign-ins, withdrawals and re-fetches of one person at the same moment, on the real database.
+"""Sign-ins, withdrawals, re-fetches and codes at the same moment, on the real database.
 
 ``RACES`` sets the number of rounds: one at a landing, twenty before a release.
 """
@@ -20,6 +20,7 @@ from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.minute import refetch
 from django_identity.models import (
+    ConnectRedemption,
     Consent,
     ErasureReceipt,
     LinkedIdentity,
@@ -29,7 +30,9 @@ from django_identity.models import (
 )
 from tests.concurrency import at_once
 from tests.deliveries import event_body, post
+from tests.factories import make_user
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
+from tests.views.connect.pages import PASTED, browser_of, hand_in
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 
@@ -103,3 +106,25 @@ def test_two_sign_ins_of_a_new_person_make_one_account(site):
         assert LinkedIdentity.objects.get().consent == Consent.GRANTED
         assert all(map(is_signed_in, browsers))
         start_over()
+
+
+def test_an_impatient_person_sends_the_code_once(service):
+    """The same form four times at once: one redemption. The others look at the account."""
+    user = make_user(email="other@example.org")
+    service.meanwhile["request"] = lambda: time.sleep(0.2)
+    responses = at_once([lambda: hand_in(browser_of(user), PASTED)] * 4)
+    assert {302} <= {each.status_code for each in responses} <= {302, 409}
+    assert service.calls("request") == 1
+    assert LinkedIdentity.objects.count() == ConnectRedemption.objects.count() == 1
+    assert hand_in(browser_of(user), PASTED)["Location"] == "/identity/connected/"
+
+
+def test_two_people_bring_one_subject(service):
+    """Two codes of one subject, by two users at once: one is linked, the other is told no."""
+    presses = [
+        lambda: hand_in(browser_of(make_user("ada")), "CNX-AAAA-1111"),
+        lambda: hand_in(browser_of(make_user("eve")), "CNX-BBBB-2222"),
+    ]
+    statuses = sorted(response.status_code for response in at_once(presses))
+    assert statuses == [302, 403]
+    assert LinkedIdentity.objects.count() == 1

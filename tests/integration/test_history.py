@@ -36,9 +36,7 @@ def test_the_history_is_one_of_two_hundred_people():
     signs = {finding.check for finding in of_rows()}
     assert signs >= {"refetches", "erasures", "events"}
     for identity in LinkedIdentity.objects.all()[::9]:
-        entries = timeline.timeline_of(identity)
-        assert len(entries) >= 2
-        assert entries[0].at <= timezone.now()
+        assert len(timeline.timeline_of(identity)) >= 2
     # The worker has no part in it: the service does not know these people.
     soon = timezone.now() + timedelta(hours=6)
     assert not LinkedIdentity.objects.filter(refetch_due_at__lt=soon).exists()
@@ -57,12 +55,6 @@ def test_the_history_is_one_of_two_hundred_people():
         assert 'name="action"' not in shown.content.decode()
     account = User.objects.get(username=OPERATOR.name)
     assert all(".view_" in each for each in account.get_all_permissions())
-    for kind in (
-        {"linked_via": "connect"},
-        {"consent": "revoked"},
-        {"refetch_failures__gt": 0},
-    ):
-        identity = LinkedIdentity.objects.filter(**kind).first()
-        assert identity is not None
-        page = f"/admin/django_identity/linkedidentity/{identity.pk}/change/"
-        assert superuser.get(page).status_code == 200
+    failing = LinkedIdentity.objects.filter(refetch_failures__gt=0).earliest("pk")
+    page = f"/admin/django_identity/linkedidentity/{failing.pk}/change/"
+    assert superuser.get(page).status_code == 200

@@ -1,5 +1,6 @@
 """The drill finds each broken promise of a small shop, and names its cause or its place."""
 
+import json
 import os
 import re
 import socket
@@ -328,3 +329,33 @@ def test_two_at_once_do_not_meet():
 
 def children_of(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+STEPS = {
+    "nobody", "local", "unproven", "proven", "revoked", "ended", "run out", "disconnected",
+    "erased",
+}  # fmt: skip
+GATED = {"/adults/", "/residents/", "/loans/", "/leave/", "/api/circles/"}
+
+
+def test_the_example_project_is_clean(tmp_path):
+    """Every address at every step, with neither database, broker nor cache of the site."""
+    evidence, database = tmp_path / "drill.json", tmp_path / "site.sqlite3"
+    said = drilled(
+        *("", "--json", str(evidence), "--label", "v1", "--fail-on-untried"),
+        DJANGO_SETTINGS_MODULE="example_project.settings",
+        DATABASE_URL=f"sqlite:///{database}",
+        CELERY_BROKER_URL="redis://127.0.0.1:9/0",
+        CACHE_URL="redis://127.0.0.1:9/1",
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert said.stdout.splitlines()[-1] == "0 found, 0 not tried."
+    assert not database.exists()
+
+    seen = json.loads(evidence.read_text("utf-8"))
+    assert seen["label"] == "v1"
+    visits = seen["visits"]
+    seen_at = {(visit["address"], visit["step"]) for visit in visits}
+    assert seen_at == {(address, step) for address in GATED for step in STEPS}
+    assert {visit["outcome"] for visit in visits} == {"ok"}
+    assert {each["address"] for each in visits if each["status"] == 200} == GATED
