@@ -62,13 +62,11 @@ def test_a_page_of_another_site_controls_nothing(sandbox, line):
     assert answer.status_code == 403
 
 
-def test_this_machine_needs_no_token(sandbox):
-    """It is known by each of its names."""
-    for host in ("127.0.0.1", "localhost", "[::1]"):
-        named = {"Host": f"{host}:{sandbox.port}"}
-        answer = sandbox.client.get("/sandbox/health", headers=named)
-        assert answer.json() == {"status": "ready"}
-        assert sandbox.client.get("/", headers={"Host": host}).status_code == 200
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
+def test_this_machine_needs_no_token(sandbox, host):
+    named = {"Host": f"{host}:{sandbox.port}"}
+    answer = sandbox.client.get("/sandbox/health", headers=named)
+    assert answer.json() == {"status": "ready"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The console and the page of applications: what happened, and buttons for what a test would do."""
 
-import base64
 import html
 import re
 
@@ -140,11 +139,17 @@ def test_a_delivery_is_shown_and_sent_again(hearing, receiver, developer):
 # What the buttons do
 
 
-def test_buttons_do_to_a_person_what_the_control_api_does(application, developer):
-    """Each button says what happened, and the account shows it."""
+def number_of(person: Person, developer: Visitor) -> str:
+    """By which the console's forms name the person."""
+    option = rf'<option value="(\d+)"[^>]*>[^<]*{person.account["email"]}'
+    return re.search(option, developer.open("/").text)[1]
+
+
+def test_each_button_says_what_happened(application, developer):
+    """To a person, as the control API does it; an unknown action changes nothing."""
     person = Person(application.sandbox, verified=True)
     person.consent_to(application)
-    number = number_of(person, developer)
+    about = {"person": number_of(person, developer), "claim_type": "age_over_18"}
     for action, words, status, active in (
         ("revoke_claim", "the claim is revoked", "verified", 3),
         ("revoke_claim", "No such claim is active", "verified", 3),
@@ -152,24 +157,17 @@ def test_buttons_do_to_a_person_what_the_control_api_does(application, developer
         ("invalidate", "the verification is taken back", "unverified", 0),
         ("verify", "verified", "verified", 4),
         ("reject", "rejected", "rejected", 0),
+        ("explode", "There is no such", "rejected", 0),
         ("revoke_consents", "every application has lost its access", "rejected", 0),
         ("delete", "asked for deletion", "rejected", 0),
     ):
-        assert words in do(developer, action, person=number, claim_type="age_over_18")
+        assert words in do(developer, action, **about)
         account = person.shown()
         assert (account["kyc_status"], len(person.active_claims())) == (status, active)
-        assert account["deletion_requested"] is (action == "delete")
-        assert (account["consents"] == {}) is (action in {"revoke_consents", "delete"})
-
-
-def number_of(person: Person, developer: Visitor) -> str:
-    """By which the console's forms name the person."""
-    option = rf'<option value="(\d+)"[^>]*>[^<]*{person.account["email"]}'
-    return re.search(option, developer.open("/").text)[1]
+    assert (account["consents"], account["deletion_requested"]) == ({}, True)
 
 
 def test_buttons_change_keys_clock_faults_and_switches(sandbox, developer):
-    """Each has a button that takes it back; an unknown action changes nothing."""
     first = sandbox.control("GET", "keys")["signing"]
     do(developer, "rotate_key")
     keys = sandbox.control("GET", "keys")
@@ -182,16 +180,12 @@ def test_buttons_change_keys_clock_faults_and_switches(sandbox, developer):
     do(developer, "fail", endpoint="jwks", kind="status")
     assert sandbox.client.get("/.well-known/jwks.json").status_code == 500
     assert "No call fails any more" in do(developer, "forget_faults")
-    assert sandbox.control("GET", "faults") == []
-    for wrong in ({"action": "explode"}, {"action": "verify", "person": "0"}):
-        assert "There is no such" in do(developer, **wrong)
     for path in ("console/do", "console/switches", "console/credential", "portal/"):
         assert Visitor(sandbox).browser.post(f"/{path}").status_code == 403
 
-    page = developer.open("/console/switches")
     names = sandbox.control("GET", "switches")
-    assert page.text.count("data-switch") == len(names)
     chosen = {name: value for name, value in names.items() if isinstance(value, str)}
+    page = developer.open("/console/switches")
     page = developer.submit(page, **chosen | {"claim_values": "bare"}, save="1")
     assert sandbox.control("GET", "switches")["claim_values"] == "bare"
     assert 'class="badge">changed' in page.text
@@ -200,34 +194,28 @@ def test_buttons_change_keys_clock_faults_and_switches(sandbox, developer):
 
 
 def test_a_credential_is_taken_apart(application, person, developer):
-    """The last one that the person gave, or any text: its parts, and each fault as a sentence."""
+    """The last one that the person gave, or any text: each fault is a sentence."""
     number = number_of(person, developer)
-    shown = press(developer, "/console/credential", person=number)
-    assert "this person has read no claims yet" in shown
     tokens = person.tokens_for(application)
     credential = person.read(tokens, "claims").json()["data"]["credential"]
     good = press(developer, "/console/credential", person=number)
     assert good.count('status-good">Good') == 5
-    for words in (credential, "Valid until", person.user_id, "country_resident"):
-        assert words in good
+    assert credential in good
 
     page = developer.open("/console/credential")
     token, *disclosures = credential.split("~")
-    unlisted = base64.urlsafe_b64encode(b'["salt", "smuggled", true]').decode()
-    malformed = "A credential looks like a.b.c~d~e~"
     for text, words in (
         ("~".join([f"{token[:-6]}AAAAAA", *disclosures]), "No published key signed it"),
-        (f"{credential}{unlisted.rstrip('=')}~", "listed in <code>_sd</code>: smuggled."),
-        *((text, malformed) for text in (
-            "x", "a.b.c~", "W10.W10.x~", "~~~", "e30.eyJleHAiOiAieCJ9.x~W10~",
-        )),
-    ):  # fmt: skip
+        (f"{credential}WyJzIiwieCIsMV0~", "listed in <code>_sd</code>: x."),
+        ("W10.W10.x~", "A credential looks like a.b.c~d~e~"),
+        ("e30.eyJleHAiOiAieCJ9.x~W10~", "A credential looks like a.b.c~d~e~"),
+    ):
         assert words in developer.submit(page, credential=text).text
     person.cause("claims/age_over_18/revoke")
+    application.sandbox.advance(90_000)
     shown = developer.submit(page, credential=credential).text
     assert "Revoked since: age_over_18." in shown
-    application.sandbox.advance(90_000)
-    assert "Expired on " in developer.submit(page, credential=credential).text
+    assert "Expired on " in shown
 
 
 # Applications

@@ -134,9 +134,7 @@ def test_a_wrong_member_is_named(shop, resident, path, body, named):
     [
         ("POST", "nothing", {}, 404), ("POST", "health", {}, 405),
         ("POST", "connect-codes", {"user_id": "nobody"}, 404), ("POST", "events", [], 400),
-        ("POST", "events", {"client_id": "nobody", "event_type": "x"}, 404),
         ("POST", "deliveries/99999999/send", {}, 404), ("POST", "keys/withdraw", {"kid": "x"}, 404),
-        ("DELETE", "applications/00000000-0000-0000-0000-000000000000/trusted-tier", {}, 404),
     ],
 )  # fmt: skip
 def test_what_does_not_exist_is_refused_with_a_message(

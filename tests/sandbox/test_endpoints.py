@@ -117,15 +117,15 @@ def test_another_method_is_refused_in_json(shop, path, allowed):
         assert allowed in refused.headers["Allow"]
 
 
-@pytest.mark.parametrize(
-    "path", ["/api/v1/users/me/kyc", "/.well-known/jwks.json", "/account/sign-in", "/oauth2/auth"]
-)  # fmt: skip
-def test_head_is_answered_as_get(shop, path):
+def test_head_is_answered_as_get(shop):
     """The same status and headers, without a body (RFC 9110, section 9.3.2)."""
-    got, head = (shop.sandbox.client.request(each, path) for each in ("GET", "HEAD"))
-    assert head.status_code == got.status_code
-    assert head.headers["Content-Type"] == got.headers["Content-Type"]
-    assert (head.content, bool(got.content)) == (b"", True)
+    for path in ("/api/v1/users/me/kyc", "/.well-known/jwks.json", "/account/sign-in"):
+        got, head = (
+            shop.sandbox.client.request(each, path) for each in ("GET", "HEAD")
+        )
+        assert head.status_code == got.status_code
+        assert head.headers["Content-Type"] == got.headers["Content-Type"]
+        assert (head.content, bool(got.content)) == (b"", True)
 
 
 def test_an_unverified_person_has_a_status_and_no_claims(sandbox, application):
@@ -204,12 +204,10 @@ def test_test_user_can_sign_in(sandbox, application):
     ("path", "body", "status"),
     [
         ("apps/{app}/rotate-secret", {"mode": ["test"]}, 400),
-        ("apps/{app}/rotate-secret", [], 400),
         (f"apps/{NOBODY}/rotate-secret", {"mode": "test"}, 404),
         ("apps/x/rotate-secret", {"mode": "test"}, 404),
         ("test-users", {}, 400),
         ("test-users", {"appId": 1}, 400),
-        ("test-users", {"appId": "x"}, 404),
         ("test-users", {"appId": NOBODY}, 404),
     ],
 )

@@ -58,11 +58,9 @@ def test_a_busy_port_says_what_to_do(sandbox):
     ("options", "said"),
     [
         (["--port=70000"], "--port"),
-        (["--port=http"], "--port"),
         (["--site=shop"], "an address is like"),
         (["--token-subject=email"], "--token-subject"),
         (["--tls-key=x"], "needs --tls-cert"),
-        (["--tls-cert=/no/such/file"], "No such file or directory: '/no/such/file'"),
         ([f"--tls-cert={__file__}", "--tls-key=/no/such/key"], "/no/such/key"),
         ([f"--tls-cert={__file__}"], "cannot be used"),
         (["trigger"], "unrecognized arguments: trigger"),
