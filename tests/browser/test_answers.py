@@ -49,18 +49,6 @@ def test_an_answer_that_is_no(visit, answering, to, answers, person, code, way_o
     assert page.locator("main code").all_inner_texts()[-1] == code
 
 
-def test_a_code_that_was_used(visit, answering):
-    """The second person who brings it is told so; the first sees what it brought."""
-    service, site = answering
-    service.answers = {"request": refusal("INVALID_CONNECT_CODE")}
-    used = handing_in(a_code())
-    used(visit(site, "unlinked"))
-    page = look_at(
-        visit, site, Exhibit("connect-used", used, "withdrawn", EXTREMES), "answers"
-    )
-    assert page.get_by_text("Look at your account").is_visible()
-
-
 def test_a_code_that_verifies(visit, answering):
     """From the field to the account page, which says what a code brought and what it did not."""
     service, site = answering
@@ -75,12 +63,6 @@ def test_a_code_that_verifies(visit, answering):
     assert "/oauth2/auth?" in page.url
 
 
-def test_the_page_after_disconnecting_looks_well(visit, answering):
-    """The last page of a person whose identity is no longer linked."""
-    exhibit = Exhibit("disconnected", disconnected, "by_code", EXTREMES)
-    look_at(visit, answering[1], exhibit, "answers")
-
-
 def a_code() -> str:
     """One that was never handed in."""
     return f"CNX-ANSW-{next(fresh):04d}"
@@ -92,9 +74,3 @@ def verified(page: Page) -> None:
     page.keyboard.press("Enter")
     page.get_by_role("link", name="Yes, this is me").click()
     page.wait_for_url("**/identity/account/")
-
-
-def disconnected(page: Page) -> None:
-    page.goto("/identity/disconnect/")
-    page.locator("main button").click()
-    page.get_by_role("status").wait_for()

@@ -73,14 +73,6 @@ def test_a_developer_watches_and_acts(sandbox, page):
         look_at(page, "console-switches")
 
 
-def test_the_console_says_that_the_connection_is_lost(page):
-    """The sandbox was stopped: the page says so and tries again."""
-    with started() as stopping:
-        page.goto(stopping.origin)
-        page.get_by_text("Live", exact=True).wait_for()
-    page.get_by_text("Connection lost, trying again").wait_for()
-
-
 def seconds(shown: str) -> int:
     minutes, rest = shown.split(":")
     return int(minutes) * 60 + int(rest)

@@ -65,22 +65,6 @@ def test_nobody_joins_without_a_proof(site):
         assert "There is no such circle." in page
 
 
-def test_a_closed_page_says_what_is_missing(site):
-    """Another country's proof, a lower level, or documents that are not allowed yet."""
-    with window(site, "abroad") as client:
-        assert client.get("/adults/").status_code == 200
-        closed = client.get("/residents/")
-        sent_to = client.get("/loans/").headers["Location"]
-        assert "missing=level_2" in sent_to
-        assert "You are verified at a lower level" in client.get(sent_to).text
-    assert closed.status_code == 403
-    assert "Your country of residence: Ghana." in closed.text
-    with window(site, "proven") as client:
-        assert "Guarantors" in client.get("/loans/").text
-        answer = client.get("/documents/passport/")
-    assert answer.headers["Location"].endswith("&missing=documents%3Aread")
-
-
 def test_a_member_joins_once(site):
     """The circle is on the front page, in the app, and cannot be joined twice."""
     with window(site, "proven") as client:
@@ -91,16 +75,6 @@ def test_a_member_joins_once(site):
         assert home.count("<h3>Market Day</h3>") == 1
         told = client.get("/api/circles/", headers=JSON).json()
         assert [entry["circle"] for entry in told if entry["joined"]] == ["market-day"]
-
-
-def test_every_answer_carries_the_strict_policy(site):
-    """Pages, refusals and errors alike."""
-    with window(site) as client:
-        for path in (
-            "/", "/adults/", "/residents/", "/identity/callback/", "/nowhere/",
-        ):  # fmt: skip
-            policy = client.get(path).headers["Content-Security-Policy"]
-            assert policy == "default-src 'self'"
 
 
 def is_ours(answer: httpx.Response, status: int, words: str, language: str) -> None:

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Thread
@@ -317,14 +316,6 @@ def test_what_it_started_ends_with_it(begun, tmp_path):
     assert "CommandError: Stopped." in error.splitlines()
     assert not any(Path(f"/proc/{child}").exists() for child in started)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_two_at_once_do_not_meet():
-    """Each has databases, a sandbox and people of its own."""
-    with ThreadPoolExecutor() as both:
-        right, broken = both.map(drilled, ["", "beside"])
-    assert (right.returncode, broken.returncode) == (0, 1), right.stdout + right.stderr
-    assert found_in(broken)[0].startswith("`/back/` is open beside")
 
 
 def children_of(pid: int) -> list[str]:
