@@ -82,7 +82,6 @@ PAGES = (
 
 @pytest.mark.parametrize("exhibit", PAGES, ids=str)
 def test_a_page_of_the_admin(operator, exhibit):
-    """Every page of the admin, at every width and in both colour schemes."""
     exhibit.way(operator)
     look(operator, exhibit.name)
 
@@ -151,7 +150,6 @@ def ask(page: Page, name: str, button: str) -> None:
 
 
 def test_the_admin_works_without_javascript(visit, operated_site):
-    """Lists, pages and questions work in a browser that runs no script."""
     page = visit(operated_site, "operator", java_script_enabled=False)
     ask(page, "ada", "Revoke at this site")
     assert page.get_by_role("button", name="Revoke").is_visible()

@@ -75,7 +75,6 @@ def test_a_class_between_two_mixins():
 
 
 def test_a_list_of_gates_has_each_gate_once():
-    """A list of gates has no gate twice."""
     assert [str(gate) for gate, _urls in gate_map.guarded()] == [
         "age_over_18, country_resident=NG", "level_2", "age_over_18", "unique_human",
         "country_resident=NG", "level_3", "level_1",

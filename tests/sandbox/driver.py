@@ -50,7 +50,6 @@ class Sandbox(ExitStack):
         return self.enter_context(client)
 
     def switch(self, **values: object) -> None:
-        """Set switches."""
         self.control("POST", "switches", **values)
 
     def is_sending(self) -> bool:
@@ -60,7 +59,6 @@ class Sandbox(ExitStack):
         return any(datetime.fromisoformat(turn) <= now for turn in turns if turn)
 
     def advance(self, seconds: float) -> None:
-        """Move the clock."""
         self.control("POST", "clock", advance=seconds)
 
 
@@ -120,24 +118,20 @@ class Application:
 
     @property
     def credentials(self) -> dict[str, str]:
-        """As members of a form."""
         return {"client_id": self.client_id, "client_secret": self.client_secret}
 
     def receive_at(self, url: str, **secret: str) -> None:
-        """Register a webhook address."""
         self.sandbox.control(
             "POST", f"{self.path}/webhook", mode=self.mode, url=url, **secret
         )
 
     def trust(self, key: JWK) -> Any:
-        """Approve the application for the trusted tier."""
         given = key.export_public(as_dict=True)
         return self.sandbox.control(
             "POST", f"{self.path}/trusted-tier", document_key=given
         )
 
     def deliveries(self) -> list[dict[str, Any]]:
-        """Return the deliveries to this credential set."""
         listed = self.sandbox.control("GET", "deliveries")
         return [each for each in listed if each["client_id"] == self.client_id]
 
@@ -157,15 +151,12 @@ class Application:
         return str(httpx.URL(f"{self.sandbox.origin}/oauth2/auth", params=sent))
 
     def token_request(self, **form: str) -> httpx.Response:
-        """Send a token request with the application's credentials in the body."""
         return self.sandbox.client.post("/oauth2/token", data=self.credentials | form)
 
     def redeem(self, code: str, pkce: Pkce, **changes: str) -> httpx.Response:
-        """Exchange a code."""
         return self.token_request(**exchange(code, pkce) | changes)
 
     def refresh(self, refresh_token: str, **changes: str) -> httpx.Response:
-        """Spend a refresh token."""
         form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
         return self.token_request(**form | changes)
 
@@ -181,7 +172,6 @@ class Application:
     def connect(
         self, code: object, scopes: object = CONNECT_SCOPES, **more: Any
     ) -> httpx.Response:
-        """Redeem a Connect code."""
         return self.ask(
             "connect/request", {"connect_code": code, "scopes": scopes} | more
         )
@@ -195,7 +185,6 @@ class Visitor:
         self.browser = sandbox.open_browser()
 
     def open(self, url: str) -> httpx.Response:
-        """Open an address and follow its redirects."""
         return self.follow(self.browser.get(url))
 
     def submit(
@@ -263,7 +252,6 @@ class Person(Visitor):
         return application.redeem(answer["code"], pkce).json()
 
     def decide(self, url: str, **body: object) -> httpx.Response:
-        """Approve without a browser, or deny."""
         members = {"url": url, "user_id": self.user_id, **body}
         return self.sandbox.client.post("/sandbox/authorizations", json=members)
 
@@ -284,14 +272,12 @@ class Person(Visitor):
     def read(
         self, tokens: dict[str, Any], what: str, user_id: str = "me"
     ) -> httpx.Response:
-        """Ask a user endpoint with these tokens."""
         bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
         return self.sandbox.client.get(
             f"/api/v1/users/{user_id}/{what}", headers=bearer
         )
 
     def consent_to(self, application: Application, *scopes: str) -> None:
-        """Grant consent without the screen."""
         asked = scopes or ALL_SCOPES.split()
         self.cause(f"consents/{application.client_id}/grant", scopes=asked)
 
@@ -300,28 +286,23 @@ class Person(Visitor):
         return self.sandbox.control("POST", f"users/{self.user_id}/{what}", **body)
 
     def shown(self) -> Any:
-        """Return the account as the service sees it."""
         return self.sandbox.control("GET", f"users/{self.user_id}")
 
     def active_claims(self) -> set[str]:
-        """Return the types of the claims that are not revoked."""
         return {
             name for name, each in self.shown()["claims"].items() if not each["revoked"]
         }
 
     def make_code(self) -> str:
-        """Make a Connect code without a browser."""
         return str(
             self.sandbox.control("POST", "connect-codes", user_id=self.user_id)["code"]
         )
 
     def code_states(self) -> list[str]:
-        """Return the states of the person's codes, the newest first."""
         return [each["state"] for each in self.shown()["connect_codes"]]
 
 
 def callback_parameters(response: httpx.Response) -> dict[str, str]:
-    """Return the parameters of a redirect to the application."""
     location = response.headers["Location"]
     assert location.startswith(REDIRECT_URI)
     return dict(httpx.URL(location).params)
@@ -338,7 +319,6 @@ def exchange(code: str, pkce: Pkce) -> dict[str, str]:
 
 
 def basic(client_id: str, secret: str, scheme: str = "Basic") -> dict[str, str]:
-    """Return the header that carries a client's credentials."""
     encoded = base64.b64encode(f"{client_id}:{secret}".encode()).decode()
     return {"Authorization": f"{scheme} {encoded}"}
 

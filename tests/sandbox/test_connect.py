@@ -49,7 +49,6 @@ def test_code_works_once_under_parallel_requests(application, person):
 
 
 def test_code_is_valid_for_ten_minutes(application, person):
-    """A code works just before its ten minutes are over and not after."""
     early, late = person.make_code(), person.make_code()
     application.sandbox.advance(595)
     assert application.connect(early).status_code == 200
@@ -122,7 +121,6 @@ def test_unusable_request_leaves_the_code_valid(application, person):
 
 
 def test_wrong_credentials_leave_the_code_valid(application, person):
-    """The caller gets a challenge, and can redeem the code with the right ones."""
     body = {"connect_code": person.make_code(), "scopes": CONNECT_SCOPES}
     client_id, secret = application.client_id, application.client_secret
     wrong = [basic(client_id, secret, "Bearer"), basic(client_id, secret[:-1]), {}]

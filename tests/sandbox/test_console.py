@@ -26,12 +26,10 @@ def press(developer: Visitor, path: str, **fields: str) -> str:
 
 
 def do(developer: Visitor, action: str, **fields: str) -> str:
-    """Press a button of the console."""
     return press(developer, "/console/do", do=action, **fields)
 
 
 def portal(developer: Visitor, action: str, **fields: str) -> str:
-    """Press a button of the page of applications."""
     return press(developer, "/portal/", do=action, **fields)
 
 
@@ -222,7 +220,6 @@ def test_a_credential_is_taken_apart(application, person, developer):
 
 
 def test_a_registered_application_works(sandbox, developer):
-    """People sign in with the secrets that the page shows once."""
     form = {"name": "New shop", "redirect_uris": "http://127.0.0.1:8000/callback"}
     application = Application(sandbox)
     shown = once(portal(developer, "register", **form))

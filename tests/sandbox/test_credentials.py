@@ -97,15 +97,6 @@ def test_credential_has_the_specified_form(person, tokens):
     assert claims["kyc_verified"]["expires_at"].endswith("Z")
 
 
-def test_elements_can_be_the_credential_variant_alone(person, tokens):
-    """A switch leaves ``revoked`` out of the list."""
-    person.sandbox.switch(claims_revoked=False)
-    content = claims_of(person, tokens)
-    assert {claim["claim_type"] for claim in content["claims"]} == ALL_CLAIMS
-    for claim in content["claims"]:
-        assert claim.keys() == VARIANT
-
-
 def test_a_switch_makes_claim_values_bare(person, tokens):
     """Only ``kyc_verified`` is an object then, and ``iat`` can be left out; a claim can say no.
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 from datetime import datetime
 from typing import Any
 
@@ -123,7 +122,6 @@ def test_events_name_their_person_in_several_ways(hearing, person, receiver):
 
 
 def test_after_a_revoked_consent_nothing_more_is_told(known, hearing):
-    """The application hears of it once, and of nothing that happens afterwards."""
     known.cause(f"consents/{hearing.client_id}/revoke")
     known.cause("claims/age_over_18/revoke")
     assert types_of(hearing) == ["consent.granted", "consent.revoked"]
@@ -271,25 +269,7 @@ def test_refused_connection_is_attempted_again(sandbox, application):
         assert len(receiver.requests) == 1
 
 
-@pytest.mark.parametrize(
-    "answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", b"HTTP/1.1 2OO OK\r\n\r\n"]
-)  # fmt: skip
-def test_broken_answer_acknowledges_nothing(application, answer):
-    """What is no whole answer is a failure that the delivery shows."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        application.receive_at(f"http://127.0.0.1:{listening.getsockname()[1]}/")
-        send(application)
-        with listening.accept()[0] as connection:
-            connection.recv(65536)
-            connection.sendall(answer)
-        delivery = settled(application)
-    assert delivery["state"] == "waiting"
-    assert delivery["attempts"][0]["status"] is None
-    assert delivery["attempts"][0]["problem"]
-
-
 def test_held_deliveries_leave_in_the_order_asked_for(sandbox, hearing, receiver):
-    """Nothing arrives while held; then everything, in that order."""
     named = {"client_id": hearing.client_id}
     for backwards in (False, True):
         receiver.requests.clear()

@@ -30,7 +30,6 @@ GIVEN = sandbox_application()
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Python with these arguments."""
     command = [sys.executable, *map(str, arguments)]
     how = {"capture_output": True, "text": True, "timeout": 120}
     return subprocess.run(command, **how, check=False)
@@ -224,7 +223,6 @@ PARTS = {
 
 @pytest.mark.parametrize("code", PARTS.values(), ids=PARTS)
 def test_no_part_of_it_runs_in_a_sites_process(code):
-    """Neither the command nor its set-up, its middleware or its addresses."""
     result = run("-c", SITE + code)
     assert result.returncode in (1, 2)
     assert "does not run in a process that has a site's settings" in result.stderr

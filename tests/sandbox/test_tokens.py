@@ -1,6 +1,5 @@
 """POST /oauth2/token: who may ask, rotation, lifetimes, and how the answer names the subject."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jwt
@@ -44,30 +43,6 @@ def test_each_refresh_gives_a_new_pair_and_spends_the_old_one(application, perso
     for spent in (first, second):
         assert refusal(application.refresh(spent["refresh_token"])) == INVALID_GRANT
     assert person.read(second, "profile").status_code == 401
-
-
-def test_a_narrower_refresh_narrows_one_token_alone(application, person):
-    """The refresh token keeps the scopes that the person allowed (RFC 6749, section 6)."""
-    tokens = person.tokens_for(application)
-    for _ in range(2):
-        spent = tokens["refresh_token"]
-        tokens = application.token_request(**NARROWED, refresh_token=spent).json()
-        assert tokens["scope"] == "kyc:read"
-    assert person.read(tokens, "kyc").status_code == 200
-    assert person.read(tokens, "claims").status_code == 403
-    wide = application.refresh(tokens["refresh_token"]).json()
-    assert set(wide["scope"].split()) == set(ALL_SCOPES.split())
-    more = {"refresh_token": wide["refresh_token"], "scope": "documents:metadata"}
-    wider = application.token_request(grant_type="refresh_token", **more)
-    assert refusal(wider) == (400, "invalid_scope")
-
-
-def test_one_refresh_token_is_spent_once(application, person):
-    """Of parallel refreshes with one token exactly one succeeds."""
-    tokens = person.tokens_for(application)
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(application.refresh, [tokens["refresh_token"]] * 8))
-    assert sorted(each.status_code for each in answers) == [200] + [400] * 7
 
 
 def test_access_tokens_last_an_hour_and_refresh_tokens_thirty_days(application, person):

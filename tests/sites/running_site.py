@@ -34,7 +34,6 @@ class RunningSite:
 
     @property
     def prefix(self) -> str:
-        """The path under which the site stands."""
         return urlsplit(self.address).path
 
     def new_client(self) -> httpx.Client:
@@ -55,12 +54,10 @@ class RunningSite:
         )
 
     def do_upkeep(self) -> None:
-        """Do the work that is due, as a worker or cron."""
         with self.new_client() as client:
             assert client.post(f"{self.address}/upkeep/").status_code == 200
 
     def settle(self) -> None:
-        """Wait until the site has acknowledged every event."""
         self.sandbox.settle(self.client_id)
 
 
@@ -88,7 +85,6 @@ class Proxy(httpx.HTTPTransport):
 def running_site(
     site: Site, sandbox: RunningSandbox, folder: Path
 ) -> Iterator[RunningSite]:
-    """Start the site's process and register it at the sandbox."""
     port = free_port()
     local = f"http://127.0.0.1:{port}"
     address = site.public or local

@@ -13,8 +13,6 @@ LINKING, CONNECTING, MEMBER = MEMBERS = ("kemi", "tunde", "ada")
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """What the walk has to know about a site."""
-
     name: str
     #: ``wsgi`` (threads) or ``asgi`` (uvicorn).
     server: str = "wsgi"
@@ -40,7 +38,6 @@ SITES = (
 
 
 def rows() -> list[object]:
-    """The sites as parameters of a fixture."""
     return [pytest.param(each, id=each.name) for each in SITES]
 
 

@@ -25,7 +25,6 @@ def test_a_new_person_gets_an_account_and_the_page_they_wanted(site, browser, pe
 
 
 def test_a_member_links_their_identity_and_signs_in_with_it(site, browser, person):
-    """A member links their identity, keeps their account, and can come in by it."""
     browser.sign_in_locally(LINKING)
     member = browser.whoami["user"]
     assert browser.sign_in(person, next_path="/adults/").text == "for adults"
@@ -50,7 +49,6 @@ def test_gates_open_by_proof_alone(browser, person):
 
 
 def test_a_connect_code_verifies_a_member(site, browser, person):
-    """A Connect code verifies a member without a redirect."""
     browser.sign_in_locally(CONNECTING)
     member = browser.whoami["user"]
     assert "for the verified" not in browser.open("/loans/").text
@@ -62,7 +60,6 @@ def test_a_connect_code_verifies_a_member(site, browser, person):
 
 
 def test_a_revoked_claim_closes_its_gate_at_once(site, browser, person):
-    """A claim that is revoked at the service closes its gate when the webhook has answered."""
     browser.sign_in(person, next_path="/adults/")
     site.do_upkeep()
     site.sandbox.revoke_claim(person, "age_over_18")
@@ -72,7 +69,6 @@ def test_a_revoked_claim_closes_its_gate_at_once(site, browser, person):
 
 
 def test_a_revoked_consent_ends_the_session(site, browser, person):
-    """A consent that is revoked ends the session."""
     browser.sign_in(person, next_path="/adults/")
     site.do_upkeep()
     site.sandbox.revoke_consent(person)
@@ -100,7 +96,6 @@ def test_a_deletion_request_leaves_nothing_of_the_person(site, browser, person):
 
 
 def test_an_operator_sees_lists_overview_and_a_record(site, browser, person):
-    """An operator sees the lists, the overview and a record."""
     if not site.site.has_admin:
         pytest.skip("the site has no admin")
     with Browser(site) as somebody:
@@ -116,7 +111,6 @@ def test_an_operator_sees_lists_overview_and_a_record(site, browser, person):
 
 
 def test_the_deployment_checks_report_only_what_is_shown_on_purpose(site):
-    """``check --deploy`` reports nothing of this package that the site does not show on purpose."""
     checked = site.run("check", "--deploy")
     found = re.findall(r"django_identity\.[EW]\d+", checked.stderr)
     assert tuple(found) == site.site.reported, checked.stderr
@@ -133,7 +127,6 @@ def _listed(operator: Browser, person: SandboxPerson) -> str:
 
 
 def test_our_pages_stay_below_the_sites_prefix(browser, person):
-    """Our pages lead nowhere outside the site's prefix."""
     for path in ("login/", "callback/", "account/", "disconnect/", "connect/"):
         if path == "account/":
             browser.sign_in(person)
