@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 from tests.browser.conftest import Visit
 from tests.browser.gallery import Exhibit, Way, at
 from tests.browser.page_looks import Look, looks_well, shoot
-from tests.example_project.operators import CLOSED_OUT, REFETCHABLE
+from tests.example_project.people import CLOSED_OUT, REFETCHABLE
 from tests.example_project.site import Site, running_site
 from tests.fake_service import serving
 
