@@ -75,7 +75,7 @@ def test_doors_and_what_is_none(report):
     doors = doors_at(report, *EXAMPLES, "/code/ABC-1234")
     assert [door.path for door in doors] == [
         "/members/", "/bar/", "/vault/", "/leave/", "/loans/1/", "/loans/2/", "/code/ABC-1234",
-        "/teaser/", "/lisbon/",
+        "/teaser/", "/api/wines/", "/api/wines.json", "/lisbon/",
     ]  # fmt: skip
     untried = {
         place: why

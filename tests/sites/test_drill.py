@@ -81,7 +81,7 @@ SHOPS = (
 RIGHT = {
     "": (),
     "adults": (),
-    "countries,router": ("/api/wines/1/", "/api/wines/1.json"),
+    "countries": (),
     "languages": (),
     "replica": (),
 }

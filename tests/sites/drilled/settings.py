@@ -32,8 +32,6 @@ if SITE_BREAKS & {"login", "webhook"}:
     MIDDLEWARE = ["tests.sites.drilled.broken.no_posts", *MIDDLEWARE]
 if "session" in SITE_BREAKS:
     SESSION_ENGINE = "tests.sites.drilled.broken"
-if "router" in SITE_BREAKS:
-    INSTALLED_APPS = [*INSTALLED_APPS, "rest_framework"]
 if "languages" in SITE_BREAKS:
     LANGUAGE_CODE = "en-us"
     LANGUAGES = [("en", "English"), ("fr", "French")]

@@ -22,10 +22,6 @@ if "early" in BREAKS:
     assert worker.app.conf.broker_url  # its settings are read
 if "gateless" in BREAKS:
     urlpatterns = [urlpatterns[0], urlpatterns[-1]]
-if "router" in BREAKS:
-    from tests.sites.drilled import api
-
-    urlpatterns.append(path("api/", include(api.router.urls)))
 if "languages" in BREAKS:
     urlpatterns = [urlpatterns.pop(), *i18n_patterns(*urlpatterns)]
 urlpatterns += [entry for name, entry in pages.BROKEN.items() if name in BREAKS]
