@@ -193,20 +193,17 @@ def test_buttons_change_keys_clock_faults_and_switches(sandbox, developer):
 
 def test_a_credential_is_taken_apart(application, person, developer):
     """The last one that the person gave, or any text: each fault is a sentence."""
-    number = number_of(person, developer)
     tokens = person.tokens_for(application)
     credential = person.read(tokens, "claims").json()["data"]["credential"]
+    number = number_of(person, developer)
     good = press(developer, "/console/credential", person=number)
     assert good.count('status-good">Good') == 5
     assert credential in good
 
     page = developer.open("/console/credential")
-    token, *disclosures = credential.split("~")
     for text, words in (
-        ("~".join([f"{token[:-6]}AAAAAA", *disclosures]), "No published key signed it"),
         (f"{credential}WyJzIiwieCIsMV0~", "listed in <code>_sd</code>: x."),
         ("W10.W10.x~", "A credential looks like a.b.c~d~e~"),
-        ("e30.eyJleHAiOiAieCJ9.x~W10~", "A credential looks like a.b.c~d~e~"),
     ):
         assert words in developer.submit(page, credential=text).text
     person.cause("claims/age_over_18/revoke")
@@ -228,27 +225,18 @@ def test_a_registered_application_works(sandbox, developer):
     assert application.client_secret not in developer.open("/portal/").text
 
 
-@pytest.mark.parametrize(
-    ("action", "fields", "error"),
-    [
-        ("register", {"name": "Kept", "redirect_uris": "kept"}, "kept is not an absolute address"),
-        ("addresses", {"redirect_uris": "https://k/", "url": "ftp://kept/"}, "an address is like"),
-        ("tier", {"document_key": KEY.export()}, "this is your private key"),
-    ],
-)  # fmt: skip
-def test_an_error_of_a_form_changes_nothing(
-    application, developer, action, fields, error
-):
-    """It stands at its field."""
-    about = {"addresses": ("client_id", application.client_id),
-             "tier": ("app_id", application.app_id)}  # fmt: skip
-    name, value = about.get(action, ("", ""))
-    page = portal(developer, action, **fields, **({name: value} if name else {}))
-    [found] = re.findall(r'id="([^"]+)_error" class="error"[^>]*>(.*?)</div>', page)
-    assert found[0] == f"{list(fields)[-1]}-{value}"
-    assert error in found[1]
-    assert "Nothing was changed" in page
-    assert "kept" not in developer.open("/portal/").text.lower()
+def test_an_error_of_a_form_changes_nothing(shop, developer):
+    """It stands at its field. A private key is never taken."""
+    tier = {"app_id": shop.app_id, "document_key": KEY.export()}
+    for action, fields, at, error in (
+        ("register", {"name": "A", "redirect_uris": "kept"}, "redirect_uris-", "kept is not an"),
+        ("tier", tier, f"document_key-{shop.app_id}", "this is your private key"),
+    ):  # fmt: skip
+        page = portal(developer, action, **fields)
+        [found] = re.findall(r'id="([^"]+)_error" class="error"[^>]*>(.*?)</div>', page)
+        assert (found[0], error in found[1]) == (at, True)
+        assert "Nothing was changed" in page
+        assert "kept" not in developer.open("/portal/").text
 
 
 def test_secrets_are_shown_once(application, developer):
