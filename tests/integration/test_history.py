@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -12,8 +11,8 @@ from django.utils import timezone
 from django_identity.instruments.signs import charts, of_rows
 from django_identity.lifecycle.operators import timeline
 from django_identity.models import LinkedIdentity, WebhookEvent
-from example_project.demo.history import DAYS, PEOPLE, make_history
-from example_project.demo.members import OPERATOR, SUPERUSER
+from example_project.demo.history import PEOPLE, make_history
+from example_project.demo.members import OPERATOR
 from example_project.demo.site import make_operators
 
 pytestmark = pytest.mark.django_db
@@ -29,8 +28,6 @@ def test_the_history_is_one_of_two_hundred_people():
         make_history()
     assert len(queries) < 60
     assert LinkedIdentity.objects.count() == PEOPLE == 200
-    first = LinkedIdentity.objects.earliest("created_at").created_at
-    assert DAYS - 5 < (timezone.now() - first).days <= DAYS
     assert sum(1 for each in charts.days() if each.linked) > charts.DAYS / 2
     assert charts.people()[-1][2] > 5, "revoked"
     signs = {finding.check for finding in of_rows()}
@@ -44,12 +41,8 @@ def test_the_history_is_one_of_two_hundred_people():
 
     for _ in range(2):
         make_operators()
-    operator, superuser = Client(), Client()
+    operator = Client()
     assert operator.login(username=OPERATOR.name, password=OPERATOR.password)
-    assert superuser.login(username=SUPERUSER.name, password=SUPERUSER.password)
     for page in PAGES:
         shown = operator.get(f"/admin/django_identity/{page}")
         assert 'name="action"' not in shown.content.decode()
-        assert superuser.get(f"/admin/django_identity/{page}").status_code == 200
-    account = User.objects.get(username=OPERATOR.name)
-    assert all(".view_" in each for each in account.get_all_permissions())

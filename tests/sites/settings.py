@@ -16,10 +16,6 @@ from tests.snippets import text_of
 
 SITE = os.environ["SITE"]
 ROOT_URLCONF = "tests.sites.urls"
-BY_HTTPS = {
-    "SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https"),
-    "SESSION_COOKIE_SECURE": True, "CSRF_COOKIE_SECURE": True,
-}  # fmt: skip
 FIELDS = "{% csrf_token %}{{ form }}{{ redirect_field }}"
 FORM = f'<form method="post">{FIELDS}<button>Sign in</button></form>'
 ALLAUTH = f'{{% extends "account/base_entrance.html" %}}{{% block content %}}{FORM}'
@@ -32,14 +28,6 @@ LOADERS = [
     ("django.template.loaders.locmem.Loader", PAGES),
     "django.template.loaders.app_directories.Loader",
 ]
-API = {
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "rest_framework.authentication.SessionAuthentication"
-    ],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "EXCEPTION_HANDLER": "django_identity.api.problems.exception_handler",
-}
-JWT = "rest_framework_simplejwt.authentication.JWTAuthentication"
 NO_ADMIN = ("django.contrib.admin", "django.contrib.messages")
 
 
@@ -60,7 +48,9 @@ CHANGES: dict[str, dict[str, Any]] = {
         "SITE_READY": "tests.sites.replica.copy",
     },
     # Below a path, behind a proxy that ends TLS and takes the path away; async views under uvicorn.
-    "subpath": BY_HTTPS | {
+    "subpath": {
+        "SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https"),
+        "SESSION_COOKIE_SECURE": True, "CSRF_COOKIE_SECURE": True,
         "ALLOWED_HOSTS": ["shop.example", "127.0.0.1"], "FORCE_SCRIPT_NAME": "/portal",
         "SESSION_COOKIE_PATH": "/portal/", "CSRF_COOKIE_PATH": "/portal/",
     },
@@ -94,8 +84,12 @@ CHANGES: dict[str, dict[str, Any]] = {
             *INSTALLED_APPS, "rest_framework", "rest_framework_simplejwt.token_blacklist",
         ],
         "MIGRATION_MODULES": {"token_blacklist": None},
-        "REST_FRAMEWORK": API | {
-            "DEFAULT_AUTHENTICATION_CLASSES": [JWT, *API["DEFAULT_AUTHENTICATION_CLASSES"]],
+        "REST_FRAMEWORK": {
+            "DEFAULT_AUTHENTICATION_CLASSES": [
+                "rest_framework_simplejwt.authentication.JWTAuthentication",
+                "rest_framework.authentication.SessionAuthentication",
+            ],
+            "EXCEPTION_HANDLER": "django_identity.api.problems.exception_handler",
         },
     },
     # As strict as a site can be: nothing is open by itself, no cookie comes along, no inline code.
@@ -116,12 +110,6 @@ CHANGES: dict[str, dict[str, Any]] = {
             "default-src": ["'self'"], "form-action": ["'self'", APPLICATION["AUTH_URL"]],
             "frame-ancestors": ["'none'"], "base-uri": ["'none'"],
         }},
-    },
-    # A single-page front end on another origin of the site: it calls the JSON API, with sessions.
-    "frontend": BY_HTTPS | {
-        "ALLOWED_HOSTS": ["api.shop.example", "127.0.0.1"],
-        "CSRF_TRUSTED_ORIGINS": ["https://app.shop.example"],
-        "CSRF_COOKIE_HTTPONLY": True, "REST_FRAMEWORK": API,
     },
 }  # fmt: skip
 globals().update(CHANGES.get(SITE, {}))

@@ -33,7 +33,6 @@ SITES = (
     Site(name="beside_allauth"),
     Site(name="beside_others", server="asgi"),
     Site(name="strict", has_admin=False),
-    Site(name="frontend", public="https://api.shop.example"),
 )
 
 

@@ -116,7 +116,6 @@ NOT_TRIED = {
 KINDS = (
     "beside_allauth",
     "custom_user",
-    "frontend",
     "strict",
     "subpath",
 )

@@ -11,12 +11,8 @@ from django.template import RequestContext, Template
 from django.urls import include, path
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.request import Request
-from rest_framework.response import Response
-from rest_framework.views import APIView
 from rest_framework_simplejwt.views import TokenRefreshView
 
-from django_identity.api.permissions import HasClaim
 from django_identity.gates import (
     ClaimRequiredMixin,
     aclaims_of,
@@ -58,20 +54,6 @@ async def offer(request: HttpRequest) -> HttpResponse:
     return HttpResponse(Template(views.OFFER).render(RequestContext(request)))
 
 
-# frontend: two endpoints, each behind a gate
-
-
-class ShopForAdults(APIView):
-    permission_classes = [HasClaim("age_over_18")]
-
-    def get(self, request: Request) -> Response:
-        return Response({"drink": "wine"})
-
-
-class ShopForBritons(ShopForAdults):
-    permission_classes = [HasClaim("country_resident=GB")]
-
-
 # replica: it catches up while the site does its upkeep
 
 
@@ -101,12 +83,6 @@ match settings.SITE:
             path("adults/", adults),
             path("britons/", Britons.as_view()),
             path("offer/", offer),
-        ]
-    case "frontend":
-        own = [
-            path("shop/adults", ShopForAdults.as_view()),
-            path("shop/britons", ShopForBritons.as_view()),
-            path("identity/api/", include("django_identity.api.urls")),
         ]
     case "replica":
         own = [path("upkeep/", upkeep)]
