@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from tests.browser.conftest import Window
-from tests.browser.demo import make_code
 from tests.browser.page_looks import Look, looks_well
 from tests.sandbox.driver import Application, Person, Sandbox, started
 from tests.sandbox.receiver import Receiver
@@ -71,34 +70,3 @@ def test_a_developer_watches_and_acts(sandbox, page):
         look_at(page, "console-credential")
         page.get_by_role("link", name="Switches").click()
         look_at(page, "console-switches")
-
-
-def seconds(shown: str) -> int:
-    minutes, rest = shown.split(":")
-    return int(minutes) * 60 + int(rest)
-
-
-def test_the_countdown_is_live(sandbox, chromium):
-    """It counts each second, the code can be copied, and at the end the page says so itself."""
-    # A page whose clock was taken over does not get it back.
-    with chromium.new_context() as context:
-        context.grant_permissions(
-            ["clipboard-read", "clipboard-write"], origin=sandbox.origin
-        )
-        page = context.new_page()
-        page.clock.install()
-        code = make_code(page, sandbox.origin, Person(sandbox, verified=True).account)
-        clock = page.get_by_role("timer")
-        began = seconds(clock.inner_text())
-        assert 590 <= began <= 600
-        page.clock.run_for(30_000)
-        assert began - 35 <= seconds(clock.inner_text()) <= began - 30
-        page.get_by_role("button", name="Copy the code").click()
-        expect(page.get_by_role("button", name="Copied")).to_be_visible()
-        assert page.evaluate("navigator.clipboard.readText()") == code
-        sandbox.advance(601)
-        page.clock.run_for(600_000)
-        expect(
-            page.get_by_role("heading", name="This code has expired")
-        ).to_be_visible()
-        assert code not in page.content()

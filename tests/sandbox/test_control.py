@@ -122,21 +122,3 @@ def test_a_wrong_member_is_named(shop, resident, path, body, named):
     answer = shop.sandbox.client.post(f"/sandbox/{path.format(**ids)}", content=content)
     assert refusal(answer) == (400, "INVALID_REQUEST")
     assert named in answer.json()["error"]["message"]
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status"),
-    [
-        ("POST", "nothing", {}, 404), ("POST", "health", {}, 405),
-        ("POST", "connect-codes", {"user_id": "nobody"}, 404), ("POST", "events", [], 400),
-        ("POST", "deliveries/99999999/send", {}, 404), ("POST", "keys/withdraw", {"kid": "x"}, 404),
-    ],
-)  # fmt: skip
-def test_what_does_not_exist_is_refused_with_a_message(
-    sandbox, method, path, body, status
-):
-    """The message is there even if a switch leaves out those of the service's own errors."""
-    sandbox.switch(optional_members=path == "nothing")
-    answer = sandbox.client.request(method, f"/sandbox/{path}", json=body)
-    assert answer.status_code == status
-    assert answer.json()["error"]["message"]

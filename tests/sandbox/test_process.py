@@ -1,7 +1,6 @@
 """The command: its start, its options, its refusals; and the site that every sandbox knows."""
 
 import os
-import socket
 import sqlite3
 import ssl
 import subprocess
@@ -104,23 +103,6 @@ def test_a_kept_database_survives_a_restart(tmp_path, monkeypatch):
     with started():
         assert os.listdir(emptied)
     assert os.listdir(emptied) == []
-
-
-@pytest.mark.parametrize(
-    "rest", [b"chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", b"gzip\r\n\r\n"]
-)
-def test_bodies_in_chunks_are_refused(sandbox, rest):
-    """The answer is 411, and the connection is closed: what follows is no request."""
-    begin = b"POST /oauth2/token HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
-    smuggled = b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    said = b""
-    address = ("127.0.0.1", sandbox.port)
-    with socket.create_connection(address, timeout=60) as connection:
-        connection.sendall(begin + rest + smuggled)
-        while part := connection.recv(65536):
-            said += part
-    assert said.startswith(b"HTTP/1.1 411")
-    assert b"ready" not in said
 
 
 def test_it_serves_https_with_a_given_certificate(tmp_path, monkeypatch):

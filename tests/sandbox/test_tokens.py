@@ -6,7 +6,6 @@ import jwt
 import pytest
 
 from tests.sandbox.driver import (
-    ALL_SCOPES,
     INVALID_CLIENT,
     INVALID_GRANT,
     Application,
@@ -76,26 +75,6 @@ def test_a_replayed_code_ends_its_tokens(application, person):
     assert person.read(other, "profile").status_code == 200
 
 
-@pytest.mark.parametrize(("new", "left"), [("kyc:read", 401), (ALL_SCOPES, 200)])
-def test_a_narrower_consent_ends_wider_tokens(application, person, new, left):
-    """Tokens and codes that reach further than the new consent end; others stay.
-
-    A refresh token reaches further, too, if its newest access token does not.
-    """
-    wide, other = (person.tokens_for(application) for _ in range(2))
-    spent = other["refresh_token"]
-    small = application.token_request(**NARROWED, refresh_token=spent).json()
-    code, pkce = person.approve(application)
-    narrow = person.tokens_for(application, scope=new)
-    assert person.read(wide, "kyc").status_code == left
-    for tokens in (wide, small):
-        answer = application.refresh(tokens["refresh_token"])
-        assert answer.status_code == (400 if left == 401 else 200)
-    assert application.redeem(code, pkce).status_code == (400 if left == 401 else 200)
-    assert person.read(narrow, "kyc").status_code == 200
-    assert application.refresh(narrow["refresh_token"]).status_code == 200
-
-
 # Who may ask
 
 
@@ -109,18 +88,6 @@ def test_client_credentials_count_in_the_body_alone(application, person):
     refused = client.post("/oauth2/token", data=form, headers=header)
     assert refusal(refused) == INVALID_CLIENT
     assert application.token_request(**form).status_code == 200
-
-
-@pytest.mark.parametrize("moved", ["code", "client_secret", "grant_type", "x"])
-def test_parameters_outside_the_form_are_refused(shop, resident, moved):
-    """In the query, or in a body that is no form (RFC 6749, section 3.2). The code stays good."""
-    form = exchange(*resident.approve(shop)) | shop.credentials | {"x": "y"}
-    post = shop.sandbox.client.post
-    refused = post("/oauth2/token", data=form, params={moved: form[moved]})
-    for answer in (refused, post("/oauth2/token", json=form)):
-        assert refusal(answer) == (400, "invalid_request")
-    answer = post("/oauth2/token", data=form)
-    assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
 
 
 BAD_CLIENTS = [
