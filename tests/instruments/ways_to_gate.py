@@ -25,7 +25,6 @@ from django_identity.api.permissions import (
 )
 from django_identity.gates import (
     ClaimRequiredMixin,
-    KycLevelRequiredMixin,
     claim_required,
     kyc_level_required,
     recent_sign_in_required,
@@ -158,7 +157,6 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "regex": lambda gate: [re_path(r"^door/(?P<number>\d+)/$", gate(view))],
 }
 
-ON_LEVEL = KycLevelRequiredMixin
 ADULT, LEVEL_2 = HasClaim("age_over_18"), HasKycLevel("level_2")
 PORTUGAL, FRANCE = "country_resident=PT", "country_resident=FR"
 any_page, door = path("<slug:page>/", view), path("door/", adult(view))

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from example_project.circle.management.commands.demo import Command, introduction
-from example_project.demo.members import MEMBERS, OPERATOR, SUPERUSER
+from example_project.circle.management.commands.demo import Command
 from example_project.demo.processes import HOST, free_port
 from tests.sandbox.receiver import until
 
@@ -43,16 +42,6 @@ def test_the_whole_walk_holds():
         "ok  the worker re-fetched the claims when they were due\n",
     ):
         assert said in walked.stdout
-
-
-def test_it_opens_with_its_three_users():
-    """A person, a developer and an admin: where each begins, and with which password."""
-    said = introduction("http://127.0.0.1:8000", 9400)
-    for begins in ("127.0.0.1:8000/\n", "localhost:9400/\n", "8000/admin/\n"):
-        assert begins in said
-    assert "Continue as Ada" in said
-    for member in (*MEMBERS, OPERATOR, SUPERUSER):
-        assert f"{member.name} / {member.password}" in said
 
 
 def test_a_walk_that_is_stopped_did_not_hold():

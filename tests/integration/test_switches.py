@@ -16,13 +16,11 @@ from django.http import HttpResponse
 from django.test import Client, override_settings
 
 from django_identity.gates import claims_of
-from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity
 from django_identity.sandbox.switches import ALL
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
 from tests.factories import again
-from tests.lifecycle.refetches import refetched
 from tests.views.connect.pages import page_of
 
 SCOPES = ("profile:read", "kyc:read", "claims:read")
@@ -86,21 +84,6 @@ def test_every_reading_of_a_sign_in(
                 site.revoke_claim(person, "age_over_18")
                 identity_webhooks()
                 _is_revoked(row, user)
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("seconds", [-240, 240], ids=["behind", "ahead"])
-def test_a_clock_that_differs(site, seconds, identity_sign_in, identity_webhooks):
-    """The service's, by minutes: a sign-in, a revocation, and the next re-fetch mean the same."""
-    site.control("POST", "clock", offset=seconds)
-    person = site.create_person()
-    user = _sign_in({**PLAIN, "scopes": SCOPES}, person, identity_sign_in)
-    assert user is not None
-    site.revoke_claim(person, "age_over_18")
-    identity_webhooks()
-    _is_revoked(PLAIN, user)
-    assert refetched(LinkedIdentity.objects.get()) == Refetched.STORED
-    _is_revoked(PLAIN, user)
 
 
 def _sign_in(

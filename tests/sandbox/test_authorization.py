@@ -176,17 +176,6 @@ WORDS = {
 }  # fmt: skip
 
 
-def test_the_consent_screen_names_application_and_account(application, person):
-    """It is shown each time. The person can switch accounts."""
-    person.consent_screen(application)
-    page = person.open(application.authorization_url(Pkce(), scope="profile:read"))
-    for words in ("Example shop", "Test environment", person.account["email"]):
-        assert words in page.text
-    switched = person.submit(page, "/account/sign-out")
-    assert switched.url.path == "/account/sign-in"
-    assert person.sign_in(switched).url.path == "/oauth2/auth"
-
-
 BOTH = "profile:read kyc:read"
 
 

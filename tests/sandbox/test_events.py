@@ -121,12 +121,6 @@ def test_events_name_their_person_in_several_ways(hearing, person, receiver):
         assert verified["data"]["user_id"] == person.user_id
 
 
-def test_after_a_revoked_consent_nothing_more_is_told(known, hearing):
-    known.cause(f"consents/{hearing.client_id}/revoke")
-    known.cause("claims/age_over_18/revoke")
-    assert types_of(hearing) == ["consent.granted", "consent.revoked"]
-
-
 def test_deletion_reaches_everyone_who_ever_had_consent(sandbox, known, hearing):
     """An application whose consent has ended is told as well; one that had none is not."""
     tokens, code = known.tokens_for(hearing), known.make_code()
@@ -162,6 +156,8 @@ def test_an_application_is_told_what_its_scopes_cover(hearing, person, scopes):
     person.cause("verify", bvn="11111111111")
     person.cause("verify", bvn="22222222222")
     person.cause(f"consents/{hearing.client_id}/revoke")
+    # Of which nothing is told any more.
+    person.cause("invalidate")
     first, *told, last = types_of(hearing)
     assert (first, last) == ("consent.granted", "consent.revoked")
     assert sorted({each.split(".")[0] for each in told}) == HEARD[scopes]

@@ -16,7 +16,6 @@ from tests.sandbox.driver import (
 )
 
 DAY = 86_400
-NARROWED = {"grant_type": "refresh_token", "scope": "kyc:read"}
 
 
 def verified(sandbox: Sandbox, token: str, audience: str) -> Any:
