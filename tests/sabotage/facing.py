@@ -120,7 +120,6 @@ MAP = Room(
     "map",
     tests=(
         "tests/instruments/test_own_code.py",
-        "tests/instruments/test_map_text.py",
         "tests/instruments/test_gate_map.py",
     ),
     sabotages=(
@@ -218,7 +217,7 @@ DRILL = Room(
 SANDBOX = Room(
     "sandbox",
     tests=(
-        "tests/sandbox/test_authorization.py",
+        "tests/sandbox/test_oauth.py",
         "tests/sandbox/test_connect.py",
     ),
     sabotages=(

@@ -1,7 +1,8 @@
-"""The demo proves itself."""
+"""The demo, the quick start of the README, and gettext's programs."""
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from django.core.management import CommandError, call_command
 from example_project.circle.management.commands.demo import Command
 from example_project.demo.processes import HOST, free_port
 from tests.sandbox.receiver import until
+from tests.test_translations import APP, CATALOGUES, LANGUAGES, messages_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CHECK = [sys.executable, "manage.py", "demo", "--check"]
@@ -79,3 +81,64 @@ def test_a_taken_port_is_named(option):
         port = taken.getsockname()[1]
         with pytest.raises(CommandError, match=f"Port {port} is taken.* {option}"):
             call_command(Command(), "--check", option, str(port))
+
+
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+SETTINGS, URLS = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+#: What a visitor of the gated page meets.
+VISIT = """
+from django.test import Client
+from django.conf import settings
+from django.shortcuts import resolve_url
+client = Client(headers={"host": "localhost"})
+page = client.get("/bar/", follow=True)
+local = resolve_url(settings.IDENTITY_LOCAL_SIGN_IN_URL)
+print(page.status_code, page.redirect_chain[0][0], "18 or older" in page.content.decode())
+print(f'"{local}?next' in page.content.decode(), client.get(local).status_code)
+"""
+
+
+def test_the_quick_start_works_pasted(tmp_path):
+    """With the two blocks the checks are silent, and no page leads to an error."""
+    strange = {"DJANGO_SETTINGS_MODULE", "DATABASE_URL", "CELERY_BROKER_URL"}
+    env = {name: value for name, value in os.environ.items() if name not in strange}
+
+    def run(*command: str) -> str:
+        return subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, env=env, check=True, capture_output=True,
+            text=True,
+        ).stdout  # fmt: skip
+
+    run("-m", "django", "startproject", "shop", ".")
+    for name, block in (("settings", SETTINGS), ("urls", URLS)):
+        with (tmp_path / "shop" / f"{name}.py").open("a") as file:
+            file.write(block)
+
+    assert "no issues" in run("manage.py", "check")
+    run("manage.py", "migrate", "-v", "0")
+    seen = run("manage.py", "shell", "-v", "0", "-c", VISIT)
+    gated, for_passwords = seen.splitlines()
+    assert gated == "200 /identity/login/?next=%2Fbar%2F&missing=age_over_18 True"
+    assert for_passwords == "True 200"
+
+
+@pytest.mark.parametrize("locale", CATALOGUES, ids=lambda locale: locale.parent.name)
+def test_the_catalogues_have_every_text_of_the_code(locale, tmp_path):
+    """And no other; after a change run ``makemessages`` (CONTRIBUTING.md)."""
+    copy = tmp_path / locale.parent.name
+    # The sandbox is in English.
+    left_out = ["__pycache__", *(["sandbox"] if locale == APP else [])]
+    shutil.copytree(locale.parent, copy, ignore=shutil.ignore_patterns(*left_out))
+    env = {
+        name: os.environ[name]
+        for name in os.environ
+        if name != "DJANGO_SETTINGS_MODULE"
+    }
+    make = ["makemessages", "--all", "--no-location", "--no-wrap"]
+    subprocess.run(
+        [sys.executable, "-m", "django", *make], cwd=copy, env=env, check=True
+    )
+
+    for language in LANGUAGES:
+        made = messages_of(copy / "locale", language)
+        assert made.keys() == messages_of(locale, language).keys()

@@ -1,6 +1,7 @@
-"""Sign-ins, withdrawals, re-fetches and codes at the same moment, on the real database.
+"""Sign-ins, withdrawals, re-fetches, codes and refreshes at the same moment, on the real database.
 
-``RACES`` sets the number of rounds: one at a landing, twenty before a release.
+``RACES`` sets the number of rounds: one at a landing, twenty before a release. Death, revocation
+and sign-in in the middle of a refresh: ``tests.interleavings``.
 """
 
 import os
@@ -8,17 +9,19 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError
-from django.test import Client
+from django.db import OperationalError, transaction
+from django.test import Client, override_settings
 from django.utils import timezone
 
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.minute import refetch
+from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import (
     ConnectRedemption,
     Consent,
@@ -28,9 +31,12 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
+from tests import concurrency
 from tests.concurrency import at_once
 from tests.deliveries import event_body, post
-from tests.factories import make_user
+from tests.factories import make_identity, make_user
+from tests.fake_service import FakeService
+from tests.lifecycle.grants import expired
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import PASTED, browser_of, hand_in
 
@@ -128,3 +134,41 @@ def test_two_people_bring_one_subject(service):
     statuses = sorted(response.status_code for response in at_once(presses))
     assert statuses == [302, 403]
     assert LinkedIdentity.objects.count() == 1
+
+
+@pytest.fixture
+def identity(service: FakeService) -> LinkedIdentity:
+    return make_identity(make_user())
+
+
+def test_two_hundred_callers_lead_to_one_refresh(service, identity):
+    """Two hundred callers at once, in four processes, cost one call and all get its token."""
+    expired(identity)
+    target = "tests.lifecycle.process_calls:access_token"
+    # The crowd keeps the machine busy: the service is given time to be heard.
+    with override_settings(DJANGO_IDENTITY=service.settings(TIMEOUT=60)):
+        processes = [
+            concurrency.start(target, identity.pk, threads=50) for _ in range(4)
+        ]
+    assert concurrency.outcomes(*processes) == ["at-1"] * 200
+    assert service.refresh_tokens == ["rt-0"]
+
+
+def test_a_dead_workers_lease_runs_out(service, identity):
+    """Whoever comes next waits for the lease of a worker that died, then takes over."""
+    expired(identity, lease_until=timezone.now() + timedelta(seconds=0.3))
+    assert access_token_for(identity).reveal() == "at-1"
+    assert TokenGrant.objects.get().lease_until is None
+
+
+def test_without_autocommit_nothing_is_refreshed(service, identity):
+    """A rollback would lose the new tokens, so the error comes before anything is sent."""
+    expired(identity)
+    transaction.set_autocommit(False)
+    try:
+        with pytest.raises(RuntimeError, match="Autocommit is off"):
+            access_token_for(identity)
+    finally:
+        transaction.rollback()
+        transaction.set_autocommit(True)
+    assert service.requests == []
