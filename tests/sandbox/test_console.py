@@ -55,9 +55,6 @@ def test_what_happens_is_listed_with_person_and_site(
     about = [each for each in listed if "Ada Okafor" in each and "Example shop" in each]
     for words in ("/oauth2/token", "/users/me/kyc", "consent.granted →"):
         assert sum(words in each for each in about) == 1
-    moments = [re.search('datetime="(.*?)"', each)[1] for each in listed]
-    assert moments == sorted(moments, reverse=True)
-
     for _ in range(60):
         hearing.connect("CNX-AAAA-AAAA")
     hearing.connect(person.make_code())
@@ -71,35 +68,20 @@ def test_what_happens_is_listed_with_person_and_site(
     assert all("script" in each for each in found)
 
 
-MENDS = {
-    "INVALID_CONNECT_CODE": "let the person make a new one",
-    "invalid_client": "Rotate the secret",
-    "NOT_FOUND": "Compare the address with BASE_URL",
-    "INSUFFICIENT_SCOPE": "LATER_SCOPES",
-}
-
-
 def test_a_request_opens_without_its_secrets(application, person, developer):
     """What came, what was answered and what mends an error; of people's pages no content."""
     tokens = person.walk(application)
     credential = person.read(tokens, "claims").json()["data"]["credential"]
     application.connect(code := person.make_code())
-    narrow = person.tokens_for(application, scope="profile:read")
-    person.read(narrow, "kyc")
-    application.connect("CNX-AAAA-AAAA")
-    application.sandbox.client.get("/api/v1/nothing")
     application.refresh("x", client_secret="x")
 
     addresses = REQUEST.findall(developer.open("/console/activity?pages=1").text)
-    shown = [html.unescape(developer.open(each).text) for each in addresses]
-    log = "".join(shown)
+    log = html.unescape("".join(developer.open(each).text for each in addresses))
     for words in (
         '"grant_type": "authorization_code"', '"access_token": "sha256:', "Bearer sha256:",
-        "Basic sha256:", '"status": "approved"', person.user_id,
+        "Basic sha256:", '"status": "approved"', person.user_id, "Rotate the secret",
     ):  # fmt: skip
         assert words in log
-    for error, words in MENDS.items():
-        assert [page for page in shown if error in page and words in page]
     held = (person.account["password"], "state-value", application.client_secret, code)
     told = ("Bearer", 3600, tokens["scope"])
     for secret in (*tokens.values(), *held, credential.split("~")[1]):

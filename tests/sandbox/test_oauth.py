@@ -362,10 +362,9 @@ def test_subject_is_named_in_a_signed_token(application, person, member, typ, au
     audience = expected.get(*aud.values(), application.client_id)
     named = sandbox.origin if audience == sandbox.origin else application.client_id
     first = person.tokens_for(application)
-    refreshed = application.refresh(first["refresh_token"]).json()
-    for tokens in (first, refreshed):
+    for tokens in (first, application.refresh(first["refresh_token"]).json()):
         claims = verified(sandbox, tokens[member], named)
         assert (claims["sub"], claims["aud"]) == (person.user_id, audience)
         assert claims["exp"] - claims["iat"] == 3600
         assert jwt.get_unverified_header(tokens[member])["typ"] == typ
-    assert person.read(refreshed, "profile").status_code == 200
+    assert person.read(tokens, "profile").status_code == 200
