@@ -16,7 +16,6 @@ from django_identity.lifecycle.standing.step_up import KEY
 from example_project.demo.members import MEMBERS
 from example_project.demo.walk import BVN
 from tests.browser.demo import Demo, account, give_password, make_code
-from tests.browser.gallery import EXTREMES
 from tests.browser.page_looks import Look, looks_well, overflow, shoot
 
 PHONE: dict[str, Any] = {
@@ -95,37 +94,6 @@ def test_a_person_pastes_a_code(demo, scripts):
         assert code not in page.content()
     assert account(page).get_by_text("Verification at level 2, by").is_visible()
     shoot(page, "connect-3-account")
-
-
-def test_a_strangers_code_is_named_and_can_be_undone(demo):
-    """Pasted, named on the page after it, of no use to the stranger, and undone by one press.
-
-    Then the stranger signs in to an account of their own.
-    """
-    stranger, victim = demo.window(), demo.session_of(MEMBER)
-    victim.fill("[name=connect_code]", make_code(stranger, demo.pages, demo.people[1]))
-    victim.get_by_role("button", name="Use this code").click()
-    victim.get_by_role("heading", name="Is this you?").wait_for()
-    assert "***@" in victim.locator("bdi").inner_text()
-    looks_well(victim, "foreign-code-1-is-this-you", EXTREMES)
-    looks_well(account(victim), "foreign-code-2-account", EXTREMES)
-    sign_in(stranger)
-    stranger.get_by_role("heading", name="You were not signed in").wait_for()
-    looks_well(stranger, "foreign-code-3-refused", EXTREMES)
-    assert "/identity/login/" in account(stranger).url
-    victim.get_by_role("button", name="This is not me: undo").click()
-    victim.get_by_role("heading", name="Undone").wait_for()
-    looks_well(victim, "foreign-code-4-undone", EXTREMES)
-    sign_in(stranger)
-    stranger.get_by_role("heading", name="Your proofs").wait_for()
-    account(victim).get_by_text("Your account is not connected").wait_for()
-
-
-def sign_in(page: Page) -> None:
-    """By somebody who is signed in at the service already."""
-    page.goto("/identity/login/?next=/identity/account/")
-    page.get_by_role("button", name="Continue with Sandbox Identity").click()
-    page.locator("button[name=allow]").click()
 
 
 @pytest.fixture

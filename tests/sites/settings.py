@@ -58,7 +58,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "custom_user": {
         "INSTALLED_APPS": [*INSTALLED_APPS, "tests.sites.custom_user"],
         "AUTH_USER_MODEL": "custom_user.User", "SITE_USER_FIELDS": {"country": "NG"},
-        "DJANGO_IDENTITY": {**APPLICATION, "POLICY": "tests.sites.custom_user.policy.Policy"},
+        "DJANGO_IDENTITY": {**APPLICATION, "POLICY": "tests.sites.urls.Policy"},
     },
     # django-allauth beside us, with both back ends, as ``docs/beside.md`` says.
     "beside_allauth": {

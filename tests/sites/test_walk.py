@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from django_identity.testing.sandbox import SandboxPerson
 from tests.sites.browser import Browser
 from tests.sites.site_table import CONNECTING, LINKING, OPERATOR
@@ -93,21 +91,6 @@ def test_a_deletion_request_leaves_nothing_of_the_person(site, browser, person):
             receipts = operator.open("/admin/django_identity/erasurereceipt/")
             assert receipts.status_code == 200
             assert person.email not in receipts.text
-
-
-def test_an_operator_sees_lists_overview_and_a_record(site, browser, person):
-    if not site.site.has_admin:
-        pytest.skip("the site has no admin")
-    with Browser(site) as somebody:
-        somebody.sign_in(person)
-    browser.sign_in_locally(OPERATOR)
-    for model in ("linkedidentity", "webhookevent", "erasurereceipt", "overview"):
-        assert browser.open(f"/admin/django_identity/{model}/").status_code == 200, (
-            model
-        )
-    row = _listed(browser, person)
-    assert row
-    assert browser.open(row).status_code == 200
 
 
 def test_the_deployment_checks_report_only_what_is_shown_on_purpose(site):

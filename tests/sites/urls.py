@@ -1,5 +1,6 @@
 """The addresses of each site: some of its own, beside or in place of those of the plain one."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -19,6 +20,7 @@ from django_identity.gates import (
     claim_required,
     claims_of,
 )
+from django_identity.policy import IdentityPolicy
 from tests.sites import replica
 from tests.sites.plain import views
 from tests.sites.plain.urls import urlpatterns as pages
@@ -62,6 +64,17 @@ def upkeep(request: HttpRequest) -> HttpResponse:
     answered = views.upkeep(request)
     replica.copy()
     return answered
+
+
+# custom_user
+
+
+class Policy(IdentityPolicy):
+    def new_user_fields(self, *, profile: Any, kyc: Any) -> Mapping[str, Any]:
+        return {
+            **super().new_user_fields(profile=profile, kyc=kyc),
+            "country": profile.country,
+        }
 
 
 # strict

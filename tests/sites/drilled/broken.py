@@ -1,4 +1,4 @@
-"""What a broken shop does to its sessions, requests and reads: paths for its settings."""
+"""What a broken shop does to its sessions and requests, and its policy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +9,7 @@ from django.contrib.sessions.backends.db import SessionStore as Database
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
 
 from django_identity.backends import BACKEND_PATH, IdentityBackend
+from django_identity.policy import IdentityPolicy
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -47,3 +48,20 @@ def no_posts(get_response: GetResponse) -> GetResponse:
         return get_response(request)
 
     return answer
+
+
+class ShopPolicy(IdentityPolicy):
+    def may_sign_up(self, *, claims: Any, **_: Any) -> bool:
+        return "adults" not in settings.SITE_BREAKS or "age_over_18" in claims
+
+    def claim_value(self, claim_type: str, value: Any) -> str | None:
+        if "claim_value" in settings.SITE_BREAKS:
+            return "PT"
+        return super().claim_value(claim_type, value)
+
+    def erase_user(self, user: Any) -> None:
+        from tests.sites.drilled.models import Order  # noqa: PLC0415  the models are ready now
+
+        if "row" not in settings.SITE_BREAKS:
+            Order.objects.filter(user=user).update(name="")
+        super().erase_user(user)

@@ -24,7 +24,7 @@ LOGIN_REDIRECT_URL = "home"
 IDENTITY_LOCAL_SIGN_IN_URL = None
 if "scopeless" in SITE_BREAKS:
     APPLICATION = {**APPLICATION, "SCOPES": ["profile:read"]}
-APPLICATION = {**APPLICATION, "POLICY": "tests.sites.drilled.policy.ShopPolicy"}
+APPLICATION = {**APPLICATION, "POLICY": "tests.sites.drilled.broken.ShopPolicy"}
 DJANGO_IDENTITY = APPLICATION
 if "user" in SITE_BREAKS:
     MIDDLEWARE = [*MIDDLEWARE, "tests.sites.drilled.broken.replaced_user"]
