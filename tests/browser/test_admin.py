@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 
 from tests.browser.conftest import Visit
 from tests.browser.gallery import Exhibit, Way, at
-from tests.browser.page_looks import Look, looks_well, shoot
+from tests.browser.page_looks import Look, looks_well, looks_well_on_paper, shoot
 from tests.example_project.people import CLOSED_OUT, REFETCHABLE
 from tests.example_project.site import Site, running_site
 from tests.fake_service import serving
@@ -119,22 +119,12 @@ def test_a_list_is_not_cut_by_its_filters(visit, operated_site, path, locale):
     assert page.evaluate(CUT) == []
 
 
-INK = "getComputedStyle(document.querySelector('#content h1, #content h2')).color"
-
-
 @pytest.mark.parametrize("path", [IDENTITIES, RECEIPTS, OVERVIEW])
 def test_paper_has_dark_text_and_no_buttons(operator, path):
-    """An operator prints a receipt. A printer leaves the ground away; nobody presses paper."""
+    """An operator prints a receipt."""
     way = at(path) if path == OVERVIEW else the_first(path)
     way(operator)
-    operator.emulate_media(media="screen", color_scheme="light")
-    by_day = operator.evaluate(INK)
-    operator.emulate_media(media="print", color_scheme="dark")
-    shoot(operator, f"admin/paper-{path.split('/')[-2]}")
-    assert operator.evaluate(INK) == by_day
-    for pressed in operator.locator("button, nav.sticky, input[type=submit]").all():
-        assert not pressed.is_visible()
-    operator.emulate_media(media="screen", color_scheme="light")
+    looks_well_on_paper(operator, "button, nav.sticky, input[type=submit]")
 
 
 def press(page: Page, button: str) -> None:

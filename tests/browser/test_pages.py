@@ -23,6 +23,7 @@ from tests.browser.page_looks import (
     Look,
     latin_words,
     looks_well,
+    looks_well_on_paper,
     overflow,
     shoot,
     violations,
@@ -41,7 +42,6 @@ NAMES = {"Ajo", "Circle", "Connect", "Verify", "Ltd", "Identity", "KYC", "Ada", 
          "español", "CNX-XXXX-XXXX", "default", "Kofi",
          "kofis-subject"}  # fmt: skip
 # 1280 by 1024 at 400 % (WCAG 1.4.10): as wide as a phone, and less high.
-HEADING_COLOUR = "getComputedStyle(document.querySelector('h1')).color"
 ZOOM = {"width": 320, "height": 256}
 #: What has the name of the site or of the service in it: the header, titles, buttons.
 RENAME = """name => {
@@ -125,23 +125,9 @@ def test_the_account_page_works_with_the_keyboard_alone(visit, example_site):
 
 @pytest.mark.parametrize("path", ["/identity/account/", f"{LOGIN}age_over_18"])
 def test_paper_gets_dark_text_in_the_dark_scheme_too(visit, example_site, path):
-    """A printer leaves the ground away: pale text would stand on white. Nobody presses paper."""
     page = visit(example_site, "child")
     page.goto(path)
-    page.emulate_media(media="screen", color_scheme="light")
-    by_day = page.evaluate(HEADING_COLOUR)
-    page.emulate_media(media="screen", color_scheme="dark")
-    by_night = page.evaluate(HEADING_COLOUR)
-    page.emulate_media(media="print", color_scheme="dark")
-    printed = page.evaluate(HEADING_COLOUR)
-    for pressed in page.locator("button, nav, .identity-button").all():
-        assert not pressed.is_visible()
-    for about_buttons in page.get_by_text("Sign out everywhere").all():
-        assert not about_buttons.is_visible()
-    assert page.get_by_text("Ajo Circle").first.is_visible()
-    page.emulate_media(media="screen", color_scheme="light")
-    assert by_night != by_day
-    assert printed == by_day
+    looks_well_on_paper(page, "button, nav, .identity-button")
 
 
 def test_nothing_needs_java_script(visit, example_site):

@@ -7,14 +7,14 @@ and sign-in in the middle of a refresh: ``tests.interleavings``.
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError, transaction
+from django.db import OperationalError, connection, connections, transaction
 from django.test import Client, override_settings
 from django.utils import timezone
 
@@ -26,6 +26,7 @@ from django_identity.models import (
     ConnectRedemption,
     Consent,
     ErasureReceipt,
+    EventOutcome,
     LinkedIdentity,
     StoredClaim,
     TokenGrant,
@@ -33,10 +34,12 @@ from django_identity.models import (
 )
 from tests import concurrency
 from tests.concurrency import at_once
+from tests.databases import on_postgresql
 from tests.deliveries import event_body, post
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.lifecycle.grants import expired
+from tests.lifecycle.test_events import linked
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import PASTED, browser_of, hand_in
 
@@ -172,3 +175,41 @@ def test_without_autocommit_nothing_is_refreshed(service, identity):
         transaction.rollback()
         transaction.set_autocommit(True)
     assert service.requests == []
+
+
+CALLERS = 4  # of the two connections that the pooler has
+EACH = 30
+
+
+@pytest.fixture
+def _pooled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """New connections, which is what other threads open, are the pooler's."""
+    connection.ensure_connection()
+    with monkeypatch.context() as patch:
+        patch.setitem(
+            connections.settings["default"], "PORT", os.environ["POOLER_PORT"]
+        )
+        yield
+    with (
+        connection.cursor() as cursor
+    ):  # the pooler's own, which would keep the database in use
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+@pytest.mark.server
+@on_postgresql
+@pytest.mark.usefixtures("_pooled")
+def test_every_event_is_taken_in_behind_a_pooler():
+    """Though no connection knows what another one has met."""
+    linked()
+    answers = at_once([_deliveries] * CALLERS)
+    assert [set(statuses) for statuses in answers] == [{200}] * CALLERS
+    applied = WebhookEvent.objects.filter(outcome=EventOutcome.APPLIED)
+    assert applied.count() == CALLERS * EACH
+
+
+def _deliveries() -> list[int]:
+    return [post(event_body("claim.issued")).status_code for _ in range(EACH)]
