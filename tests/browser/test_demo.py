@@ -1,22 +1,22 @@
-"""The demo in a real Chromium: a sign-in, Connect codes, and what a page asks for again.
+"""The demo in a real Chromium, and the sandbox's own pages.
 
 ``IDENTITY_SCREENSHOTS`` names a folder for pictures.
 """
 
-import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from django.contrib.sessions.backends.db import SessionStore
 from playwright.sync_api import Page
 
-from django_identity.lifecycle.standing.step_up import KEY
 from example_project.demo.members import MEMBERS
 from example_project.demo.walk import BVN
+from tests.browser.conftest import Window
 from tests.browser.demo import Demo, account, give_password, make_code
 from tests.browser.page_looks import Look, looks_well, overflow, shoot
+from tests.sandbox.driver import Application, Person, Sandbox, started
+from tests.sandbox.receiver import Receiver
 
 PHONE: dict[str, Any] = {
     "viewport": {"width": 390, "height": 780}, "is_mobile": True, "has_touch": True,
@@ -101,23 +101,6 @@ def person(demo: Demo) -> Page:
     return demo.come_as(demo.people[1])
 
 
-def pass_eleven_minutes(demo: Demo) -> None:
-    """For every session of the site."""
-    with closing(sqlite3.connect(demo.database, timeout=60)) as site, site:
-        rows = site.execute(
-            "SELECT session_key, session_data FROM django_session"
-        ).fetchall()
-        for key, sealed in rows:
-            session = SessionStore().decode(sealed)
-            if KEY in session:
-                session[KEY][1] -= 660
-                moved = (SessionStore().encode(session), key)
-                site.execute(
-                    "UPDATE django_session SET session_data = ? WHERE session_key = ?",
-                    moved,
-                )
-
-
 def is_open(page: Page, path: str) -> bool:
     page.goto(path)
     return urlsplit(page.url).path == path
@@ -130,21 +113,6 @@ def decide(
     if without_documents:
         page.get_by_label("Do not share this").check()
     page.locator(f"button[name={answer}]").click()
-
-
-def test_confirmed_in_two_tabs(demo, person):
-    """Each tab leads back to its page, and the one that comes second says nothing wrong."""
-    assert is_open(person, "/leave/")
-    pass_eleven_minutes(demo)
-    second = person.context.new_page()
-    for tab in (person, second):
-        assert not is_open(tab, "/leave/")
-        tab.get_by_text("Confirm that it is you").wait_for()
-    looks_well(person, "confirm", LOOKS)
-    for tab in (person, second):
-        tab.get_by_role("button", name="Confirm with Sandbox Identity").click()
-        tab.locator("button[name=allow]").click()
-        tab.get_by_role("heading", name="Leave a circle").wait_for()
 
 
 def test_a_scope_gate_opens_when_the_scope_is_allowed(demo, person):
@@ -168,3 +136,65 @@ def test_a_scope_gate_opens_when_the_scope_is_allowed(demo, person):
     person.wait_for_url("**/identity/account/")
     assert is_open(person, "/adults/")
     assert not is_open(person, "/documents/")
+
+
+UNFOLD = "document.querySelectorAll('details').forEach(each => { each.open = true })"
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with started() as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def page(sandbox: Sandbox, window: Window) -> Page:
+    return window(base_url=sandbox.origin)
+
+
+def look_at(page: Page, name: str) -> None:
+    """At 320 and 1280 px nothing scrolls sideways and axe finds nothing."""
+    page.evaluate(UNFOLD)
+    looks_well(page, f"sandbox-{name}", (Look(320), Look(1280)))
+
+
+def test_a_person_looks_after_the_account(sandbox, page):
+    """Each page fits: sign-in, account, verification, deletion."""
+    person = Person(sandbox, verified=True)
+    person.consent_to(Application(sandbox))
+    person.cause("claims/age_over_18/revoke")
+    page.goto("/nowhere")
+    look_at(page, "not-found")
+    page.goto("/account/")
+    look_at(page, "sign-in")
+    page.fill("[name=email]", person.account["email"])
+    page.fill("[name=password]", person.account["password"])
+    with page.expect_navigation():
+        page.get_by_role("button", name="Sign in").click()
+    look_at(page, "account")
+    for name in ("verify", "delete"):
+        page.goto(f"/account/{name}")
+        look_at(page, name)
+
+
+def test_a_developer_watches_and_acts(sandbox, page):
+    """A request appears without a reload; buttons work; each page of the console fits."""
+    application, person = Application(sandbox), Person(sandbox, verified=True)
+    with Receiver() as receiver:
+        application.receive_at(receiver.url)
+        page.goto("/")
+        page.get_by_text("Live", exact=True).wait_for()
+        person.tokens_for(application)
+        page.locator(".activity-delivery", has_text=receiver.url).first.wait_for()
+        page.select_option("[name=person]", label="Ada Okafor (ada@sandbox.example)")
+        page.get_by_role("button", name="Revoke the claim").click()
+        page.get_by_text("Ada Okafor: the claim is revoked.").wait_for()
+        look_at(page, "console")
+        page.get_by_role("link", name="Credential").click()
+        claims = person.read(person.tokens_for(application), "claims").json()["data"]
+        page.fill("[name=credential]", claims["credential"])
+        page.get_by_role("button", name="Take it apart").click()
+        page.get_by_text("A published key signed it").wait_for()
+        look_at(page, "console-credential")
+        page.get_by_role("link", name="Switches").click()
+        look_at(page, "console-switches")

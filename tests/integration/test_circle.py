@@ -1,4 +1,4 @@
-"""Ajo Circle, as its members meet it: a site that runs, and people in every state."""
+"""Ajo Circle, as its members meet it; and the history that the demo starts with."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,16 @@ from pathlib import Path
 
 import httpx
 import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
+from django_identity.instruments.signs import charts, of_rows
+from django_identity.lifecycle.operators import timeline
+from django_identity.models import LinkedIdentity
+from example_project.demo.history import PEOPLE, make_history
+from example_project.demo.members import OPERATOR
+from example_project.demo.site import make_operators
 from tests.example_project.site import Site, running_site
 from tests.fake_service import serving
 from tests.sandbox.driver import TLS
@@ -80,3 +89,31 @@ def test_the_database_is_gone(site, folder, language):
     finally:
         database.write_bytes(before)
     is_ours(answer, 500, SAID[language][500], language)
+
+
+PAGES = ["linkedidentity/", "webhookevent/", "erasurereceipt/", "overview/"]
+
+
+@pytest.mark.django_db
+def test_the_history_is_one_of_two_hundred_people():
+    """With revocations, failures, events of each outcome, and an erasure that waits.
+
+    Operators look at it, and who is no superuser is offered no action.
+    """
+    with CaptureQueriesContext(connection) as queries:
+        make_history()
+    assert len(queries) < 60
+    assert LinkedIdentity.objects.count() == PEOPLE == 200
+    assert sum(1 for each in charts.days() if each.linked) > charts.DAYS / 2
+    assert charts.people()[-1][2] > 5, "revoked"
+    signs = {finding.check for finding in of_rows()}
+    assert signs >= {"refetches", "erasures", "events"}
+    for identity in LinkedIdentity.objects.all()[::9]:
+        assert len(timeline.timeline_of(identity)) >= 2
+    for _ in range(2):
+        make_operators()
+    operator = Client()
+    assert operator.login(username=OPERATOR.name, password=OPERATOR.password)
+    for page in PAGES:
+        shown = operator.get(f"/admin/django_identity/{page}")
+        assert 'name="action"' not in shown.content.decode()

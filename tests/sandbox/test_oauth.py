@@ -40,18 +40,6 @@ def test_an_approval_ends_in_tokens_and_a_denial_in_an_error(application, person
     assert tokens.keys() - expected == {"access_token", "refresh_token", "scope"}
 
 
-@pytest.mark.parametrize("is_known", [True, False], ids=["signed in", "signed out"])
-def test_a_long_state_comes_back(application, sandbox, is_known):
-    """Whatever the person does first: sign in, verify, or skip that."""
-    person = Person(sandbox, verified=False)
-    if is_known:
-        person.sign_in()
-    page = person.consent_screen(application, state="s" * 4_000)
-    assert page.url.path == "/oauth2/auth"
-    answer = callback_parameters(person.submit(page, allow="Approve"))
-    assert answer["state"] == "s" * 4_000
-
-
 @pytest.mark.parametrize(
     "foreign",
     ["//evil.example/", "https://evil.example/?" + "x" * 3_000, "/\\evil.example", "///evil"],
