@@ -6,16 +6,14 @@ import html
 import json
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
-import trustme
 from jwcrypto.jwk import JWK
 
 from django_identity.testing.sandbox import RunningSandbox, running_sandbox
@@ -69,17 +67,6 @@ def started(*options: str) -> Iterator[Sandbox]:
         yield sandbox
 
 
-def certificates(folder: Path) -> tuple[Path, Path]:
-    """Files of a new authority, and of a server on this machine for which it vouches."""
-    authority = trustme.CA()
-    ca_file = folder / "ca.pem"
-    server_file = folder / "server.pem"
-    authority.cert_pem.write_to_path(str(ca_file))
-    issued = authority.issue_cert("localhost", "127.0.0.1")
-    issued.private_key_and_cert_chain_pem.write_to_path(str(server_file))
-    return ca_file, server_file
-
-
 @dataclass(frozen=True, slots=True)
 class Pkce:
     """A code verifier and its S256 challenge."""
@@ -95,17 +82,10 @@ class Pkce:
 class Application:
     """A registered application, as one of its credential sets: a new one, or ``made``."""
 
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        mode: str = "test",
-        redirect_uris: Sequence[str] = (REDIRECT_URI,),
-        made: Any = None,
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, mode: str = "test", made: Any = None) -> None:
         self.sandbox = sandbox
-        self._made = made or sandbox.control(
-            "POST", "applications", redirect_uris=redirect_uris
-        )
+        addresses = {"redirect_uris": [REDIRECT_URI]}
+        self._made = made or sandbox.control("POST", "applications", **addresses)
         self.app_id = self._made["app_id"]
         self.path = f"applications/{self.app_id}"
         self.use(mode)
@@ -121,15 +101,12 @@ class Application:
         return {"client_id": self.client_id, "client_secret": self.client_secret}
 
     def receive_at(self, url: str, **secret: str) -> None:
-        self.sandbox.control(
-            "POST", f"{self.path}/webhook", mode=self.mode, url=url, **secret
-        )
+        given = {"mode": self.mode, "url": url, **secret}
+        self.sandbox.control("POST", f"{self.path}/webhook", **given)
 
     def trust(self, key: JWK) -> Any:
-        given = key.export_public(as_dict=True)
-        return self.sandbox.control(
-            "POST", f"{self.path}/trusted-tier", document_key=given
-        )
+        given = {"document_key": key.export_public(as_dict=True)}
+        return self.sandbox.control("POST", f"{self.path}/trusted-tier", **given)
 
     def deliveries(self) -> list[dict[str, Any]]:
         listed = self.sandbox.control("GET", "deliveries")
@@ -172,9 +149,11 @@ class Application:
     def connect(
         self, code: object, scopes: object = CONNECT_SCOPES, **more: Any
     ) -> httpx.Response:
-        return self.ask(
-            "connect/request", {"connect_code": code, "scopes": scopes} | more
-        )
+        body = {"connect_code": code, "scopes": scopes, **more}
+        return self.ask("connect/request", body)
+
+
+HIDDEN = re.compile(r'type="hidden" name="([^"]*)" value="([^"]*)"')
 
 
 class Visitor:
@@ -194,19 +173,14 @@ class Visitor:
         for form in re.findall(r"<form.*?</form>", page.text, re.DOTALL):
             found = re.search(r'<form[^>]*action="([^"]*)"', form)
             target = html.unescape(found[1]) if found else str(page.url)
-            if target.endswith(action) and all(
-                f'name="{name}"' in form for name in fields
-            ):
-                hidden = dict(
-                    re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form)
-                )
-                values = {name: html.unescape(value) for name, value in hidden.items()}
-                return self.follow(
-                    self.browser.post(page.url.join(target), data=values | fields)
-                )
-        raise AssertionError(
-            f"No form {action} with {sorted(fields)} in {page.url.path}"
-        )
+            has_all = all(f'name="{name}"' in form for name in fields)
+            if target.endswith(action) and has_all:
+                sent = {
+                    name: html.unescape(value) for name, value in HIDDEN.findall(form)
+                }
+                answer = self.browser.post(page.url.join(target), data=sent | fields)
+                return self.follow(answer)
+        raise AssertionError(f"No form {action} with {[*fields]} in {page.url.path}")
 
     def follow(self, response: httpx.Response) -> httpx.Response:
         """Follow redirects up to the first foreign one."""
@@ -241,9 +215,9 @@ class Person(Visitor):
         page = self.open(application.authorization_url(pkce or Pkce(), **changes))
         if page.url.path == "/account/sign-in":
             page = self.sign_in(page)
-        return (
-            self.submit(page, skip="1") if page.url.path == "/account/verify" else page
-        )
+        if page.url.path == "/account/verify":
+            page = self.submit(page, skip="1")
+        return page
 
     def walk(self, application: Application) -> Any:
         """Approve on the consent screen, and exchange the code."""
@@ -273,9 +247,8 @@ class Person(Visitor):
         self, tokens: dict[str, Any], what: str, user_id: str = "me"
     ) -> httpx.Response:
         bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
-        return self.sandbox.client.get(
-            f"/api/v1/users/{user_id}/{what}", headers=bearer
-        )
+        path = f"/api/v1/users/{user_id}/{what}"
+        return self.sandbox.client.get(path, headers=bearer)
 
     def consent_to(self, application: Application, *scopes: str) -> None:
         asked = scopes or ALL_SCOPES.split()
@@ -289,14 +262,12 @@ class Person(Visitor):
         return self.sandbox.control("GET", f"users/{self.user_id}")
 
     def active_claims(self) -> set[str]:
-        return {
-            name for name, each in self.shown()["claims"].items() if not each["revoked"]
-        }
+        claims = self.shown()["claims"].items()
+        return {name for name, each in claims if not each["revoked"]}
 
     def make_code(self) -> str:
-        return str(
-            self.sandbox.control("POST", "connect-codes", user_id=self.user_id)["code"]
-        )
+        made = self.sandbox.control("POST", "connect-codes", user_id=self.user_id)
+        return str(made["code"])
 
     def code_states(self) -> list[str]:
         return [each["state"] for each in self.shown()["connect_codes"]]

@@ -21,19 +21,16 @@ INVALID = (400, "INVALID_CONNECT_CODE")
 UNUSABLE = (400, "INVALID_REQUEST")
 
 
-def result_of(
-    application: Application, person: Person, scopes: Any = CONNECT_SCOPES
-) -> Any:
+def result_of(application: Application, person: Person, *scopes: str) -> Any:
     """The result of a redemption, which must be a success."""
-    answer = application.connect(person.make_code(), scopes)
+    answer = application.connect(person.make_code(), scopes or CONNECT_SCOPES)
     assert (answer.status_code, answer.json()["success"]) == (200, True)
     return answer.json()["data"]
 
 
 def canonical(result: dict[str, Any]) -> bytes:
-    return json.dumps(
-        result, sort_keys=True, separators=(",", ":"), ensure_ascii=False
-    ).encode()
+    how = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}
+    return json.dumps(result, **how).encode()
 
 
 # When a code is taken
@@ -151,15 +148,15 @@ def test_redemption_has_every_specified_field(application, person):
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", result["issued_at"])
     signature, secret = result.pop("signature"), application.client_secret.encode()
     assert signature == hmac.new(secret, canonical(result), hashlib.sha256).hexdigest()
-    email = person.account["email"]
-    names = {"first_name": "Ada", "last_name": "Okafor"}
-    assert result["data"]["profile"] == {**names, "email": email, "country": "NG"}
-    assert result["data"]["kyc"].pop("verified_at").endswith("Z")
-    kyc = {"kyc_level": "level_2", "status": "verified", "provider": "Sandbox KYC"}
-    assert result["data"]["kyc"] == kyc
-    assert set(result_of(application, person, ["profile:basic"])["data"]) == {"profile"}
+    names = {"first_name": "Ada", "last_name": "Okafor", "country": "NG"}
+    profile, kyc = result["data"]["profile"], result["data"]["kyc"]
+    assert profile == {**names, "email": person.account["email"]}
+    assert kyc.pop("verified_at").endswith("Z")
+    expected = {"kyc_level": "level_2", "status": "verified", "provider": "Sandbox KYC"}
+    assert kyc == expected
+    assert set(result_of(application, person, "profile:basic")["data"]) == {"profile"}
     person.cause("verify", bvn="11111111111")
-    later = result_of(application, person, ["kyc:status"] * 2)
+    later = result_of(application, person, *["kyc:status"] * 2)
     assert later["user_id"] == person.user_id
     assert later["request_id"] != result["request_id"]
     assert later["data"].keys() == {"kyc"}
@@ -184,13 +181,13 @@ def test_signature_can_be_a_detached_jws(application, person):
 def test_consent_is_recorded_beside_that_of_a_sign_in(application, person):
     """A redemption adds to what the person has granted, and it can be withdrawn as one."""
     person.tokens_for(application, scope="kyc:read")
-    result_of(application, person, ["profile:basic"])
+    result_of(application, person, "profile:basic")
     result_of(application, person)
     granted = {application.client_id: ["kyc:read", *CONNECT_SCOPES]}
     assert person.shown()["consents"] == granted
     person.cause(f"consents/{application.client_id}/revoke")
     assert person.shown()["consents"] == {}
-    result_of(application, person, ["kyc:status"])
+    result_of(application, person, "kyc:status")
     assert person.shown()["consents"] == {application.client_id: ["kyc:status"]}
 
 
@@ -203,9 +200,7 @@ def make_on_page(person: Person, password: str = "") -> httpx.Response:
 
 
 def code_on(page: httpx.Response) -> str:
-    found = CODE.search(page.text)
-    assert found, page.text
-    return found[0]
+    return CODE.search(page.text)[0]
 
 
 def test_code_is_made_after_the_password(application, person):

@@ -9,6 +9,7 @@ from contextlib import closing
 
 import httpx
 import pytest
+import trustme
 
 from django_identity.sandbox import sandbox_application
 from tests.sandbox.driver import (
@@ -18,7 +19,6 @@ from tests.sandbox.driver import (
     Person,
     Pkce,
     Sandbox,
-    certificates,
     started,
 )
 from tests.sandbox.receiver import Receiver
@@ -107,7 +107,11 @@ def test_a_kept_database_survives_a_restart(tmp_path, monkeypatch):
 
 def test_it_serves_https_with_a_given_certificate(tmp_path, monkeypatch):
     """Clients must trust its authority; events reach a site of the one in SSL_CERT_FILE."""
-    ca_file, server_file = certificates(tmp_path)
+    ca_file, server_file = tmp_path / "ca.pem", tmp_path / "server.pem"
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(ca_file))
+    issued = authority.issue_cert("localhost", "127.0.0.1")
+    issued.private_key_and_cert_chain_pem.write_to_path(str(server_file))
     monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(server_file)
