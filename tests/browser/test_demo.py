@@ -3,17 +3,22 @@
 ``IDENTITY_SCREENSHOTS`` names a folder for pictures.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from playwright.sync_api import Page
 
-from example_project.demo.members import MEMBERS
+from example_project.circle.management.commands.demo import pages_of
+from example_project.circle.management.commands.demo import started as started_demo
+from example_project.demo.members import MEMBERS, Member
+from example_project.demo.processes import HOST, free_port
 from example_project.demo.walk import BVN
 from tests.browser.conftest import Window
-from tests.browser.demo import Demo, account, give_password, make_code
 from tests.browser.page_looks import Look, looks_well, overflow, shoot
 from tests.sandbox.driver import Application, Person, Sandbox, started
 from tests.sandbox.receiver import Receiver
@@ -22,8 +27,73 @@ PHONE: dict[str, Any] = {
     "viewport": {"width": 390, "height": 780}, "is_mobile": True, "has_touch": True,
 }  # fmt: skip
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
-MEMBER = MEMBERS[0]
 LOOKS = (Look(320, text="200%"), Look(390), Look(1280))
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Addresses of the site and the sandbox's pages. ``window()`` opens a window on the site."""
+
+    site: str
+    pages: str
+    window: Callable[..., Page]
+
+    def new_person(self, *, verified: bool) -> dict[str, str]:
+        made = httpx.post(f"{self.pages}/sandbox/users", json={"verified": verified})
+        person: dict[str, str] = made.json()
+        return person
+
+    def session_of(self, member: Member, **options: Any) -> Page:
+        """The page for codes, for somebody who signed in with the site's own password."""
+        page = self.window(**options)
+        page.goto("/identity/connect/")
+        page.fill("[name=username]", member.name)
+        page.fill("[name=password]", member.password)
+        page.press("[name=password]", "Enter")
+        page.wait_for_url("**/identity/connect/")
+        return page
+
+
+@pytest.fixture(scope="module")
+def running_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """With ``SameSite=Strict``, and the service on another host."""
+    folder = tmp_path_factory.mktemp("demo")
+    port, sandbox_port = free_port(), free_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_SETTINGS_MODULE", "example_project.settings")
+        patch.setenv("SESSION_COOKIE_SAMESITE", "Strict")
+        with started_demo(port, sandbox_port, folder / "demo.sqlite3", folder):
+            patch.undo()
+            yield f"http://{HOST}:{port}", pages_of(sandbox_port)
+
+
+@pytest.fixture
+def demo(running_demo: tuple[str, str], window: Window) -> Demo:
+    site, pages = running_demo
+    return Demo(site, pages, partial(window, base_url=site))
+
+
+def account(page: Page) -> Page:
+    page.goto("/identity/account/")
+    return page
+
+
+def make_code(page: Page, pages: str, person: dict[str, str]) -> str:
+    """Sign in at the service, make a code and copy it."""
+    page.goto(f"{pages}/account/connect-codes/new")
+    give_password(page, person)
+    page.goto(f"{pages}/account/connect-codes/new")
+    page.fill("[name=password]", person["password"])
+    page.press("[name=password]", "Enter")
+    return page.locator("#connect-code").inner_text()
+
+
+def give_password(page: Page, person: dict[str, str]) -> None:
+    page.get_by_text("Sign in with a password instead").click()
+    page.fill("[name=email]", person["email"])
+    page.fill("[name=password]", person["password"])
+    with page.expect_navigation():
+        page.press("[name=password]", "Enter")
 
 
 def test_the_walk_in_a_browser(demo):
@@ -35,7 +105,7 @@ def test_the_walk_in_a_browser(demo):
     page.goto("/adults/")
     shoot(page, "1-login")
     page.get_by_role("button", name="Continue with Sandbox Identity").click()
-    give_password(page, demo.people[0])
+    give_password(page, demo.new_person(verified=False))
     page.fill("[name=bvn]", BVN)
     shoot(page, "2-sandbox-verify")
     page.press("[name=bvn]", "Enter")
@@ -65,11 +135,13 @@ def paste(page: Page, text: str) -> None:
     page.keyboard.press("Control+V")
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
-def test_a_person_pastes_a_code(demo, scripts):
+@pytest.mark.parametrize(
+    ("scripts", "member"), [(True, MEMBERS[0]), (False, MEMBERS[1])], ids=["scripts", "none"]
+)  # fmt: skip
+def test_a_person_pastes_a_code(demo, scripts, member):
     """From the account at the service to an open page, by one paste and one press."""
-    code = make_code(demo.window(), demo.pages, demo.people[1])
-    page = demo.session_of(MEMBER, java_script_enabled=scripts, **PHONE)
+    code = make_code(demo.window(), demo.pages, demo.new_person(verified=True))
+    page = demo.session_of(member, java_script_enabled=scripts, **PHONE)
     page.context.grant_permissions(CLIPBOARD, origin=demo.site)
     page.goto("/identity/connect/?next=/loans/")
     shoot(page, "connect-1-field")
@@ -98,7 +170,14 @@ def test_a_person_pastes_a_code(demo, scripts):
 
 @pytest.fixture
 def person(demo: Demo) -> Page:
-    return demo.come_as(demo.people[1])
+    """Somebody new, who has signed in."""
+    page = demo.window()
+    page.goto("/identity/login/?next=/identity/account/")
+    page.get_by_role("button", name="Continue with Sandbox Identity").click()
+    give_password(page, demo.new_person(verified=True))
+    page.locator("button[name=allow]").click()
+    page.wait_for_url("**/identity/account/")
+    return page
 
 
 def is_open(page: Page, path: str) -> bool:
