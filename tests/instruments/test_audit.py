@@ -22,17 +22,7 @@ from django_identity.testing import assert_erased
 from django_identity.testing.sandbox import SandboxPerson
 from tests.commands.run_command import Ran, run
 from tests.factories import make_event, make_identity, make_user
-from tests.leaky.models import (
-    Account,
-    Author,
-    Book,
-    Copy,
-    Elsewhere,
-    HistoricalUser,
-    Letter,
-    Payment,
-    SpecialCopy,
-)
+from tests.leaky import models as leaky
 
 pytestmark = pytest.mark.django_db
 
@@ -96,17 +86,17 @@ def test_an_erasure_that_left_nothing(person):
 )  # fmt: skip
 def test_columns_of_each_kind(person, columns, field):
     """Also behind a manager that hides the row."""
-    Copy(**columns).save_base(force_insert=True)
+    leaky.Copy(**columns).save_base(force_insert=True)
     assert hits(person) == {f"leaky.Copy.{field}": 1}
 
 
 def test_models_of_each_kind(person):
     """Multi-table, a key that is a name, a table between two others, history, the admin's log."""
-    SpecialCopy.objects.create(note=ADDRESS, text=ADDRESS)
-    author = Author.objects.create(name="zoe-the-first")
-    Book.objects.create(author=author).readers.add(author)
-    Payment.objects.create(account=Account.objects.create(key=KEY))
-    HistoricalUser.objects.create(first_name="Zoë", email=ADDRESS)
+    leaky.SpecialCopy.objects.create(note=ADDRESS, text=ADDRESS)
+    author = leaky.Author.objects.create(name="zoe-the-first")
+    leaky.Book.objects.create(author=author).readers.add(author)
+    leaky.Payment.objects.create(account=leaky.Account.objects.create(key=KEY))
+    leaky.HistoricalUser.objects.create(first_name="Zoë", email=ADDRESS)
     LogEntry.objects.create(
         user=User.objects.get(username="max"),
         content_type=ContentType.objects.get_for_model(User),
@@ -156,14 +146,14 @@ def test_a_name_in_one_column_is_searched(person):
                 app_label = "leaky"
 
     known = audit.known_of_account(Member(handle="m-1", name="Olga Petrowna"))
-    Copy(text="Dear Ms. Petrowna").save_base(force_insert=True)
+    leaky.Copy(text="Dear Ms. Petrowna").save_base(force_insert=True)
     assert hits(known) == {"leaky.Copy.text": 1}
 
 
 def test_a_column_that_reads_in_its_own_way(person):
-    letter = Letter.objects.create(text=ADDRESS)
+    letter = leaky.Letter.objects.create(text=ADDRESS)
     assert hits(person) == {"leaky.Letter.text": 1}
-    Letter.objects.filter(pk=letter.pk).update(text="!broken")
+    leaky.Letter.objects.filter(pk=letter.pk).update(text="!broken")
     findings = audit.search(person)
     assert findings.unread["leaky.Letter.text"] == "ValueError"
 
@@ -176,7 +166,7 @@ def test_short_and_common_words_are_counted_apart(person):
     User.objects.filter(username="max").update(
         last_name="Lovelace-King", password="md5$xZoeX1$9f8b2c1d"
     )
-    Copy(text="The Zoëtrope was shown in Canada").save_base(force_insert=True)
+    leaky.Copy(text="The Zoëtrope was shown in Canada").save_base(force_insert=True)
     findings = audit.search(person)
     assert findings.hits == {}
     assert findings.unsure == {"leaky.Copy.text": 1, "auth.User.last_name": 1}
@@ -245,14 +235,14 @@ print(*[table.db for table in audit.tables({}) if table.model is Letter])
 @pytest.mark.parametrize("character", ["\\", "\u0301", "&", "%"])
 def test_a_posted_value_holds_up_no_search(person, character):
     """Each took most of a minute in some way to read escapes or to compose letters."""
-    Copy(text=character * 250_000 + SUBJECT).save_base(force_insert=True)
+    leaky.Copy(text=character * 250_000 + SUBJECT).save_base(force_insert=True)
     assert hits(person) == {"leaky.Copy.text": 1}
 
 
 def test_more_rows_than_are_read_at_once_are_searched(person, monkeypatch):
     monkeypatch.setattr(audit, "ROWS_AT_ONCE", 2)
     for _ in range(5):
-        HistoricalUser.objects.create(first_name="-", email=ADDRESS)
+        leaky.HistoricalUser.objects.create(first_name="-", email=ADDRESS)
     assert hits(person) == {"leaky.HistoricalUser.email": 5}
 
 
@@ -260,7 +250,7 @@ def test_our_own_emptied_events_keep_their_digests(person):
     """They say so on the privacy page; any other copy of the digest is found."""
     identity = make_identity(User.objects.get(username="max"), subject=SUBJECT)
     make_event(identity, "claim.issued", event_id="", subject="", payload=None)
-    Copy(text=identity.subject_digest).save_base(force_insert=True)
+    leaky.Copy(text=identity.subject_digest).save_base(force_insert=True)
     identity.delete()
     assert hits(person) == {"leaky.Copy.text": 1}
 
@@ -270,7 +260,7 @@ def test_a_short_name_of_wide_letters_is_no_chance(person):
     user = make_user("member-1", first_name="小龙", last_name="李")
     known = audit.known_of_account(user)
     user.delete()
-    Copy(text="李小龙先生").save_base(force_insert=True)
+    leaky.Copy(text="李小龙先生").save_base(force_insert=True)
     assert hits(known) == {"leaky.Copy.text": 1}
 
 
@@ -286,7 +276,7 @@ class Leaky(IdentityPolicy):
     """A site that copies the address before it erases."""
 
     def erase_user(self, user: AbstractBaseUser) -> None:
-        HistoricalUser.objects.create(first_name="-", email=user.get_username())
+        leaky.HistoricalUser.objects.create(first_name="-", email=user.get_username())
         super().erase_user(user)
 
 
@@ -316,7 +306,7 @@ def test_the_command_exits_with_2_if_something_was_not_read(monkeypatch):
     assert (ran.code, '"hits": {}' in ran.out) == (2, True)
     assert "1 place(s) were not read: leaky.Elsewhere" in ran.error
 
-    monkeypatch.setattr(Elsewhere._meta, "proxy", True)
+    monkeypatch.setattr(leaky.Elsewhere._meta, "proxy", True)
     make_identity(make_user(ADDRESS), subject=SUBJECT)
     assert erase().code == 0
 
@@ -324,8 +314,8 @@ def test_the_command_exits_with_2_if_something_was_not_read(monkeypatch):
 def test_an_account_that_stays_is_not_looked_for():
     """Its owner's name is still theirs; the subject is not."""
     make_identity(make_user(ADDRESS), subject=SUBJECT, account_made=False)
-    Copy(text=f"{ADDRESS} is {SUBJECT}").save_base(force_insert=True)
-    Copy(text=ADDRESS).save_base(force_insert=True)
+    leaky.Copy(text=f"{ADDRESS} is {SUBJECT}").save_base(force_insert=True)
+    leaky.Copy(text=ADDRESS).save_base(force_insert=True)
     ran = erase()
     assert (ran.code, '"leaky.Copy.text": 1' in ran.out) == (1, True)
 
@@ -338,14 +328,14 @@ def test_a_sites_own_test():
         assert_erased(user, person)
     erasure.erase_account(user)
     assert_erased(user, person, "anything else", unread=NOT_HERE)
-    Copy(data={"to": "ZOE@sandbox.example"}).save_base(force_insert=True)
+    leaky.Copy(data={"to": "ZOE@sandbox.example"}).save_base(force_insert=True)
     with pytest.raises(AssertionError, match=r"leaky\.Copy\.data \(1\)$"):
         assert_erased(user, person, unread=NOT_HERE)
 
 
 def test_a_test_fails_on_what_nobody_has_read():
     """A column that raises, and a table that is not there, until it is named."""
-    Letter.objects.create(text="!broken")
+    leaky.Letter.objects.create(text="!broken")
     unread = ["leaky.Elsewhere", "leaky.Letter.text"]
     with pytest.raises(
         AssertionError, match=r"^2 place\(s\) were not read: "

@@ -3,19 +3,15 @@
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 
-from example_project.circle.management.commands.demo import Command
 from example_project.demo.processes import HOST, free_port
 from tests.sandbox.receiver import until
 from tests.test_translations import APP, CATALOGUES, LANGUAGES, messages_of
@@ -63,24 +59,6 @@ def test_a_walk_that_is_stopped_did_not_hold():
 def is_taken(port: int) -> bool:
     with closing(socket.socket()) as probe:
         return probe.connect_ex((HOST, port)) == 0
-
-
-@pytest.fixture
-def _own_ending() -> Iterator[None]:
-    """The command takes the process's SIGTERM for itself."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
-
-
-@pytest.mark.usefixtures("_own_ending")
-@pytest.mark.parametrize("option", ["--port", "--sandbox-port"])
-def test_a_taken_port_is_named(option):
-    """A port that is taken gets a message that names the option; nothing is started."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(CommandError, match=f"Port {port} is taken.* {option}"):
-            call_command(Command(), "--check", option, str(port))
 
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")

@@ -88,31 +88,24 @@ def running_site(
     port = free_port()
     local = f"http://127.0.0.1:{port}"
     address = site.public or local
+    made = sandbox.control(
+        "POST", "applications", redirect_uris=[f"{address}/identity/callback/"]
+    )
+    hook = {"url": f"{local}/identity/webhook/", "secret": WEBHOOK_SECRET}
+    sandbox.control("POST", f"applications/{made['app_id']}/webhook", **hook)
     environ = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "tests.sites.settings",
         "SITE": site.name,
         "SITE_FOLDER": str(folder),
-        **registered(sandbox, address, webhook=f"{local}/identity/webhook/"),
-    }
-    command = ("-m", "tests.sites.serve", site.server, str(port))
-    with running(*command, ready_at=local, env=environ, is_loud=True):
-        yield RunningSite(
-            site, address, sandbox, environ["SITE_CLIENT_ID"], port, environ
-        )
-
-
-def registered(
-    sandbox: RunningSandbox, address: str, *, webhook: str
-) -> dict[str, str]:
-    callback = f"{address}/identity/callback/"
-    made = sandbox.control("POST", "applications", redirect_uris=[callback])
-    hook = {"mode": "test", "url": webhook, "secret": WEBHOOK_SECRET}
-    sandbox.control("POST", f"applications/{made['app_id']}/webhook", **hook)
-    return {
         "SITE_BASE_URL": sandbox.base_url,
         "SITE_AUTH_URL": sandbox.auth_url,
         "SITE_CLIENT_ID": made["test"]["client_id"],
         "SITE_CLIENT_SECRET": made["test"]["client_secret"],
         "SITE_WEBHOOK_SECRET": WEBHOOK_SECRET,
     }
+    command = ("-m", "tests.sites.serve", site.server, str(port))
+    with running(*command, ready_at=local, env=environ, is_loud=True):
+        yield RunningSite(
+            site, address, sandbox, environ["SITE_CLIENT_ID"], port, environ
+        )
