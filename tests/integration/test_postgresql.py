@@ -30,7 +30,12 @@ from django_identity.backends import BACKEND_PATH
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.said import due
 from django_identity.lifecycle.said.tokens import access_token_for
-from django_identity.models import ErasureReceipt, LinkedIdentity, TokenGrant
+from django_identity.models import (
+    ErasureReceipt,
+    LinkedIdentity,
+    StoredClaim,
+    TokenGrant,
+)
 from tests.databases import on_postgresql
 from tests.deliveries import SECRET, event_body, post
 from tests.factories import make_claim, make_identity, make_user, unsealed
@@ -129,7 +134,7 @@ def cut_amid_refreshes(service: CountingService, cut: Cut) -> None:
 
 
 def test_a_stream_ends_and_the_next_one_asks_again(cut):
-    """As ``docs/beside.md`` writes one: a question that cannot be answered sends nothing more."""
+    """As ``docs/beside.md`` writes one: without an answer, or the claim, it sends nothing more."""
     stream = module_of("stream")
     request = RequestFactory().get("/prices/")
     request.session = SessionStore()
@@ -147,7 +152,11 @@ def test_a_stream_ends_and_the_next_one_asks_again(cut):
             await anext(lines)
         await asyncio.to_thread(coming_back.join)
         await sync_to_async(close_old_connections)()
-        assert await anext(stream.lines_for(request)) == "data: 7.50\n\n"
+        lines = stream.lines_for(request)
+        assert await anext(lines) == "data: 7.50\n\n"
+        await StoredClaim.objects.aupdate(revoked_at=timezone.now())
+        with pytest.raises(StopAsyncIteration):
+            await anext(lines)
 
     async_to_sync(read)()
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from html import unescape
 from typing import Self
 from urllib.parse import urljoin
@@ -42,9 +41,6 @@ class Browser(browser.Browser):
     def send(self, path: str, headers: Mapping[str, str]) -> httpx.Response:
         """What a script of the page gets for an empty POST."""
         return self._client.post(self._site.address + path, headers=headers)
-
-    def stream(self, path: str) -> AbstractContextManager[httpx.Response]:
-        return self._client.stream("GET", self._site.address + path)
 
     def submit(
         self, *, holding: str = "", to: str = "", **typed: str

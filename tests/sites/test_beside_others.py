@@ -1,7 +1,5 @@
 """Tokens, django-ninja and a stream: the snippets of ``docs/beside.md`` on a running site."""
 
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -109,44 +107,3 @@ def test_a_gate_around_an_operation_of_ninja(site, browser, person):
             "country_resident=PT",
         )
         assert adult.fetch("/ninja/offers/a=b").status_code == 422
-
-
-class Stream:
-    """Somebody reads a stream. ``ended_after()``: how long it goes on from now."""
-
-    def __init__(self, browser: Browser) -> None:
-        self.lines: list[str] = []
-        self._has_begun = threading.Event()
-        self._thread = threading.Thread(target=self._read, args=(browser,), daemon=True)
-        self._thread.start()
-        assert self._has_begun.wait(SOON)
-
-    def ended_after(self) -> float:
-        began = time.monotonic()
-        self._thread.join(SOON)
-        assert not self._thread.is_alive()
-        return time.monotonic() - began
-
-    def _read(self, browser: Browser) -> None:
-        with browser.stream("/prices/") as response:
-            for line in response.iter_lines():
-                self.lines.append(line)
-                self._has_begun.set()
-
-
-@pytest.mark.parametrize("what", ["claim", "session"])
-def test_a_stream_ends_with(site, browser, person, what):
-    """A browser's ``EventSource`` gives up at a 403. "Sign out everywhere" is another browser's."""
-    browser.sign_in(person)
-    stream = Stream(browser)
-    assert stream.lines[0] == "data: 7.50"
-    if what == "claim":
-        site.sandbox.revoke_claim(person, "age_over_18")
-        site.settle()
-    else:
-        with Browser(site) as other:
-            other.sign_in(person)
-            other.open("/identity/account/")
-            other.submit(holding="everywhere", everywhere="1")
-    assert stream.ended_after() < 5
-    assert browser.fetch("/prices/").status_code in (401, 403)

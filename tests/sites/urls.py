@@ -112,7 +112,6 @@ match settings.SITE:
             path("tokens/refresh/", TokenRefreshView.as_view()),
             path("by-token/wine", simplejwt.Wine.as_view()),
             path("ninja/", module_of("ninja").api.urls),
-            path("prices/", module_of("stream").prices),
             path("identity/api/", include("django_identity.api.urls")),
         ]
     case "strict":
