@@ -41,16 +41,6 @@ def test_an_approval_ends_in_tokens_and_a_denial_in_an_error(application, person
 
 
 @pytest.mark.parametrize(
-    "foreign",
-    ["//evil.example/", "https://evil.example/?" + "x" * 3_000, "/\\evil.example", "///evil"],
-)  # fmt: skip
-def test_nobody_is_led_elsewhere(shop, resident, foreign):
-    person = Person(shop.sandbox, resident.account)
-    page = person.open(str(httpx.URL("/account/sign-in", params={"next": foreign})))
-    assert person.sign_in(page).url.path == "/account/"
-
-
-@pytest.mark.parametrize(
     ("changes", "error"),
     [
         ({"code_challenge": None, "code_challenge_method": None}, "invalid_request"),

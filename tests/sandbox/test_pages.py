@@ -50,7 +50,7 @@ def test_the_sign_in_page_offers_the_whole_cast(sandbox):
 
 def test_wrong_password_is_refused(person):
     """The message does not tell which half was wrong; the right pair leads to no other site."""
-    page = person.open("/account/sign-in?next=https://attacker.example/")
+    page = person.open("/account/sign-in?next=/%5Cattacker.example/")
     for email in (person.account["email"], "nobody@sandbox.example"):
         refused = person.submit(page, email=email, password="wrong")
         assert "do not match an account" in refused.text
@@ -263,16 +263,6 @@ def test_strange_requests_are_logged_and_open(shop, developer):
         assert (shown.status_code, "secret-code" in shown.text) == (200, False)
 
 
-def test_a_delivery_is_shown_and_sent_again(hearing, receiver, developer):
-    """The request with its signature, each answer, and once more."""
-    Person(hearing.sandbox).consent_to(hearing)
-    receiver.wait_for(1)
-    page = developer.open(f"/console/deliveries/{hearing.deliveries()[0]['id']}")
-    assert "consent.granted" in page.text
-    developer.submit(page)
-    assert len(receiver.wait_for(2)) == 2
-
-
 # What the buttons do
 
 
@@ -340,16 +330,10 @@ def test_a_credential_is_taken_apart(application, person, developer):
     assert credential in good
 
     page = developer.open("/console/credential")
-    for text, words in (
-        (f"{credential}WyJzIiwieCIsMV0~", "listed in <code>_sd</code>: x."),
-        ("W10.W10.x~", "A credential looks like a.b.c~d~e~"),
-    ):
-        assert words in developer.submit(page, credential=text).text
-    person.cause("claims/age_over_18/revoke")
-    application.sandbox.advance(90_000)
-    shown = developer.submit(page, credential=credential).text
-    assert "Revoked since: age_over_18." in shown
-    assert "Expired on " in shown
+    unlisted = developer.submit(page, credential=f"{credential}WyJzIiwieCIsMV0~")
+    assert "listed in <code>_sd</code>: x." in unlisted.text
+    malformed = developer.submit(page, credential="W10.W10.x~")
+    assert "A credential looks like a.b.c~d~e~" in malformed.text
 
 
 # Applications
