@@ -96,7 +96,6 @@ MAP = room(
     "map",
     tests=(
         "tests/instruments/test_own_code.py",
-        "tests/instruments/test_map_text.py",
         "tests/instruments/test_gate_map.py",
     ),
     changes="""
@@ -171,7 +170,7 @@ instruments/drill/report.py
 SANDBOX = room(
     "sandbox",
     tests=(
-        "tests/sandbox/test_authorization.py",
+        "tests/sandbox/test_oauth.py",
         "tests/sandbox/test_connect.py",
     ),
     changes="""
