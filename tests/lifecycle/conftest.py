@@ -17,7 +17,6 @@ from django.dispatch import Signal
 from django_identity import background, handlers, signals
 from django_identity.handlers import on_event
 
-Published = Callable[[], list[Any]]
 Handled = Callable[[str], None]
 OURS = [each for each in vars(signals).values() if isinstance(each, Signal)]
 

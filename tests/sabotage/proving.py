@@ -60,7 +60,7 @@ CLAIMS = Room(
     "claims",
     tests=(
         "tests/lifecycle/test_claims.py",
-        "tests/lifecycle/test_answers_in_a_row.py",
+        "tests/lifecycle/test_arrivals.py",
     ),
     sabotages=(
         Sabotage(
