@@ -82,3 +82,14 @@ def dead_broker():
 def handled() -> Handled:
     """``handled("claim.issued")``: the site has a handler of the type, until the test ends."""
     return lambda event_type: on_event(event_type, name="of a test")(repr) and None
+
+
+@pytest.fixture
+def use_policy(settings):
+    """``use_policy(Kind)``: the site's policy is of this class, until the test ends."""
+
+    def use(kind):
+        path = f"{kind.__module__}.{kind.__qualname__}"
+        settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "POLICY": path}
+
+    return use

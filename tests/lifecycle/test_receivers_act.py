@@ -1,25 +1,47 @@
 """Receivers of the site that act: they save or delete what they are told about, or forbid it."""
 
+import itertools
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.contrib.auth.signals import user_logged_out
+from django.db import IntegrityError
 from django.db.models import ProtectedError
-from django.db.models.signals import pre_delete
+from django.db.models import signals as model_signals
+from django.db.transaction import TransactionManagementError
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from django_identity import signals
+from django_identity import database, signals
 from django_identity.gates import Gate, closed_to
 from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
+from django_identity.models import (
+    AuthorizationRequest,
+    Consent,
+    ErasureReceipt,
+    LinkedIdentity,
+    StoredClaim,
+    TokenGrant,
+    WebhookEvent,
+)
 from tests.databases import dangling, pointed_at
 from tests.deliveries import deliver
-from tests.factories import again, make_identity, make_identity_by_code, make_user
-from tests.lifecycle.test_erasure import Deleting, lived, with_policy
+from tests.example_counts import spread
+from tests.factories import (
+    again,
+    make_claim,
+    make_grant,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
+from tests.lifecycle.test_erasure import Deleting, lived
+from tests.lifecycle.test_pending_erasure import content, make_due, refuse
 from tests.sign_in import is_signed_in, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -63,12 +85,12 @@ ERASE: dict[str, Callable[[Client], object]] = {
 
 @pytest.mark.parametrize("deletes", [False, True], ids=["anonymised", "deleted"])
 @pytest.mark.parametrize("erase", ERASE)
-def test_nobody_is_stored_again(service, settings, notes, erase, deletes):
+def test_nobody_is_stored_again(service, settings, use_policy, notes, erase, deletes):
     """What receivers get is the account as it is after the erasure."""
     browser = lived(service, settings)
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.note_the_visit"]
     if deletes:
-        with_policy(settings, Deleting)
+        use_policy(Deleting)
     assert User.objects.get().first_name == "Augusta"
     ERASE[erase](browser)
     assert not LinkedIdentity.objects.exists()
@@ -120,12 +142,12 @@ def test_a_link_by_code_that_the_site_protects_is_emptied():
 
     verified = Gate(kyc_level="level_2")
     assert closed_to(verified, again(user)) is None
-    pre_delete.connect(protect, sender=LinkedIdentity)
+    model_signals.pre_delete.connect(protect, sender=LinkedIdentity)
     deliver("consent.revoked")
     assert closed_to(verified, again(user))
     assert LinkedIdentity.objects.get().consent == Consent.REVOKED
     assert LinkedIdentity.objects.get().connect_person == ""
-    pre_delete.disconnect(protect, sender=LinkedIdentity)
+    model_signals.pre_delete.disconnect(protect, sender=LinkedIdentity)
     # Later it may go.
     assert disconnecting.disconnect(identity)
 
@@ -161,3 +183,87 @@ def test_a_row_that_points_at_nobody_protects_no_link():
     with dangling():
         deliver("consent.revoked")
     assert not LinkedIdentity.objects.exists()
+
+
+# Receivers that raise, and those that swallow an error
+
+
+SENDERS = (
+    LinkedIdentity, TokenGrant, StoredClaim, WebhookEvent, AuthorizationRequest, ErasureReceipt,
+)  # fmt: skip
+SIGNALS = ("pre_save", "post_save", "pre_delete", "post_delete")
+TAKING_AWAY = ("data.deletion_requested", "consent.revoked")
+
+
+@pytest.mark.parametrize(
+    ("sender", "name", "link", "event_type"),
+    spread(
+        itertools.product(
+            SENDERS, SIGNALS, (make_identity, make_identity_by_code), TAKING_AWAY
+        ),
+        every=3,
+    ),
+)
+def test_a_receiver_that_raises_keeps_no_consent(
+    sender, name, link, event_type, caplog
+):
+    """Before and after each save and deletion of ours."""
+    user = make_user()
+    identity = link(user)
+    make_claim(identity)
+    make_grant(identity)
+    request = AuthorizationRequest.objects.create(
+        environment="test", completed_by=user, expires_at=timezone.now()
+    )
+    signal = getattr(model_signals, name)
+    signal.connect(refuse, sender=sender)
+    assert deliver(event_type).status_code == 200
+    signal.disconnect(refuse, sender=sender)
+    assert not LinkedIdentity.objects.filter(consent="granted").exists()
+    assert not TokenGrant.objects.exists()
+    assert not StoredClaim.objects.filter(value__isnull=False).exists()
+    if event_type == "data.deletion_requested":
+        assert content() == []
+        make_due()
+        erasure.retry_pending()
+        assert not LinkedIdentity.objects.exists()
+        assert not AuthorizationRequest.objects.filter(pk=request.pk).exists()
+    assert "ada@example.org" not in caplog.text
+
+
+def swallow(**_signal):
+    """Many sites write a row that may be there, and open no savepoint for it."""
+    Group.objects.create(name="audited")
+    with suppress(IntegrityError):
+        Group.objects.create(name="audited")
+
+
+@pytest.fixture
+def swallowing(monkeypatch):
+    """As on MySQL, where no statement of ours follows the deletion."""
+    monkeypatch.setattr(database, "_dangling", lambda models: set())
+    model_signals.post_delete.connect(swallow, sender=LinkedIdentity)
+    yield
+    model_signals.post_delete.disconnect(swallow, sender=LinkedIdentity)
+
+
+@pytest.mark.parametrize("event_type", ["data.deletion_requested", "consent.revoked"])
+@pytest.mark.parametrize("link", [make_identity, make_identity_by_code])
+@pytest.mark.usefixtures("swallowing")
+def test_an_error_that_the_site_swallows_keeps_no_consent(link, event_type):
+    """Django rolls the deletion back without a word."""
+    make_grant(link(make_user()))
+    assert deliver(event_type).status_code == 200
+    assert not LinkedIdentity.objects.filter(consent="granted").exists()
+    assert not TokenGrant.objects.exists()
+
+
+@pytest.mark.usefixtures("swallowing")
+def test_a_deletion_that_was_rolled_back_is_an_error():
+    """Nobody is told that a link is gone that is there, and no loop waits for it to go."""
+    identity = make_identity(make_user(), account_made=False)
+    with pytest.raises(TransactionManagementError):
+        disconnecting.disconnect(identity)
+    with pytest.raises(TransactionManagementError):
+        list(interventions.delete_links(LinkedIdentity.objects.all()))
+    assert LinkedIdentity.objects.get().consent == "granted"
