@@ -76,15 +76,6 @@ def test_an_event_is_stored_and_applied_in_a_second_try(error, statement):
     assert WebhookEvent.objects.get().outcome == "applied"
 
 
-def test_an_event_is_refused_while_the_database_is_away():
-    """Two tries, and the service delivers again."""
-    body = event_body("consent.revoked", subject="subject-1")
-    with failing([OperationalError] * 3, when=lambda: True):
-        assert post(body).status_code == 503
-    assert not WebhookEvent.objects.exists()
-    assert post(body).status_code == 200
-
-
 @on_servers
 @pytest.mark.parametrize("person", ["new", "known", "linking"])
 def test_a_sign_in_outlives_its_connection(service, person):

@@ -496,7 +496,7 @@ def make_old_sign_in():
     )  # fmt: skip
 
 
-def test_one_command_does_everything(everybody):
+def test_one_command_does_everything(everybody, capsys):
     """Erasures, handlers, purge, re-fetches; a second run finds nothing to do."""
     now = timezone.now()
     identity = make_due(1)
@@ -508,8 +508,14 @@ def test_one_command_does_everything(everybody):
     event = make_event(identity, "kyc.verified", next_attempt_at=now - HOUR)
     handled: list[int] = []
     on_event("kyc.verified", name="upkeep")(lambda event: handled.append(event.pk))
-    for _ in range(2):
-        call_command("identity_upkeep")
+    call_command("identity_upkeep")
+    said = capsys.readouterr().out
+    assert said == (
+        "erasures that are done: 1\nevents whose handlers are done: 1\n"
+        "re-fetches, stored: 1\n"
+    )
+    call_command("identity_upkeep")
+    assert not capsys.readouterr().out
     assert due.count() == 0
     assert not AuthorizationRequest.objects.exists()
     assert (handled, everybody.calls("claims")) == ([event.pk], 1)
