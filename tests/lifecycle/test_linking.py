@@ -23,7 +23,6 @@ from django_identity.lifecycle.arriving.request import Arrival
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
     Consent,
-    ErasureReceipt,
     LinkedIdentity,
     LinkedVia,
     StoredClaim,
@@ -161,22 +160,6 @@ def test_the_documentation_has_the_same_table():
             via = "by sign-in" if decision.via == LinkedVia.OAUTH else "by code"
             expected[tuple(case)] = (via, ", ".join(asked))
     assert told == expected
-
-
-def test_an_account_that_is_being_erased_gets_no_new_link(site):
-    """By a code, or by a sign-in whose button was pressed before."""
-    ada = make_user("ada")
-    browser = browser_of(ada)
-    state = begin(browser)
-    request = {
-        "account": str(ada.pk),
-        "requested_at": LONG_AGO,
-        "next_attempt_at": LONG_AGO,
-    }
-    ErasureReceipt.objects.create(**request)
-    for refused in (come_back(browser, state), hand_in(browser)):
-        assert "erasure_pending" in refused.content.decode()
-    assert not LinkedIdentity.objects.exists()
 
 
 class Refuses(IdentityPolicy):

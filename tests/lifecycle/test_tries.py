@@ -11,9 +11,15 @@ from django_identity.lifecycle.arriving import connect
 from django_identity.models import ConnectRedemption, Consent
 from tests.concurrency import at_once
 from tests.factories import make_user
-from tests.lifecycle.connect_codes import INVALID, redeem
+from tests.fake_service import refusal
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+INVALID = refusal("INVALID_CONNECT_CODE")
+
+
+def redeem(user, number=0):
+    return connect.redeem(f"CNX-AB12-{number:04}", user=user)
 
 
 def tried(user, number):

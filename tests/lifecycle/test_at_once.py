@@ -1,5 +1,6 @@
-"""A sign-up is one transaction, and an event of its subject comes before it or after it."""
+"""Requests and events about one person at one moment: each comes before the other or after it."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
@@ -7,11 +8,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from django_identity import gates
 from django_identity.lifecycle.arriving import questions
+from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.minute import upkeep
+from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.said import effects
 from django_identity.models import (
     LinkedIdentity,
@@ -24,10 +28,10 @@ from django_identity.policy import IdentityPolicy
 from tests.concurrency import at_once
 from tests.databases import on_servers, until_it_waits
 from tests.deliveries import deliver, event_body, post
-from tests.factories import make_identity, make_user
+from tests.factories import make_event, make_identity, make_user
 from tests.pauses import held
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
-from tests.views.connect.pages import browser_of, hand_in
+from tests.views.connect.pages import LOCAL, browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -165,3 +169,69 @@ def test_upkeep_deletes_the_rows_of_the_day_before(service, identity_clock):
     identity_clock.advance(hours=2)
     upkeep.purge()
     assert SubjectLock.objects.count() == 1
+
+
+# What ends a link, several times at once
+
+
+def sign_out(identity):
+    browser = Client()
+    browser.force_login(identity.user, backend=LOCAL)
+    browser.post(reverse("identity:sign_out"), {"everywhere": "yes"})
+
+
+def revoke(identity):
+    interventions.revoke([identity])
+
+
+def disconnect_by_operator(identity):
+    interventions.disconnect([identity])
+
+
+def erase(identity):
+    erasure.erase_account(identity.user)
+
+
+ACTS: dict[str, tuple[Callable[[LinkedIdentity], object], ...]] = {
+    "revocations": (revoke,) * 3,
+    "disconnections": (disconnecting.disconnect,) * 3,
+    "deletions by the site": (LinkedIdentity.delete,) * 3,
+    "an erasure": (erase, disconnect_by_operator, disconnect_by_operator),
+    "a sign-out everywhere": (sign_out, revoke, revoke),
+}
+ROUNDS = 10
+
+
+def linked():
+    """An account's link, with events."""
+    identity = make_identity(make_user(), account_made=False)
+    for _ in range(3):
+        make_event(identity, "kyc.verified")
+    return identity
+
+
+@on_servers
+@pytest.mark.parametrize("acts", ACTS.values(), ids=ACTS)
+def test_what_ends_a_link_does_not_deadlock(acts):
+    """Each by a request of its own. The first one wins."""
+    for _ in range(ROUNDS):
+        key = linked().pk
+        rows = [LinkedIdentity.objects.get(pk=key) for _ in acts]
+        at_once([partial(act, row) for act, row in zip(acts, rows, strict=True)])
+        assert not LinkedIdentity.objects.filter(consent="granted").exists()
+        User.objects.all().delete()
+
+
+@on_servers
+@pytest.mark.parametrize(
+    "event_types",
+    [("consent.revoked", "data.deletion_requested", "kyc.rejected"), ("consent.revoked",) * 3],
+    ids=["three", "one of them three times"],
+)  # fmt: skip
+def test_events_are_acknowledged(event_types):
+    for number in range(ROUNDS):
+        linked()
+        bodies = [event_body(name, event_id=f"{name} {number}") for name in event_types]
+        answers = at_once([partial(post, body) for body in bodies])
+        assert [each.status_code for each in answers] == [200, 200, 200]
+        User.objects.all().delete()
