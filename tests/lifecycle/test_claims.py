@@ -20,6 +20,7 @@ from django_identity.reasons import Reason
 from django_identity.requirements import RequiredClaim
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import REJECTED, html, http
+from tests.lifecycle.broken_statements import refused
 from tests.lifecycle.grants import announced
 from tests.lifecycle.refetches import refetched
 
@@ -42,9 +43,7 @@ def row():
 
 
 def due_in():
-    due_at = row().refetch_due_at
-    assert due_at is not None
-    return due_at - timezone.now()
+    return row().refetch_due_at - timezone.now()
 
 
 def held():
@@ -245,13 +244,7 @@ def test_what_cannot_be_stored_opens_nothing(service):
 
 def test_claims_and_credential_are_stored_together():
     """If the claims cannot be written the row says nothing of a newer credential."""
-
-    def refusing(execute, sql, *rest):
-        if sql.startswith("INSERT") and "storedclaim" in sql:
-            raise DataError
-        return execute(sql, *rest)
-
-    with connection.execute_wrapper(refusing):
+    with refused("INSERT", "storedclaim", error=DataError):
         assert refetched(row()) is Refetched.FAILED
     assert row().credential_issued_at is None
     assert (row().last_error, row().refetch_failures) == ("unexpected_error", 1)

@@ -10,7 +10,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
-from django.db import OperationalError, connection
 from django.utils import timezone
 
 from django_identity import handlers
@@ -21,6 +20,7 @@ from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.service.webhooks import Event
 from tests.deliveries import deliver, event_body, post
 from tests.factories import make_event, make_identity, make_user
+from tests.lifecycle.broken_statements import refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -324,13 +324,6 @@ def test_handlers_see_what_became_of_the_event(identity):
 # One event that cannot be applied
 
 
-def locked_out(execute, sql, parameters, many, context):
-    """Somebody has the identity for longer than the database lets others wait."""
-    if sql.startswith("UPDATE") and "linkedidentity" in sql:
-        raise OperationalError("lock wait timeout exceeded")
-    return execute(sql, parameters, many, context)
-
-
 def stored(event_type, **about):
     """The body of an event whose process died before it was applied. It is due now."""
     body = event_body(event_type, **about)
@@ -345,7 +338,7 @@ def test_one_event_that_cannot_be_applied_ends_no_run(identity, caplog):
     stored("claim.issued", subject="nobody")
     old = timezone.now() - timedelta(days=999)
     make_event(identity, "claim.issued", received_at=old)
-    with connection.execute_wrapper(locked_out):
+    with refused("UPDATE", "linkedidentity"):
         upkeep.tend()
     failed, other = WebhookEvent.objects.order_by("pk")
     assert failed.outcome == ""
@@ -362,7 +355,7 @@ def test_one_event_that_cannot_be_applied_ends_no_run(identity, caplog):
 def test_a_revocation_is_never_given_up(identity):
     """However often it could not be applied; and then its handlers have all their tries."""
     stored("consent.revoked")
-    with connection.execute_wrapper(locked_out):
+    with refused("UPDATE", "linkedidentity"):
         attempt(follow_up.TRIES + 3)
     event = WebhookEvent.objects.get()
     assert (event.outcome, event.attempts) == ("", follow_up.TRIES + 3)

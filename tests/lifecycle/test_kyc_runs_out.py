@@ -47,30 +47,25 @@ def shortfall():
 # How long a level counts
 
 
-def test_a_level_counts_for_two_days():
+@pytest.mark.parametrize(
+    ("make", "setting", "holds"),
+    [
+        (linked, {}, 48 * HOUR),
+        (linked, {"KYC_HOLDS": 2 * HOUR}, 2 * HOUR),
+        # Nothing can ask for it again.
+        (lambda: make_identity_by_code(make_user()), {}, 30 * DAY),
+    ],
+    ids=["two days", "as the site says", "a month by code alone"],
+)
+def test_a_level_counts_for_a_while(service, make, setting, holds):
     """From the service's last word; then the gate says that it ran out, and when."""
-    linked(checked=48 * HOUR - timedelta(minutes=1))
-    assert shortfall() is None
-    checked_at = timezone.now() - 48 * HOUR
-    LinkedIdentity.objects.update(kyc_said_at=checked_at)
-    assert shortfall() == Shortfall(Reason.RUN_OUT, since=checked_at + 48 * HOUR)
-
-
-def test_a_level_by_code_alone_counts_for_a_month():
-    """Nothing can ask for it again."""
-    said_at = timezone.now() - 30 * DAY
-    make_identity_by_code(make_user(), kyc_said_at=said_at + HOUR)
-    assert shortfall() is None
-    LinkedIdentity.objects.update(kyc_said_at=said_at)
-    assert shortfall() == Shortfall(Reason.RUN_OUT, since=said_at + 30 * DAY)
-
-
-def test_the_site_sets_how_long_levels_count(service):
-    with override_settings(DJANGO_IDENTITY=service.settings(KYC_HOLDS=2 * HOUR)):
-        linked(checked=HOUR)
+    with override_settings(DJANGO_IDENTITY=service.settings(**setting)):
+        make()
+        said_at = timezone.now() - holds
+        LinkedIdentity.objects.update(kyc_said_at=said_at + HOUR)
         assert shortfall() is None
-        LinkedIdentity.objects.update(kyc_said_at=timezone.now() - 2 * HOUR)
-        assert shortfall() is not None
+        LinkedIdentity.objects.update(kyc_said_at=said_at)
+        assert shortfall() == Shortfall(Reason.RUN_OUT, since=said_at + holds)
 
 
 @pytest.mark.parametrize(
@@ -90,20 +85,17 @@ def dead(service):
     return identity
 
 
-def test_a_dead_grant_vouches_for_nothing(dead):
-    """The service's no to the refresh token closes the gate at once, whoever asked."""
+@pytest.mark.parametrize("ago", [timedelta(), 2 * HOUR], ids=["newer", "older"])
+def test_an_event_does_not_bring_back_the_level_of_a_dead_grant(dead, ago):
+    """The service's no to the refresh token closes the gate at once, whoever asked.
+
+    The event may be older, and nothing can be asked of the service. A rejection counts.
+    """
+    LinkedIdentity.objects.update(signed_in_at=timezone.now() - DAY)
     assert shortfall() is None
     with pytest.raises(ReauthorizationNeeded):
         access_token_for(dead)
     assert shortfall() == UNREAD
-
-
-@pytest.mark.parametrize("ago", [timedelta(), 2 * HOUR], ids=["newer", "older"])
-def test_an_event_does_not_bring_back_the_level_of_a_dead_grant(dead, ago):
-    """It may be older, and nothing can be asked of the service. A rejection counts."""
-    LinkedIdentity.objects.update(signed_in_at=timezone.now() - DAY)
-    with pytest.raises(ReauthorizationNeeded):
-        access_token_for(dead)
     deliver("kyc.verified", at=timezone.now() - ago, kyc_level="level_2")
     assert shortfall() == UNREAD
     assert all_refetched() == [Refetched.REAUTHORIZATION_NEEDED]
@@ -131,21 +123,10 @@ def test_a_grant_dies_together_with_its_level(dead, monkeypatch):
 # Upkeep
 
 
-def test_the_first_refetch_after_a_day_asks_again(service):
-    identity = linked(checked=23 * HOUR)
-    assert refetched(identity) is Refetched.STORED
-    assert service.calls("kyc") == 0
-    LinkedIdentity.objects.update(kyc_said_at=timezone.now() - 24 * HOUR)
-    assert refetched(identity) is Refetched.STORED
-    assert (service.calls("kyc"), service.calls("token")) == (1, 0)
-    said_at = LinkedIdentity.objects.get().kyc_said_at
-    assert said_at is not None
-    assert said_at > timezone.now() - timedelta(minutes=1)
-
-
-def test_doubt_is_settled_by_the_next_refetch(service):
+@pytest.mark.parametrize("checked", [None, -300 * DAY], ids=["never", "in the future"])
+def test_doubt_is_settled_by_the_next_refetch(service, checked):
     """In either way: the answer opens the gate again, or says why it stays closed."""
-    identity = linked(checked=None)
+    identity = linked(checked=checked)
     assert shortfall() == Shortfall(Reason.RUN_OUT)
     assert refetched(identity) is Refetched.STORED
     assert shortfall() is None
@@ -155,10 +136,20 @@ def test_doubt_is_settled_by_the_next_refetch(service):
     assert shortfall() == Shortfall(Reason.REJECTED)
 
 
+def test_the_first_refetch_after_a_day_asks_again(service):
+    identity = linked(checked=23 * HOUR)
+    for calls in (0, 1):
+        assert refetched(identity) is Refetched.STORED
+        assert (service.calls("kyc"), service.calls("token")) == (calls, 0)
+        LinkedIdentity.objects.update(kyc_said_at=timezone.now() - 24 * HOUR)
+
+
 def test_a_level_that_was_read_just_before_the_refusal_counts_no_more(service):
+    """The token is refused before its time: one refresh, and one more try."""
     service.answers["claims"] = REJECTED
     assert refetched(linked(checked=25 * HOUR)) is Refetched.REAUTHORIZATION_NEEDED
-    assert service.calls("kyc") == 1
+    calls = [service.calls(name) for name in ("kyc", "token", "claims")]
+    assert calls == [1, 1, 2]
     assert shortfall() == UNREAD
 
 
@@ -179,9 +170,7 @@ def test_a_short_span_is_read_in_time(service):
     with override_settings(DJANGO_IDENTITY=service.settings(KYC_HOLDS=6 * HOUR)):
         assert refetched(linked(checked=4 * HOUR)) is Refetched.STORED
     assert service.calls("kyc") == 1
-    due_at = LinkedIdentity.objects.get().refetch_due_at
-    assert due_at is not None
-    assert due_at < timezone.now() + 6 * HOUR
+    assert LinkedIdentity.objects.get().refetch_due_at < timezone.now() + 6 * HOUR
 
 
 @pytest.mark.parametrize("digit", ["0", "7", "f"], ids=["first", "middle", "last"])
@@ -192,9 +181,7 @@ def test_without_claims_a_level_is_read_once_a_day(service, digit):
     for calls in (1, 2):
         assert all_refetched() == [Refetched.STORED]
         assert service.calls("kyc") == calls
-        due_at = LinkedIdentity.objects.get().refetch_due_at
-        assert due_at is not None
-        waits = due_at - timezone.now()
+        waits = LinkedIdentity.objects.get().refetch_due_at - timezone.now()
         assert DAY - HOUR < waits < 32 * HOUR
         LinkedIdentity.objects.update(
             refetch_due_at=F("refetch_due_at") - waits,
@@ -214,11 +201,3 @@ def test_a_verification_on_another_machine_of_the_site_is_read(service, behind):
     WebhookEvent.objects.update(received_at=lately)
     assert refetched(LinkedIdentity.objects.get()) is Refetched.STORED
     assert service.calls("kyc") == 1
-
-
-def test_a_level_from_the_future_opens_no_gate_and_is_read_again(service):
-    """Else it would count for as long as the clock was ahead."""
-    identity = linked(checked=-300 * DAY)
-    assert shortfall() == Shortfall(Reason.RUN_OUT)
-    assert refetched(identity) is Refetched.STORED
-    assert shortfall() is None

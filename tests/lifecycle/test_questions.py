@@ -126,7 +126,7 @@ def test_what_one_question_writes_no_other_sees(service, settings):
 
 def list_as_revoked(service):
     answer = service.good("claims")
-    for claim in answer["data"]["claims"]:  # type: ignore[index,call-overload]
+    for claim in answer["data"]["claims"]:
         claim["revoked"] = True
     service.answers["claims"] = answer
 
@@ -326,7 +326,7 @@ def test_an_answer_without_a_credential_is_one_that_could_not_be_read(adults, wh
     """Somebody who returns is in by what is proven still."""
     browser = browser_for(who)
     answer = adults.good("claims")
-    answer["data"]["credential"] = None  # type: ignore[index,call-overload]
+    answer["data"]["credential"] = None
     adults.answers["claims"] = answer
     response = sign_in(browser)
     if who == "returns":

@@ -33,6 +33,7 @@ from tests.databases import on_servers, pointed_at
 from tests.factories import LONG_AGO, make_event, make_identity, make_user
 from tests.fake_service import INVALID_GRANT, answer, html, http, refusal
 from tests.lifecycle import process_calls
+from tests.lifecycle.broken_statements import refused
 from tests.lifecycle.refetches import all_refetched, answer_everybody, make_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -345,13 +346,7 @@ def test_a_database_that_does_not_answer_ends_a_run(everybody, identity_clock):
     """It is nobody's failure. What was taken comes back in five minutes."""
     for n in range(3):
         make_due(n)
-
-    def failing(execute, sql, *rest):
-        if "_storedclaim" in sql:
-            raise OperationalError
-        return execute(sql, *rest)
-
-    with connection.execute_wrapper(failing), pytest.raises(OperationalError):
+    with refused("", "_storedclaim"), pytest.raises(OperationalError):
         all_refetched()
     assert not LinkedIdentity.objects.exclude(last_error="").exists()
     identity_clock.advance(minutes=5)
