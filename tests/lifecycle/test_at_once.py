@@ -122,10 +122,9 @@ def test_a_sign_in_waits_for_an_event_of_its_subject(service, event_type):
 
 
 @on_servers
-def test_three_refused_sign_ups_of_one_person_at_once(service, settings):
+def test_three_refused_sign_ups_of_one_person_at_once(service, use_policy):
     """On MariaDB those who wait deadlock, and are tried again."""
-    given = service.settings(POLICY=f"{__name__}.Nobody")
-    settings.DJANGO_IDENTITY = given
+    use_policy(Nobody)
     browsers = [Client() for _ in range(3)]
     states = [*map(begin, browsers)]
     pairs = zip(browsers, states, strict=True)

@@ -31,6 +31,7 @@ from django_identity.models import (
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import deliver
 from tests.factories import LONG_AGO, make_identity, make_user
+from tests.lifecycle.grants import announced
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -57,26 +58,26 @@ class Asked(IdentityPolicy):
     def names(cls):
         return [name for name, _ in cls.questions]
 
-    def may_sign_up(self, *, claims, **_given):
-        self.questions.append(("may_sign_up", dict(claims)))
+    def note(self, name, claims):
+        self.questions.append((name, dict(claims)))
         return True
+
+    def may_sign_up(self, *, claims, **_given):
+        return self.note("may_sign_up", claims)
 
     def may_sign_in(self, user, *, claims):
-        self.questions.append(("may_sign_in", dict(claims)))
-        return True
+        return self.note("may_sign_in", claims)
 
     def may_link(self, user, profile, *, claims):
-        self.questions.append(("may_link", dict(claims)))
-        return True
+        return self.note("may_link", claims)
 
     def update_user(self, user, *, claims, **_given):
-        self.questions.append(("update_user", dict(claims)))
+        self.note("update_user", claims)
 
 
 @pytest.fixture
-def site(service, settings):
-    given = service.settings(POLICY=f"{__name__}.Asked")
-    settings.DJANGO_IDENTITY = given
+def site(service, use_policy):
+    use_policy(Asked)
     Asked.questions.clear()
     return service
 
@@ -173,12 +174,6 @@ class Refuses(IdentityPolicy):
 
 
 @pytest.fixture
-def refusing(site, settings):
-    given = site.settings(POLICY=f"{__name__}.Refuses")
-    settings.DJANGO_IDENTITY = given
-
-
-@pytest.fixture
 def written():
     """Each account or identity that is written, if only in a transaction that is rolled back."""
     rows: list[Model] = []
@@ -192,8 +187,9 @@ def written():
     return rows
 
 
-def test_a_refused_sign_up_leaves_no_row_of_anybodys(refusing, written):
+def test_a_refused_sign_up_leaves_no_row_of_anybodys(service, use_policy, written):
     """Not even those that the site has written beside the account."""
+    use_policy(Refuses)
     browser = Client()
     assert "sign_in_not_allowed" in sign_in(browser).content.decode()
     assert len(written) > 1
@@ -203,7 +199,8 @@ def test_a_refused_sign_up_leaves_no_row_of_anybodys(refusing, written):
 
 
 @pytest.mark.parametrize("way", [sign_in, hand_in])
-def test_a_refused_link_is_never_written(refusing, way, written):
+def test_a_refused_link_is_never_written(service, use_policy, way, written):
+    use_policy(Refuses)
     victim = browser_of(make_user("victim"))
     written.clear()
     assert "link_not_allowed" in way(victim).content.decode()
@@ -285,17 +282,12 @@ def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(site):
 
 def test_a_link_that_the_site_itself_revoked_is_one(site):
     """By a column alone: it stays, and the person comes back by it."""
-    told: list[bool] = []
-
-    def receive(*, created, **_arguments):
-        told.append(created)
-
-    signals.identity_linked.connect(receive)
     user = make_user()
     identity = make_identity(user, consent=Consent.REVOKED, kyc_status="", kyc_level="")
     browser = Client()
-    sign_in(browser)
-    sign_in(Client())
+    with announced(signals.identity_linked) as told:
+        sign_in(browser)
+        sign_in(Client())
     identity.refresh_from_db()
     assert (identity.consent, identity.kyc_status) == (Consent.GRANTED, "verified")
     assert is_signed_in(browser)

@@ -55,23 +55,17 @@ class AdultsAlone(IdentityPolicy):
         user.save()
 
 
-def with_policy(service, settings, kind, **changes):
-    policy = f"{kind.__module__}.{kind.__qualname__}"
-    given = service.settings(POLICY=policy, **changes)
-    settings.DJANGO_IDENTITY = given
-
-
 @pytest.fixture
-def asking(service, settings):
+def asking(service, use_policy):
     """The policy says yes, and remembers what it was shown."""
-    with_policy(service, settings, Asked)
+    use_policy(Asked)
     Asked.questions.clear()
     return service
 
 
 @pytest.fixture
-def adults(service, settings):
-    with_policy(service, settings, AdultsAlone)
+def adults(service, use_policy):
+    use_policy(AdultsAlone)
     return service
 
 
@@ -117,8 +111,8 @@ class Writes(IdentityPolicy):
         return set(claims) == {*ADULT}
 
 
-def test_what_one_question_writes_no_other_sees(service, settings):
-    with_policy(service, settings, Writes)
+def test_what_one_question_writes_no_other_sees(service, use_policy):
+    use_policy(Writes)
     assert sign_in(Client()).status_code == 302
     assert Writes.errors == []
     assert claims_of(User.objects.get()) == ADULT
@@ -160,11 +154,11 @@ def test_what_opens_no_gate_is_not_shown(asking, case):
     assert claims_of(User.objects.get()) == {}
 
 
-def test_a_claim_that_is_not_kept_is_not_shown(service, settings):
+def test_a_claim_that_is_not_kept_is_not_shown(asking, settings):
     """Else a site would decide by what its gates never see."""
-    Asked.questions.clear()
-    service.disclosed = {"age_over_18": True, "country_resident": "NG"}
-    with_policy(service, settings, Asked, KEEP_CLAIMS=["age_over_18"])
+    asking.disclosed = {"age_over_18": True, "country_resident": "NG"}
+    kept = {"KEEP_CLAIMS": ["age_over_18"]}
+    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, **kept}
     sign_in(Client())
     assert shown() == [ADULT] * 2
 
@@ -195,24 +189,27 @@ class Levels(IdentityPolicy):
         self.shown.append(kyc)
 
 
-def test_a_level_that_nobody_stated_is_none(service, settings):
-    """It is not an empty one, into which a policy would have to look."""
-    with_policy(service, settings, Levels)
+@pytest.fixture
+def levels(use_policy):
+    """The levels that the policy was shown."""
+    use_policy(Levels)
     Levels.shown.clear()
+    return Levels.shown
+
+
+def test_a_level_that_nobody_stated_is_none(service, levels):
+    """It is not an empty one, into which a policy would have to look."""
     service.token["scope"] = "profile:read claims:read"
     for _ in range(2):
         sign_in(Client())
-    assert len(Levels.shown) >= 2
-    assert {*Levels.shown} == {None}
+    assert len(levels) >= 2
+    assert {*levels} == {None}
 
 
-def test_a_level_that_an_event_has_taken_back_is_not_shown(service, settings):
-    with_policy(service, settings, Levels)
-    Levels.shown.clear()
+def test_a_level_that_an_event_has_taken_back_is_not_shown(service, levels):
     service.meanwhile["claims"] = partial(deliver, "kyc.rejected")
-    browser = Client()
-    sign_in(browser)
-    assert [level.status for level in Levels.shown] == ["rejected"]
+    sign_in(Client())
+    assert [level.status for level in levels] == ["rejected"]
 
 
 def test_a_code_shows_no_claims(asking):
@@ -344,23 +341,11 @@ class Answers(IdentityPolicy):
 
     answer: ClassVar[Any] = True
 
-    def may_sign_up(self, **_about):
+    def may_sign_up(self, *_about, **_more):
         return self.answer
 
-    def may_link(self, *_about, **_claims):
-        return self.answer
-
-    def may_sign_in(self, *_about, **_claims):
-        return self.answer
-
-    def may_accept_connect_answer(self, _answer):
-        return self.answer
-
-    def has_other_way_in(self, _user):
-        return self.answer
-
-    def keeps_account(self, *_about, **_made):
-        return self.answer
+    may_link = may_sign_in = may_accept_connect_answer = may_sign_up
+    has_other_way_in = keeps_account = may_sign_up
 
 
 async def _no():
@@ -368,7 +353,7 @@ async def _no():
 
 
 @pytest.fixture(params=["redirect", "text", "coroutine"])
-def odd_answer(request, service, settings, monkeypatch):
+def odd_answer(request, service, use_policy, monkeypatch):
     """Each is true, and none says yes. The name of its class."""
     unawaited = _no()
     answer = {
@@ -376,7 +361,7 @@ def odd_answer(request, service, settings, monkeypatch):
         "text": "no",
         "coroutine": unawaited,
     }[request.param]
-    with_policy(service, settings, Answers)
+    use_policy(Answers)
     monkeypatch.setattr(Answers, "answer", answer)
     yield type(answer).__name__
     unawaited.close()
@@ -420,12 +405,9 @@ def test_only_true_opens_another_way_in_and_keeps_an_account(odd_answer):
 
 
 @pytest.mark.parametrize("answer", [None, "", 0], ids=repr)
-def test_what_is_empty_is_a_no(service, settings, monkeypatch, answer):
+def test_what_is_empty_is_a_no(service, use_policy, monkeypatch, answer):
     """Such as ``claims.get("age_over_18")``, or a method without a ``return``."""
-    with_policy(service, settings, Answers)
+    use_policy(Answers)
     monkeypatch.setattr(Answers, "answer", answer)
     refused(sign_in(Client()), "sign_up_refused")
     assert not User.objects.exists()
-
-
-# What the site's own code reads

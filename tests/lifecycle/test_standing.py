@@ -319,15 +319,13 @@ class SaysYes(IdentityPolicy):
         return "NGA"
 
 
-def test_a_policy_may_read_the_value(settings):
+def test_a_policy_may_read_the_value(use_policy):
     """But it is not asked about a value that denies: bare, empty, or in an object."""
-    given = settings.DJANGO_IDENTITY
     said = [(OtherPlace, *each) for each in RESIDENCES] + [
         (SaysYes, no, False) for no in DENIALS
     ]
     for chosen, value, opens in said:
-        path = f"{__name__}.{chosen.__name__}"
-        settings.DJANGO_IDENTITY = {**given, "POLICY": path}
+        use_policy(chosen)
         user = holder(claim_type="country_resident", value=value)
         assert has(user, "country_resident=NGA") is opens, value
         assert (claims_of(user).get("country_resident") == "NGA") is opens, value
@@ -341,9 +339,8 @@ class WritesYes(IdentityPolicy):
         return
 
 
-def test_a_policy_that_writes_into_the_value_changes_nothing(settings):
-    path = f"{__name__}.WritesYes"
-    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "POLICY": path}
+def test_a_policy_that_writes_into_the_value_changes_nothing(use_policy):
+    use_policy(WritesYes)
     user = holder(value={"verified": True, "value": "no"})
     for _ in range(2):
         assert not has(user)
