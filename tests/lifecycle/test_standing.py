@@ -21,6 +21,7 @@ from django_identity.policy import IdentityPolicy
 from django_identity.requirements import RequiredClaim
 from tests.deliveries import deliver
 from tests.factories import (
+    AN_HOUR_AGO,
     LONG_AGO,
     make_claim,
     make_grant,
@@ -71,48 +72,76 @@ def test_the_key_of_an_employee_is_no_users():
     assert has(user)
 
 
-OTHER_CLAIMS: list[dict[str, Any]] = [
-    {"revoked_at": LONG_AGO}, {"valid_until": None},
-    {"valid_until": timezone.now() - timedelta(seconds=1)},
+#: What no gate without a value takes for a yes. A claim with a noun takes a text in it.
+NOES: list[Any] = [
+    "no", "0", "denied", "null", "rejected", "false", 0, [], ["no"], {"answer": "no"}, {}, " ", "",
+    None, False, 1,
+]  # fmt: skip
+MEANS_NO: list[tuple[str, Any]] = [
+    *(("age_over_18", no) for no in (*NOES, "true", {"value": True}, {"verified": "true"})),
+    *(("age_over_18", {"verified": no}) for no in NOES),
+    *(("age_over_18", {"verified": True, "value": no}) for no in NOES),
+    *(("age_over_18", {"verified": True, "age_over_18": no}) for no in NOES),
+    *(("country_resident", {"verified": True, "country": no}) for no in (0, ["no"], " ", {})),
+    ("kyc_verified", {"verified": True, "revoked": True}),
+    ("kyc_verified", {"verified": True, "revoked": "yes"}),
+    ("kyc_verified", {"verified": True, "status": "rejected"}),
+    ("age_over_18", {"verified": True, "value": True, "revoked": None}),
+    ("age_over_18", {"verified": False, "value": True}),
+    ("age_over_18", {"verified": True, "value": True, "age_over_18": False}),
+]  # fmt: skip
+MEANS_YES: list[tuple[str, Any]] = [
+    ("age_over_18", True),
+    ("age_over_18", {"verified": True}),
+    ("age_over_18", {"verified": True, "value": True}),
+    ("age_over_18", {"verified": True, "age_over_18": True}),
+    ("kyc_verified", {"verified": True, "status": "verified"}),
+    ("country_resident", {"verified": True, "country": "NO"}),
+    ("country_resident", {"verified": True, "country": True, "value": True}),
+]
+UNPROVEN: list[dict[str, Any]] = [
+    {"revoked_at": LONG_AGO}, {"valid_until": None}, {"valid_until": AN_HOUR_AGO},
     {"claim_type": "age_over_21"}, {"claim_type": "AGE_OVER_18"},
-    *({"value": value} for value in (
-        False, None, 1, "true", [], {}, {"verified": False}, {"verified": 1}, {"verified": "true"},
-        {"verified": False, "value": True},
-        *({"verified": True, "value": no} for no in (False, None, 0, "")),
-        *({"verified": True, "age_over_18": no} for no in (False, None, 0, "", "false")),
-        {"verified": True, "value": True, "age_over_18": False},
-    )),
 ]  # fmt: skip
 
 
 def test_every_other_claim_keeps_it_closed():
-    """A disclosed claim is not a true claim, and a listed one is not a proven one."""
-    for claim in OTHER_CLAIMS:
+    """A disclosed claim is not a true claim, and a listed one is not a proven one.
+
+    What says no in any words is not among what the site's own code is shown: its mere name would
+    read as a yes.
+    """
+    for claim in UNPROVEN:
         assert not has(holder(**claim)), claim
-    said = {"verified": True, "age_over_18": True}
-    for value in (True, {"verified": True}, said):
-        assert has(holder(value=value)), value
+    for claim_type, value in MEANS_NO:
+        user = holder(claim_type=claim_type, value=value)
+        assert not has(user, claim_type), value
+        assert claims_of(user) == {}, value
+    for claim_type, value in MEANS_YES:
+        assert has(holder(claim_type=claim_type, value=value), claim_type), value
 
 
-COUNTRIES = [("NG", True), ({"value": "NG"}, True), ("ng", False), ("GH", False), (True, False),
-    ({"verified": False, "value": "NG"}, False), ({"verified": True, "value": "NG"}, True),
-    ({"verified": None, "value": "NG"}, False), ({"verified": 1, "value": "NG"}, False),
-    ({"verified": True, "provider": "NG"}, False), (["NG"], False),
-    ({"verified": True, "country": "NG"}, True), ({"country": "NG"}, True),
-    ({"verified": True, "country": "GH"}, False), ({"verified": False, "country": "NG"}, False),
-    ({"verified": True, "value": "NG", "country": "NG"}, True),
-    ({"verified": True, "value": True, "country": "NG"}, True),
-    ({"verified": True, "value": "NG", "country": "GH"}, False),
-    ({"verified": True, "value": "GH", "country": "NG"}, False),
-    ({"verified": True, "value": 1, "country": "NG"}, False),
-    ({"verified": True, "value": False, "country": "NG"}, False),
-    ({"verified": True, "value": None, "country": "NG"}, False),
-    ({"verified": True, "value": "NG", "country": ""}, False),
-    ({"verified": True, "country_resident": "NG"}, True),
-    ({"verified": True, "country": "NG", "country_resident": "GH"}, False),
-    ({"verified": True, "country": "NG", "country_resident": False}, False),
-    ({"verified": True, "human": "NG"}, False), ({"verified": True, "country": ["NG"]}, False),
-]  # fmt: skip
+#: What is shown of a country of residence, and in which values it says so.
+AFFIRMED: dict[Any, list[Any]] = {
+    "NG": [
+        "NG", {"value": "NG"}, {"country": "NG"},
+        *({"verified": True, name: "NG"} for name in ("value", "country", "country_resident")),
+        {"verified": True, "value": "NG", "country": "NG"},
+        {"verified": True, "value": True, "country": "NG"},
+    ],
+    "ng": ["ng"],
+    "GH": ["GH", {"verified": True, "country": "GH"}],
+    True: [True, {"verified": True, "provider": "NG"}, {"verified": True, "human": "NG"}],
+    None: [
+        False, "False", 1, "", None, ["NG"], {"value": True}, {"verified": False},
+        *({"verified": no, "value": "NG"} for no in (False, None, 1)),
+        *({"verified": True, "country": no} for no in (None, False, ["NG"])),
+        *({"verified": True, "value": no, "country": "NG"} for no in ("GH", 1, False, None)),
+        *({"verified": True, "value": "NG", "country": no} for no in ("GH", "")),
+        *({"verified": True, "country": "NG", "country_resident": no} for no in ("GH", False)),
+        {"verified": True, "value": False}, {"verified": False, "country": "NG"},
+    ],
+}  # fmt: skip
 
 
 def test_a_gate_may_ask_for_a_value():
@@ -120,9 +149,13 @@ def test_a_gate_may_ask_for_a_value():
 
     The noun of another claim is none, and a gate that asks for no value opens on no text.
     """
-    for value, opens in COUNTRIES:
-        user = holder(claim_type="country_resident", value=value)
-        assert has(user, "country_resident=NG") is opens, value
+    for shown, values in AFFIRMED.items():
+        for value in values:
+            user = holder(claim_type="country_resident", value=value)
+            expected = {} if shown is None else {"country_resident": shown}
+            assert claims_of(user) == expected, value
+            assert has(user, "country_resident=NG") is (shown == "NG"), value
+            assert not (has(user, "country_resident") and shown is None), value
     assert not has(
         holder(claim_type="country_resident", value="NG"), "country_resident"
     )
@@ -233,63 +266,6 @@ def test_what_this_process_changes_is_seen_at_once(service, before, change):
     assert has(user) is (before == "proven")
     change(user)
     assert has(user) is (before != "proven")
-
-
-SHOWN = [(True, True), ({"verified": True, "provider": "KYC"}, True), ({"value": True}, None),
-    ("NG", "NG"), ({"verified": True, "value": "NG"}, "NG"), ({"value": "NG"}, "NG"),
-    (False, None), ("False", None), ({"verified": False}, None),
-    ({"verified": False, "value": "NG"}, None),
-    ({"verified": True, "value": False}, None), (1, None), ("", None), (None, None),
-    ({"verified": True, "country": "NG"}, "NG"), ({"verified": True, "country": None}, None),
-    ({"verified": True, "country": False}, None),
-    ({"verified": True, "country": "NG", "value": "GH"}, None)]  # fmt: skip
-
-
-def test_a_sites_own_code_sees_what_was_affirmed():
-    """A claim that the service denied is not there: its mere name would read as a yes."""
-    for value, shown in SHOWN:
-        user = holder(claim_type="country_resident", value=value)
-        assert claims_of(user) == (
-            {} if shown is None else {"country_resident": shown}
-        ), value
-        assert shown is not None or not has(user, "country_resident"), value
-
-
-#: What no gate without a value takes for a yes. A claim with a noun takes a text in it.
-NOES: list[Any] = [
-    "no", "0", "denied", "null", "rejected", 0, [], ["no"], {"answer": "no"}, {}, " ", None, 1,
-]  # fmt: skip
-MEANS_NO: list[tuple[str, Any]] = [
-    *(("age_over_18", no) for no in NOES),
-    *(("age_over_18", {"verified": True, "value": no}) for no in NOES),
-    *(("unique_human", {"verified": True, "unique_human": no}) for no in NOES),
-    *(("age_over_18", {"verified": no}) for no in NOES),
-    *(("country_resident", {"verified": True, "country": no}) for no in (0, ["no"], " ", {})),
-    ("kyc_verified", {"verified": True, "revoked": True}),
-    ("kyc_verified", {"verified": True, "revoked": "yes"}),
-    ("kyc_verified", {"verified": True, "status": "rejected"}),
-    ("age_over_18", {"verified": True, "value": True, "revoked": None}),
-    ("age_over_18", {"value": True}),
-]  # fmt: skip
-
-
-MEANS_YES: list[tuple[str, Any]] = [
-    ("age_over_18", {"verified": True, "value": True}),
-    ("age_over_18", {"verified": True, "age_over_18": True}),
-    ("kyc_verified", {"verified": True, "status": "verified"}),
-    ("country_resident", {"verified": True, "country": "NO"}),
-    ("country_resident", {"verified": True, "country": True, "value": True}),
-]
-
-
-def test_what_says_no_in_any_words_opens_nothing():
-    """And it is not among what the site's own code and its policy are shown."""
-    for claim_type, value in MEANS_NO:
-        user = holder(claim_type=claim_type, value=value)
-        assert not has(user, claim_type), value
-        assert claims_of(user) == {}, value
-    for claim_type, value in MEANS_YES:
-        assert has(holder(claim_type=claim_type, value=value), claim_type), value
 
 
 class OtherPlace(IdentityPolicy):
