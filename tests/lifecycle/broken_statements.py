@@ -11,7 +11,7 @@ def refused(verb, *words, error=OperationalError, after=0):
         if sql.startswith(verb) and all(word in sql for word in words):
             sent.append(sql)
             if len(sent) > after:
-                raise error("gone")
+                raise error("about subject-1")
         return run(sql, *rest)
 
     return connection.execute_wrapper(execute)

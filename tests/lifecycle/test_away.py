@@ -5,19 +5,15 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
-from django.utils import timezone
 
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.lifecycle.said import due
 from django_identity.models import LinkedIdentity
-from tests.fake_service import html
 from tests.lifecycle.published_keys import time_passes
-from tests.lifecycle.refetches import answer_everybody, make_due
+from tests.lifecycle.refetches import DOWN, all_refetched, answer_everybody, make_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-DOWN = html("500 Oops")
 
 
 def a_minute(clock):
@@ -46,37 +42,17 @@ def test_ten_minutes_cost_few_calls_and_nobody_a_turn(service, identity_clock, p
     assert ended[Refetched.OUTAGE] == 0
 
 
-@pytest.mark.parametrize("odd", ["fails", "kills its worker"])
-def test_odd_persons_stop_nobody_else(service, identity_clock, odd, monkeypatch):
-    """Three for whom the service fails, or one whose re-fetch kills the worker: all others are
-    served within the hour.
-    """
+def test_odd_persons_stop_nobody_else(service, identity_clock, monkeypatch):
+    """Three for whom the service fails: all others are served within the hour."""
     monkeypatch.setattr(due, "random", random.Random(1))
     for number in range(30):
         make_due(number, ago=timedelta(hours=1, seconds=-number))
-    odd_ones = range(3) if odd == "fails" else range(1)
-    answer_everybody(service)
-    turn = service.meanwhile["claims"]
-
-    def turn_unless_odd():
-        turn()
-        if int(service.subject.removeprefix("subject-")) in odd_ones:
-            service.answers["claims"] = DOWN
-
-    service.meanwhile["claims"] = turn_unless_odd
+    odd = ("subject-0", "subject-1", "subject-2")
+    answer_everybody(service, fails=lambda subject: subject in odd)
     for _ in range(60):
         identity_clock.advance(minutes=1)
-        for outcome in upkeep.refetch_due(most=200):
-            if outcome is Refetched.OUTAGE and odd == "kills its worker":
-                # As a killed worker leaves it: nothing of the failure is written.
-                hidden = {
-                    "refetch_due_at": timezone.now() + due.TAKEN_FOR,
-                    "last_error": "",
-                }
-                failed = LinkedIdentity.objects.filter(refetch_failures__gt=0)
-                failed.update(refetch_failures=0, **hidden)
-                break
+        all_refetched()
     served = LinkedIdentity.objects.filter(
         last_error="", credential_issued_at__isnull=False
     )
-    assert served.count() == 30 - len(odd_ones)
+    assert served.count() == 30 - len(odd)

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import signals
+from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.minute.upkeep import Refetched
 from django_identity.lifecycle.said import due
 from django_identity.lifecycle.standing.standing import standing_of
@@ -242,12 +243,20 @@ def test_what_cannot_be_stored_opens_nothing(service):
     assert StoredClaim.objects.get().provider == ""
 
 
-def test_claims_and_credential_are_stored_together():
-    """If the claims cannot be written the row says nothing of a newer credential."""
+def test_claims_and_credential_are_stored_together(caplog):
+    """If the claims cannot be written the row says nothing of a newer credential.
+
+    The log quotes nothing of them, and the next row has its turn.
+    """
+    both = [row().pk, make_identity(make_user("eve"), subject="subject-2").pk]
     with refused("INSERT", "storedclaim", error=DataError):
-        assert refetched(row()) is Refetched.FAILED
+        results = [*upkeep.refetch_these(both)]
+    assert results == [Refetched.FAILED, Refetched.REAUTHORIZATION_NEEDED]
+    LinkedIdentity.objects.get(subject="subject-2").user.delete()
     assert row().credential_issued_at is None
     assert (row().last_error, row().refetch_failures) == ("unexpected_error", 1)
+    assert "DataError" in caplog.text
+    assert "subject-1" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,12 @@
 
 import logging
 import signal
-from collections import Counter
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.db import DataError, OperationalError, connection
+from django.db import OperationalError, connection
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -24,7 +23,6 @@ from django_identity.models import (
     Consent,
     ErasureReceipt,
     LinkedIdentity,
-    Purpose,
     TokenGrant,
     WebhookEvent,
 )
@@ -174,14 +172,7 @@ def test_an_outage_ends_a_run_at_the_second_in_a_row(service, identity_clock):
 
 def test_outages_between_answers_end_nothing(everybody):
     """They are some persons' own."""
-    turn = everybody.meanwhile["claims"]
-
-    def fail_every_other():
-        turn()
-        if everybody.calls("claims") % 2:
-            everybody.answers["claims"] = html("500 Oops")
-
-    everybody.meanwhile["claims"] = fail_every_other
+    answer_everybody(everybody, fails=lambda _: everybody.calls("claims") % 2)
     for n in range(6):
         make_due(n)
     assert all_refetched() == [Refetched.OUTAGE, Refetched.STORED] * 3
@@ -356,31 +347,6 @@ def test_a_database_that_does_not_answer_ends_a_run(everybody, identity_clock):
 # One row's trouble
 
 
-def test_one_identitys_trouble_does_not_stop_the_others(everybody, caplog):
-    """A row that cannot be stored is put off, and the log quotes nothing of it."""
-    broken, other = make_due(1), make_due(2)
-
-    def refusing(execute, sql, *rest):
-        if (
-            sql.startswith("UPDATE")
-            and "credential_issued_at" in sql
-            and broken.pk in rest[0]
-        ):
-            raise DataError("value too long: subject-1")
-        return execute(sql, *rest)
-
-    with (
-        connection.execute_wrapper(refusing),
-        caplog.at_level(logging.DEBUG, "django_identity"),
-    ):
-        assert Counter(all_refetched()) == {Refetched.FAILED: 1, Refetched.STORED: 1}
-    assert row(broken).last_error == "unexpected_error"
-    assert row(broken).refetch_failures == 1
-    assert row(other).last_error == ""
-    assert "DataError" in caplog.text
-    assert "subject-1" not in caplog.text
-
-
 @pytest.mark.parametrize("why", ["dead grant", "disabled account", "hidden account"])
 def test_a_person_who_must_come_again_is_due_no_more(service, hiding, why):
     """Nothing is asked about them, and nothing is taken for them again."""
@@ -396,26 +362,6 @@ def test_a_person_who_must_come_again_is_due_no_more(service, hiding, why):
     assert all_refetched() == [Refetched.REAUTHORIZATION_NEEDED]
     assert (row(identity).refetch_due_at, row(identity).refetch_failures) == (None, 0)
     assert service.calls("claims") + service.calls("token") == 0
-
-
-def test_a_revocation_before_the_work_stops_it(service):
-    """What was taken before the consent was revoked makes no call after."""
-    identity = make_due()
-    revoked: list[str] = []
-
-    def revoke(execute, sql, *rest):
-        if "tokengrant" in sql and not revoked:
-            revoked.append(sql)
-            LinkedIdentity.objects.all().change(
-                consent=Consent.REVOKED, refetch_due_at=None
-            )
-            TokenGrant.objects.all().delete()
-        return execute(sql, *rest)
-
-    with connection.execute_wrapper(revoke):
-        all_refetched()
-    assert service.calls("claims") + service.calls("token") == 0
-    assert (row(identity).last_error, row(identity).refetch_due_at) == ("", None)
 
 
 # Workers
@@ -484,13 +430,14 @@ def test_a_run_notes_when_it_began(begin, published, identity_clock):
 # All upkeep by one command
 
 
-def make_old_sign_in():
+@pytest.fixture
+def old_sign_in():
     AuthorizationRequest.objects.create(
-        state_digest="0" * 64, environment="test",
-        purpose=Purpose.SIGN_IN, expires_at=timezone.now() - 25 * HOUR,
-    )  # fmt: skip
+        environment="test", expires_at=timezone.now() - 25 * HOUR
+    )
 
 
+@pytest.mark.usefixtures("old_sign_in")
 def test_one_command_does_everything(everybody, capsys):
     """Erasures, handlers, purge, re-fetches; a second run finds nothing to do."""
     now = timezone.now()
@@ -499,7 +446,6 @@ def test_one_command_does_everything(everybody, capsys):
     ErasureReceipt.objects.create(
         account=str(forgotten.user_id), requested_at=now, next_attempt_at=now
     )
-    make_old_sign_in()
     event = make_event(identity, "kyc.verified", next_attempt_at=now - HOUR)
     handled: list[int] = []
     on_event("kyc.verified", name="upkeep")(lambda event: handled.append(event.pk))
@@ -517,11 +463,10 @@ def test_one_command_does_everything(everybody, capsys):
     assert not ErasureReceipt.objects.filter(erased_at=None).exists()
 
 
-@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.usefixtures("ctrl_c", "old_sign_in")
 def test_a_run_that_is_stopped_begins_nothing_more(service):
     """Ctrl-C while a handler runs: neither the purge nor a re-fetch begins."""
     identity = make_due(1)
-    make_old_sign_in()
     make_event(identity, "kyc.verified", next_attempt_at=timezone.now() - HOUR)
     on_event("kyc.verified", name="stopped")(
         lambda event: signal.raise_signal(signal.SIGINT)
@@ -533,10 +478,10 @@ def test_a_run_that_is_stopped_begins_nothing_more(service):
     assert service.requests == []
 
 
+@pytest.mark.usefixtures("old_sign_in")
 def test_old_rows_that_the_database_protects_hold_up_nothing(everybody, caplog):
     """A table of the site points at them, or a trigger keeps them: known after ``EVENT_DAYS``."""
     identity = make_due(1)
-    make_old_sign_in()
     event = make_event(identity, "claim.issued", received_at=LONG_AGO)
     with pointed_at(event):
         _events, tally = upkeep.run()
