@@ -13,6 +13,7 @@ from django_identity import signals
 from django_identity.lifecycle.arriving import connect, sign_in
 from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.leaving.dossier import dossier_of
+from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, Purpose, StoredClaim, TokenGrant
 from tests.deliveries import deliver
@@ -52,10 +53,19 @@ def test_it_counts_as_not_there():
     assert "live-ada" not in page
 
 
+def renamed():
+    """One that no event finds: SQL has given its link another subject."""
+    user = make_user()
+    make_identity(user, subject="former", account_made=False)
+    LinkedIdentity.objects.update(subject="renamed")
+    return user
+
+
+@pytest.mark.parametrize("former", [copied, renamed])
 @pytest.mark.parametrize("way", COME)
-def test_linking_deletes_it(service, way):
-    """It made the account, and the new link did not."""
-    user = copied()
+def test_linking_deletes_it(service, way, former):
+    """It opened nothing. It made the account, and the new link did not."""
+    user = former()
     told: list[object] = []
 
     def receive(**about):
@@ -63,7 +73,9 @@ def test_linking_deletes_it(service, way):
 
     for each in (signals.identity_unlinked, signals.sessions_ended):
         each.connect(receive)
+
     COME[way](browser_of(user))
+
     identity = LinkedIdentity.objects.get()
     assert (identity.user, identity.environment) == (user, "test")
     assert (identity.subject, identity.made_account) == ("subject-1", "")
@@ -72,33 +84,12 @@ def test_linking_deletes_it(service, way):
     assert told == []
 
 
-@pytest.mark.parametrize("way", COME)
-def test_linking_deletes_a_row_that_no_event_finds(service, way):
-    """SQL has given it another subject. It opened nothing."""
-    user = make_user()
-    make_identity(user, subject="former", account_made=False)
-    LinkedIdentity.objects.update(subject="renamed")
-    COME[way](browser_of(user))
-    identity = LinkedIdentity.objects.get()
-    assert (identity.user, identity.subject) == (user, "subject-1")
-    assert standing_of(again(user)).is_linked
-
-
 def test_a_refused_link_leaves_it(service):
     """The subject is another account's."""
     user = copied()
     make_identity(make_user("eve"))
     assert "subject_taken" in signs_in(browser_of(user)).content.decode()
     assert LinkedIdentity.objects.filter(user=user).exists()
-
-
-def test_a_person_whose_address_is_there_is_told_to_sign_in_and_link(service):
-    user = copied()
-    service.profile = {"email": "ada@example.org"}
-    User.objects.filter(pk=user.pk).update(email="ada@example.org")
-    page = signs_in(Client()).content.decode()
-    assert "email_taken" in page
-    assert LinkedIdentity.objects.get().environment == "live"
 
 
 @pytest.mark.parametrize("is_inside", [False, True])
@@ -128,8 +119,9 @@ def erase(*arguments):
     return out.getvalue()
 
 
-def test_the_doctor_counts_them_and_the_command_deletes_them():
-    """And no account, and no link of this site's environment."""
+def test_the_doctor_counts_them_and_the_command_deletes_them(monkeypatch):
+    """In steps. And no account, and no link of this site's environment."""
+    monkeypatch.setattr(interventions, "LINKS_AT_ONCE", 2)
     for name in ("ada", "bob", "eve"):
         copied(name)
     own = make_identity(make_user("own"))
@@ -142,16 +134,6 @@ def test_the_doctor_counts_them_and_the_command_deletes_them():
     assert not TokenGrant.objects.exists()
     assert "of the other environment" not in doctor()
     assert "Deleted 0 link(s) of live." in erase("--links-of", "live", "--yes")
-
-
-def test_many_are_deleted_in_steps(monkeypatch):
-    monkeypatch.setattr(
-        "django_identity.lifecycle.operators.interventions.LINKS_AT_ONCE", 2
-    )
-    for number in range(5):
-        copied(f"user-{number}")
-    erase("--links-of", "live", "--yes")
-    assert not LinkedIdentity.objects.exists()
 
 
 @pytest.mark.parametrize(
