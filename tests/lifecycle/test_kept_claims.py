@@ -1,7 +1,5 @@
 """``KEEP_CLAIMS``: what is not in the list is verified and dropped at the door."""
 
-from typing import Any
-
 import pytest
 from django.apps import apps
 from django.core.checks import run_checks
@@ -28,8 +26,15 @@ urlpatterns = [
 DROPPED = ("country_resident", "'NG'", "unique_human")
 
 
-def keep(settings, service, *names):
-    settings.DJANGO_IDENTITY = service.settings(KEEP_CLAIMS=list(names))
+@pytest.fixture
+def keep(settings):
+    """``keep("age_over_18")``: the site keeps these claims."""
+
+    def kept(*names):
+        given = {**settings.DJANGO_IDENTITY, "KEEP_CLAIMS": list(names)}
+        settings.DJANGO_IDENTITY = given
+
+    return kept
 
 
 def everything_stored():
@@ -39,69 +44,44 @@ def everything_stored():
     )
 
 
-@pytest.fixture
-def browser(service, settings):
+@pytest.mark.parametrize("listed", [3, 1], ids=["all", "the first"])
+def test_a_sign_in_and_a_re_fetch_drop_the_others(service, keep, listed):
+    """Those that the credential discloses, whatever the list beside it names.
+
+    A shorter list drops at the next re-fetch, and a longer one stores.
+    """
     service.disclosed = {
         "age_over_18": True, "country_resident": {"country": "NG"}, "unique_human": True,
     }  # fmt: skip
-    keep(settings, service, "age_over_18")
+    answer = service.good("claims")
+    answer["data"]["claims"] = answer["data"]["claims"][:listed]
+    service.answers["claims"] = answer
+    keep("age_over_18")
     browser = Client()
     sign_in(browser)
-    return browser
-
-
-def test_a_sign_in_and_a_re_fetch_drop_the_others(browser):
     user = LinkedIdentity.objects.get().user
     assert claims_of(user) == {"age_over_18": True}
-    LinkedIdentity.objects.update(
-        refetch_due_at=timezone.now(), credential_issued_at=None
-    )
-    upkeep.run()
-    assert LinkedIdentity.objects.get().credential_issued_at is not None
-    assert claims_of(again(user)) == {"age_over_18": True}
     assert not [text for text in DROPPED if text in everything_stored()]
+    page = browser.get("/identity/account/").content.decode()
+    assert "keeps only these" in page
 
-
-def test_a_proven_claim_that_the_answer_does_not_list_is_dropped_too(service, settings):
-    """The credential discloses more than the list beside it names."""
-    service.disclosed = {"age_over_18": True, "country_resident": {"country": "NG"}}
-    answer: Any = service.good("claims")
-    answer["data"]["claims"] = answer["data"]["claims"][:1]
-    service.answers["claims"] = answer
-    keep(settings, service, "age_over_18")
-    sign_in(Client())
-    user = LinkedIdentity.objects.get().user
-    assert claims_of(user) == {"age_over_18": True}
-    LinkedIdentity.objects.update(refetch_due_at=timezone.now())
-    upkeep.run()
-    assert claims_of(again(user)) == {"age_over_18": True}
-    assert not [text for text in DROPPED if text in everything_stored()]
-
-
-def test_a_shorter_list_drops_at_the_next_re_fetch(browser, service, settings):
-    """A longer one stores at the next."""
-    user = LinkedIdentity.objects.get().user
-    for names in (("unique_human",), ("unique_human", "age_over_18")):
-        keep(settings, service, *names)
+    for names in (["age_over_18"], ["unique_human"], ["unique_human", "age_over_18"]):
+        keep(*names)
         LinkedIdentity.objects.update(refetch_due_at=timezone.now())
         upkeep.run()
         assert set(claims_of(again(user))) == {*names}
         assert {row.claim_type for row in StoredClaim.objects.all()} == {*names}
+        assert "country_resident" not in everything_stored()
 
 
 @pytest.mark.urls(__name__)
-def test_a_gate_for_a_dropped_claim_is_an_error(service, settings):
+def test_a_gate_for_a_dropped_claim_is_an_error(service, keep):
     """It says where, and which claims. A gate for what is kept is none."""
-    keep(settings, service, "age_over_18")
+    keep("age_over_18")
     said = "/resident/ asks for country_resident, which KEEP_CLAIMS"
     assert len([each for each in run_checks() if said in each.msg]) == 1
-    keep(settings, service, "age_over_18", "country_resident")
+    keep("age_over_18", "country_resident")
     assert not [each for each in run_checks() if "/resident/" in each.msg]
-
-
-def test_the_account_page_says_what_is_kept(browser):
-    page = browser.get("/identity/account/").content.decode()
-    assert "keeps only these" in page
 
 
 @pytest.mark.parametrize("given", [[], "age_over_18", ["age_over_18=1"], [""], [7]])
