@@ -204,33 +204,6 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again(service, is_inside, ki
     assert LinkedIdentity.objects.get().last_error == ""
 
 
-@pytest.mark.parametrize("kind", ["older", "no credential"])
-def test_a_new_consent_brings_back_no_proof_of_the_one_before(service, kind):
-    """Its claims went with it, so there is nothing that could stay."""
-    sign_in(Client())
-    deliver("consent.revoked")
-    revoked = LinkedIdentity.objects.get()
-    assert revoked.consent == "revoked"
-    an_hour_ago = timezone.now() - timedelta(hours=1)
-    LinkedIdentity.objects.update(revoked_at=an_hour_ago)
-    stale(service, kind)
-    LinkedIdentity.objects.update(credential_issued_at=timezone.now())
-    sign_in(Client())
-    identity = LinkedIdentity.objects.get()
-    assert (identity.consent, proven()) == ("granted", set())
-    assert (identity.last_error, identity.is_due) == ("malformed_answer", True)
-
-
-def test_a_code_from_the_future_outlasts_no_rejection(service):
-    """The service's clock may be ahead."""
-    service.connect["issued_at"] = (
-        timezone.now() + timezone.timedelta(days=365)
-    ).isoformat()
-    hand_in(browser_of(make_user()))
-    deliver("kyc.rejected")
-    assert LinkedIdentity.objects.get().kyc_status == "rejected"
-
-
 def test_a_code_brings_no_level_that_is_older_than_the_known_one(service):
     user, now = make_user(), timezone.now()
     make_identity_by_code(user, kyc_status="rejected", kyc_said_at=now)

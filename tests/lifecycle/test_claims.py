@@ -176,16 +176,6 @@ def test_a_claim_ends_with_what_ends_first(service):
         assert ends[name] == row().credential_expires_at
 
 
-@pytest.mark.parametrize("revoked", [(), ("age_over_18",)], ids=["empty", "revoked"])
-def test_a_list_without_a_valid_claim_needs_no_credential(service, revoked):
-    """Nothing is left to prove, so this is no failure, and nothing is held any more."""
-    make_claim(row())
-    with_claims(service, claims=listed(revoked=revoked), credential=None)
-    assert refetched(row()) is Refetched.STORED
-    assert not any(held().values())
-    assert row().credential_expires_at is None
-
-
 def test_unchanged_claims_are_no_news(service):
     """``claims_changed`` is sent when what the claims say has changed, not at each renewal."""
     with announced(signals.claims_changed) as heard:

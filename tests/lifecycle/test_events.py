@@ -177,6 +177,7 @@ OTHER = {"provider": "other"}
 KYC = {"claim_type": "kyc_verified"}
 FRESH = {"signed_in_at": 0, "kyc_said_at": 0}
 CODE = {"connect_issued_at": 0}
+OF_NEXT_YEAR = {"connect_issued_at": -365 * 24 * 60, "kyc_said_at": 0}
 ENDED = {"consent": Consent.REVOKED}
 CACHED = {"signed_in_at": 0, "credential_issued_at": 60}
 AHEAD = {"signed_in_at": -60, "kyc_said_at": -60}
@@ -212,6 +213,7 @@ CHANGES: dict[str, tuple[dict[str, Any], str, dict[str, str], float, str, str]] 
     # A code brings no claims. What it outdates was delivered late.
     "a claim before a code": (CODE, "claim.revoked", NAMED, 30, "applied", "UL"),
     "an end before a code": (CODE, "consent.revoked", {}, 30, "applied", ""),
+    "a code of the future": (OF_NEXT_YEAR, "kyc.rejected", {}, 0, "applied", "AU"),
     # Nobody knows what came first, so the withdrawal counts. A level of the future is none.
     "a rejection by a clock behind": (AHEAD, "kyc.rejected", {}, 0, "applied", "AU"),
     "a revoked claim by one": (AHEAD, "claim.revoked", NAMED, 0, "applied", "U"),

@@ -88,19 +88,6 @@ def test_the_service_erases_the_account_that_the_identity_made(move, is_back):
     assert active == {survivor.pk: True, duplicate.pk: not is_back}
 
 
-@pytest.mark.parametrize("move", MOVES, indirect=True)
-def test_an_identity_that_moves_stays_revoked(move):
-    """Its consent has ended since the site's code has read the identity that it moves."""
-    survivor = make_user("survivor")
-    make_identity(make_user("duplicate"))
-    identity = LinkedIdentity.objects.get()
-    deliver("consent.revoked")
-    move(identity, survivor)
-    moved = LinkedIdentity.objects.get()
-    assert (moved.user, moved.consent) == (survivor, Consent.REVOKED)
-    assert moved.session_epoch == 1
-
-
 @pytest.mark.parametrize("move", COUNTED, indirect=True)
 def test_an_identity_that_moves_takes_no_answer_that_an_event_has_overtaken(
     move, service

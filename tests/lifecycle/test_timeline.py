@@ -14,7 +14,6 @@ from tests.factories import (
     make_claim,
     make_event,
     make_identity,
-    make_identity_by_code,
     make_user,
 )
 
@@ -22,11 +21,12 @@ pytestmark = pytest.mark.django_db
 
 
 def test_everything_stands_in_one_line_of_time():
-    """Linked, re-fetched, told by events, signed in, revoked: newest first."""
+    """Linked, re-fetched, told by events, by codes, signed in, revoked: newest first."""
     now = timezone.now()
     identity = make_identity(
         make_user(), consent=Consent.REVOKED, revoked_at=now,
-        signed_in_at=now - timedelta(hours=2), credential_issued_at=now - timedelta(hours=6),
+        connect_issued_at=now - timedelta(hours=1), signed_in_at=now - timedelta(hours=2),
+        credential_issued_at=now - timedelta(hours=6),
     )  # fmt: skip
     LinkedIdentity.objects.filter(pk=identity.pk).update(
         created_at=now - timedelta(days=9)
@@ -37,33 +37,22 @@ def test_everything_stands_in_one_line_of_time():
     seen = timeline_of(identity)
     assert [happening.kind for happening in seen] == [
         HappeningKind.CONSENT_REVOKED,
+        HappeningKind.CODE_REDEEMED,
         HappeningKind.SIGNED_IN,
         HappeningKind.EVENT,
         HappeningKind.REFETCHED,
         HappeningKind.CLAIM,
         HappeningKind.LINKED,
     ]
-    assert seen[2].event == event
-    assert seen[4].claim == claim
+    assert seen[3].event == event
+    assert seen[5].claim == claim
     claim.revoked_at = now
     claim.save()
     assert HappeningKind.CLAIM in {each.kind for each in timeline_of(identity)[:2]}
-
-
-def test_a_later_code_is_a_moment_of_its_own():
-    """The code that linked is the linking; one that was redeemed since is told."""
-    now = timezone.now()
-    identity = make_identity_by_code(
-        make_user(), connect_issued_at=now - timedelta(seconds=5)
-    )
-    assert [happening.kind for happening in timeline_of(identity)] == [
-        HappeningKind.LINKED
-    ]
-    identity.connect_issued_at = now + timedelta(days=1)
-    assert [happening.kind for happening in timeline_of(identity)] == [
-        HappeningKind.CODE_REDEEMED,
-        HappeningKind.LINKED,
-    ]
+    # The code that linked is the linking.
+    identity.connect_issued_at = identity.created_at - timedelta(seconds=5)
+    kinds = {each.kind for each in timeline_of(identity)}
+    assert HappeningKind.CODE_REDEEMED not in kinds
 
 
 def test_a_timeline_has_the_newest_events_of_one_person(

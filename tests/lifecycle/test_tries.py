@@ -59,14 +59,6 @@ def test_tries_at_once_are_counted_too(service):
     assert redeem(make_user("bob"), 20).consent == Consent.GRANTED
 
 
-def test_a_repeat_is_no_try(service):
-    """Handing the same code in again sends nothing, so it counts for nothing."""
-    user = make_user()
-    for _ in range(10):
-        redeem(user)
-    assert service.calls("request") == 1
-
-
 @pytest.mark.parametrize(
     "nobody", [AnonymousUser(), User(username="new"), None], ids=["anonymous", "unsaved", "none"]
 )  # fmt: skip
