@@ -1,4 +1,4 @@
-"""What goes with an identity, whoever deletes it: events' content, sessions, and who is told."""
+"""What goes with an identity, whoever deletes it, and which signal tells the site of what."""
 
 import io
 from collections.abc import Callable
@@ -10,15 +10,20 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models.signals import pre_delete
+from django.dispatch import Signal
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from django_identity import signals
+from django_identity.exceptions import ReauthorizationNeeded
 from django_identity.lifecycle.arriving import connect
 from django_identity.lifecycle.ground import withdrawal
 from django_identity.lifecycle.leaving import disconnecting
+from django_identity.lifecycle.minute import follow_up
 from django_identity.lifecycle.operators import interventions
+from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import (
+    Consent,
     ErasureReceipt,
     LinkedIdentity,
     TokenGrant,
@@ -26,13 +31,17 @@ from django_identity.models import (
 )
 from tests.deliveries import deliver
 from tests.factories import (
+    AN_HOUR_AGO,
     LONG_AGO,
+    make_claim,
     make_event,
     make_grant,
     make_identity,
     make_identity_by_code,
     make_user,
 )
+from tests.fake_service import INVALID_GRANT
+from tests.lifecycle.grants import expired
 from tests.views.connect.pages import browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -293,3 +302,108 @@ def test_an_identity_whose_account_is_gone_can_be_deleted():
     assert not LinkedIdentity.objects.exists()
     assert not TokenGrant.objects.exists()
     deliver("data.deletion_requested", subject=identity.subject)
+
+
+# Which signal tells the site of what, each once and after the commit
+
+
+@pytest.fixture
+def heard():
+    """What receivers of all signals were told, with the arguments."""
+    told: list[tuple[str, dict[str, Any]]] = []
+    for name, signal in vars(signals).items():
+        if isinstance(signal, Signal):
+
+            def receive(sender, *, told_by=name, **arguments):
+                told.append(
+                    (told_by if not connection.in_atomic_block else "early", arguments)
+                )
+
+            signal.connect(receive, weak=False)
+    return told
+
+
+def names(heard):
+    return [name for name, _arguments in heard]
+
+
+def linked(**fields):
+    """Somebody who signed in an hour ago, with a proven claim."""
+    held = {"signed_in_at": AN_HOUR_AGO, "scopes": ["kyc:read"]}
+    held |= fields
+    identity = make_identity(make_user(), **held)
+    make_claim(identity)
+    return identity
+
+
+@pytest.mark.parametrize(
+    ("event_type", "told"),
+    [
+        ("kyc.verified", []), ("kyc.rejected", ["kyc_changed"]), ("claim.issued", []),
+        ("claim.revoked", ["claims_changed", "kyc_changed"]),
+        ("consent.revoked", ["sessions_ended", "consent_revoked"]),
+        ("data.deletion_requested", ["sessions_ended", "identity_unlinked", "consent_revoked"]),
+    ],
+)  # fmt: skip
+def test_each_event_is_told(heard, event_type, told):
+    """That it came, and what it changed for whom. What brings something is read later.
+
+    An erasure is told when it is done, and nothing changes by an event about nobody.
+    """
+    identity = linked()
+    deliver(
+        event_type, status="rejected" if event_type == "kyc.rejected" else "verified"
+    )
+    assert names(heard) == [*told, "event_received"]
+    assert heard[-1][1]["event"].event_type == event_type
+    for name, arguments in heard[:-1]:
+        if name in ("sessions_ended", "identity_unlinked"):
+            assert arguments["user"] == identity.user
+        else:
+            assert arguments["identity"] == identity
+
+    heard.clear()
+    follow_up.retry_pending()
+    deliver("consent.revoked", subject="nobody")
+    done = ["data_erased"] * (event_type == "data.deletion_requested")
+    assert names(heard) == [*done, "event_received"]
+
+
+def test_the_end_of_the_grant_is_told_with_the_level_that_it_brought(service, heard):
+    """A socket behind a gate with that level is asked again."""
+    identity = linked()
+    expired(identity)
+    service.answers["token"] = INVALID_GRANT
+    with suppress(ReauthorizationNeeded):
+        access_token_for(identity)
+    assert names(heard) == ["kyc_changed", "reauthorization_needed"]
+    for _name, told in heard:
+        assert told["identity"].kyc_state == ("", "")
+
+
+def test_a_refresh_with_fewer_scopes_is_told_with_what_goes(service, settings, heard):
+    """The level, the claims, and the grant."""
+    later = ["claims:read", "kyc:read"]
+    settings.DJANGO_IDENTITY = service.settings(
+        SCOPES=["profile:read"], LATER_SCOPES=later
+    )
+    identity = linked(scopes=["profile:read", *later])
+    expired(identity, scopes=identity.scopes)
+    service.token = {"scope": "profile:read"}
+    with suppress(ReauthorizationNeeded):
+        access_token_for(identity)
+    assert names(heard) == ["claims_changed", "kyc_changed", "reauthorization_needed"]
+    for _name, told in heard:
+        assert told["identity"].scopes == ["profile:read"]
+
+
+def test_a_revocation_by_an_admin_is_told_once_it_stands(heard):
+    """Like one by the service; what was rolled back is not told."""
+    identity = linked()
+    with suppress(KeyError), transaction.atomic():
+        interventions.revoke([identity])
+        raise KeyError
+    assert heard == []
+    assert interventions.revoke([identity]) == 1
+    assert names(heard) == ["sessions_ended", "consent_revoked"]
+    assert heard[1][1]["identity"].consent == Consent.REVOKED
