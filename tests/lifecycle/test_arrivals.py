@@ -5,7 +5,7 @@ An answer may come from a cache, and the service's clock may differ.
 
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from django.contrib.auth.models import User
@@ -60,7 +60,7 @@ class Revoked(NamedTuple):
 
 
 #: Each step, and the letters of the claims that are proven after it.
-HISTORIES: dict[str, list[tuple[Answer | Revoked, str]]] = {
+HISTORIES = {
     "a revoked claim counts again by a later credential": [
         (Revoked("A", -60.5), ""), (Answer("A", -62), ""), (Answer("A", -61), "A"),
     ],
@@ -117,14 +117,14 @@ HISTORIES: dict[str, list[tuple[Answer | Revoked, str]]] = {
 }  # fmt: skip
 
 
-def listed(letters: str, *, revoked: bool) -> list[dict[str, Any]]:
+def listed(letters, *, revoked):
     return [
         {"claim_type": NAMES[each], "provider": "KYC", "revoked": revoked}
         for each in letters
     ]
 
 
-def play(service, step: Answer, now: int) -> None:
+def play(service, step, now):
     """From now on the service gives this answer."""
     valid = "".join(each for each in step.proves if each not in step.revokes)
     service.disclosed = {NAMES[each]: True for each in step.proves}

@@ -2,7 +2,6 @@
 
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -272,7 +271,7 @@ def test_what_the_consent_covers_is_read(service, scopes, calls):
 # What is not believed
 
 
-UNPROVEN: dict[str, tuple[dict[str, Any], str]] = {
+UNPROVEN = {
     "aud": ({"aud": "another-client"}, "credential_rejected"),
     "sub": ({"sub": "another-subject"}, "credential_rejected"),
     "environment": ({"environment": "live"}, "credential_rejected"),
@@ -385,7 +384,7 @@ PENDING = {"retry_at": timezone.now() + 24 * HOUR}
 DEAD = Refetched.REAUTHORIZATION_NEEDED
 #: What fails, of somebody whose token has run out, and whose level is due if keys can be had:
 #: the result, how often a token and the claims were asked for, and what the row says.
-FAILURES: dict[str, tuple[Any, Refetched, tuple[int, int], str]] = {
+FAILURES = {
     "keys": ({"jwks": OOPS}, Refetched.OUTAGE, (0, 0), "keys_unavailable"),
     "tokens": ({"token": OOPS}, Refetched.OUTAGE, (1, 0), "service_unavailable"),
     "claims": ({"claims": OOPS}, Refetched.OUTAGE, (1, 1), "service_unavailable"),

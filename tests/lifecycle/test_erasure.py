@@ -1,7 +1,6 @@
 """Erasure: nobody is left, nothing is done by halves, and who asks decides what goes."""
 
 import io
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -318,7 +317,7 @@ def test_a_key_of_another_table_or_database_erases_nobody():
 # After a restored backup, which brings the row back
 
 
-ERASE: dict[str, Callable[[LinkedIdentity], object]] = {
+ERASE = {
     "the person": lambda identity: erasure.erase_account(identity.user),
     "an operator": interventions.erase,
     "the service": lambda identity: (deliver("data.deletion_requested"), erasure.retry_pending()),

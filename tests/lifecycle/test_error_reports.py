@@ -55,9 +55,9 @@ def identity(service):
 
 def reported(error):
     """Django's page of every frame, and all variables of our frames, of each cause, too."""
-    shown: list[str] = []
-    chain: list[BaseException] = []
-    each: BaseException | None = error
+    shown = []
+    chain = []
+    each = error
     while each is not None and each not in chain:
         chain.append(each)
         for frame, _line in traceback.walk_tb(each.__traceback__):

@@ -2,7 +2,7 @@
 
 import json
 from datetime import timedelta
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from django.utils import timezone
@@ -183,7 +183,7 @@ CACHED = {"signed_in_at": 0, "credential_issued_at": 60}
 AHEAD = {"signed_in_at": -60, "kyc_said_at": -60}
 #: Minutes ago: what was last known of the person | the event, what it says, how long ago it was |
 #: its outcome, and what is open then: the gates of A, an age, U, a human, and L, a level.
-CHANGES: dict[str, tuple[dict[str, Any], str, dict[str, str], float, str, str]] = {
+CHANGES = {
     "a verification": ({}, "kyc.verified", {"kyc_level": "level_9"}, 0, "applied", "AUL"),
     "a claim": ({}, "claim.issued", NAMED, 0, "applied", "AUL"),
     "a consent": ({}, "consent.granted", {}, 0, "applied", "AUL"),

@@ -1,9 +1,7 @@
 """What goes with an identity, whoever deletes it, and which signal tells the site of what."""
 
 import io
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -47,7 +45,6 @@ from tests.views.connect.pages import browser_of
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SUBJECT = "subject-1"
-Told = list[tuple[str, Any]]
 
 
 class SitesOwnIdentity(LinkedIdentity):
@@ -70,7 +67,7 @@ pre_delete.connect(
 @pytest.fixture
 def told():
     """Which signal was sent after the commit, with the user's key."""
-    heard: Told = []
+    heard = []
 
     def unlinked(user, **_arguments):
         assert not connection.in_atomic_block
@@ -83,9 +80,6 @@ def told():
     signals.identity_unlinked.connect(unlinked, weak=False)
     signals.sessions_ended.connect(ended, weak=False)
     return heard
-
-
-Way = Callable[[User, LinkedIdentity], object]
 
 
 def site_closes_the_account(user, _identity):
@@ -108,7 +102,7 @@ def operator_erases(_user, identity):
     interventions.erase(identity)
 
 
-WAYS: dict[str, Way] = {
+WAYS = {
     "the account": site_closes_the_account,
     "accounts": lambda user, _: User.objects.filter(pk=user.pk).delete(),
     "the identity": site_deletes_the_identity,
@@ -310,7 +304,7 @@ def test_an_identity_whose_account_is_gone_can_be_deleted():
 @pytest.fixture
 def heard():
     """What receivers of all signals were told, with the arguments."""
-    told: list[tuple[str, dict[str, Any]]] = []
+    told = []
     for name, signal in vars(signals).items():
         if isinstance(signal, Signal):
 

@@ -1,10 +1,8 @@
 """The site's handlers: each by itself, again until it succeeds or is given up."""
 
 import io
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -24,8 +22,6 @@ from tests.lifecycle.broken_statements import refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-Register = Callable[..., list[Any]]
-
 
 @pytest.fixture
 def identity():
@@ -37,7 +33,7 @@ def register(identity):
     """Registers a handler that notes its calls, and raises what is in ``raises``."""
 
     def registered(event_type, name, raises=None):
-        calls: list[Any] = []
+        calls = []
 
         def handler(event):
             calls.append(event.payload)
@@ -82,7 +78,7 @@ def test_one_that_fails_holds_nobody_up(register, identity, caplog):
 
     It names the type as the policy text does.
     """
-    raises: list[Exception] = [RuntimeError("about ada@example.org")]
+    raises = [RuntimeError("about ada@example.org")]
     failing = register("consent_revoked", "failing", raises)
     fine = register("consent.revoked", "fine")
     deliver("consent.revoked")
@@ -149,7 +145,7 @@ def test_one_that_ends_its_process_is_given_up(register):
 
 def test_a_replay_has_all_tries_again(register):
     """By id, or all that failed. What has succeeded does not run, unless it is asked for."""
-    raises: list[Exception] = [RuntimeError()]
+    raises = [RuntimeError()]
     failing = register("kyc.verified", "failing", raises)
     fine = register("kyc.verified", "fine")
     for event_id in ("evt_x", "evt_y"):
@@ -196,7 +192,7 @@ def test_the_command_wants_to_know_which(arguments, said):
 
 def test_two_workers_do_not_run_one_event(register):
     """Whoever takes it has it for ten minutes, and no replay changes that, also after a failure."""
-    meanwhile: list[object] = []
+    meanwhile = []
 
     def look(event):
         # What a handler raises is caught, so it is looked at below.
@@ -234,8 +230,8 @@ def yield_event(event):
     yield event
 
 
-misused: Any = on_event
-MISUSES: dict[str, Callable[[], object]] = {
+misused = on_event
+MISUSES = {
     "below a bare decorator": lambda: misused(len),
     "of several types": lambda: misused(["kyc.verified"]),
     "of no type": lambda: misused(""),
@@ -265,7 +261,7 @@ def erase(identity):
 @pytest.mark.parametrize("leave", [erase, disconnecting.disconnect])
 def test_no_handler_runs_after_its_person_has_gone(identity, leave):
     """Neither those behind, nor the one that failed, with an empty event."""
-    seen: list[tuple[str, str]] = []
+    seen = []
 
     def failing(event):
         seen.append(("failing", event.subject))
@@ -286,7 +282,7 @@ def test_no_handler_runs_after_its_person_has_gone(identity, leave):
 
 def test_the_handlers_of_a_deletion_run_after_the_erasure(register):
     """That has emptied the event. Those that fail are tried again."""
-    raises: list[Exception] = [RuntimeError()]
+    raises = [RuntimeError()]
     first = register("data.deletion_requested", "first", raises)
     second = register("data.deletion_requested", "second")
     deliver("data.deletion_requested")
@@ -301,7 +297,7 @@ def test_the_handlers_of_a_deletion_run_after_the_erasure(register):
 def test_handlers_see_what_became_of_the_event(identity):
     """A late or uncovered event has its handlers, too."""
     LinkedIdentity.objects.update(signed_in_at=timezone.now())
-    seen: dict[datetime, str] = {}
+    seen = {}
 
     def sees(event):
         seen[event.occurred_at] = event.outcome

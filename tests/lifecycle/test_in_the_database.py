@@ -1,6 +1,5 @@
 """What happens at one moment about one person, and connections that end while the site waits."""
 
-from collections.abc import Callable
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -196,7 +195,7 @@ def erase(identity):
     erasure.erase_account(identity.user)
 
 
-ACTS: dict[str, tuple[Callable[[LinkedIdentity], object], ...]] = {
+ACTS = {
     "revocations": (revoke,) * 3,
     "disconnections": (disconnecting.disconnect,) * 3,
     "deletions by the site": (LinkedIdentity.delete,) * 3,

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, Group, User
-from django.db.models import Model
 from django.db.models.signals import pre_save
 from django.test import Client
 from django.utils import timezone
@@ -44,7 +43,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 #: How the row is linked, of each state that has one.
-STATES: dict[Subject, dict[str, Any]] = {
+STATES = {
     Subject.CONNECT: {"linked_via": LinkedVia.CONNECT},
     Subject.OAUTH: {},
     Subject.REVOKED: {"consent": Consent.REVOKED, "revoked_at": LONG_AGO},
@@ -181,7 +180,7 @@ class Refuses(IdentityPolicy):
 @pytest.fixture
 def written():
     """Each account or identity that is written, if only in a transaction that is rolled back."""
-    rows: list[Model] = []
+    rows = []
 
     def receive(instance, **_kwargs):
         rows.append(instance)
@@ -245,7 +244,7 @@ def test_a_withdrawal_on_the_way_is_heard(site, withdraw, *, is_known):
 @pytest.fixture
 def told():
     """The status of each ``kyc_changed``."""
-    statuses: list[str] = []
+    statuses = []
 
     def changed(identity, **_kwargs):
         statuses.append(identity.kyc_status)

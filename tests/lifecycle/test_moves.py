@@ -1,8 +1,6 @@
 """A site moves an identity to another account, as packages that merge accounts do."""
 
 import uuid
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -24,8 +22,6 @@ from tests.lifecycle.refetches import refetched
 from tests.sign_in import is_signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-Move = Callable[[LinkedIdentity, User], object]
 
 
 def by_save(identity, survivor):
@@ -53,7 +49,7 @@ def by_sql(identity, survivor):
 
 ROWS = LinkedIdentity.objects
 #: How the site's code moves the row. Of all but the last the package knows.
-MOVES: dict[str, Move] = {
+MOVES = {
     "save": by_save,
     "a row with its key alone": lambda row, user: by_save(ROWS.only("pk").get(pk=row.pk), user),
     "a row without its user": lambda row, user: by_save(ROWS.defer("user").get(pk=row.pk), user),
@@ -153,7 +149,7 @@ def test_a_copy_and_a_fixture_are_saved_whole(monkeypatch):
     for row in serializers.deserialize("json", dump):
         row.save()
     assert LinkedIdentity.objects.get().signs_in
-    saved: list[dict[str, Any]] = []
+    saved = []
     monkeypatch.setattr(models.Model, "save", lambda *_row, **how: saved.append(how))
     identity.save(using="archive")
     assert saved == [{"using": "archive"}]

@@ -66,7 +66,7 @@ def renamed():
 def test_linking_deletes_it(service, way, former):
     """It opened nothing. It made the account, and the new link did not."""
     user = former()
-    told: list[object] = []
+    told = []
 
     def receive(**about):
         told.append(about["signal"])

@@ -1,7 +1,6 @@
 """While an erasure is pending, and what the site or somebody else does meanwhile."""
 
 import io
-from collections.abc import Callable
 from contextlib import contextmanager, nullcontext, suppress
 from typing import ClassVar
 
@@ -75,7 +74,6 @@ def asked_by_the_person(identity):
 
 
 ASKED = [asked_by_the_service, asked_by_the_person]
-Asked = Callable[[LinkedIdentity], None]
 
 
 @pytest.fixture
@@ -274,7 +272,7 @@ def test_a_held_row_waits_for_no_account(failing):
 def test_of_a_row_that_was_held_each_signal_is_sent_once():
     """With its user, who is found when it is let go."""
     names = ("data_erased", "sessions_ended", "identity_unlinked")
-    told: list[tuple[str, int]] = []
+    told = []
     for name in names:
 
         def note(user, *, name=name, **_signal):

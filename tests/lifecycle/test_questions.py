@@ -1,6 +1,5 @@
 """The site's policy is asked with what opens gates, and never with the credential itself."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -21,7 +20,7 @@ from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGr
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import deliver
 from tests.factories import make_claim, make_grant, make_identity, make_user
-from tests.fake_service import FakeService, html
+from tests.fake_service import html
 from tests.lifecycle.test_linking import Asked
 from tests.sign_in import begin, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
@@ -125,7 +124,7 @@ def list_as_revoked(service):
     service.answers["claims"] = answer
 
 
-PROVES_NOTHING: dict[str, Callable[[FakeService], object]] = {
+PROVES_NOTHING = {
     "denied": lambda service: service.disclosed.update(age_over_18=False),
     "denied in an object": lambda service: service.disclosed.update(
         age_over_18={"verified": False, "value": True}
@@ -227,7 +226,7 @@ def test_a_code_shows_no_claims(asking):
 
 
 def refused(response, code):
-    page: str = response.content.decode()
+    page = response.content.decode()
     assert f"<code>{code}</code>" in page
     return page
 

@@ -1,9 +1,7 @@
 """Receivers of the site that act: they save or delete what they are told about, or forbid it."""
 
 import itertools
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -64,7 +62,7 @@ def note_the_visit(get_response):
     """A middleware of a site that notes at the account when somebody was last there."""
 
     def middleware(request):
-        user: Any = request.user
+        user = request.user
         was_there = user.is_authenticated
         response = get_response(request)
         if was_there:
@@ -75,7 +73,7 @@ def note_the_visit(get_response):
 
 
 #: The page signs them out afterwards, of which Django tells with the request's user.
-ERASE: dict[str, Callable[[Client], object]] = {
+ERASE = {
     "event": lambda _: (deliver("data.deletion_requested"), erasure.retry_pending()),
     "operator": lambda _: interventions.erase(LinkedIdentity.objects.get()),
     "themselves": lambda browser: browser.post(reverse("identity:erase")),
@@ -107,7 +105,7 @@ def removes_the_link(user):
     disconnecting.disconnect(LinkedIdentity.objects.get(user=user))
 
 
-ACTS: dict[str, Callable[[User], object]] = {
+ACTS = {
     "deletes the account": lambda user: user.delete(),
     "erases it": erasure.erase_account,
     "disables it": lambda user: User.objects.filter(pk=user.pk).update(is_active=False),
@@ -164,7 +162,7 @@ def test_one_that_only_the_database_protects_is_emptied_too():
 def test_a_receiver_that_erases_the_account_is_told_once():
     """The erasure that it asks for ends no sessions again, so it is not called for ever."""
     make_identity(make_user())
-    asked: list[User] = []
+    asked = []
 
     def erase(user, **_signal):
         asked.append(user)

@@ -114,7 +114,7 @@ def test_it_can_be_stopped_anywhere_and_run_again(monkeypatch):
         for person in ("ada", "bob", "eve", "dan"):
             make_sealed(person)
         before = all_opened()
-    writes: list[str] = []
+    writes = []
 
     def interrupted(execute, sql, *rest):
         if sql.startswith("UPDATE"):

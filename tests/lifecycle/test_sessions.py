@@ -2,8 +2,6 @@
 
 import itertools
 import pickle
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.contrib.auth import BACKEND_SESSION_KEY, login, user_logged_in
@@ -82,7 +80,7 @@ def test_an_ended_session_never_lives_again(service, identity_clock, steps):
     user = make_user("owner", email="ada@example.org")
     make_identity(user, account_made=False)
     begun = [session_of(user)]
-    ended: list[Client] = []
+    ended = []
     for step in steps:
         if step == "revoke":
             deliver("consent.revoked")
@@ -290,7 +288,7 @@ def come_back_by(face, browser):
     assert answer.status_code == 200
 
 
-ENDS: dict[str, Callable[[], object]] = {
+ENDS = {
     "sign out everywhere": lambda: end_all(User.objects.get()),
     "revoked by an operator": lambda: interventions.revoke(LinkedIdentity.objects.all()),
     "disconnected": lambda: disconnecting.disconnect(LinkedIdentity.objects.get()),
@@ -385,7 +383,7 @@ def test_a_hidden_person_is_not_told_that_they_are_signed_in(service, hiding, co
 
 
 #: The erasure stays pending: Django does not save a row that the base manager hides.
-ENDS_OF_HIDDEN: dict[str, Callable[[User], object]] = {
+ENDS_OF_HIDDEN = {
     "event": lambda _: deliver("consent.revoked"),
     "request to delete": lambda _: deliver("data.deletion_requested"),
     "operator": lambda _: interventions.revoke(LinkedIdentity.objects.all()),
@@ -427,7 +425,7 @@ def joining(users):
     return annotating(users).filter(groups__isnull=False)
 
 
-MANAGERS: dict[str, Callable[[Any], Any]] = {
+MANAGERS = {
     "is Django's": lambda users: users, "counts": counting, "joins": joining,
     "only": lambda users: annotating(users).only("username"),
     "sorts": lambda users: annotating(users).order_by("-username"),

@@ -2,9 +2,7 @@
 
 import pickle
 import time
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -73,11 +71,11 @@ def test_the_key_of_an_employee_is_no_users():
 
 
 #: What no gate without a value takes for a yes. A claim with a noun takes a text in it.
-NOES: list[Any] = [
+NOES = [
     "no", "0", "denied", "null", "rejected", "false", 0, [], ["no"], {"answer": "no"}, {}, " ", "",
     None, False, 1,
 ]  # fmt: skip
-MEANS_NO: list[tuple[str, Any]] = [
+MEANS_NO = [
     *(("age_over_18", no) for no in (*NOES, "true", {"value": True}, {"verified": "true"})),
     *(("age_over_18", {"verified": no}) for no in NOES),
     *(("age_over_18", {"verified": True, "value": no}) for no in NOES),
@@ -90,7 +88,7 @@ MEANS_NO: list[tuple[str, Any]] = [
     ("age_over_18", {"verified": False, "value": True}),
     ("age_over_18", {"verified": True, "value": True, "age_over_18": False}),
 ]  # fmt: skip
-MEANS_YES: list[tuple[str, Any]] = [
+MEANS_YES = [
     ("age_over_18", True),
     ("age_over_18", {"verified": True}),
     ("age_over_18", {"verified": True, "value": True}),
@@ -99,7 +97,7 @@ MEANS_YES: list[tuple[str, Any]] = [
     ("country_resident", {"verified": True, "country": "NO"}),
     ("country_resident", {"verified": True, "country": True, "value": True}),
 ]
-UNPROVEN: list[dict[str, Any]] = [
+UNPROVEN = [
     {"revoked_at": LONG_AGO}, {"valid_until": None}, {"valid_until": AN_HOUR_AGO},
     {"claim_type": "age_over_21"}, {"claim_type": "AGE_OVER_18"},
 ]  # fmt: skip
@@ -122,7 +120,7 @@ def test_every_other_claim_keeps_it_closed():
 
 
 #: What is shown of a country of residence, and in which values it says so.
-AFFIRMED: dict[Any, list[Any]] = {
+AFFIRMED = {
     "NG": [
         "NG", {"value": "NG"}, {"country": "NG"},
         *({"verified": True, name: "NG"} for name in ("value", "country", "country_resident")),
@@ -241,7 +239,7 @@ def re_fetch(_user):
 
 
 #: What is proven before, and what is changed then. It opens the gate unless that was open.
-FORGETTING: dict[str, tuple[str | None, Callable[[User], object]]] = {
+FORGETTING = {
     "a first sign-in": (None, lambda user: sign_in(browser_of(user))),
     "a sign-in": ("empty", lambda user: sign_in(browser_of(user))),
     "a re-fetch": ("empty", re_fetch),
@@ -273,8 +271,7 @@ class OtherPlace(IdentityPolicy):
 
     def claim_value(self, claim_type, value):
         if isinstance(value, dict) and "residence" in value:
-            text: str | None = value["residence"]
-            return text
+            return value["residence"]
         return super().claim_value(claim_type, value)
 
 
@@ -285,7 +282,7 @@ RESIDENCES = [({"verified": True, "residence": "NGA"}, True),
     ({"verified": True, "residence": "NGA", "country": "NG", "value": "Nigeria"}, True),
     ({"verified": False, "residence": "NGA"}, False),
     ({"verified": True, "residence": "NGA", "value": False}, False)]  # fmt: skip
-DENIALS: list[Any] = [False, None, {"verified": False}, {"value": "false"}]
+DENIALS = [False, None, {"verified": False}, {"value": "false"}]
 
 
 class SaysYes(IdentityPolicy):

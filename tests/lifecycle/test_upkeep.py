@@ -179,7 +179,7 @@ def test_outages_between_answers_end_nothing(everybody):
 
 
 #: What the token endpoint says, and what becomes of four people whose tokens have run out.
-TOLD: dict[str, tuple[bytes, list[Refetched]]] = {
+TOLD = {
     "invalid_grant": (INVALID_GRANT, [Refetched.REAUTHORIZATION_NEEDED] * 4),
     "invalid_request": (
         answer({"error": "invalid_request"}, status="400 No"), [Refetched.FAILED] * 4,
@@ -447,7 +447,7 @@ def test_one_command_does_everything(everybody, capsys):
         account=str(forgotten.user_id), requested_at=now, next_attempt_at=now
     )
     event = make_event(identity, "kyc.verified", next_attempt_at=now - HOUR)
-    handled: list[int] = []
+    handled = []
     on_event("kyc.verified", name="upkeep")(lambda event: handled.append(event.pk))
     call_command("identity_upkeep")
     said = capsys.readouterr().out
