@@ -175,17 +175,15 @@ def test_a_claim_ends_with_what_ends_first(service):
         assert ends[name] == row().credential_expires_at
 
 
-def test_unchanged_claims_are_no_news(service):
-    """``claims_changed`` is sent when what the claims say has changed, not at each renewal."""
+def test_a_second_answer_replaces_what_the_first_one_said(service):
+    """The row stays, with its key. A claim that is only listed has no value: None, not null.
+
+    ``claims_changed`` is sent when what the claims say has changed, not at each renewal.
+    """
     with announced(signals.claims_changed) as heard:
         refetched(row())
         refetched(row())
     assert heard == [row()]
-
-
-def test_a_second_answer_replaces_what_the_first_one_said(service):
-    """The row stays, with its key. A claim that is only listed has no value: None, not null."""
-    refetched(row())
     first = StoredClaim.objects.get()
     service.disclosed = {"age_over_18": {"verified": True}}
     refetched(row())
@@ -214,13 +212,19 @@ def test_renewed_claims_are_written_by_one_short_statement(service, number):
 
 
 def test_a_credential_that_lives_longer_is_stored_for_a_day(service):
-    """24 hours is the service's word; whatever the credential says, its claims end with them."""
+    """24 hours is the service's word; whatever the credential says, its claims end with them.
+
+    One at its end, such as a cache gives, is not asked for again without a pause.
+    """
     service.payload["exp"] = int(time.time()) + 30 * 86_400
     assert refetched(row()) is Refetched.STORED
     a_day_on = timezone.now() + 24 * HOUR
     assert row().credential_expires_at <= a_day_on
     assert StoredClaim.objects.get().valid_until <= a_day_on
     assert due_in() < 24 * HOUR
+    service.payload["exp"] = int(time.time()) + 60
+    assert refetched(row()) is Refetched.STORED
+    assert due_in() > 4 * MINUTE
 
 
 def test_what_cannot_be_stored_opens_nothing(service):
@@ -422,13 +426,6 @@ def test_what_fails_is_retried_or_ends_the_grant(service, failure):
     # The level is the service's own word, which needs no credential.
     has_level = answers.get("claims") is OOPS
     assert (row().kyc_level == "level_3") is has_level
-
-
-def test_a_credential_at_its_end_is_not_asked_for_without_a_pause(service):
-    """A service that answers from a cache would be asked again and again."""
-    service.payload["exp"] = int(time.time()) + 60
-    assert refetched(row()) is Refetched.STORED
-    assert due_in() > 4 * MINUTE
 
 
 def test_a_level_that_cannot_be_read_stops_no_claims(service, capsys):

@@ -323,7 +323,10 @@ def stored(event_type, **about):
 
 
 def test_one_event_that_cannot_be_applied_ends_no_run(identity, caplog):
-    """It is an attempt that failed. Those behind it, and the purge, have their turn."""
+    """It is an attempt that failed. Those behind it, and the purge, have their turn.
+
+    A revocation is never given up; and then its handlers have all their tries.
+    """
     stored("consent.revoked")
     stored("claim.issued", subject="nobody")
     old = timezone.now() - timedelta(days=999)
@@ -337,21 +340,14 @@ def test_one_event_that_cannot_be_applied_ends_no_run(identity, caplog):
     assert failed.next_attempt_at > timezone.now()
     assert other.outcome == "ignored"
     assert "identity.event.failed" in caplog.text
-    make_due()
-    upkeep.tend()
-    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
-
-
-def test_a_revocation_is_never_given_up(identity):
-    """However often it could not be applied; and then its handlers have all their tries."""
-    stored("consent.revoked")
     with refused("UPDATE", "linkedidentity"):
-        attempt(follow_up.TRIES + 3)
-    event = WebhookEvent.objects.get()
-    assert (event.outcome, event.attempts) == ("", follow_up.TRIES + 3)
+        attempt(follow_up.TRIES + 2)
+    failed.refresh_from_db()
+    assert (failed.outcome, failed.attempts) == ("", follow_up.TRIES + 3)
     attempt(1)
-    event.refresh_from_db()
-    assert (event.outcome, event.error) == ("applied", "")
+    failed.refresh_from_db()
+    assert (failed.outcome, failed.error) == ("applied", "")
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
 
 
 # Stored, and applied by upkeep

@@ -157,14 +157,11 @@ def test_what_found_nobody_a_moment_before_the_button_is_heard(
         )
 
 
-def test_who_is_linked_needs_no_row_of_the_subject(service):
-    make_identity(make_user())
-    deliver("claim.issued")
-    sign_in(Client())
-    assert not SubjectLock.objects.exists()
-
-
 def test_upkeep_deletes_the_rows_of_the_day_before(service, identity_clock):
+    """Of a subject who is linked none is needed."""
+    make_identity(make_user("eve"), subject="subject-2")
+    deliver("claim.issued", subject="subject-2")
+    assert not SubjectLock.objects.exists()
     hand_in(browser_of(make_user()))
     identity_clock.advance(hours=23)
     deliver("claim.issued", subject="nobody")

@@ -233,20 +233,16 @@ def refused(response, code):
 
 def test_a_minor_gets_no_account_and_reads_the_sites_reason(adults):
     adults.disclosed = {"age_over_18": False}
-    page = refused(sign_in(Client()), "sign_up_refused")
-    assert REASON in page
-    assert "not taking new accounts" not in page
-    assert not User.objects.exists()
-    assert not LinkedIdentity.objects.exists()
-
-
-def test_a_frontend_reads_the_reason_too(adults):
-    adults.disclosed = {}
     browser = Client()
+    page = refused(sign_in(browser), "sign_up_refused")
+    assert REASON in page
     given = {"state": begin(browser), "code": "a-code"}
     address = reverse("identity_api:callback")
     told = browser.post(address, given, content_type="application/json").json()
     assert (told["code"], told["detail"]) == ("sign_up_refused", REASON)
+    assert "not taking new accounts" not in page
+    assert not User.objects.exists()
+    assert not LinkedIdentity.objects.exists()
 
 
 def test_a_minors_identity_is_not_linked(adults):

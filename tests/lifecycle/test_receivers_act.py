@@ -1,7 +1,7 @@
 """Receivers of the site that act: they save or delete what they are told about, or forbid it."""
 
 import itertools
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -130,33 +130,34 @@ def test_whom_a_receiver_turns_away_is_not_signed_in(service, act, same):
 # Rows that the site does not let go
 
 
-def test_a_link_by_code_that_the_site_protects_is_emptied():
-    """Its loans point at the row. The consent ends at once all the same."""
-    user = make_user()
-    identity = make_identity_by_code(user)
+@contextmanager
+def protected(identity):
+    """By a receiver of the site."""
 
     def protect(**_signal):
         raise ProtectedError("a loan", {identity})
 
+    model_signals.pre_delete.connect(protect, sender=LinkedIdentity)
+    yield
+    model_signals.pre_delete.disconnect(protect, sender=LinkedIdentity)
+
+
+@pytest.mark.parametrize("way", [protected, pointed_at], ids=["site", "database"])
+def test_a_link_by_code_that_is_protected_is_emptied(way):
+    """The site's loans point at the row, or the database alone refuses, at the commit.
+
+    The consent ends at once all the same. Later the row may go.
+    """
+    user = make_user()
+    identity = make_identity_by_code(user)
     verified = Gate(kyc_level="level_2")
     assert closed_to(verified, again(user)) is None
-    model_signals.pre_delete.connect(protect, sender=LinkedIdentity)
-    deliver("consent.revoked")
-    assert closed_to(verified, again(user))
-    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
-    assert LinkedIdentity.objects.get().connect_person == ""
-    model_signals.pre_delete.disconnect(protect, sender=LinkedIdentity)
-    # Later it may go.
-    assert disconnecting.disconnect(identity)
-
-
-def test_one_that_only_the_database_protects_is_emptied_too():
-    """Some look at the commit alone. Then the event would be refused for ever."""
-    user = make_user()
-    with pointed_at(make_identity_by_code(user)):
+    with way(identity):
         deliver("consent.revoked")
-    assert closed_to(Gate(kyc_level="level_2"), again(user))
-    assert LinkedIdentity.objects.get().connect_person == ""
+    assert closed_to(verified, again(user))
+    emptied = LinkedIdentity.objects.get()
+    assert (emptied.consent, emptied.connect_person) == (Consent.REVOKED, "")
+    assert disconnecting.disconnect(identity)
 
 
 def test_a_receiver_that_erases_the_account_is_told_once():

@@ -57,13 +57,22 @@ def everybody(service):
 # Taking rows
 
 
-def test_what_is_due_is_taken_once():
-    """The longest due first, and never what is not due, or not of this site's settings."""
+def test_what_is_due_is_taken_once(identity_clock):
+    """The longest due first, and never what is not due, or not of this site's settings.
+
+    After five minutes it comes back, so that the row of a worker that died is served; the version
+    stays as it was read.
+    """
     ids = [make_due(n, ago=timedelta(minutes=n + 1)).pk for n in range(5)]
     make_due(7, ago=-HOUR)
     make_due(8, refetch_due_at=None)
     make_due(9, environment="live")
     assert [taken(2) for _ in range(4)] == [ids[3:], ids[1:3], ids[:1], []]
+    identity_clock.advance(minutes=4, seconds=50)
+    assert taken() == []
+    identity_clock.advance(seconds=11)
+    assert taken() == ids
+    assert set(LinkedIdentity.objects.values_list("version", flat=True)) == {0}
 
 
 def test_whom_an_event_made_due_waits_for_nobody(service):
@@ -76,17 +85,6 @@ def test_whom_an_event_made_due_waits_for_nobody(service):
     assert list(due) == [overdue]
     upkeep.refetch_for_a_minute(1, only=verified.pk)
     assert list(due.all()) == [overdue]
-
-
-def test_what_is_taken_comes_back_after_five_minutes(identity_clock):
-    """So that the row of a worker that died is served; the version stays as it was read."""
-    identity = make_due()
-    assert taken() == [identity.pk]
-    identity_clock.advance(minutes=4, seconds=50)
-    assert taken() == []
-    identity_clock.advance(seconds=11)
-    assert taken() == [identity.pk]
-    assert row(identity).version == identity.version
 
 
 @on_servers
@@ -388,13 +386,6 @@ def test_no_more_than_the_rate_is_handed_out(everybody, published):
         assert published() == [[3]]
         assert upkeep.refetch_for_a_minute(1).total() == 1
         assert upkeep.run()[1].total() == 3
-
-
-def test_a_dead_broker_loses_nothing(dead_broker):
-    """What it does not take stays due."""
-    make_due()
-    upkeep.run_with_workers()
-    assert due.count() == 1
 
 
 @pytest.mark.parametrize("ends", ["after a minute", "at a shutdown"])
