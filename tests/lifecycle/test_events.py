@@ -2,12 +2,10 @@
 
 import json
 from datetime import timedelta
-from typing import cast
 
 import pytest
 from django.utils import timezone
 
-from django_identity.event_types import KINDS, Kind
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.said import events
 from django_identity.lifecycle.standing.standing import standing_of
@@ -21,7 +19,6 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.requirements import RequiredClaim
-from django_identity.texts.labels import in_words
 from tests.deliveries import deliver, event_body, post
 from tests.factories import (
     make_claim,
@@ -343,28 +340,24 @@ def test_a_repeat_meets_the_mended_setting(event_type, settings):
 
 
 def test_two_events_of_one_id_are_two(settings):
-    """Of two people, or of two types."""
+    """Of two people, of two types, or of the test environment, before the site went live."""
     linked()
     make_identity(make_user("grace"), subject="subject-2")
     deliver("claim.issued", event_id="evt_same")
     deliver("consent.revoked", event_id="evt_same")
     deliver("consent.revoked", event_id="evt_same", subject="subject-2")
     assert {each.consent for each in LinkedIdentity.objects.all()} == {Consent.REVOKED}
-    assert outcomes() == ["applied", "applied", "applied"]
-
-
-def test_an_id_of_the_test_environment_says_nothing_about_live(settings):
-    """After the site went from test to live."""
-    deliver("data.deletion_requested", event_id="evt_1")
     settings.DJANGO_IDENTITY = {
         **settings.DJANGO_IDENTITY,
         "ENVIRONMENT": "live",
         "BASE_URL": "https://service.example/api/v1",
         "AUTH_URL": "https://service.example",
     }
-    make_identity(make_user(), environment="live")
-    deliver("data.deletion_requested", event_id="evt_1")
-    assert outcomes() == ["ignored", "applied"]
+    live = make_identity(make_user("live"), environment="live")
+    deliver("consent.revoked", event_id="evt_same")
+    live.refresh_from_db()
+    assert live.consent == Consent.REVOKED
+    assert outcomes() == ["applied"] * 4
 
 
 @pytest.mark.parametrize(
@@ -440,45 +433,3 @@ def test_a_repeat_after_a_new_link_tells_nothing_of_the_former_one(event_type, h
     row = WebhookEvent.objects.get()
     assert (row.subject, row.payload, row.event_id) == ("", None, "")
     assert row.handled_by == []
-
-
-# A type of the future
-
-
-@pytest.mark.parametrize("like", [*KINDS])
-def test_a_further_type_acts_like_any_other_with_its_effect(monkeypatch, like):
-    """A row of ``KINDS`` is all that it needs. Without words for people its name stands there."""
-    monkeypatch.setitem(cast("dict[str, Kind]", KINDS), "person.moved", KINDS[like])
-    assert in_words("person.moved") == "person.moved"
-    columns = ("outcome", "subject", "payload", "next_attempt_at")
-    ends = []
-    for event_type in (like, "person.moved"):
-        identity = linked()
-        StoredClaim.objects.update(valid_until=NOW + HOUR)
-        deliver(event_type, subject="nobody")
-        statuses = [post(about_a_customer(event_type)).status_code]
-        statuses.append(post(event_body(event_type, at=NOW)).status_code)
-        events_held = WebhookEvent.objects.order_by("pk").values(*columns)
-        for held in events_held:
-            held["next_attempt_at"] = held["next_attempt_at"] is not None
-        due = [row.is_due for row in LinkedIdentity.objects.all()]
-        ends.append((statuses, state(), due, [*events_held]))
-        identity.user.delete()
-        WebhookEvent.objects.all().delete()
-        ErasureReceipt.objects.all().delete()
-    assert ends[0] == ends[1]
-
-
-@pytest.mark.parametrize("event_type", ["consent.revoked", "claim.revoked"])
-def test_a_machine_whose_clock_is_behind_ignores_no_withdrawal(
-    event_type, identity_clock
-):
-    """For it the event is from its receipt, long before a sign-in on another machine."""
-    now = timezone.now()
-    lately = now - 10 * MINUTE
-    identity = linked(signed_in_at=lately, credential_issued_at=lately)
-    identity_clock.advance(hours=-1)
-    deliver(event_type, at=now)
-    identity_clock.advance(hours=1)
-    assert outcomes() == ["applied"]
-    assert standing_of(identity.user).shortfall(RequiredClaim("age_over_18"))

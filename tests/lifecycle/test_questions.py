@@ -1,6 +1,5 @@
 """The site's policy is asked with what opens gates, and never with the credential itself."""
 
-from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any, ClassVar
@@ -91,30 +90,6 @@ def test_each_question_is_asked_with_the_claims(asking):
     ]
     assert shown() == [proven] * 5
     assert claims_of(User.objects.get()) == proven
-
-
-class Writes(IdentityPolicy):
-    """It writes into what it is shown, and says what came of it."""
-
-    errors: ClassVar[list[str]] = []
-
-    def may_sign_up(self, *, claims, **_about):
-        for change in (
-            lambda: claims.update(unique_human=True),
-            lambda: claims.__setitem__("age_over_18", "yes"),
-            lambda: claims.pop("age_over_18"),
-        ):
-            with suppress(AttributeError, TypeError):
-                change()
-                self.errors.append("written")
-        return set(claims) == {*ADULT}
-
-
-def test_what_one_question_writes_no_other_sees(service, use_policy):
-    use_policy(Writes)
-    assert sign_in(Client()).status_code == 302
-    assert Writes.errors == []
-    assert claims_of(User.objects.get()) == ADULT
 
 
 def list_as_revoked(service):
