@@ -27,7 +27,6 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.policy import IdentityPolicy
-from tests.concurrency import at_once
 from tests.deliveries import SECRET, deliver
 from tests.factories import (
     again,
@@ -267,19 +266,6 @@ def test_a_policy_may_know_no_other_way_in(use_policy):
     browser.post(reverse("identity:disconnect"))
     browser.post(reverse("identity_api:disconnect"))
     assert LinkedIdentity.objects.exists()
-
-
-def test_two_workers_erase_once():
-    """A second request for the same person is fulfilled with the first one."""
-    make_identity(make_user())
-    deliver("data.deletion_requested")
-    key = ErasureReceipt.objects.get().pk
-    deliver("data.deletion_requested")
-    assert sorted(at_once([lambda: erasure.attempt(key)] * 2)) == [False, True]
-    assert ErasureReceipt.objects.get(pk=key).counts["linkedidentity"] == 1
-    assert erasure.retry_pending() == 0
-    assert not ErasureReceipt.objects.filter(erased_at=None).exists()
-    assert not ErasureReceipt.objects.filter(account_was_gone=True).exists()
 
 
 @pytest.mark.parametrize("subject", [SUBJECT, "", " "], ids=repr)

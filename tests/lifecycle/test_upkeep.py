@@ -105,6 +105,12 @@ def test_several_workers_at_once_take_each_row_once():
     assert sorted(at_once + left) == ids
 
 
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="others scan small tables")
+def test_due_rows_are_found_by_an_index():
+    rows = due.rows().order_by("refetch_due_at", "pk")[:20]
+    assert "identity_refetch_due" in rows.explain()
+
+
 def test_seven_statements_at_most(everybody):
     """With a refresh, besides taking the row: read, lease and store the grant, ask for events,
     store the identity, read and write its claims.
