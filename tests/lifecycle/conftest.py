@@ -11,6 +11,7 @@ import pytest
 from celery import Celery
 from celery.app import app_or_default
 from django.contrib.auth.signals import user_logged_out
+from django.db import connection
 from django.db.models.signals import pre_delete, pre_save
 from django.dispatch import Signal
 
@@ -82,6 +83,25 @@ def dead_broker():
 def handled() -> Handled:
     """``handled("claim.issued")``: the site has a handler of the type, until the test ends."""
     return lambda event_type: on_event(event_type, name="of a test")(repr) and None
+
+
+@pytest.fixture
+def heard():
+    """The name of each signal that was sent after the commit, and what it told.
+
+    ``key``: of the user, as it was then.
+    """
+    told = []
+    for name, signal in vars(signals).items():
+        if isinstance(signal, Signal):
+
+            def receive(sender, *, name=name, user=None, **arguments):
+                told_by = "early" if connection.in_atomic_block else name
+                key = user and user.pk
+                told.append((told_by, {"user": user, "key": key, **arguments}))
+
+            signal.connect(receive, weak=False)
+    return told
 
 
 @pytest.fixture

@@ -8,11 +8,9 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models.signals import pre_delete
-from django.dispatch import Signal
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from django_identity import signals
 from django_identity.exceptions import ReauthorizationNeeded
 from django_identity.lifecycle.arriving import connect
 from django_identity.lifecycle.ground import withdrawal
@@ -39,7 +37,7 @@ from tests.factories import (
     make_user,
 )
 from tests.fake_service import INVALID_GRANT
-from tests.lifecycle.grants import expired
+from tests.lifecycle.grants import expired, of_users
 from tests.views.connect.pages import browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -64,53 +62,15 @@ pre_delete.connect(
 )
 
 
-@pytest.fixture
-def told():
-    """Which signal was sent after the commit, with the user's key."""
-    heard = []
-
-    def unlinked(user, **_arguments):
-        assert not connection.in_atomic_block
-        heard.append(("identity_unlinked", user.pk))
-
-    def ended(user, **_arguments):
-        assert not connection.in_atomic_block
-        heard.append(("sessions_ended", user.pk))
-
-    signals.identity_unlinked.connect(unlinked, weak=False)
-    signals.sessions_ended.connect(ended, weak=False)
-    return heard
-
-
-def site_closes_the_account(user, _identity):
-    user.delete()
-
-
-def site_deletes_the_identity(_user, identity):
-    identity.delete()
-
-
-def site_deletes_by_a_query(_user, identity):
-    LinkedIdentity.objects.only("pk").filter(pk=identity.pk).delete()
-
-
-def person_disconnects(_user, identity):
-    disconnecting.disconnect(identity)
-
-
-def operator_erases(_user, identity):
-    interventions.erase(identity)
-
-
 WAYS = {
-    "the account": site_closes_the_account,
+    "the account": lambda user, _: user.delete(),
     "accounts": lambda user, _: User.objects.filter(pk=user.pk).delete(),
-    "the identity": site_deletes_the_identity,
-    "by a query": site_deletes_by_a_query,
+    "the identity": lambda _, row: row.delete(),
+    "by a query": lambda _, row: LinkedIdentity.objects.only("pk").filter(pk=row.pk).delete(),
     "by a proxy": lambda _, row: SitesOwnIdentity.objects.filter(pk=row.pk).delete(),
-    "disconnected": person_disconnects,
-    "erased": operator_erases,
-}
+    "disconnected": lambda _, row: disconnecting.disconnect(row),
+    "erased": lambda _, row: interventions.erase(row),
+}  # fmt: skip
 
 
 def lived(user):
@@ -128,7 +88,7 @@ def content():
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_the_content_of_the_events_goes_with_the_identity(way, told):
+def test_the_content_of_the_events_goes_with_the_identity(way, heard):
     """And the receivers are told for whom, with a key, after the commit."""
     user = make_user()
     key = user.pk
@@ -138,13 +98,14 @@ def test_the_content_of_the_events_goes_with_the_identity(way, told):
     way(user, identity)
     assert [each[0] for each in content()] == ["of-eve"]
     assert WebhookEvent.objects.count() == 3
+    told = of_users(heard)
     assert told.count(("identity_unlinked", key)) == 1
     assert ("sessions_ended", key) in told
     assert {each[1] for each in told} == {key}
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_nothing_has_happened_if_the_sites_transaction_rolls_back(way, told):
+def test_nothing_has_happened_if_the_sites_transaction_rolls_back(way, heard):
     user = make_user()
     identity = lived(user)
     before = content()
@@ -154,10 +115,10 @@ def test_nothing_has_happened_if_the_sites_transaction_rolls_back(way, told):
         raise KeyError
     assert content() == before
     assert LinkedIdentity.objects.get().session_epoch == epoch
-    assert told == []
+    assert heard == []
 
 
-def test_what_is_revoked_ends_no_sessions_again(told):
+def test_what_is_revoked_ends_no_sessions_again(heard):
     """The revocation has said so."""
     user = make_user()
     key = user.pk
@@ -165,22 +126,22 @@ def test_what_is_revoked_ends_no_sessions_again(told):
     make_event(identity, "kyc.verified")
     user.delete()
     assert content() == []
-    assert told == [("identity_unlinked", key)]
+    assert of_users(heard) == [("identity_unlinked", key)]
 
 
-def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(told):
+def test_a_row_that_another_request_has_deleted_takes_nothing_with_it(heard):
     """Its subject may be linked anew, to somebody else."""
     stale = make_identity(make_user())
     LinkedIdentity.objects.get().delete()
     lived(make_user("eve"))
     before = content()
-    told.clear()
+    heard.clear()
     stale.delete()
     assert content() == before
-    assert told == []
+    assert heard == []
 
 
-def test_the_deletion_of_a_copy_takes_nothing_with_it_here(told):
+def test_the_deletion_of_a_copy_takes_nothing_with_it_here(heard):
     """A site's archive in another database: of its row Django tells the same receivers."""
     identity = lived(make_user())
     before = content()
@@ -188,23 +149,22 @@ def test_the_deletion_of_a_copy_takes_nothing_with_it_here(told):
     pre_delete.send(LinkedIdentity, instance=identity, using="archive", origin=identity)
     assert content() == before
     assert len(before) == 2
-    assert told == []
+    assert heard == []
     identity.refresh_from_db()
     assert identity.session_epoch == epoch
 
 
-@pytest.mark.parametrize(
-    "way", [site_deletes_the_identity, person_disconnects, operator_erases]
-)
-def test_a_row_that_was_moved_goes_with_its_events(way, told):
+@pytest.mark.parametrize("way", ["the identity", "disconnected", "erased"])
+def test_a_row_that_was_moved_goes_with_its_events(way, heard):
     """An operator has moved it to the person's other account, after the site read it."""
     user = make_user()
     stale = make_identity(user, account_made=False)
     make_event(stale, "kyc.verified")
     other = make_user("other")
     LinkedIdentity.objects.update(user=other)
-    way(other, stale if way is not operator_erases else LinkedIdentity.objects.get())
+    WAYS[way](other, stale if way != "erased" else LinkedIdentity.objects.get())
     assert content() == []
+    told = of_users(heard)
     assert ("sessions_ended", other.pk) in told
     assert user.pk not in {each[1] for each in told}
 
@@ -267,20 +227,16 @@ def test_the_audit_of_the_command_searches_for_a_subject_who_is_not_linked():
 # Who ends sessions
 
 
-def test_signing_out_everywhere_says_so(told):
+def test_whatever_ends_sessions_says_so(heard):
     """With the user, so that a site's own tokens end too."""
-    user = make_user()
-    make_identity(user)
-    browser_of(user).post(reverse("identity:sign_out"), {"everywhere": "yes"})
-    assert told == [("sessions_ended", user.pk)]
-
-
-def test_undoing_a_code_says_so(told):
-    user = make_user()
-    make_identity_by_code(user)
-    assert connect.undo(user)
+    ada, bob = make_user("ada"), make_user("bob")
+    make_identity(ada)
+    browser_of(ada).post(reverse("identity:sign_out"), {"everywhere": "yes"})
+    make_identity_by_code(bob, subject="subject-2")
+    assert connect.undo(bob)
     names = ("sessions_ended", "identity_unlinked")
-    assert told == [(name, user.pk) for name in names]
+    ended = [("sessions_ended", ada.pk), *((name, bob.pk) for name in names)]
+    assert of_users(heard) == ended
 
 
 def test_an_identity_whose_account_is_gone_can_be_deleted():
@@ -299,22 +255,6 @@ def test_an_identity_whose_account_is_gone_can_be_deleted():
 
 
 # Which signal tells the site of what, each once and after the commit
-
-
-@pytest.fixture
-def heard():
-    """What receivers of all signals were told, with the arguments."""
-    told = []
-    for name, signal in vars(signals).items():
-        if isinstance(signal, Signal):
-
-            def receive(sender, *, told_by=name, **arguments):
-                told.append(
-                    (told_by if not connection.in_atomic_block else "early", arguments)
-                )
-
-            signal.connect(receive, weak=False)
-    return told
 
 
 def names(heard):

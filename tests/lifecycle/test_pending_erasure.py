@@ -13,7 +13,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from django_identity import signals as our_signals
 from django_identity.lifecycle.ground import withdrawal
 from django_identity.lifecycle.leaving import erasure
 from django_identity.models import (
@@ -22,7 +21,6 @@ from django_identity.models import (
     LinkedIdentity,
     StoredClaim,
     TokenGrant,
-    WebhookEvent,
 )
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import deliver
@@ -34,6 +32,8 @@ from tests.factories import (
     make_user,
 )
 from tests.fake_service import PROFILE
+from tests.lifecycle.grants import of_users
+from tests.lifecycle.test_forgetting import content
 from tests.sign_in import begin, come_back
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -84,12 +84,6 @@ def failing(use_policy, monkeypatch):
 
 
 # What is ours is gone at once
-
-
-def content():
-    """What the stored events say about anybody."""
-    rows = WebhookEvent.objects.exclude(subject="", event_id="", payload__isnull=True)
-    return list(rows)
 
 
 def rows_of_ours():
@@ -262,20 +256,14 @@ def test_a_row_that_the_site_holds_is_emptied(failing):
     assert (receipt.subject_digest, receipt.erased_at) == ("", None)
 
 
-def test_of_a_row_that_was_held_each_signal_is_sent_once():
+def test_of_a_row_that_was_held_each_signal_is_sent_once(heard):
     """With its user, who is found when it is let go."""
-    names = ("data_erased", "sessions_ended", "identity_unlinked")
-    told = []
-    for name in names:
-
-        def note(user, *, name=name, **_signal):
-            told.append((name, user.pk))
-
-        getattr(our_signals, name).connect(note, weak=False)
     with held():
         asked_by_the_service(make_identity(make_user()))
     done()
-    assert sorted(told) == sorted((name, User.objects.get().pk) for name in names)
+    key = User.objects.get().pk
+    names = ("data_erased", "identity_unlinked", "sessions_ended")
+    assert sorted(of_users(heard)) == [(name, key) for name in names]
 
 
 def test_a_new_consent_of_a_subject_that_was_held_stays():

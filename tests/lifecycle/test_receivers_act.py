@@ -39,7 +39,8 @@ from tests.factories import (
     make_user,
 )
 from tests.lifecycle.test_erasure import Deleting, lived
-from tests.lifecycle.test_pending_erasure import content, make_due, refuse
+from tests.lifecycle.test_forgetting import content
+from tests.lifecycle.test_pending_erasure import make_due, refuse
 from tests.sign_in import is_signed_in, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
