@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core.management import call_command
-from django.db import DataError, connection
-from django.test.utils import CaptureQueriesContext
+from django.db import DataError
 from django.utils import timezone
 
 from django_identity import signals
@@ -186,19 +185,6 @@ def test_a_second_answer_replaces_what_the_first_one_said(service):
     refetched(row())
     assert held() == {"age_over_18": False, "unique_human": True}
     assert StoredClaim.objects.get(value__isnull=True) == first
-
-
-@pytest.mark.parametrize("number", [1, 10])
-def test_renewed_claims_are_written_by_one_short_statement(service, number):
-    """Each row stands in it once. A CASE for each column would be seven times as long."""
-    service.disclosed = {f"claim_{position}": True for position in range(number)}
-    refetched(row())
-    with CaptureQueriesContext(connection) as captured:
-        refetched(row())
-    written = [each["sql"] for each in captured if "storedclaim" in each["sql"]]
-    written = [sql for sql in written if not sql.startswith("SELECT")]
-    assert len(written) == 1
-    assert len(written[0]) < 700 + 150 * number
 
 
 def test_a_credential_that_lives_longer_is_stored_for_a_day(service):

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, models
 from django.db.models import ProtectedError
 from django.test import Client
 from django.urls import reverse
@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.exceptions import NoOtherWayIn
+from django_identity.gates import claims_of
 from django_identity.lifecycle.ground import attempts
 from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.minute import upkeep
@@ -30,11 +31,11 @@ from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
 from tests.factories import (
     again,
+    make_claim,
     make_identity,
     make_identity_by_code,
     make_user,
 )
-from tests.lifecycle.test_standing import Employee
 from tests.sign_in import is_signed_in, sign_in
 from tests.views.connect.pages import browser_of
 
@@ -271,10 +272,21 @@ def test_an_identity_of_the_other_environment_can_be_erased():
     assert not LinkedIdentity.objects.exists()
 
 
+class Employee(User):
+    """A model of the site that has users as its parents, and a key of its own."""
+
+    number = models.IntegerField(primary_key=True)
+    account = models.OneToOneField(User, models.CASCADE, parent_link=True)
+
+    class Meta:
+        app_label = "models_of_sites"
+        managed = False
+
+
 def test_a_key_of_another_table_or_database_erases_nobody():
     """A site's employee 1 is not the user 1, and neither is the user 1 of its archive."""
     user = make_user()
-    make_identity(user)
+    make_claim(make_identity(user))
     employee = Employee(number=user.pk, account_id=user.pk + 1, username="other")
     employee.id = user.pk + 1
     archived = User(pk=user.pk)
@@ -282,6 +294,8 @@ def test_a_key_of_another_table_or_database_erases_nobody():
     for somebody in (employee, archived, User(username="unsaved")):
         with pytest.raises(ValueError, match="user model"):
             erasure.erase_account(somebody)
+    assert claims_of(employee) == {}
+    assert claims_of(user) == {"age_over_18": True}
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
     assert not ErasureReceipt.objects.exists()
 

@@ -253,15 +253,6 @@ def test_a_time_from_the_future_counts_as_received(ahead):
     assert LinkedIdentity.objects.get().revoked_at <= timezone.now()
 
 
-def test_an_event_of_an_unknown_type_is_kept_for_its_handlers(handled):
-    linked()
-    handled("wallet.opened")
-    deliver("wallet.opened", colour="blue")
-    row = WebhookEvent.objects.get()
-    assert (row.outcome, row.payload["colour"]) == ("ignored", "blue")
-    assert row.next_attempt_at is not None
-
-
 # Whom an event names
 
 

@@ -154,21 +154,6 @@ def test_the_deletion_of_a_copy_takes_nothing_with_it_here(heard):
     assert identity.session_epoch == epoch
 
 
-@pytest.mark.parametrize("way", ["the identity", "disconnected", "erased"])
-def test_a_row_that_was_moved_goes_with_its_events(way, heard):
-    """An operator has moved it to the person's other account, after the site read it."""
-    user = make_user()
-    stale = make_identity(user, account_made=False)
-    make_event(stale, "kyc.verified")
-    other = make_user("other")
-    LinkedIdentity.objects.update(user=other)
-    WAYS[way](other, stale if way != "erased" else LinkedIdentity.objects.get())
-    assert content() == []
-    told = of_users(heard)
-    assert ("sessions_ended", other.pk) in told
-    assert user.pk not in {each[1] for each in told}
-
-
 # A subject who is not linked
 
 

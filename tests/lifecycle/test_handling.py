@@ -294,23 +294,6 @@ def test_the_handlers_of_a_deletion_run_after_the_erasure(register):
     assert (len(first), len(second)) == (2, 1)
 
 
-def test_handlers_see_what_became_of_the_event(identity):
-    """A late or uncovered event has its handlers, too."""
-    LinkedIdentity.objects.update(signed_in_at=timezone.now())
-    seen = {}
-
-    def sees(event):
-        seen[event.occurred_at] = event.outcome
-
-    on_event("kyc.rejected", name="sees")(sees)
-    deliver("kyc.rejected", at=timezone.now() - timedelta(hours=1))
-    LinkedIdentity.objects.update(scopes=["claims:read"])
-    deliver("kyc.rejected")
-    attempt(1)
-    # Two rows that are due are taken in any order.
-    assert [seen[moment] for moment in sorted(seen)] == ["superseded", "ignored"]
-
-
 # One event that cannot be applied
 
 

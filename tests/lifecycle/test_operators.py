@@ -102,14 +102,6 @@ def test_linking_deletes_it(service, way, former):
     assert told == []
 
 
-def test_a_refused_link_leaves_it(service):
-    """The subject is another account's."""
-    user = copied()
-    make_identity(make_user("eve"))
-    assert "subject_taken" in signs_in(browser_of(user)).content.decode()
-    assert LinkedIdentity.objects.filter(user=user).exists()
-
-
 @pytest.mark.parametrize("is_inside", [False, True])
 @pytest.mark.parametrize("arrival", COME)
 def test_a_row_whose_environment_sql_has_changed_is_linked_by_nobody(

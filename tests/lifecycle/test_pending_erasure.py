@@ -144,23 +144,6 @@ def test_the_link_goes_in_the_transaction_that_writes_the_receipt(ask):
     assert committed == [(1, False)]
 
 
-@pytest.mark.parametrize("ask", ASKED)
-def test_a_merge_meanwhile_erases_no_survivor(failing, ask):
-    """The site moves every row that points at the account, and deletes it."""
-    former, survivor = make_user("former"), make_user("survivor")
-    ask(make_identity(former))
-    for relation in User._meta.related_objects:
-        rows = relation.related_model._default_manager
-        rows.filter(**{relation.field.name: former}).update(
-            **{relation.field.name: survivor}
-        )
-    former.delete()
-    failing()
-    assert done().account_was_gone
-    assert User.objects.get() == survivor
-    assert survivor.is_active
-
-
 @pytest.mark.parametrize(
     "way", ["a button", "a sign-in", "a code", "a link that was begun"]
 )
@@ -338,18 +321,6 @@ def test_the_receipt_says_that_the_site_deleted_the_account(failing, ask, by_que
         call_command("identity_doctor", stdout=out)
     said = "accounts that the site deleted before erase_user ran: 1"
     assert said in out.getvalue()
-
-
-def test_a_deletion_by_the_site_that_rolls_back_leaves_the_request(failing):
-    user = make_user()
-    asked_by_the_service(make_identity(user))
-    with suppress(KeyError), transaction.atomic():
-        user.delete()
-        raise KeyError
-    failing()
-    receipt = done()
-    assert not receipt.account_was_gone
-    assert receipt.counts["user"] == 1
 
 
 def test_the_command_says_that_the_account_was_gone(failing, monkeypatch):

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import models
 from django.utils import timezone
 
 from django_identity.gates import claims_of
@@ -47,27 +46,6 @@ def adult():
     user = make_user()
     make_claim(make_identity(user))
     return user
-
-
-class Employee(User):
-    """A model of the site that has users as its parents, and a key of its own."""
-
-    number = models.IntegerField(primary_key=True)
-    account = models.OneToOneField(User, models.CASCADE, parent_link=True)
-
-    class Meta:
-        app_label = "models_of_sites"
-        managed = False
-
-
-def test_the_key_of_an_employee_is_no_users():
-    """Number 1 is not the user 1. As the user that they are too, they have a standing."""
-    user = adult()
-    other = make_user("other")
-    employee = Employee(number=user.pk, account=other, username="other")
-    employee.id = other.pk
-    assert claims_of(employee) == {}
-    assert has(user)
 
 
 #: What no gate without a value takes for a yes. A claim with a noun takes a text in it.

@@ -281,15 +281,6 @@ def test_a_disabled_or_hidden_account_gets_no_token(service, identity, hiding, g
 # What ends up in the row
 
 
-def test_nobody_waits_for_a_sibling_without_end(service, identity, monkeypatch):
-    """A lease that does not end in time is an error that says so; nothing is sent."""
-    monkeypatch.setattr(tokens, "LONGEST_WAIT", 0.2)
-    expired(identity, lease_until=timezone.now() + timedelta(seconds=25))
-    with pytest.raises(RefreshPending):
-        access_token_for(identity)
-    assert service.requests == []
-
-
 def storing_fails(with_these):
     """New tokens cannot be stored, once for each of the errors."""
     errors = iter(with_these)
@@ -379,13 +370,19 @@ def test_inside_a_transaction_only_a_good_token_is_returned(service, identity):
     assert access_token_for(identity).reveal() == "at-1"
 
 
-def test_the_lease_is_one_callers(service, identity):
-    """Of two who read the grant at the same moment, and not after a failure since."""
+def test_the_lease_is_one_callers(service, identity, monkeypatch):
+    """Of two who read the grant at the same moment, and not after a failure since.
+
+    Nobody waits without end for one who does not give it back.
+    """
+    monkeypatch.setattr(tokens, "LONGEST_WAIT", 0.1)
     expired(identity)
     first, second = TokenGrant.objects.get(), TokenGrant.objects.get()
     assert tokens.lease(first)
     assert not tokens.lease(second)
     assert not tokens.lease(TokenGrant.objects.get())
+    with pytest.raises(RefreshPending):
+        access_token_for(identity)
     TokenGrant.objects.update(
         lease_until=None, retry_at=timezone.now() + timedelta(seconds=30)
     )
