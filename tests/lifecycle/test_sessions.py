@@ -55,10 +55,6 @@ urlpatterns = [
 ]  # fmt: skip
 
 
-def end_all(user):
-    sessions.sign_out_everywhere(user)
-
-
 def session_of(user):
     client = Client()
     # Read anew: an instance that was signed in before keeps the epoch that it was bound to.
@@ -230,9 +226,8 @@ def test_the_form_of_an_ended_session_works(service, settings):
 # A session goes on when its identity is renewed
 
 
-@pytest.mark.parametrize("face", ["page", "api"])
 @pytest.mark.parametrize("kind", ["password", "no password", "is_staff"])
-def test_whoever_renews_stays_signed_in(service, kind, face):
+def test_whoever_renews_stays_signed_in(service, kind):
     """In every browser, with what the session held."""
     user = make_user(**({kind: True} if kind == "is_staff" else {}))
     if kind == "no password":
@@ -242,11 +237,11 @@ def test_whoever_renews_stays_signed_in(service, kind, face):
     browser = session_of(user)
     elsewhere = session_of(user)
     keep(browser, basket="kept")
-    come_back_by(face, browser)
+    assert sign_in(browser).status_code == 302
     assert is_signed_in(browser)
     assert browser.session["basket"] == "kept"
     assert is_signed_in(elsewhere)
-    end_all(user)
+    sessions.sign_out_everywhere(user)
     assert not is_signed_in(browser)
 
 
@@ -263,7 +258,7 @@ def test_whoever_links_by_a_password_session_keeps_it(service, before):
     if before == "by code":
         make_identity_by_code(user)
     browser = browser_of(user)
-    come_back_by("page", browser)
+    sign_in(browser)
     assert LinkedIdentity.objects.get().signs_in
     assert is_signed_in(browser)
     assert not is_signed_in(old)
@@ -277,19 +272,8 @@ def keep(browser, **data):
     session.save()
 
 
-def come_back_by(face, browser):
-    state = begin(browser)
-    if face == "page":
-        assert come_back(browser, state).status_code == 302
-        return
-    query = {"state": state, "code": "a-code"}
-    address = reverse("identity_api:callback")
-    answer = browser.post(address, query, content_type="application/json")
-    assert answer.status_code == 200
-
-
 ENDS = {
-    "sign out everywhere": lambda: end_all(User.objects.get()),
+    "sign out everywhere": lambda: sessions.sign_out_everywhere(User.objects.get()),
     "revoked by an operator": lambda: interventions.revoke(LinkedIdentity.objects.all()),
     "disconnected": lambda: disconnecting.disconnect(LinkedIdentity.objects.get()),
     "disabled": lambda: User.objects.update(is_active=False),
@@ -328,7 +312,7 @@ def signal_from_a_page(request):
 def signal_after_all_ended(request):
     """The same, of the browser's own user, whose sessions another browser ends meanwhile."""
     user = User.objects.get(pk=request.user.pk)
-    end_all(user)
+    sessions.sign_out_everywhere(user)
     user_logged_in.send(User, request=request, user=user)
     return HttpResponse()
 
