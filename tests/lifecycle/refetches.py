@@ -31,6 +31,11 @@ def make_due(
     return LinkedIdentity.objects.get(pk=identity.pk)
 
 
+def make_many_due(number: int) -> None:
+    for each in range(number):
+        make_due(each)
+
+
 def answer_everybody(
     service: FakeService, *, fails: Callable[[str], object] = lambda _subject: False
 ) -> None:

@@ -20,7 +20,13 @@ from django_identity.models import LinkedIdentity
 from tests.deliveries import deliver
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.lifecycle.published_keys import time_passes
-from tests.lifecycle.refetches import DOWN, all_refetched, answer_everybody, make_due
+from tests.lifecycle.refetches import (
+    DOWN,
+    all_refetched,
+    answer_everybody,
+    make_due,
+    make_many_due,
+)
 from tests.sign_in import begin, come_back, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -122,8 +128,7 @@ def a_minute(clock):
 @pytest.mark.parametrize("people", [1, 12])
 def test_ten_minutes_cost_few_calls_and_nobody_a_turn(service, identity_clock, people):
     """It is called twice a minute at most; a third of the people is served a minute later."""
-    for number in range(people):
-        make_due(number)
+    make_many_due(people)
     service.answers.update(dict.fromkeys(("claims", "token", "jwks"), DOWN))
     for _ in range(10):
         a_minute(identity_clock)

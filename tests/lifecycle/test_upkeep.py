@@ -31,7 +31,13 @@ from tests.factories import LONG_AGO, make_event, make_identity, make_user
 from tests.fake_service import INVALID_GRANT, answer, html, http, refusal
 from tests.lifecycle import process_calls
 from tests.lifecycle.broken_statements import refused
-from tests.lifecycle.refetches import all_refetched, answer_everybody, make_due
+from tests.lifecycle.refetches import (
+    DOWN,
+    all_refetched,
+    answer_everybody,
+    make_due,
+    make_many_due,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,16 +80,14 @@ def test_what_is_due_is_taken_once(identity_clock):
     assert set(LinkedIdentity.objects.values_list("version", flat=True)) == {0}
 
 
-def test_whom_an_event_made_due_waits_for_nobody(service):
+def test_whom_an_event_made_due_waits_for_nobody(everybody):
     """Who is verified now is read before those who are overdue."""
-    answer_everybody(service)
     overdue = make_due(0)
     verified = make_due(1, ago=timedelta())
-    upkeep.refetch_for_a_minute(1, only=verified.pk)
-    due = LinkedIdentity.objects.filter(refetch_due_at__lte=timezone.now())
-    assert list(due) == [overdue]
-    upkeep.refetch_for_a_minute(1, only=verified.pk)
-    assert list(due.all()) == [overdue]
+    for _ in range(2):
+        upkeep.refetch_for_a_minute(1, only=verified.pk)
+        due = LinkedIdentity.objects.filter(refetch_due_at__lte=timezone.now())
+        assert list(due) == [overdue]
 
 
 @on_servers
@@ -134,61 +138,49 @@ def test_seven_statements_at_most(everybody):
 # What ends a run
 
 
-def test_an_outage_ends_a_run_at_the_second_in_a_row(service, identity_clock):
-    """The two rows that met it wait; the others that were taken are due in five minutes."""
-    for n in range(22):
-        make_due(n)
-    service.answers["claims"] = html("500 Oops")
-    assert all_refetched() == [Refetched.OUTAGE, Refetched.OUTAGE]
-    assert service.calls("claims") == 2
-    assert due.count() == 2
-    identity_clock.advance(minutes=5)
-    assert due.count() >= 20
-
-
 def test_outages_between_answers_end_nothing(everybody):
     """They are some persons' own."""
     answer_everybody(everybody, fails=lambda _: everybody.calls("claims") % 2)
-    for n in range(6):
-        make_due(n)
+    make_many_due(6)
     assert all_refetched() == [Refetched.OUTAGE, Refetched.STORED] * 3
 
 
-#: What the token endpoint says, and what becomes of four people whose tokens have run out.
+DEAD, FAILED = [Refetched.REAUTHORIZATION_NEEDED] * 4, [Refetched.FAILED] * 4
+OUTAGE = [Refetched.OUTAGE] * 2
+#: What an endpoint says, and what becomes of four people whose tokens have run out.
 TOLD = {
-    "invalid_grant": (INVALID_GRANT, [Refetched.REAUTHORIZATION_NEEDED] * 4),
-    "invalid_request": (
-        answer({"error": "invalid_request"}, status="400 No"), [Refetched.FAILED] * 4,
-    ),
-    "in the envelope": (refusal("X", "403 No"), [Refetched.FAILED] * 4),
-    "without a code": (answer({"detail": "no"}, status="422 No"), [Refetched.FAILED] * 4),
-    "a page": (html("403 Forbidden"), [Refetched.FAILED] * 4),
-    "an error of the server": (
-        answer({"error": "invalid_grant"}, status="503 No"), [Refetched.OUTAGE] * 2,
-    ),
+    "invalid_grant": ("token", INVALID_GRANT, DEAD),
+    "invalid_request": ("token", answer({"error": "invalid_request"}, status="400 No"), FAILED),
+    "in the envelope": ("token", refusal("X", "403 No"), FAILED),
+    "without a code": ("token", answer({"detail": "no"}, status="422 No"), FAILED),
+    "a page": ("token", html("403 Forbidden"), FAILED),
+    "an error of theirs": ("token", answer({"error": "invalid_grant"}, status="503 No"), OUTAGE),
+    "and of the claims": ("claims", DOWN, OUTAGE),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "outcomes"), TOLD.values(), ids=TOLD)
-def test_what_the_token_endpoint_says_is_about_one_person_or_all(
-    everybody, said, outcomes
+@pytest.mark.parametrize(("endpoint", "said", "outcomes"), TOLD.values(), ids=TOLD)
+def test_what_an_endpoint_says_is_about_one_person_or_all(
+    service, endpoint, said, outcomes
 ):
-    """What is about one person holds up nobody else. Only a dead grant asks for a new sign-in."""
-    for n in range(4):
-        make_due(n)
+    """What is about one person holds up nobody else. Only a dead grant asks for a new sign-in.
+
+    An outage ends the run at the second in a row.
+    """
+    make_many_due(4)
     TokenGrant.objects.update(access_expires_at=timezone.now())
-    everybody.answers["token"] = said
+    service.answers[endpoint] = said
 
     assert all_refetched() == outcomes
 
+    assert service.calls(endpoint) == len(outcomes)
     ended = TokenGrant.objects.filter(needs_reauthorization=True).count()
     assert ended == outcomes.count(Refetched.REAUTHORIZATION_NEEDED)
 
 
 def test_a_rejected_client_ends_a_run_at_once(service, caplog):
     """It is about the application, nobody loses a grant, and cron's mail and the log say so."""
-    for n in range(3):
-        make_due(n)
+    make_many_due(3)
     TokenGrant.objects.update(access_expires_at=timezone.now())
     service.answers["token"] = answer(
         {"error": "invalid_client"}, status="401 Unauthorized"
@@ -203,8 +195,7 @@ def test_a_rejected_client_ends_a_run_at_once(service, caplog):
 
 def test_429_pauses_upkeep_of_the_application(service, published):
     """Until its end nothing is asked."""
-    for n in range(23):
-        make_due(n)
+    make_many_due(23)
     service.answers["claims"] = SLOW
     assert all_refetched() == [Refetched.NOT_NOW]
     assert all_refetched() == []
@@ -235,28 +226,19 @@ def test_a_pause_is_as_long_as_the_service_asks_for(
 # A missing key
 
 
-def forget_the_key(service):
-    """The settings of somebody who deployed a new key without the former one."""
-    lost = service.settings(ENCRYPTION_KEYS=["another key, sixteen long"])
-    return override_settings(DJANGO_IDENTITY=lost)
-
-
 def test_a_missing_key_ends_a_run_at_once_and_nobodys_grant(everybody, identity_clock):
     """Cron's mail says what to do. When the key is back, all goes on, level and due date too."""
-    for n in range(5):
-        make_due(n)
-    with (
-        forget_the_key(everybody),
-        pytest.raises(CommandError, match="former key back"),
-    ):
+    make_many_due(5)
+    lost = everybody.settings(ENCRYPTION_KEYS=["another key, sixteen long"])
+    missing = pytest.raises(CommandError, match="former key back")
+    with override_settings(DJANGO_IDENTITY=lost), missing:
         call_command("identity_upkeep")
     assert everybody.calls("claims") + everybody.calls("token") == 0
     [touched] = LinkedIdentity.objects.exclude(last_error="")
     assert touched.last_error == "sealed_value_unreadable"
     assert touched.refetch_failures == 1
-    assert (
-        timezone.now() < touched.refetch_due_at < timezone.now() + timedelta(minutes=2)
-    )
+    waits = touched.refetch_due_at - timezone.now()
+    assert timedelta() < waits < timedelta(minutes=2)
     assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
     assert LinkedIdentity.objects.filter(kyc_level="level_2").count() == 5
     identity_clock.advance(minutes=5)
@@ -308,8 +290,7 @@ def test_two_unreadable_rows_in_a_row_end_a_run(everybody, monkeypatch, between)
 
 def test_a_database_that_does_not_answer_ends_a_run(everybody, identity_clock):
     """It is nobody's failure. What was taken comes back in five minutes."""
-    for n in range(3):
-        make_due(n)
+    make_many_due(3)
     with refused("", "_storedclaim"), pytest.raises(OperationalError):
         all_refetched()
     assert not LinkedIdentity.objects.exclude(last_error="").exists()
@@ -347,8 +328,7 @@ def test_messages_name_no_person(everybody, published, monkeypatch):
     """
     assert due.ROWS_AT_ONCE == 20
     monkeypatch.setattr(due, "ROWS_AT_ONCE", 4)
-    for n in range(9):
-        make_due(n)
+    make_many_due(9)
     upkeep.run_with_workers()
     assert published() == [[4], [4], [1]]
     assert due.count() == 9
@@ -367,8 +347,7 @@ def test_a_message_ends_early(everybody, identity_clock, monkeypatch, ends):
     monkeypatch.setattr(
         upkeep, "LONGEST_RUN", 0.0 if ends == "after a minute" else 60.0
     )
-    for n in range(5):
-        make_due(n)
+    make_many_due(5)
     is_stopping = ends == "at a shutdown"
     tally = upkeep.refetch_for_a_minute(stop=lambda: is_stopping)
     assert tally == {Refetched.STORED: 1}
