@@ -58,22 +58,6 @@ def identity(service):
     return make_identity(make_user())
 
 
-def pause():
-    """Seconds before which the token is not sent again."""
-    retry_at = TokenGrant.objects.get().retry_at
-    return (retry_at - timezone.now()).total_seconds() if retry_at else 0.0
-
-
-def test_a_live_token_costs_one_query_and_no_call(
-    service, identity, django_assert_num_queries
-):
-    """A token with life left is used as it is."""
-    make_grant(identity)
-    with django_assert_num_queries(1):
-        assert access_token_for(identity).reveal() == "at-0"
-    assert service.requests == []
-
-
 def test_a_refresh_stores_both_tokens(service, identity):
     """The rotated refresh token takes the place of the spent one, and so do scopes that come along.
 
@@ -95,32 +79,43 @@ def test_a_refresh_stores_both_tokens(service, identity):
     assert TokenGrant.objects.get().scopes == ["kyc:read"]
 
 
+def slow(asked=""):
+    return http(
+        b"", status="429 Slow", headers=f"Retry-After: {asked}\r\n" * bool(asked)
+    )
+
+
 @pytest.mark.parametrize(
-    ("bad", "error"),
+    ("bad", "error", "pause"),
     [
-        (answer({"error": "invalid_request"}, status="400 Bad Request"), ServiceUnavailable),
-        (answer({"error": "invalid_client"}, status="401 Unauthorized"), ServiceRefusal),
-        (html("500 Oops"), ServiceUnavailable),
-        (html("401 Unauthorized"), ServiceUnavailable),
+        (slow("12"), RateLimited, 12), (slow(), RateLimited, 30), (slow("3600"), RateLimited, 60),
+        (answer({"error": "invalid_request"}, status="400 Bad Request"), ServiceUnavailable, 30),
+        (answer({"error": "invalid_client"}, status="401 Unauthorized"), ServiceRefusal, 30),
+        (html("500 Oops"), ServiceUnavailable, 30),
+        (html("401 Unauthorized"), ServiceUnavailable, 30),
         (answer({"success": False, "error": {"code": "UNAUTHORIZED"}}, status="401 Unauthorized"),
-         ClientRejected),
-        (answer({"error": "invalid_scope"}, status="400 Bad Request"), ServiceUnavailable),
-        (answer({"error": "invalid_grant"}, status="503 Busy"), ServiceUnavailable),
+         ClientRejected, 30),
+        (answer({"error": "invalid_scope"}, status="400 Bad Request"), ServiceUnavailable, 30),
+        (answer({"error": "invalid_grant"}, status="503 Busy"), ServiceUnavailable, 30),
         (answer({"success": False, "error": {"code": "APP_SUSPENDED"}}, status="403 Forbidden"),
-         ServiceUnavailable),
-        (answer({"error": "Not Found", "status": 404}, status="404 Not Found"), ServiceUnavailable),
-        (html("503 Oops"), ServiceUnavailable),
-        (html(), ServiceUnavailable),
-        (answer({"refresh_token": "rt", "expires_in": 60}), MalformedAnswer),
-        (truncated, ServiceUnavailable),
-        (reset, ServiceUnavailable),
+         ServiceUnavailable, 30),
+        (answer({"error": "Not Found"}, status="404 Not Found"), ServiceUnavailable, 30),
+        (html("503 Oops"), ServiceUnavailable, 30),
+        (html(), ServiceUnavailable, 30),
+        (answer({"refresh_token": "rt", "expires_in": 60}), MalformedAnswer, 30),
+        (truncated, ServiceUnavailable, 30),
+        (reset, ServiceUnavailable, 30),
     ],
-    ids=["invalid_request", "invalid_client", "500", "401", "unauthorized", "invalid_scope",
-         "invalid_grant 503", "suspended", "404", "503", "html", "half", "truncated", "reset"],
+    ids=["429 12", "429", "429 3600", "invalid_request", "invalid_client", "500", "401",
+         "unauthorized", "invalid_scope", "invalid_grant 503", "suspended", "404", "503", "html",
+         "half", "truncated", "reset"],
 )  # fmt: skip
-def test_what_is_not_invalid_grant_keeps_the_tokens(service, identity, bad, error):
+def test_what_is_not_invalid_grant_keeps_the_tokens(
+    service, identity, bad, error, pause
+):
     """Whatever else goes wrong, nothing is dropped, and the same token is not sent again at once:
-    it could have been read. After half a minute it is tried again.
+    it could have been read. After half a minute it is tried again, or when the service says, within
+    a minute.
     """
     expired(identity)
     service.answers["token"] = bad
@@ -130,7 +125,8 @@ def test_what_is_not_invalid_grant_keeps_the_tokens(service, identity, bad, erro
     with pytest.raises(RefreshPending):
         access_token_for(identity)
     assert service.calls("token") == 1
-    assert pause() == pytest.approx(30, abs=2)
+    waits = TokenGrant.objects.get().retry_at - timezone.now()
+    assert waits.total_seconds() == pytest.approx(pause, abs=2)
     TokenGrant.objects.update(retry_at=timezone.now())
     service.answers.clear()
     service.refresh_tokens.clear()
@@ -320,10 +316,8 @@ def test_a_sign_in_replaces_everything(identity):
     grant = TokenGrant.objects.get()
     assert stored(identity, "access_token") == "at-new"
     assert (grant.refresh_token, grant.refresh_expires_at) == ("", None)
-    assert grant.retry_at is None
-    assert grant.lease_until is None
-    assert grant.needs_reauthorization is False
-    assert grant.scopes == ["profile:read"]
+    assert (grant.retry_at, grant.lease_until) == (None, None)
+    assert (grant.needs_reauthorization, grant.scopes) == (False, ["profile:read"])
 
 
 def test_giving_up_spares_newer_tokens(identity):
@@ -355,9 +349,16 @@ def test_no_call_is_made_without_a_token_of_this_site(service, environment, erro
     assert service.requests == []
 
 
-def test_inside_a_transaction_only_a_good_token_is_returned(service, identity):
-    """A rollback would lose the new tokens, and the service has spent the old one."""
+def test_inside_a_transaction_only_a_good_token_is_returned(
+    service, identity, django_assert_num_queries
+):
+    """A rollback would lose the new tokens, and the service has spent the old one.
+
+    A token with life left costs one query and no call.
+    """
     make_grant(identity)
+    with django_assert_num_queries(1):
+        assert access_token_for(identity).reveal() == "at-0"
     with transaction.atomic():
         assert access_token_for(identity).reveal() == "at-0"
     TokenGrant.objects.update(access_expires_at=timezone.now())
@@ -396,10 +397,7 @@ def test_a_missing_key_ends_nothing(service, identity, caplog):
     """It is the site's fault: an ERROR says what to do, and all goes on when the key is back."""
     expired(identity)
     before = TokenGrant.objects.values().get()
-    lost = {
-        **service.settings(),
-        "ENCRYPTION_KEYS": ["another key, sixteen long"],
-    }
+    lost = service.settings(ENCRYPTION_KEYS=["another key, sixteen long"])
     unreadable = pytest.raises(SealedValueUnreadable)
     with announced() as heard, override_settings(DJANGO_IDENTITY=lost), unreadable:
         access_token_for(identity)
@@ -412,15 +410,3 @@ def test_a_missing_key_ends_nothing(service, identity, caplog):
     assert line.event == "identity.grant.unreadable"
     assert "put the former key back into ENCRYPTION_KEYS" in line.getMessage()
     assert access_token_for(identity).reveal() == "at-1"
-
-
-@pytest.mark.parametrize(("asked", "seconds"), [("12", 12), ("", 30), ("3600", 60)])
-def test_after_a_429_the_service_is_left_alone(service, identity, asked, seconds):
-    """For as long as it says, a minute at most."""
-    expired(identity)
-    wait = f"Retry-After: {asked}\r\n" if asked else ""
-    service.answers["token"] = http(b"", status="429 Slow", headers=wait)
-    with pytest.raises(RateLimited):
-        access_token_for(identity)
-    assert pause() == pytest.approx(seconds, abs=2)
-    assert stored(identity) == "rt-0"
