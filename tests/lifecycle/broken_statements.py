@@ -3,14 +3,14 @@
 from django.db import OperationalError, connection
 
 
-def refused(verb, *words, error=OperationalError, after=0):
-    """Those that begin so and have these words raise the error, but for the first ones."""
+def refused(verb, *words, error=OperationalError, after=0, times=1_000):
+    """Those that begin so and have these words raise the error, after the first, so many times."""
     sent = []
 
     def execute(run, sql, *rest):
         if sql.startswith(verb) and all(word in sql for word in words):
             sent.append(sql)
-            if len(sent) > after:
+            if after < len(sent) <= after + times:
                 raise error("about subject-1")
         return run(sql, *rest)
 

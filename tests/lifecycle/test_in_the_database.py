@@ -22,9 +22,7 @@ from django_identity.models import (
     ConnectRedemption,
     Consent,
     LinkedIdentity,
-    StoredClaim,
     SubjectLock,
-    TokenGrant,
     WebhookEvent,
 )
 from django_identity.policy import IdentityPolicy
@@ -76,11 +74,6 @@ def is_open(event_type):
     """Whether a gate is open that the event closes."""
     gate = LEVEL if event_type == "kyc.rejected" else ADULT
     return any(gates.closed_to(gate, user) is None for user in User.objects.all())
-
-
-def rows():
-    models = (User, LinkedIdentity, StoredClaim, TokenGrant)
-    return [model._default_manager.count() for model in models]
 
 
 @on_servers

@@ -3,7 +3,6 @@
 import logging
 from dataclasses import replace
 from datetime import timedelta
-from itertools import repeat
 
 import pytest
 from django.contrib.auth.models import User
@@ -11,7 +10,6 @@ from django.db import (
     InterfaceError,
     InternalError,
     OperationalError,
-    connection,
     transaction,
 )
 from django.test import override_settings
@@ -46,6 +44,7 @@ from tests.fake_service import (
     reset,
     truncated,
 )
+from tests.lifecycle.broken_statements import refused
 from tests.lifecycle.grants import announced, expired, stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -277,32 +276,21 @@ def test_a_disabled_or_hidden_account_gets_no_token(service, identity, hiding, g
 # What ends up in the row
 
 
-def storing_fails(with_these):
-    """New tokens cannot be stored, once for each of the errors."""
-    errors = iter(with_these)
-
-    def execute(run, sql, *rest):
-        if sql.startswith("UPDATE") and "generation" in sql.partition("WHERE")[0]:
-            for error in errors:
-                raise error
-        return run(sql, *rest)
-
-    return connection.execute_wrapper(execute)
-
-
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError, InternalError])
 def test_a_database_that_is_away_for_a_while_loses_no_token(
-    service, identity, monkeypatch
+    service, identity, monkeypatch, error
 ):
     """Storing is tried again for some seconds, by whatever way the database fails. Not for ever."""
     monkeypatch.setattr(tokens, "POLL", 0.01)
     expired(identity)
-    with storing_fails([OperationalError, InterfaceError, InternalError]):
+    # The first one takes the lease.
+    with refused("UPDATE", "generation", error=error, after=1, times=2):
         assert access_token_for(identity).reveal() == "at-1"
     assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
 
     TokenGrant.objects.update(access_expires_at=timezone.now())
     monkeypatch.setattr(tokens, "STORED_WITHIN", 0.1)
-    with storing_fails(repeat(OperationalError)), pytest.raises(OperationalError):
+    with refused("UPDATE", "generation", after=1), pytest.raises(OperationalError):
         access_token_for(identity)
 
 

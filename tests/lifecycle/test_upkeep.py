@@ -341,6 +341,13 @@ def test_messages_name_no_person(everybody, published, monkeypatch):
         assert upkeep.run()[1].total() == 3
 
 
+def test_a_dead_broker_loses_nothing(dead_broker):
+    """What it does not take stays due."""
+    make_due()
+    upkeep.run_with_workers()
+    assert due.count() == 1
+
+
 @pytest.mark.parametrize("ends", ["after a minute", "at a shutdown"])
 def test_a_message_ends_early(everybody, identity_clock, monkeypatch, ends):
     """The row in hand is finished; the others of its twenty are due in five minutes."""
