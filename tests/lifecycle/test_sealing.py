@@ -18,12 +18,12 @@ from django_identity.lifecycle.said import tokens
 from django_identity.models import (
     AuthorizationRequest,
     LinkedIdentity,
-    Purpose,
     TokenGrant,
 )
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
 from tests.factories import change_each, make_identity, make_user, unsealed
+from tests.lifecycle.broken_statements import refused
 from tests.lifecycle.grants import announced
 from tests.settings import DJANGO_IDENTITY
 
@@ -45,14 +45,13 @@ def answer(access, refresh=None):
 
 def make_sealed(person="ada"):
     """An identity with tokens and a started sign-in, under the first key."""
-    site = conf.application()
     identity = make_identity(make_user(person), subject=f"subject-{person}")
     tokens.store(identity, answer(f"at-of-{person}", f"rt-of-{person}"))
     started = AuthorizationRequest(
-        environment=site.environment, state_digest=f"state-{person}",
-        purpose=Purpose.SIGN_IN, expires_at=timezone.now(),
-    )  # fmt: skip
-    keys, context = site.encryption_keys, started.sealing_context("code_verifier")
+        environment="test", state_digest=person, expires_at=timezone.now()
+    )
+    keys = conf.application().encryption_keys
+    context = started.sealing_context("code_verifier")
     started.code_verifier = vault.seal(
         Secret(f"verifier-of-{person}"), keys=keys, context=context
     )
@@ -61,12 +60,10 @@ def make_sealed(person="ada"):
 
 
 def all_opened():
-    names = rotation.SEALED
-    rows = TokenGrant.objects.all()
     return sorted(
         unsealed(row.identity, name, getattr(row, name))
-        for row in rows
-        for name in names
+        for row in TokenGrant.objects.all()
+        for name in rotation.SEALED
     )
 
 
@@ -114,20 +111,12 @@ def test_it_can_be_stopped_anywhere_and_run_again(monkeypatch):
         for person in ("ada", "bob", "eve", "dan"):
             make_sealed(person)
         before = all_opened()
-    writes = []
-
-    def interrupted(execute, sql, *rest):
-        if sql.startswith("UPDATE"):
-            writes.append(sql)
-            if len(writes) == 4:
-                raise KeyboardInterrupt
-        return execute(sql, *rest)
-
     monkeypatch.setattr(rotation, "rotate_keys", partial(rotation.rotate_keys, size=2))
     out = io.StringIO()
     with ring(NEW, OLD):
         stopped = pytest.raises(CommandError, match="Run it again")
-        with connection.execute_wrapper(interrupted), stopped as caught:
+        interrupted = refused("UPDATE", error=KeyboardInterrupt, after=3)
+        with interrupted, stopped as caught:
             call_command("identity_rotate_keys", stdout=out)
         assert caught.value.returncode == 130
         assert "2 grant(s) re-encrypted" in out.getvalue()
@@ -250,10 +239,8 @@ def test_records_show_nothing_of_what_they_hold():
     """Neither printed, pickled nor turned into a dict."""
     make_sealed()
     for row in (TokenGrant.objects.get(), AuthorizationRequest.objects.get()):
-        shown = (
-            f"{row!r} {row} {model_to_dict(row)} {vars(row)}".encode()
-            + pickle.dumps(row)
-        )
+        shown = f"{row!r} {row} {model_to_dict(row)} {vars(row)}".encode()
+        shown += pickle.dumps(row)
         assert not any(secret.encode() in shown for secret in SECRETS)
 
 
