@@ -1,6 +1,5 @@
 """Erasure: nobody is left, nothing is done by halves, and who asks decides what goes."""
 
-import io
 from datetime import timedelta
 
 import pytest
@@ -36,6 +35,7 @@ from tests.factories import (
     make_identity_by_code,
     make_user,
 )
+from tests.lifecycle.commands import said_by
 from tests.sign_in import is_signed_in, sign_in
 from tests.views.connect.pages import browser_of
 
@@ -307,15 +307,8 @@ ERASE = {
     "the person": lambda identity: erasure.erase_account(identity.user),
     "an operator": interventions.erase,
     "the service": lambda identity: (deliver("data.deletion_requested"), erasure.retry_pending()),
-    "a command": lambda identity: erase_by_command(identity.subject),
+    "a command": lambda identity: said_by("identity_erase", identity.subject, "--yes"),
 }  # fmt: skip
-
-
-def erase_by_command(*arguments):
-    """What it says."""
-    out = io.StringIO()
-    call_command("identity_erase", *arguments, "--yes", stdout=out)
-    return out.getvalue()
 
 
 @pytest.mark.parametrize("erase", ERASE.values(), ids=ERASE)
@@ -333,7 +326,8 @@ def test_the_log_names_the_row_for_a_restored_backup(caplog, erase):
 
     make_identity(make_user("restored"), id=identity.pk)
     LinkedIdentity.objects.update(created_at=identity.created_at)
-    said = erase_by_command("--identity", facts["identity"], "--linked", linked)
+    row = ("--identity", facts["identity"], "--linked", linked)
+    said = said_by("identity_erase", *row, "--yes")
     assert "1 linkedidentity" in said
     assert not LinkedIdentity.objects.exists()
 
@@ -362,6 +356,6 @@ def test_another_row_stays_and_half_a_row_is_none(options, said):
         earlier=(identity.created_at - timedelta(days=1)).isoformat(),
     )
     with pytest.raises(CommandError, match=said):
-        erase_by_command(*named.split())
+        said_by("identity_erase", *named.split(), "--yes")
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
     assert not ErasureReceipt.objects.exists()

@@ -1,13 +1,12 @@
 """The site's handlers: each by itself, again until it succeeds or is given up."""
 
-import io
 from datetime import timedelta
 from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone
 
 from django_identity import handlers
@@ -19,6 +18,7 @@ from django_identity.service.webhooks import Event
 from tests.deliveries import deliver, event_body, post
 from tests.factories import make_event, make_identity, make_user
 from tests.lifecycle.broken_statements import refused
+from tests.lifecycle.commands import said_by
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,9 +49,7 @@ def register(identity):
 
 def replayed(*arguments):
     """The command's first sentence."""
-    said = io.StringIO()
-    call_command("identity_replay", *arguments, stdout=said)
-    return said.getvalue().partition(" A worker")[0]
+    return said_by("identity_replay", *arguments).partition(" A worker")[0]
 
 
 def make_due():

@@ -1,12 +1,11 @@
 """Links of the other environment, such as in a copy of the live database, and a timeline."""
 
-import io
 from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -36,6 +35,7 @@ from tests.factories import (
     make_identity,
     make_user,
 )
+from tests.lifecycle.commands import said_by
 from tests.sign_in import sign_in as signs_in
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -116,34 +116,22 @@ def test_a_row_whose_environment_sql_has_changed_is_linked_by_nobody(
     assert not standing_of(again(user)).is_linked
 
 
-def doctor():
-    out = io.StringIO()
-    with suppress(CommandError, SystemExit):
-        call_command("identity_doctor", stdout=out)
-    return out.getvalue()
-
-
-def erase(*arguments):
-    out = io.StringIO()
-    call_command("identity_erase", *arguments, stdout=out)
-    return out.getvalue()
-
-
 def test_the_doctor_counts_them_and_the_command_deletes_them(monkeypatch):
     """In steps. And no account, and no link of this site's environment."""
     monkeypatch.setattr(interventions, "LINKS_AT_ONCE", 2)
     for name in ("ada", "bob", "eve"):
         copied(name)
     own = make_identity(make_user("own"))
-    said = doctor()
+    said = said_by("identity_doctor", may_fail=True)
     assert "identities of the other environment, which no event reaches: 3" in said
     assert "identity_erase --links-of" in said
-    assert "Deleted 3 link(s) of live." in erase("--links-of", "live", "--yes")
+    erase = ("identity_erase", "--links-of", "live", "--yes")
+    assert "Deleted 3 link(s) of live." in said_by(*erase)
     assert LinkedIdentity.objects.get() == own
     assert User.objects.filter(is_active=True).count() == 4
     assert not TokenGrant.objects.exists()
-    assert "of the other environment" not in doctor()
-    assert "Deleted 0 link(s) of live." in erase("--links-of", "live", "--yes")
+    assert "of the other environment" not in said_by("identity_doctor", may_fail=True)
+    assert "Deleted 0 link(s) of live." in said_by(*erase)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +146,7 @@ def test_nothing_is_deleted_by_mistake(arguments):
     make_identity(make_user("own"))
     copied()
     with pytest.raises(CommandError):
-        erase(*arguments)
+        said_by("identity_erase", *arguments)
     assert LinkedIdentity.objects.count() == 2
 
 
@@ -167,7 +155,7 @@ def test_the_command_asks_first(monkeypatch, typed):
     copied()
     monkeypatch.setattr("builtins.input", lambda prompt: typed)
     with suppress(CommandError):
-        erase("--links-of", "live")
+        said_by("identity_erase", "--links-of", "live")
     assert LinkedIdentity.objects.exists() is (typed == "test")
 
 
