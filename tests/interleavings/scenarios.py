@@ -1,10 +1,11 @@
-"""Who acts at once: the table of scenarios."""
+"""Who acts at once: the table of scenarios, and sabotages."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
+from unittest import mock
 
 from django.contrib.auth.models import User
 
@@ -12,7 +13,8 @@ from django_identity import handlers
 from django_identity.lifecycle.ground import sessions
 from django_identity.lifecycle.leaving import disconnecting, erasure
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import LinkedIdentity
+from django_identity.lifecycle.said import events, tokens
+from django_identity.models import LinkedIdentity, SubjectLock, TokenGrant
 from tests.interleavings import actors, invariants
 from tests.interleavings.actors import ends, happens, known, signs_in, unapplied
 from tests.interleavings.control import controlled
@@ -203,3 +205,36 @@ def _scenario(line: str) -> Scenario:
 
 
 SCENARIOS = {each.row: each for each in map(_scenario, TABLE.strip().splitlines())}
+
+REVOKED = "nobody | sign-up + revoked | "
+REFRESHED = "known for a day | refresh + another refresh | "
+#: Rules of the package that are switched off, to see that the explorer misses each of them.
+SABOTAGES = {
+    "nobody hears the events since": Scenario(
+        REVOKED,
+        broken=mock.patch.object(events, "heard_since", return_value=[]),
+        shown_by=invariants.consents_are_granted.__doc__,
+    ),
+    "the subject is not held": Scenario(
+        REVOKED,
+        broken=mock.patch.object(SubjectLock, "hold"),
+        shown_by=invariants.consents_are_granted.__doc__,
+    ),
+    "epochs are not raised": Scenario(
+        "known | signed out everywhere + sign-in | ",
+        broken=mock.patch.object(sessions, "end_all"),
+        shown_by=invariants.sessions_end.__doc__,
+    ),
+    "the lease is ignored": Scenario(
+        REFRESHED,
+        broken=mock.patch.object(tokens, "lease", return_value=True),
+        shown_by=invariants.nothing_is_sent_twice.__doc__,
+    ),
+    "generation is not compared": Scenario(
+        REFRESHED,
+        broken=mock.patch.object(
+            tokens, "_unchanged", lambda grant: TokenGrant.objects.filter(pk=grant.pk)
+        ),
+        shown_by=invariants.grants_live.__doc__,
+    ),
+}
