@@ -87,22 +87,6 @@ def hides(error, *texts, log="", says=""):
     assert not [text for text in texts if text in shown]
 
 
-def sent_home(error):
-    """What Celery's worker writes to its parent, who can read it."""
-    pickled = pickle.dumps(error)
-    arrived = pickle.loads(pickled)
-    assert (type(arrived), str(arrived)) == (type(error), str(error))
-    return pickled
-
-
-def run_task(_identity):
-    tasks.refetch_due(20)
-
-
-def run_command(identity):
-    call_command("identity_refetch", identity.pk)
-
-
 def huge(held):
     held.sendall(
         b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + SENT[0].encode() * 30_000
@@ -137,7 +121,9 @@ def test_a_refresh_that_fails_shows_no_token(service, identity, bad):
         flows.access_token_for(identity)
     name = type(caught.value).__name__
     hides(caught.value, *SECRETS, CLIENT_SECRET, says=name)
-    pickled = sent_home(caught.value)
+    pickled = pickle.dumps(caught.value)
+    arrived = pickle.loads(pickled)
+    assert (type(arrived), str(arrived)) == (type(caught.value), str(caught.value))
     assert not [secret for secret in SECRETS if secret.encode() in pickled]
 
 
@@ -183,7 +169,11 @@ def test_a_database_that_fails_shows_no_token(service, identity, kind, monkeypat
 
 
 @pytest.mark.parametrize("statement", ["UPDATE", "INSERT"])
-@pytest.mark.parametrize("work", [run_command, run_task])
+@pytest.mark.parametrize(
+    "work",
+    [lambda one: call_command("identity_refetch", one.pk), lambda _: tasks.refetch_due(20)],
+    ids=["command", "task"],
+)  # fmt: skip
 def test_a_refetch_that_cannot_be_stored_shows_no_credential(
     service, identity, caplog, work, statement
 ):

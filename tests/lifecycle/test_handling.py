@@ -243,11 +243,11 @@ def test_what_would_never_be_called_is_an_error(misuse):
 # The person is erased, or leaves, while their handlers run
 
 
-def erase(identity):
-    erasure.erase_account(identity.user)
-
-
-@pytest.mark.parametrize("leave", [erase, disconnecting.disconnect])
+@pytest.mark.parametrize(
+    "leave",
+    [lambda row: erasure.erase_account(row.user), disconnecting.disconnect],
+    ids=["erased", "disconnected"],
+)
 def test_no_handler_runs_after_its_person_has_gone(identity, leave):
     """Neither those behind, nor the one that failed, with an empty event."""
     seen = []

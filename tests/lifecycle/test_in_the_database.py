@@ -177,19 +177,14 @@ def revoke(identity):
     interventions.revoke([identity])
 
 
-def disconnect_by_operator(identity):
-    interventions.disconnect([identity])
-
-
-def erase(identity):
-    erasure.erase_account(identity.user)
-
-
 ACTS = {
     "revocations": (revoke,) * 3,
     "disconnections": (disconnecting.disconnect,) * 3,
     "deletions by the site": (LinkedIdentity.delete,) * 3,
-    "an erasure": (erase, disconnect_by_operator, disconnect_by_operator),
+    "an erasure": (
+        lambda identity: erasure.erase_account(identity.user),
+        *(lambda identity: interventions.disconnect([identity]),) * 2,
+    ),
     "a sign-out everywhere": (sign_out, revoke, revoke),
 }
 ROUNDS = 10

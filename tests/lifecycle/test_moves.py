@@ -30,16 +30,6 @@ def by_save(identity, survivor):
     identity.save(update_fields=["user"])
 
 
-def by_a_row_built_from_values(identity, survivor):
-    values = LinkedIdentity.objects.values().get(pk=identity.pk)
-    by_save(LinkedIdentity(**values), survivor)
-
-
-def by_bulk_update(identity, survivor):
-    identity.user = survivor
-    LinkedIdentity.objects.bulk_update([identity], ["user"])
-
-
 def by_sql(identity, survivor):
     table = LinkedIdentity._meta.db_table
     with connection.cursor() as cursor:
@@ -53,20 +43,19 @@ MOVES = {
     "save": by_save,
     "a row with its key alone": lambda row, user: by_save(ROWS.only("pk").get(pk=row.pk), user),
     "a row without its user": lambda row, user: by_save(ROWS.defer("user").get(pk=row.pk), user),
-    "a row built from values": by_a_row_built_from_values,
+    "a row built from values": lambda row, user: by_save(
+        LinkedIdentity(**ROWS.values().get(pk=row.pk)), user
+    ),
     "update": lambda row, user: ROWS.filter(pk=row.pk).update(user_id=user.pk),
-    "bulk update": by_bulk_update,
+    "bulk update": lambda row, user: (
+        setattr(row, "user", user), ROWS.bulk_update([row], ["user"]),
+    ),
     "SQL": by_sql,
 }  # fmt: skip
-COUNTED = [name for name in MOVES if name != "SQL"]
+COUNTED = {name: MOVES[name] for name in MOVES if name != "SQL"}
 
 
-@pytest.fixture
-def move(request):
-    return MOVES[request.param]
-
-
-@pytest.mark.parametrize("move", MOVES, indirect=True)
+@pytest.mark.parametrize("move", MOVES.values(), ids=MOVES)
 @pytest.mark.parametrize("is_back", [False, True])
 def test_the_service_erases_the_account_that_the_identity_made(move, is_back):
     """Never the one that took it over; moved back, the one that it made."""
@@ -84,7 +73,7 @@ def test_the_service_erases_the_account_that_the_identity_made(move, is_back):
     assert active == {survivor.pk: True, duplicate.pk: not is_back}
 
 
-@pytest.mark.parametrize("move", COUNTED, indirect=True)
+@pytest.mark.parametrize("move", COUNTED.values(), ids=COUNTED)
 def test_an_identity_that_moves_takes_no_answer_that_an_event_has_overtaken(
     move, service
 ):
@@ -105,7 +94,7 @@ def test_an_identity_that_moves_takes_no_answer_that_an_event_has_overtaken(
     assert (moved.user, moved.kyc_status) == (survivor, "rejected")
 
 
-@pytest.mark.parametrize("move", COUNTED, indirect=True)
+@pytest.mark.parametrize("move", COUNTED.values(), ids=COUNTED)
 def test_sessions_and_instances_see_the_move(move):
     """A session of the former account ends. An instance that has been asked is asked anew."""
     survivor, duplicate = make_user("survivor"), make_user("duplicate")

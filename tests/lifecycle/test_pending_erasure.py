@@ -119,11 +119,9 @@ def test_nothing_of_ours_waits_for_the_site(failing, ask, caplog):
     assert not User.objects.get().is_active
 
 
-def asked_by_command(_identity):
-    erasure.erase_subject("subject-1")
-
-
-@pytest.mark.parametrize("ask", [*ASKED, asked_by_command])
+@pytest.mark.parametrize(
+    "ask", [*ASKED, lambda identity: erasure.erase_subject(identity.subject)]
+)
 @pytest.mark.usefixtures("failing")
 def test_the_link_goes_in_the_transaction_that_writes_the_receipt(ask):
     """So nobody who is linked waits for an erasure."""

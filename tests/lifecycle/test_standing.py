@@ -10,7 +10,6 @@ from django.utils import timezone
 
 from django_identity.gates import claims_of
 from django_identity.lifecycle.leaving import disconnecting
-from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity
@@ -25,6 +24,7 @@ from tests.factories import (
     make_identity,
     make_user,
 )
+from tests.lifecycle.refetches import refetched
 from tests.sign_in import sign_in
 from tests.views.connect.pages import browser_of
 
@@ -211,16 +211,11 @@ def test_an_instance_that_becomes_another_account_has_its_standing(become):
     assert claims_of(user) == {}
 
 
-def re_fetch(_user):
-    make_grant(LinkedIdentity.objects.get())
-    assert list(upkeep.refetch_these([LinkedIdentity.objects.get().pk])) == ["stored"]
-
-
 #: What is proven before, and what is changed then. It opens the gate unless that was open.
 FORGETTING = {
     "a first sign-in": (None, lambda user: sign_in(browser_of(user))),
     "a sign-in": ("empty", lambda user: sign_in(browser_of(user))),
-    "a re-fetch": ("empty", re_fetch),
+    "a re-fetch": ("empty", lambda _: refetched(make_grant(LinkedIdentity.objects.get()).identity)),
     "a revoked claim": ("proven", lambda _: deliver("claim.revoked")),
     "a revoked consent": ("proven", lambda _: deliver("consent.revoked")),
     "an operator": ("proven", lambda _: interventions.revoke(LinkedIdentity.objects.all())),
