@@ -9,14 +9,12 @@ from django.core.management import CommandError, call_command
 from django.db import connection, models
 from django.db.models import ProtectedError
 from django.test import Client
-from django.urls import reverse
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.exceptions import NoOtherWayIn
 from django_identity.gates import claims_of
 from django_identity.lifecycle.ground import attempts
-from django_identity.lifecycle.leaving import disconnecting, erasure
+from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
@@ -37,7 +35,6 @@ from tests.factories import (
 )
 from tests.lifecycle.commands import said_by
 from tests.sign_in import is_signed_in, sign_in
-from tests.views.connect.pages import browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,13 +65,6 @@ class NeverKeeping(IdentityPolicy):
 
 class Forbidding(IdentityPolicy):
     people_may_erase = False
-
-
-class Trapped(IdentityPolicy):
-    """Nobody has another way in."""
-
-    def has_other_way_in(self, user):
-        return False
 
 
 class Hiding(Deleting):
@@ -241,18 +231,6 @@ def test_an_operator_erases_whom_the_policy_lets_not_erase_themselves(use_policy
     assert not erasure.may_erase_themselves(user)
     assert erasure.erase_account(user).erased_at is not None
     assert not again(user).is_active
-
-
-def test_a_policy_may_know_no_other_way_in(use_policy):
-    use_policy(Trapped)
-    identity = make_identity(make_user())
-    with pytest.raises(NoOtherWayIn):
-        disconnecting.disconnect(identity)
-    assert interventions.disconnect([identity]) == [identity]
-    browser = browser_of(identity.user)
-    browser.post(reverse("identity:disconnect"))
-    browser.post(reverse("identity_api:disconnect"))
-    assert LinkedIdentity.objects.exists()
 
 
 @pytest.mark.parametrize("subject", [SUBJECT, "", " "], ids=repr)

@@ -173,47 +173,28 @@ def test_the_documentation_has_the_same_table():
 
 
 class Refuses(IdentityPolicy):
-    """No identity signs in, and none is linked."""
+    """No identity signs in."""
 
     def may_sign_in(self, user, **_proven):
         return False
 
-    def may_link(self, user, profile, **_proven):
-        return False
 
-
-@pytest.fixture
-def written():
-    """Each account or identity that is written, if only in a transaction that is rolled back."""
-    rows = []
+def test_a_refused_sign_up_leaves_no_row_of_anybodys(service, use_policy):
+    """Not even those that the site has written beside the account."""
+    use_policy(Refuses)
+    written = []
 
     def receive(instance, **_kwargs):
-        rows.append(instance)
-        Group.objects.create(name=f"the site's own {len(rows)}")
+        written.append(Group.objects.create(name=f"the site's own {len(written)}"))
 
     for sender in (User, LinkedIdentity):
         pre_save.connect(receive, sender=sender, weak=False)
-    return rows
-
-
-def test_a_refused_sign_up_leaves_no_row_of_anybodys(service, use_policy, written):
-    """Not even those that the site has written beside the account."""
-    use_policy(Refuses)
     browser = Client()
     assert "sign_in_not_allowed" in sign_in(browser).content.decode()
     assert len(written) > 1
     assert not is_signed_in(browser)
     for model in (Group, User, LinkedIdentity, StoredClaim, TokenGrant):
         assert not model._default_manager.exists()
-
-
-@pytest.mark.parametrize("way", [sign_in, hand_in])
-def test_a_refused_link_is_never_written(service, use_policy, way, written):
-    use_policy(Refuses)
-    victim = browser_of(make_user("victim"))
-    written.clear()
-    assert "link_not_allowed" in way(victim).content.decode()
-    assert written == []
 
 
 @pytest.mark.parametrize(

@@ -162,27 +162,22 @@ class Levels(IdentityPolicy):
         self.shown.append(kyc)
 
 
-@pytest.fixture
-def levels(use_policy):
-    """The levels that the policy was shown."""
+@pytest.mark.parametrize("is_stated", [False, True])
+def test_the_level_is_shown_as_it_stands(service, use_policy, is_stated):
+    """What an event has taken back is rejected. One that nobody stated is none, and not empty."""
     use_policy(Levels)
     Levels.shown.clear()
-    return Levels.shown
-
-
-def test_a_level_that_nobody_stated_is_none(service, levels):
-    """It is not an empty one, into which a policy would have to look."""
-    service.token["scope"] = "profile:read claims:read"
-    for _ in range(2):
-        sign_in(Client())
-    assert len(levels) >= 2
-    assert {*levels} == {None}
-
-
-def test_a_level_that_an_event_has_taken_back_is_not_shown(service, levels):
-    service.meanwhile["claims"] = partial(deliver, "kyc.rejected")
+    if is_stated:
+        service.meanwhile["claims"] = partial(deliver, "kyc.rejected")
+    else:
+        service.token["scope"] = "profile:read claims:read"
     sign_in(Client())
-    assert [level.status for level in levels] == ["rejected"]
+    if is_stated:
+        assert [level.status for level in Levels.shown] == ["rejected"]
+        return
+    sign_in(Client())
+    assert len(Levels.shown) >= 2
+    assert {*Levels.shown} == {None}
 
 
 def test_a_code_shows_no_claims(asking):

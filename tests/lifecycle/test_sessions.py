@@ -26,7 +26,6 @@ from tests.factories import (
     make_claim,
     make_grant,
     make_identity,
-    make_identity_by_code,
     make_user,
 )
 from tests.sign_in import begin, come_back, is_signed_in, sign_in, signed_in_as
@@ -243,27 +242,6 @@ def test_whoever_renews_stays_signed_in(service, kind):
     assert is_signed_in(elsewhere)
     sessions.sign_out_everywhere(user)
     assert not is_signed_in(browser)
-
-
-@pytest.mark.parametrize("before", ["revoked", "by code", "disconnected"])
-def test_whoever_links_by_a_password_session_keeps_it(service, before):
-    """It is of the password, before and after; what ended with the consent stays dead."""
-    user = make_user()
-    identity = make_identity(user, account_made=False)
-    old = session_of(user)
-    if before == "revoked":
-        interventions.revoke([identity])
-    else:
-        disconnecting.disconnect(identity)
-    if before == "by code":
-        make_identity_by_code(user)
-    browser = browser_of(user)
-    sign_in(browser)
-    assert LinkedIdentity.objects.get().signs_in
-    assert is_signed_in(browser)
-    assert not is_signed_in(old)
-    deliver("consent.revoked")
-    assert is_signed_in(browser)
 
 
 def keep(browser, **data):
