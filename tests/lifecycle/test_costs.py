@@ -19,7 +19,6 @@ from django_identity.lifecycle.said import due
 from django_identity.models import LinkedIdentity
 from tests.deliveries import deliver
 from tests.factories import make_claim, make_grant, make_identity, make_user
-from tests.lifecycle.published_keys import time_passes
 from tests.lifecycle.refetches import (
     DOWN,
     all_refetched,
@@ -27,6 +26,7 @@ from tests.lifecycle.refetches import (
     make_due,
     make_many_due,
 )
+from tests.lifecycle.test_key_sets import time_passes
 from tests.sign_in import begin, come_back, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
