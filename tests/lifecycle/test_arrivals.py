@@ -227,3 +227,10 @@ def test_an_older_credential_proves_nothing_by_any_way_in(service, way_in):
     service.payload["iat"] = now - 10
     assert refetched(LinkedIdentity.objects.get()) == "stored"
     assert proven() == {*CLAIMS}
+
+
+def test_a_code_that_somebody_else_redeemed_is_used(service):
+    """Also for a person who has an identity."""
+    hand_in(browser_of(make_user()))
+    eve = make_identity(make_user("eve"), subject="subject-2").user
+    assert "connect_code_used" in hand_in(browser_of(eve)).content.decode()

@@ -34,6 +34,7 @@ from tests.factories import (
     make_user,
 )
 from tests.lifecycle.commands import said_by
+from tests.lifecycle.test_pending_erasure import make_due
 from tests.sign_in import is_signed_in, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,10 +104,6 @@ def lived(service, settings):
     )
     deliver("claim.issued", event_id=f"evt-of-{SUBJECT}", claim_type="age_over_18")
     return browser
-
-
-def make_due():
-    ErasureReceipt.objects.filter(erased_at=None).update(next_attempt_at=timezone.now())
 
 
 @pytest.mark.parametrize("name", ["data.deletion_requested", "user_deleted"])
