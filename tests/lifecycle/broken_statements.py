@@ -3,12 +3,17 @@
 from django.db import OperationalError, connection
 
 
-def refused(verb, *words, error=OperationalError, after=0, times=1_000):
-    """Those that begin so and have these words raise the error, after the first, so many times."""
+def refused(
+    verb="", *words, error=OperationalError, after=0, times=1_000, when=lambda: True
+):
+    """Those that begin so and have these words raise the error, after the first, so many times.
+
+    Once ``when`` holds.
+    """
     sent = []
 
     def execute(run, sql, *rest):
-        if sql.startswith(verb) and all(word in sql for word in words):
+        if when() and sql.startswith(verb) and all(word in sql for word in words):
             sent.append(sql)
             if after < len(sent) <= after + times:
                 raise error("about subject-1")

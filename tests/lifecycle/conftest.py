@@ -12,7 +12,7 @@ from celery import Celery
 from celery.app import app_or_default
 from django.contrib.auth.signals import user_logged_out
 from django.db import connection
-from django.db.models.signals import pre_delete, pre_save
+from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from django.dispatch import Signal
 
 from django_identity import background, handlers, signals
@@ -26,7 +26,8 @@ OURS = [each for each in vars(signals).values() if isinstance(each, Signal)]
 def _nobody_hears_of_the_next_test(monkeypatch):
     """The handlers and receivers of a test end with it."""
     monkeypatch.setattr(handlers, "_registry", deepcopy(handlers._registry))
-    heard = [*OURS, user_logged_out, pre_delete, pre_save]
+    of_models = (pre_delete, pre_save, post_delete, post_save)
+    heard = [*OURS, user_logged_out, *of_models]
     before = [list(each.receivers) for each in heard]
     yield
     for signal, receivers in zip(heard, before, strict=True):

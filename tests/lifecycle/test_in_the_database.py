@@ -1,6 +1,5 @@
 """What happens at one moment about one person, and connections that end while the site waits."""
 
-from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 
@@ -31,6 +30,7 @@ from tests.databases import cutter, on_servers, until_it_waits
 from tests.deliveries import deliver, event_body, post
 from tests.factories import make_event, make_identity, make_user
 from tests.fake_service import INVALID_GRANT, refusal
+from tests.lifecycle.broken_statements import refused
 from tests.pauses import held
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import LOCAL, browser_of, hand_in, page_of
@@ -228,26 +228,13 @@ def test_events_are_acknowledged(event_types):
 # A database that ends the connection while the site waits for the service
 
 
-@contextmanager
-def failing(errors, *, when):
-    """Statements raise these errors in turn, from the moment at which ``when`` holds."""
-
-    def execute(run, *statement):
-        if errors and when():
-            raise errors.pop(0)
-        return run(*statement)
-
-    with connection.execute_wrapper(execute):
-        yield
-
-
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
 @pytest.mark.parametrize("way", [sign_in, hand_in])
 def test_a_broken_statement_is_tried_again(service, way, error):
     """Drivers say it in two ways. The answer of the service cannot be had again."""
     browser = Client() if way is sign_in else browser_of(make_user())
     asked = "token" if way is sign_in else "request"
-    with failing([error], when=lambda: service.calls(asked) > 0):
+    with refused(error=error, times=1, when=lambda: service.calls(asked) > 0):
         assert way(browser).status_code == 302
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
     assert service.calls(asked) == 1
@@ -258,7 +245,9 @@ def test_a_database_that_stays_away_is_said(service):
     browser = Client()
     state = begin(browser)
     # Each try breaks at its first statement. The page itself reads the session again.
-    with failing([InterfaceError] * 5, when=lambda: service.calls("claims") > 0):
+    with refused(
+        error=InterfaceError, times=5, when=lambda: service.calls("claims") > 0
+    ):
         page = come_back(browser, state)
     assert page.status_code == 503
     page_of(page, "storage_unavailable")
@@ -270,8 +259,7 @@ def test_an_event_is_stored_and_applied_in_a_second_try(error, statement):
     """A deadlock or a connection that has ended: the service need not deliver again."""
     identity = make_identity(make_user())
     body = event_body("consent.revoked", subject=identity.subject)
-    seen = iter(range(100))
-    with failing([error], when=lambda: next(seen) == statement):
+    with refused(error=error, after=statement, times=1):
         assert post(body).status_code == 200
     assert LinkedIdentity.objects.get().consent == Consent.REVOKED
     assert WebhookEvent.objects.get().outcome == "applied"
@@ -299,12 +287,14 @@ def test_a_refusal_outlives_a_broken_statement(service):
     browser = Client()
     state = begin(browser)
     service.answers["token"] = INVALID_GRANT
-    with failing([OperationalError], when=lambda: service.calls("token") > 0):
+    with refused(times=1, when=lambda: service.calls("token") > 0):
         page_of(come_back(browser, state), "invalid_grant")
     assert AuthorizationRequest.objects.get().outcome == "invalid_grant"
 
     member = browser_of(make_user())
     service.answers["request"] = refusal("INVALID_CONNECT_CODE")
-    with failing([InterfaceError], when=lambda: service.calls("request") > 0):
+    with refused(
+        error=InterfaceError, times=1, when=lambda: service.calls("request") > 0
+    ):
         page_of(hand_in(member), "invalid_connect_code")
     assert ConnectRedemption.objects.get().outcome == "invalid_connect_code"

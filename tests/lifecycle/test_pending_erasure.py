@@ -180,10 +180,8 @@ def refuse(**_signal):
 def held():
     """The site's own code holds each identity."""
     signals.pre_delete.connect(refuse, sender=LinkedIdentity)
-    try:
-        yield
-    finally:
-        signals.pre_delete.disconnect(refuse, sender=LinkedIdentity)
+    yield
+    signals.pre_delete.disconnect(refuse, sender=LinkedIdentity)
 
 
 @pytest.mark.parametrize("is_held", [False, True])

@@ -243,8 +243,6 @@ def swallowing(monkeypatch):
     """As on MySQL, where no statement of ours follows the deletion."""
     monkeypatch.setattr(database, "_dangling", lambda models: set())
     model_signals.post_delete.connect(swallow, sender=LinkedIdentity)
-    yield
-    model_signals.post_delete.disconnect(swallow, sender=LinkedIdentity)
 
 
 @pytest.mark.parametrize("event_type", ["data.deletion_requested", "consent.revoked"])

@@ -35,6 +35,7 @@ from tests.sign_in import sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 UNREAD = Shortfall(Reason.UNREAD)
@@ -81,11 +82,15 @@ def test_a_level_counts_for_a_while(service, make, setting, holds):
         assert shortfall() == Shortfall(Reason.RUN_OUT, since=said_at + holds)
 
 
-@pytest.mark.parametrize(
-    "span", [48, "48h", timedelta(minutes=59), timedelta(days=400), None]
-)
-def test_a_span_that_cannot_be_meant_is_a_mistake(service, span):
-    with override_settings(DJANGO_IDENTITY=service.settings(KYC_HOLDS=span)):
+MISTAKES = [
+    *(("KYC_HOLDS", span) for span in (48, "48h", 59 * MINUTE, 400 * DAY, None)),
+    *(("KEEP_CLAIMS", names) for names in ([], "age_over_18", ["age_over_18=1"], [""], [7])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "given"), MISTAKES, ids=str)
+def test_what_cannot_be_meant_is_a_mistake(service, name, given):
+    with override_settings(DJANGO_IDENTITY=service.settings(**{name: given})):
         assert [problem.check_id for problem in conf.problems()] == ["E004"]
 
 
@@ -282,9 +287,3 @@ def test_a_gate_for_a_dropped_claim_is_an_error(service, keep):
     assert len([each for each in run_checks() if said in each.msg]) == 1
     keep("age_over_18", "country_resident")
     assert not [each for each in run_checks() if "/resident/" in each.msg]
-
-
-@pytest.mark.parametrize("given", [[], "age_over_18", ["age_over_18=1"], [""], [7]])
-def test_a_list_that_is_none(service, settings, given):
-    settings.DJANGO_IDENTITY = service.settings(KEEP_CLAIMS=given)
-    assert [problem.check_id for problem in conf.problems()] == ["E004"]
