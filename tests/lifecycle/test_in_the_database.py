@@ -164,6 +164,11 @@ def revoke(identity):
     interventions.revoke([identity])
 
 
+def hear(event_type, identity):
+    body = event_body(event_type, event_id=f"{event_type} {identity.pk}")
+    assert post(body).status_code == 200
+
+
 ACTS = {
     "revocations": (revoke,) * 3,
     "disconnections": (disconnecting.disconnect,) * 3,
@@ -173,6 +178,10 @@ ACTS = {
         *(lambda identity: interventions.disconnect([identity]),) * 2,
     ),
     "a sign-out everywhere": (sign_out, revoke, revoke),
+    "events": tuple(
+        partial(hear, each) for each in WITHDRAWALS if each != "claim.revoked"
+    ),
+    "an event three times": (partial(hear, "consent.revoked"),) * 3,
 }
 ROUNDS = 10
 
@@ -194,21 +203,6 @@ def test_what_ends_a_link_does_not_deadlock(acts):
         rows = [LinkedIdentity.objects.get(pk=key) for _ in acts]
         at_once([partial(act, row) for act, row in zip(acts, rows, strict=True)])
         assert not LinkedIdentity.objects.filter(consent="granted").exists()
-        User.objects.all().delete()
-
-
-@on_servers
-@pytest.mark.parametrize(
-    "event_types",
-    [("consent.revoked", "data.deletion_requested", "kyc.rejected"), ("consent.revoked",) * 3],
-    ids=["three", "one of them three times"],
-)  # fmt: skip
-def test_events_are_acknowledged(event_types):
-    for number in range(ROUNDS):
-        linked()
-        bodies = [event_body(name, event_id=f"{name} {number}") for name in event_types]
-        answers = at_once([partial(post, body) for body in bodies])
-        assert [each.status_code for each in answers] == [200, 200, 200]
         User.objects.all().delete()
 
 
