@@ -50,8 +50,11 @@ def outcomes():
     return list(WebhookEvent.objects.order_by("pk").values_list("outcome", flat=True))
 
 
-def test_an_event_is_stored_and_applied():
-    """A verification opens nothing: the level is read from the service."""
+def test_an_event_is_stored_and_applied(handled):
+    """A verification opens nothing: the level is read from the service.
+
+    What one of an unknown type says is kept for its handlers alone.
+    """
     linked(kyc_status="unverified", kyc_level="")
     deliver("kyc.verified", kyc_level="level_1", status="verified", provider="Vendor")
     identity = LinkedIdentity.objects.get()
@@ -61,6 +64,12 @@ def test_an_event_is_stored_and_applied():
     assert (event.outcome, event.subject) == ("applied", "subject-1")
     assert event.payload["kyc_level"] == "level_1"
     assert event.next_attempt_at is None
+
+    deliver("wallet.opened", colour="blue")
+    handled("wallet.opened")
+    deliver("wallet.opened", colour="blue")
+    without, kept = WebhookEvent.objects.filter(outcome="ignored").order_by("pk")
+    assert (without.payload, kept.payload["colour"]) == (None, "blue")
 
 
 def test_a_repeat_does_nothing_whatever_its_body():
@@ -374,10 +383,12 @@ def test_upkeep_applies_what_a_crash_left():
 
 
 def test_what_is_linked_by_code_hears_its_own_events():
-    """A rejection closes the level that a code brought."""
+    """A rejection closes the level that a code brought, and stays one."""
     identity = make_identity_by_code(make_user(), connect_issued_at=NOW - HOUR)
     deliver("kyc.rejected")
     assert standing_of(identity.user).level_shortfall("level_1")
+    deliver("claim.revoked", claim_type="kyc_verified")
+    assert LinkedIdentity.objects.get().kyc_status == "rejected"
     assert LinkedIdentity.objects.get().linked_via == LinkedVia.CONNECT
 
 
