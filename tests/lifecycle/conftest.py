@@ -17,6 +17,7 @@ from django.dispatch import Signal
 
 from django_identity import background, handlers, signals
 from django_identity.handlers import on_event
+from django_identity.policy import IdentityPolicy
 
 Handled = Callable[[str], None]
 OURS = [each for each in vars(signals).values() if isinstance(each, Signal)]
@@ -84,6 +85,45 @@ def dead_broker():
 def handled() -> Handled:
     """``handled("claim.issued")``: the site has a handler of the type, until the test ends."""
     return lambda event_type: on_event(event_type, name="of a test")(repr) and None
+
+
+class Asked(IdentityPolicy):
+    """Remembers what it was asked, with which claims, and says yes.
+
+    It tries to write into them, which no other question and no gate sees.
+    """
+
+    questions: list[tuple[str, dict[str, Any]]] = []
+
+    @classmethod
+    def names(cls):
+        return [name for name, _ in cls.questions]
+
+    def note(self, name, claims):
+        with suppress(AttributeError):
+            claims.update(unique_human=True)
+        self.questions.append((name, dict(claims)))
+        return True
+
+    def may_sign_up(self, *, claims, **_given):
+        return self.note("may_sign_up", claims)
+
+    def may_sign_in(self, user, *, claims):
+        return self.note("may_sign_in", claims)
+
+    def may_link(self, user, profile, *, claims):
+        return self.note("may_link", claims)
+
+    def update_user(self, user, *, claims, **_given):
+        self.note("update_user", claims)
+
+
+@pytest.fixture
+def asking(service, use_policy):
+    """The service. The policy says yes, and remembers what it was asked."""
+    use_policy(Asked)
+    Asked.questions.clear()
+    return service
 
 
 @pytest.fixture

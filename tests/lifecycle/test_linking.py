@@ -1,10 +1,8 @@
 """Linking: one decision table, one transaction, and few tries of codes."""
 
 import re
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, Group, User
@@ -35,6 +33,7 @@ from tests.concurrency import at_once
 from tests.deliveries import deliver
 from tests.factories import LONG_AGO, make_identity, make_user
 from tests.fake_service import refusal
+from tests.lifecycle.conftest import Asked
 from tests.lifecycle.grants import announced
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
@@ -51,44 +50,6 @@ STATES = {
     Subject.OAUTH_ELSEWHERE: {},
 }
 ALL_ASKED = ("may_sign_up", "may_link", "may_sign_in")
-
-
-class Asked(IdentityPolicy):
-    """Remembers what it was asked, with which claims, and says yes.
-
-    It tries to write into them, which no other question and no gate sees.
-    """
-
-    questions: list[tuple[str, dict[str, Any]]] = []
-
-    @classmethod
-    def names(cls):
-        return [name for name, _ in cls.questions]
-
-    def note(self, name, claims):
-        with suppress(AttributeError):
-            claims.update(unique_human=True)
-        self.questions.append((name, dict(claims)))
-        return True
-
-    def may_sign_up(self, *, claims, **_given):
-        return self.note("may_sign_up", claims)
-
-    def may_sign_in(self, user, *, claims):
-        return self.note("may_sign_in", claims)
-
-    def may_link(self, user, profile, *, claims):
-        return self.note("may_link", claims)
-
-    def update_user(self, user, *, claims, **_given):
-        self.note("update_user", claims)
-
-
-@pytest.fixture
-def site(service, use_policy):
-    use_policy(Asked)
-    Asked.questions.clear()
-    return service
 
 
 #: Each case of the table: how the person came, and how the subject is linked.
@@ -108,7 +69,7 @@ def write_rows(ada, bob, subject, *, account_made=False):
 
 
 @pytest.mark.parametrize("case", CASES, ids=" / ".join)
-def test_each_row_of_the_table_decides_who_may_link(site, case):
+def test_each_row_of_the_table_decides_who_may_link(asking, case):
     """Each row of the table, through the pages."""
     arrival, subject = case
     ada, bob = make_user("ada"), make_user("bob")
@@ -205,21 +166,21 @@ def test_a_refused_sign_up_leaves_no_row_of_anybodys(service, use_policy):
     ],
 )  # fmt: skip
 def test_a_level_that_an_event_changes_on_the_way_is_told_once(
-    site, event_type, expected, *, is_known
+    asking, event_type, expected, *, is_known
 ):
     """By the event if the person is known, and else by the sign-in, if it changed at all."""
     if is_known:
         sign_in(Client())
     browser = Client()
     state = begin(browser)
-    site.meanwhile["claims"] = partial(deliver, event_type)
+    asking.meanwhile["claims"] = partial(deliver, event_type)
     with announced(signals.kyc_changed) as heard:
         come_back(browser, state)
     assert is_signed_in(browser)
     assert [each.kyc_status for each in heard] == expected
 
 
-def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(site):
+def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(service):
     """Even if its time-stamp is ahead of the site's clock."""
     sign_in(Client())
     deliver("consent.revoked", at=timezone.now() + timezone.timedelta(minutes=3))
@@ -228,7 +189,7 @@ def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(site):
     assert is_signed_in(browser)
 
 
-def test_a_link_that_the_site_itself_revoked_is_one(site):
+def test_a_link_that_the_site_itself_revoked_is_one(service):
     """By a column alone: it stays, and the person comes back by it."""
     user = make_user()
     identity = make_identity(user, consent=Consent.REVOKED, kyc_status="", kyc_level="")

@@ -26,7 +26,7 @@ from tests.factories import (
     make_user,
 )
 from tests.fake_service import html
-from tests.lifecycle.test_linking import Asked
+from tests.lifecycle.conftest import Asked
 from tests.sign_in import begin, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -50,14 +50,6 @@ class AdultsAlone(IdentityPolicy):
     def update_user(self, user, *, profile, **_about):
         user.first_name = profile.first_name
         user.save()
-
-
-@pytest.fixture
-def asking(service, use_policy):
-    """The policy says yes, and remembers what it was shown."""
-    use_policy(Asked)
-    Asked.questions.clear()
-    return service
 
 
 @pytest.fixture

@@ -46,17 +46,16 @@ from tests.sign_in import is_signed_in, sign_in
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def note_at_the_account(user, **_signal):
-    """A site ends its own tokens by a number at the account, and saves all of it."""
-    user.is_staff = False
-    user.save()
-
-
 @pytest.fixture
 def notes():
-    told_by = (signals.sessions_ended, signals.identity_unlinked, user_logged_out)
-    for signal in told_by:
-        signal.connect(note_at_the_account)
+    """A site ends its own tokens by a number at the account, and saves all of it."""
+
+    def note(user, **_signal):
+        user.is_staff = False
+        user.save()
+
+    for each in (signals.sessions_ended, signals.identity_unlinked, user_logged_out):
+        each.connect(note, weak=False)
 
 
 def note_the_visit(get_response):
