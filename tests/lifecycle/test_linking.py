@@ -60,10 +60,10 @@ CASES = {
 }
 
 
-def write_rows(ada, bob, subject, *, account_made=False):
+def write_rows(ada, bob, subject):
     if subject in STATES:
         owner = bob if subject.value.endswith("another account") else ada
-        make_identity(owner, account_made=account_made, **STATES[subject])
+        make_identity(owner, account_made=False, **STATES[subject])
     if subject is Subject.HOLDS_ANOTHER:
         make_identity(ada, subject="subject-2", consent=Consent.REVOKED)
 

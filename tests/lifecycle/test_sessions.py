@@ -49,8 +49,25 @@ def look_as(request, username):
     return HttpResponse(username)
 
 
+def signal_from_a_page(request):
+    """A package that hands out a token for the user with this name, and begins no session."""
+    user = User.objects.get(username=request.GET["name"])
+    user_logged_in.send(User, request=request, user=user)
+    return HttpResponse()
+
+
+def signal_after_all_ended(request):
+    """The same, of the browser's own user, whose sessions another browser ends meanwhile."""
+    user = User.objects.get(pk=request.user.pk)
+    sessions.sign_out_everywhere(user)
+    user_logged_in.send(User, request=request, user=user)
+    return HttpResponse()
+
+
 urlpatterns = [
-    path("confirm/", confirm_password), path("look-as/<username>/", look_as), *urls.urlpatterns,
+    path("confirm/", confirm_password), path("look-as/<username>/", look_as),
+    path("signal/", signal_from_a_page), path("signal-after-end/", signal_after_all_ended),
+    *urls.urlpatterns,
 ]  # fmt: skip
 
 
@@ -278,27 +295,6 @@ def test_a_session_that_ended_on_the_way_back_is_not_begun_again(
 
 
 # Signals of other packages
-
-
-def signal_from_a_page(request):
-    """A package that hands out a token for the user with this name, and begins no session."""
-    user = User.objects.get(username=request.GET["name"])
-    user_logged_in.send(User, request=request, user=user)
-    return HttpResponse()
-
-
-def signal_after_all_ended(request):
-    """The same, of the browser's own user, whose sessions another browser ends meanwhile."""
-    user = User.objects.get(pk=request.user.pk)
-    sessions.sign_out_everywhere(user)
-    user_logged_in.send(User, request=request, user=user)
-    return HttpResponse()
-
-
-urlpatterns += [
-    path("signal/", signal_from_a_page),
-    path("signal-after-end/", signal_after_all_ended),
-]
 
 
 @pytest.mark.urls(__name__)
