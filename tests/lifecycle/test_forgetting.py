@@ -241,8 +241,7 @@ def names(heard):
 
 def linked(**fields):
     """Somebody who signed in an hour ago, with a proven claim."""
-    held = {"signed_in_at": AN_HOUR_AGO, "scopes": ["kyc:read"]}
-    held |= fields
+    held = {"signed_in_at": AN_HOUR_AGO, "scopes": ["kyc:read"], **fields}
     identity = make_identity(make_user(), **held)
     make_claim(identity)
     return identity

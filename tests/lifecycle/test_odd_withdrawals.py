@@ -39,12 +39,11 @@ def body_of(event_type, *, inside=b"", outside=b""):
     )
 
 
-def linked(**fields):
-    held = {"scopes": ["claims:read", "kyc:read"], "account_made": False, **fields}
-    identity = make_identity(make_user(), **held)
+def linked():
+    scopes = ["claims:read", "kyc:read"]
+    identity = make_identity(make_user(), account_made=False, scopes=scopes)
     for claim_type in ("age_over_18", "unique_human"):
         make_claim(identity, claim_type)
-    return User.objects.get()
 
 
 def is_taken_away(event_type):
