@@ -23,6 +23,11 @@ def stored(identity: LinkedIdentity, column: str = "refresh_token") -> str:
     return sealing.unseal(identity, TokenGrant.objects.get(), column).reveal()
 
 
+def of_users(heard: list[Any]) -> list[tuple[str, Any]]:
+    """Of what was ``heard``: the signals about a user, with the key."""
+    return [(name, told["key"]) for name, told in heard if told["user"] is not None]
+
+
 @contextmanager
 def announced(
     signal: Signal = signals.reauthorization_needed,

@@ -47,7 +47,7 @@ CLAIMS = room(
     "claims",
     tests=(
         "tests/lifecycle/test_claims.py",
-        "tests/lifecycle/test_answers_in_a_row.py",
+        "tests/lifecycle/test_arrivals.py",
     ),
     changes="""
 older-credential-counts: A credential that is older than the stored one replaces nothing.
