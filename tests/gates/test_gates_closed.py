@@ -281,13 +281,6 @@ def test_the_error_says_what_and_where(make):
         assert "tests.gates.test_gates_closed.Door.required_claims: " in said
 
 
-def test_two_requirements_at_once_are_named():
-    """With what to do."""
-    said = r"and kyc_level \('level_2'\)\. Write a gate for each\.$"
-    with pytest.raises(ImproperlyConfigured, match=said):
-        Gate("age_over_18", kyc_level="level_2")
-
-
 def test_a_template_that_asks_wrongly_logs_no_value(user, caplog):
     """The argument may be what somebody has typed."""
     source = "{% load identity %}{% if user|has_claim:typed %}open{% endif %}"

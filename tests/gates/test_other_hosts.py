@@ -100,8 +100,3 @@ def test_else_the_answer_is_plain(settings, is_stranger, address, login_url):
     assert words in response.content.decode()
     assert "private" in response["Cache-Control"]
     assert SECRET not in response.content
-
-
-def test_json_needs_no_address():
-    response = ask(None, accept="application/json")
-    assert (response.status_code, response.json()["code"]) == (401, "not_signed_in")

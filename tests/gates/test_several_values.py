@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import path, reverse
+from django.urls import path
 from django.utils.translation import override
 
 from django_identity.api.permissions import HasClaim
@@ -15,7 +15,6 @@ from django_identity.gates import (
     closed_to,
 )
 from django_identity.models import StoredClaim
-from django_identity.policy import IdentityPolicy
 from django_identity.texts.labels import heading_of
 from tests.factories import again
 from tests.gates.gated_views import (
@@ -101,27 +100,3 @@ def test_a_few_are_named_and_many_are_counted(user):
     for language, words in (("ar", "أحد 27 بلدًا"), ("pt-br", "um de 27 países")):
         with override(language):
             assert words in heading_of(f"country_resident={EUROPE}")
-
-
-@pytest.mark.parametrize(
-    "missing",
-    ["country_resident=PT|XX", "country_resident=PT|", "country_resident=|", "shoe_size=1|2",
-     "country_resident=<b>|PT", "age_over_18|unique_human"],
-)  # fmt: skip
-def test_a_link_names_nothing_that_pages_have_no_words_for(missing):
-    """Nobody can put words of their own on the page by a link."""
-    page = (
-        Client().get(reverse("identity:login"), {"missing": missing}).content.decode()
-    )
-    assert "You need" not in page
-
-
-class Explains(IdentityPolicy):
-    reasons = {"country_resident": "We deliver nowhere else."}
-
-
-def test_the_sites_reason_for_a_claim_is_that_for_its_values(user, settings):
-    """A site explains the claim once, whatever values a gate wants."""
-    given = settings.DJANGO_IDENTITY
-    settings.DJANGO_IDENTITY = {**given, "POLICY": f"{__name__}.Explains"}
-    assert "We deliver nowhere else." in page_of(user, "/neighbours/")

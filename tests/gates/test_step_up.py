@@ -142,16 +142,6 @@ def test_what_is_no_recent_sign_in(browser):
         assert not is_open(browser), held
 
 
-def test_what_another_app_wrote_is_replaced_by_the_next_sign_in(browser):
-    """A sign-in does not fail on it, and the gate opens."""
-    for held in ("text", ["1.0"], 7):
-        session = browser.session
-        session[step_up.KEY] = held
-        session.save()
-        assert sign_in(browser).status_code == 302
-        assert is_open(browser), held
-
-
 def test_an_htmx_part_leads_to_the_confirmation_and_back(browser, identity_clock):
     """A part of a page leads to the page that confirms, and back to the site's page it is in."""
     identity_clock.advance(minutes=11)

@@ -24,7 +24,6 @@ from django_identity.models import (
     SubjectLock,
     TokenGrant,
 )
-from django_identity.policy import IdentityPolicy
 from django_identity.texts.labels import table_name
 from tests.factories import (
     make_claim,
@@ -286,18 +285,6 @@ def test_the_verification_is_told_as_it_is(
     assert ("try again there, then come back here." in page) is (status == "rejected")
 
 
-def test_who_lost_every_proof_is_told_so(client: Client, ada: User) -> None:
-    """The account page has the banner and the next step."""
-    identity = make_identity(ada)
-    claim = make_claim(identity)
-    assert "identity-notice-warning" not in account(client)
-    claim.revoked_at = timezone.now()
-    claim.save()
-    page = account(client)
-    assert "This proof was revoked" in page
-    assert "Get verified there again, then check again here." in page
-
-
 def test_nothing_can_be_disconnected_twice(client: Client, ada: User) -> None:
     """Without a link the page asks nothing: it leads to the account page."""
     address = reverse("identity:disconnect")
@@ -355,13 +342,6 @@ def test_a_sign_out_is_on_the_page(client: Client, ada: User) -> None:
         assert client.post(address)["Location"] == "/bye/"
 
 
-def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) -> None:
-    """The way to link is the page's only action."""
-    page = account(client)
-    assert "Your account is not connected to your identity service." in page
-    assert reverse("identity:disconnect") not in page
-
-
 @pytest.mark.parametrize("made", [True, False], ids=["made", "older"])
 def test_people_erase_themselves_and_get_a_receipt(
     client: Client, ada: User, made: bool
@@ -405,13 +385,3 @@ def test_the_panel_and_the_download_are_one_list(
     assert re.findall('identity-kind-title">([^<]+)<', page) == wanted
     assert ("Nothing." in page) is (state == "nothing")
     assert bool(wanted) is (state != "nothing")
-
-
-def test_a_site_may_switch_the_erasure_off(
-    client: Client, ada: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(IdentityPolicy, "people_may_erase", False)
-    make_identity(ada)
-    assert "Erase my data" not in account(client)
-    client.post(reverse("identity:erase"))
-    assert LinkedIdentity.objects.exists()

@@ -73,17 +73,6 @@ def test_each_page_of_a_person(service, session):
     assert not LinkedIdentity.objects.exists()
 
 
-def test_who_signs_up_and_leaves(service):
-    browser = Client()
-    assert sign_in(browser).status_code == 302
-    assert browser.get(reverse("identity:account")).status_code == 200
-    assert browser.post(reverse("identity:disconnect")).status_code == 302
-    assert (
-        browser.post(reverse("identity:sign_out"), {"everywhere": ""}).status_code
-        == 302
-    )
-
-
 def test_a_code_and_its_notice(service, mailoutbox):
     user = make_user(email="ada@example.org")
     assert hand_in(browser_of(user)).status_code == 302

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.contrib.sessions.models import Session
-from django.core.exceptions import PermissionDenied
 from django.db.models.signals import pre_save
 from django.test import Client
 from django.urls import reverse
@@ -224,53 +223,6 @@ def test_a_whole_life_at_a_site_that_validates_every_row(service, settings):
     deliver("data.deletion_requested")
     upkeep.run()
     assert ErasureReceipt.objects.get().erased_at is not None
-
-
-def records_of_ours(caplog: pytest.LogCaptureFixture) -> list[Any]:
-    return [
-        each
-        for each in caplog.records
-        if each.name == "django_identity" and each.levelno > 20
-    ]
-
-
-@pytest.mark.usefixtures("as_in_production")
-@pytest.mark.parametrize("way", ["page", "api"])
-def test_a_policy_that_raises_is_named_in_the_log(service, monkeypatch, caplog, way):
-    """The method, the kind of error, and a reference that page and both lines have."""
-
-    def may_sign_up(self: IdentityPolicy, **_about: object) -> bool:
-        raise ZeroDivisionError("ada@example.org")
-
-    monkeypatch.setattr(IdentityPolicy, "may_sign_up", may_sign_up)
-    client = Client(raise_request_exception=False)
-    state = begin(client)
-    if way == "page":
-        response: Any = come_back(client, state)
-    else:
-        body = {"code": "a-code", "state": state}
-        address = reverse("identity_api:callback")
-        response = client.post(address, body, content_type="application/json")
-    assert response.status_code == 500
-    text, line = records_of_ours(caplog)
-    assert (text.event, text.levelname) == ("identity.unexpected", "ERROR")
-    assert (line.event, line.code) == ("identity.sign_in.failed", "unexpected_error")
-    assert (text.error, text.reference) == ("ZeroDivisionError", line.reference)
-    assert "in may_sign_up" in text.where
-    assert line.reference in response.content.decode()
-    assert "example.org" not in caplog.text
-
-
-def test_what_django_answers_itself_is_no_trouble(service, monkeypatch, caplog):
-    """A policy may refuse with Django's 403."""
-
-    def may_sign_up(self: IdentityPolicy, **_about: object) -> bool:
-        raise PermissionDenied
-
-    monkeypatch.setattr(IdentityPolicy, "may_sign_up", may_sign_up)
-    client = Client(raise_request_exception=False)
-    assert come_back(client, begin(client)).status_code == 403
-    assert records_of_ours(caplog) == []
 
 
 def test_a_denial_is_calm(client, service):

@@ -312,27 +312,6 @@ def test_no_sentence_has_a_code(user: User) -> None:
     )
 
 
-def test_an_open_page_that_grew_old_is_explained_once() -> None:
-    """One sentence, and one button."""
-    page = (
-        Client(enforce_csrf_checks=True)
-        .post(reverse("identity:login"))
-        .content.decode()
-    )
-    main = page.partition("<main")[2]
-    assert main.count("Start again") == 2
-    assert main.count("Nothing was") == 1
-    assert buttons(main) == ["Start again"]
-
-
-def test_a_wrong_code_is_explained_once(service: FakeService, browser: Client) -> None:
-    """One sentence, which leads to the field and describes it."""
-    page = refused(hand_in(browser, "hello"), "connect_code_malformed", 400)
-    assert page.count("Enter a code like CNX-XXXX-XXXX.") == 1
-    assert 'aria-describedby="identity-connect-hint identity-connect-error"' in page
-    assert '<p id="identity-connect-error">' in page
-
-
 def test_a_code_of_another_account_says_how_to_move_it(
     service: FakeService, browser: Client
 ) -> None:

@@ -6,7 +6,6 @@ import pytest
 from django.db import transaction
 from django.http import HttpRequest
 from django.test import Client
-from django.urls import reverse
 
 from django_identity.models import (
     AuthorizationRequest,
@@ -74,8 +73,3 @@ def test_nothing_is_sent_or_stored(site, act):
     assert not LinkedIdentity.objects.exists()
     assert not WebhookEvent.objects.exists()
     assert not AuthorizationRequest.objects.exclude(consumed_at=None).exists()
-
-
-def test_pages_are_shown(site):
-    """They send nothing that could be spent."""
-    assert browser_of(make_user()).get(reverse("identity:account")).status_code == 200

@@ -95,18 +95,6 @@ def test_the_sign_in_page_says_what_is_needed(client):
         assert "Name, e-mail address, country and photo" in page
 
 
-def test_the_sign_in_page_says_why_the_gate_is_closed():
-    """Somebody who is signed in learns what became of their proof; an open gate is not named."""
-    user = make_user()
-    claim = make_claim(make_identity(user))
-    assert "You need" not in login_page(browser_of(user), missing="age_over_18")
-    claim.revoked_at = timezone.now()
-    claim.save()
-    assert "This proof was revoked" in login_page(
-        browser_of(user), missing="age_over_18"
-    )
-
-
 @pytest.mark.parametrize(
     ("missing", "is_offered"),
     [
@@ -123,16 +111,6 @@ def test_a_code_is_offered_where_it_may_help(missing, is_offered):
     assert ("Use a code from your identity service" in page) is is_offered
     make_identity(user, kyc_level="level_1")
     assert "Use a code" not in login_page(browser_of(user), missing=missing)
-
-
-def test_who_came_by_code_signs_in():
-    """The page speaks of continuing, not of checking again what never was."""
-    user = make_user()
-    make_identity_by_code(user)
-    assert "Use a code" in login_page(browser_of(user))
-    page = login_page(browser_of(user), missing="age_over_18")
-    assert "A code shares your verification level, and no proofs." in page
-    assert "Continue with your identity service</span>" in page
 
 
 def test_the_other_way_in_leads_on(client, settings):

@@ -14,7 +14,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.gates import claims_of
-from django_identity.lifecycle.standing import step_up
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import (
     AuthorizationRequest,
@@ -22,12 +21,8 @@ from django_identity.models import (
     StoredClaim,
     TokenGrant,
 )
-from tests.credentials.issuer import b64
 from tests.example_counts import spread
-from tests.factories import make_user
-from tests.fake_service import serving
 from tests.sign_in import begin, come_back, sign_in, signed_in_as
-from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -142,19 +137,6 @@ def test_a_session_planted_beforehand_is_not_signed_in(client, service):
     assert signed_in_as(eve) == ""
 
 
-@pytest.mark.parametrize("purpose", ["link", "renew"])
-def test_linking_and_renewing_leave_the_session_alone(client, service, purpose):
-    """Whoever signed in with a password stays signed in with it, in the account as it is."""
-    user = make_user(email="other@example.org")
-    client.force_login(user, backend=LOCAL)
-    if purpose == "renew":
-        sign_in(client)
-    before = dict(client.session)
-    assert sign_in(client).status_code == 302
-    assert dict(client.session) == {**before, step_up.KEY: client.session[step_up.KEY]}
-    assert LinkedIdentity.objects.get().user == User.objects.get() == user
-
-
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_only_a_press_begins(client, service, method):
     """An address that somebody is led to begins nothing, nor does a form of a foreign page."""
@@ -236,25 +218,6 @@ def test_a_token_that_cannot_be_verified_names_nobody(client, service, where, ch
     assert service.calls("me") == 1
 
 
-DEEP, LIST = f"{b64(b'[' * 9000)}.e30.e30", f"{b64(b'[]')}.e30.e30"
-
-
-@pytest.mark.parametrize(
-    "token",
-    ["a.b.c", "e30.e30.e30", "..", DEEP, LIST, None],
-    ids=["letters", "empty objects", "dots", "deep", "list", "by another key"],
-)
-def test_a_token_of_others_is_opaque(client, service, token):
-    """Whatever it looks like, also with the right words and the right ``kid``."""
-    with serving() as stranger:
-        foreign = stranger.identity_token("somebody", iss=service.origin)
-    service.token = {"access_token": token or foreign}
-    if token is None:
-        service.token["id_token"] = foreign
-    sign_in(client)
-    assert LinkedIdentity.objects.get().subject == "subject-1"
-
-
 @pytest.mark.parametrize(
     ("members", "lives"),
     [
@@ -305,19 +268,6 @@ def test_a_strict_session_cookie_gets_its_hop(client, service, settings, same_si
     assert come_back(client, state, same_site="1").status_code == 302
     # As the testing kit takes the hop.
     assert sign_in(Client()).status_code == 302
-
-
-@pytest.mark.parametrize(
-    "same_site",
-    ["Lax", "None", None, False],
-    ids=["lax", "none", "not said", "not sent"],
-)
-def test_another_session_cookie_needs_no_hop(client, service, settings, same_site):
-    settings.SESSION_COOKIE_SAMESITE = same_site
-    state = begin(client)
-    query = {"code": "a-code", "state": state}
-    answer = client.get(reverse("identity:callback", query=query))
-    assert answer.status_code == 302
 
 
 def test_every_page_has_its_manners(client, service, settings):

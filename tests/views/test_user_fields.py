@@ -1,7 +1,6 @@
 """What of a person's profile gets into their account, by the policy and as far as it is valid."""
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ from django.db import (
     models,
 )
 from django.db.migrations.state import ProjectState
-from django.db.models import UniqueConstraint
 from django.db.models.functions import Lower
 from django.db.models.signals import post_save
 from django.db.transaction import set_rollback
@@ -113,63 +111,6 @@ def test_the_sites_manager_makes_the_account(client, service, monkeypatch):
 def as_migrated() -> Any:
     """The user model as migrations see it: without its bases, which have tables of their own."""
     return ProjectState.from_apps(apps).apps.get_model("auth", "User")
-
-
-@pytest.fixture
-def null_address(
-    as_migrated: Any, monkeypatch: pytest.MonkeyPatch, transactional_db: None
-) -> Iterator[None]:
-    """The user model's address may be NULL: ``EmailField(null=True, blank=True)``."""
-    before = as_migrated._meta.get_field("email")
-    after = copy(before)
-    after.null = True
-    with connection.schema_editor() as editor:
-        editor.alter_field(as_migrated, before, after)
-    monkeypatch.setattr(User._meta.get_field("email"), "null", True)
-    yield
-    User.objects.all().delete()
-    with connection.schema_editor() as editor:
-        editor.alter_field(as_migrated, after, before)
-
-
-@pytest.fixture(params=["by its field", "by a constraint", "by an expression"])
-def unique_address(
-    request: pytest.FixtureRequest, null_address: None, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
-    """It must be unique as well."""
-    table = connection.ops.quote_name(User._meta.db_table)
-    indexed = "lower(email)" if request.param == "by an expression" else "email"
-    constraint = UniqueConstraint(fields=["email"], name="one_address")
-    if request.param == "by its field":
-        monkeypatch.setattr(User._meta.get_field("email"), "unique", True)
-    elif request.param == "by an expression":
-        if not connection.features.supports_expression_indexes:
-            pytest.skip("this database has none")
-        constraint = UniqueConstraint(Lower("email"), name="one_address")
-    if request.param != "by its field":
-        monkeypatch.setattr(User._meta, "constraints", [constraint])
-    on_table = f" ON {table}" if connection.vendor == "mysql" else ""
-    with connection.cursor() as cursor:
-        if indexed == "lower(email)" and connection.vendor == "mysql":
-            indexed = "(lower(email))"
-        cursor.execute(f"CREATE UNIQUE INDEX one_address ON {table} ({indexed})")
-        yield
-        cursor.execute(f"DROP INDEX one_address{on_table}")
-
-
-@pytest.mark.usefixtures("unique_address")
-@pytest.mark.parametrize("profile", [None, {"email": "no address"}])
-def test_people_without_an_address_where_it_is_unique(
-    client, service, settings, profile
-):
-    """NULL for each of them, and no second person is refused: Django makes it an empty text."""
-    if profile is None:
-        settings.DJANGO_IDENTITY = service.settings(SCOPES=["claims:read"])
-    service.profile = profile or {}
-    for number in range(3):
-        service.subject = f"subject-{number}"
-        assert sign_in(Client()).status_code == 302
-    assert [*User.objects.values_list("email", flat=True)] == [None] * 3
 
 
 @pytest.fixture
@@ -574,13 +515,6 @@ def test_an_update_is_written_whole_or_not_at_all(
 
 
 # What the policy says and hears
-
-
-def test_a_method_that_returns_nothing_is_named(service, caplog, says):
-    """Whoever forgot a ``return`` reads where."""
-    says("new_user_fields", lambda profile: None)
-    assert sign_in(Client()).status_code == 500
-    assert "new_user_fields returned None" in caplog.text
 
 
 @pytest.mark.parametrize("found", [False, [], User.objects.none()], ids=repr)

@@ -6,8 +6,6 @@ import time
 from urllib.parse import unquote
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 
 from django_identity.gates import claims_of
 from django_identity.instruments.signs import of_rows
@@ -84,20 +82,6 @@ def test_a_bad_token_answer_ends_in_a_page_and_makes_nobody(
     assert response.get("Retry-After") == {"rate_limited": "60"}.get(code)
     assert time.monotonic() - began < 20
     assert asked(service) == ["token"]
-    assert nobody_was_made()
-
-
-@pytest.mark.parametrize("status", [302, 307])
-@pytest.mark.parametrize("endpoint", ["token", "me", "profile"])
-def test_a_redirect_is_not_followed(client, service, refused, endpoint, status):
-    """Neither the secret nor a token ever arrives at another host, and no further call is sent."""
-    if endpoint == "profile":
-        service.token = {"user_id": service.subject}
-    with serving() as elsewhere:
-        service.answers[endpoint] = fake_service.redirect_to(elsewhere.origin, status)
-        refused(sign_in(client), "unexpected_redirect")
-        assert elsewhere.requests == []
-    assert asked(service)[-1] == endpoint
     assert nobody_was_made()
 
 
@@ -187,22 +171,6 @@ def test_what_cannot_be_read_opens_nothing(client, service, caplog, fields, erro
     assert said.message.endswith(f"could not be read or proven: 1, {error}")
 
 
-@pytest.mark.parametrize("given", [{"iat": -3600}, {"iat": -1}], ids=["hour", "second"])
-def test_an_older_credential_than_the_stored_one_is_told(
-    client, service, caplog, given
-):
-    """It may come from a cache: the newer one stays, and a line of the log says so."""
-    now = int(time.time())
-    service.payload = {"iat": now}
-    sign_in(client)
-    assert "sign_in.unread" not in caplog.text
-    service.payload = {"iat": now + given["iat"]}
-    sign_in(Client())
-    [line] = [each for each in caplog.records if "sign_in.unread" in each.getMessage()]
-    assert (line.levelname, line.__dict__["code"]) == ("WARNING", "malformed_answer")
-    assert "unread" in {finding.check for finding in of_rows()}
-
-
 @pytest.mark.parametrize(
     "subject", ["../x", "a/b?c#d", "0", "null", "None", "%2e%2e", "x" * 255]
 )
@@ -219,11 +187,3 @@ def test_odd_subjects_are_opaque_text(client, service, subject):
     ]
     assert [target.count("/") for target in sent] == [1, 1, 1]
     assert {unquote(target.split("/")[0]) for target in sent} == {subject}
-
-
-def test_subjects_differ_by_case(service):
-    """``ABC`` and ``abc`` are two people."""
-    for subject in ("ABC", "abc"):
-        service.subject, service.profile = subject, {"email": ""}
-        sign_in(Client())
-    assert User.objects.count() == 2

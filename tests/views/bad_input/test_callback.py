@@ -16,7 +16,7 @@ from django_identity.models import AuthorizationRequest, LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests.concurrency import at_once, meeting_at_update
 from tests.factories import make_user
-from tests.sign_in import begin, come_back, sign_in
+from tests.sign_in import begin, come_back
 from tests.views.bad_input.refusals import lines_of_ours, nobody_was_made, unchanged
 from tests.views.connect.pages import LOCAL
 
@@ -87,31 +87,6 @@ def test_the_callback_is_for_get_alone(client, service, method):
     assert response["Cache-Control"] == "private, no-store"
     assert service.requests == []
     assert come_back(client, state).status_code == 302
-
-
-@pytest.mark.parametrize(
-    ("query", "state"),
-    [({"code": "a-code"}, "unknown"), ({"code": "a-code"}, "of an attacker"),
-     ({"error": "access_denied"}, "empty"), ({}, "missing")],
-)  # fmt: skip
-def test_an_unsolicited_callback_changes_nothing(
-    client, service, refused, query, state
-):
-    """The session, and the person in it, stay as they were."""
-    sign_in(client)
-    states = {"unknown": "x" * 43, "empty": "", "of an attacker": begin(Client())}
-    given = {**query, "state": states[state]} if state in states else query
-    before = client.session.session_key, dict(client.session), client.get("/").content
-    asked = len(service.requests)
-    is_formed = query and len(given.get("state", "")) > 40
-    code = "request_unknown" if is_formed else "callback_invalid"
-    refused(client.get(reverse("identity:callback"), given), code, made=1)
-    assert (
-        client.session.session_key,
-        dict(client.session),
-        client.get("/").content,
-    ) == before
-    assert len(service.requests) == asked
 
 
 @pytest.mark.parametrize(

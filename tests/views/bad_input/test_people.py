@@ -15,7 +15,6 @@ from django_identity.models import LinkedIdentity, StoredClaim
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_user
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
-from tests.views.bad_input.refusals import nobody_was_made
 from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -86,15 +85,6 @@ def test_an_account_with_the_same_address_is_never_merged_silently(
     assert (button.context["purpose"], button.context["next"]) == ("link", "/adults/")
     assert sign_in(client, button.context["next"])["Location"] == "/adults/"
     assert LinkedIdentity.objects.get().user == user
-
-
-def test_a_site_may_refuse_newcomers(client, service, refused, monkeypatch):
-    """Nobody gets a new account; people who have one sign in."""
-    monkeypatch.setattr(IdentityPolicy, "may_sign_up", lambda self, **_about: False)
-    refused(sign_in(client), "sign_up_refused")
-    assert nobody_was_made()
-    make_identity(make_user())
-    assert sign_in(client).status_code == 302
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from django_identity.backends import BACKEND_PATH, IdentityBackend, bound
-from django_identity.exceptions import ConfigurationError
 from django_identity.lifecycle.arriving import connect as codes
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from tests.factories import make_identity, make_identity_by_code, make_user
+from tests.factories import make_identity, make_user
 from tests.sign_in import sign_in, signed_in_as
 from tests.views.connect.pages import browser_of, hand_in, refused
 
@@ -141,17 +139,6 @@ def test_a_press_undoes_nothing_that_was_confirmed_meanwhile(
     assert (response.status_code, response["Location"]) == (302, "/identity/account/")
     for identity in LinkedIdentity.objects.all():
         assert identity.linked_via == "oauth"
-
-
-def test_no_session_of_the_sign_in_rests_on_a_code(user):
-    """Whoever begins one is told so, and it would be nobody's."""
-    identity = make_identity_by_code(user)
-    browser = Client()
-    with pytest.raises(ConfigurationError):
-        browser.force_login(user, backend=BACKEND_PATH)
-    browser.force_login(bound(user, identity), backend=BACKEND_PATH)
-    assert signed_in_as(browser) == ""
-    assert IdentityBackend().get_user(user.pk) is None
 
 
 def test_nobody_has_no_such_page(service, client):

@@ -13,32 +13,12 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from django_identity.lifecycle.standing.standing import standing_of
-from django_identity.models import ConnectRedemption, LinkedIdentity, TokenGrant
+from django_identity.models import ConnectRedemption, LinkedIdentity
 from tests.factories import make_identity
 from tests.fake_service import refusal
 from tests.views.connect.pages import CODE, LOCAL, PASTED, hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def test_a_code_verifies_the_account(service, browser, user):
-    """One field, one request, and the site has the person's verification."""
-    lately = timezone.now().replace(microsecond=0) - timedelta(days=20)
-    service.connect = {"issued_at": lately.isoformat().replace("+00:00", "Z")}
-    response = hand_in(browser, PASTED)
-    assert (response.status_code, response["Location"]) == (302, "/identity/connected/")
-    identity = LinkedIdentity.objects.get()
-    assert identity.user == user
-    assert identity.subject == "subject-1"
-    assert identity.linked_via == "connect"
-    issued_at = identity.connect_issued_at
-    assert issued_at is not None
-    assert issued_at.isoformat().replace("+00:00", "Z") == service.connect["issued_at"]
-    assert identity.scopes == ["profile:basic", "kyc:status"]
-    assert standing_of(user).level_shortfall("level_2") is None
-    assert not TokenGrant.objects.exists()
-    assert ConnectRedemption.objects.get().request_id == "req_1"
-    assert b"Connect code" in browser.get("/identity/account/").content
 
 
 @pytest.mark.parametrize(

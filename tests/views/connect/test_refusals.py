@@ -54,24 +54,6 @@ def test_every_no_says_what_to_do_next(
     assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
 
 
-@pytest.mark.usefixtures("as_in_production")
-def test_a_policy_that_raises_is_no_failed_sign_in(
-    service, browser, monkeypatch, caplog
-):
-    """Whoever is alerted looks at codes, and not at the button."""
-
-    def may_accept_connect_answer(self: IdentityPolicy, _answer: object) -> bool:
-        raise ZeroDivisionError
-
-    name = "may_accept_connect_answer"
-    monkeypatch.setattr(IdentityPolicy, name, may_accept_connect_answer)
-    browser.raise_request_exception = False
-    assert hand_in(browser).status_code == 500
-    text, line = [each for each in caplog.records if each.name == "django_identity"]
-    assert (line.event, line.code) == ("identity.connect.failed", "unexpected_error")
-    assert "in may_accept_connect_answer" in text.where
-
-
 KYC_WITHOUT_STATUS = {"profile": {}, "kyc": {"kyc_level": "level_2"}}
 REFUSED_AFTER_THE_ANSWER: dict[str, tuple[dict[str, Any], str, int]] = {
     "by the policy": ({}, "connect_answer_refused", 403),
