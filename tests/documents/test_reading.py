@@ -2,7 +2,6 @@
 
 import logging
 import traceback
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -76,7 +75,7 @@ def read(
     return documents_of(request, scope=scope)
 
 
-def test_a_good_answer_is_read(service: FakeService, identity: LinkedIdentity) -> None:
+def test_a_good_answer_is_read(service, identity):
     """So that what follows fails for its own reason."""
     service.answers["documents"] = answer(document(), document(document_id="2"))
     opened = read(identity)
@@ -84,7 +83,7 @@ def test_a_good_answer_is_read(service: FakeService, identity: LinkedIdentity) -
     assert service.newest("documents") == "/api/v1/users/subject-1/documents"
 
 
-def test_an_odd_subject_is_quoted(service: FakeService) -> None:
+def test_an_odd_subject_is_quoted(service):
     """In whatever path the site set."""
     odd, paths = "a/b ?ü{}", {"documents:read": "/v2/{subject}/documents"}
     service.answers["documents"] = answer(document(), user_id=odd)
@@ -118,13 +117,7 @@ BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
 
 
 @pytest.mark.parametrize(("bad", "kind"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_refused(
-    service: FakeService,
-    identity: LinkedIdentity,
-    caplog: pytest.LogCaptureFixture,
-    bad: dict[str, Any],
-    kind: type[IdentityError],
-) -> None:
+def test_what_is_wrong_is_refused(service, identity, caplog, bad, kind):
     """All of it: no document of a bad answer is handed over."""
     caplog.set_level(logging.INFO)
     service.answers["documents"] = bad
@@ -137,9 +130,7 @@ def test_what_is_wrong_is_refused(
 
 
 @pytest.mark.usefixtures("as_in_production")
-def test_no_frame_of_ours_holds_a_key_or_a_document(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_no_frame_of_ours_holds_a_key_or_a_document(service, identity):
     """As an error tracker would keep it."""
     service.answers["documents"] = answer(document(content_type="application/pdf"))
     with pytest.raises(DocumentUnreadable) as raised:
@@ -155,9 +146,7 @@ def test_no_frame_of_ours_holds_a_key_or_a_document(
 
 
 @pytest.mark.parametrize("named", ["user_id", "sub"])
-def test_metadata_of_another_subject_is_refused(
-    service: FakeService, identity: LinkedIdentity, named: str
-) -> None:
+def test_metadata_of_another_subject_is_refused(service, identity, named):
     """The same rules without content."""
     service.answers["metadata"] = answer(document()) | {
         "data": {"documents": [], named: "other"}
@@ -177,9 +166,7 @@ def test_metadata_of_another_subject_is_refused(
     ],
     ids=["revoked", "erased", "without the scope"],
 )
-def test_the_end_of_the_consent_meanwhile_wins(
-    service: FakeService, identity: LinkedIdentity, ends: Callable[[Any], None]
-) -> None:
+def test_the_end_of_the_consent_meanwhile_wins(service, identity, ends):
     """It comes between the request and the answer: nothing is handed over."""
     service.answers["documents"] = answer(document())
     service.meanwhile["documents"] = lambda: ends(LinkedIdentity.objects.all())
@@ -187,9 +174,7 @@ def test_the_end_of_the_consent_meanwhile_wins(
         read(identity)
 
 
-def test_without_a_path_nothing_is_asked(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_without_a_path_nothing_is_asked(service, identity):
     """In live there is no default."""
     given = service.settings(DOCUMENT_PATHS={})
     with (

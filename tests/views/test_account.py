@@ -3,7 +3,6 @@
 import json
 import re
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -100,7 +99,7 @@ def hold_everything(user: User) -> LinkedIdentity:
 
 
 @pytest.mark.parametrize("page", ["account", "download"])
-def test_somebody_who_is_not_signed_in_sees_nothing(client: Client, page: str) -> None:
+def test_somebody_who_is_not_signed_in_sees_nothing(client, page):
     """Whoever is not signed in is sent to sign in, and never told anything."""
     hold_everything(make_user())
     response = client.get(reverse(f"identity:{page}"))
@@ -109,9 +108,7 @@ def test_somebody_who_is_not_signed_in_sees_nothing(client: Client, page: str) -
 
 
 @pytest.mark.parametrize("page", ["account", "download"])
-def test_nobody_sees_secrets_or_somebody_elses(
-    client: Client, ada: User, page: str
-) -> None:
+def test_nobody_sees_secrets_or_somebody_elses(client, ada, page):
     """Neither other people's records, nor tokens, verifier, digests and internals."""
     hold_everything(ada)
     other = make_identity(make_user("eve"), subject="subject-of-eve")
@@ -127,7 +124,7 @@ def test_nobody_sees_secrets_or_somebody_elses(
         assert hidden not in content
 
 
-def test_the_download_is_complete(client: Client, ada: User) -> None:
+def test_the_download_is_complete(client, ada):
     """JSON that a browser shows: every place by name, every shown column, times in ISO 8601."""
     tables = {place.model._meta.model_name: [set(place.shown)] for place in PLACES}
     nothing = json.loads(client.get(reverse("identity:download")).getvalue())
@@ -152,8 +149,8 @@ def test_the_download_is_complete(client: Client, ada: User) -> None:
 
 
 def test_the_page_shows_the_newest_and_counts_all(
-    client: Client, ada: User, django_assert_max_num_queries: Any
-) -> None:
+    client, ada, django_assert_max_num_queries
+):
     """However much there is, a kind has one heading and 100 records, and costs the same queries."""
     identity = make_identity(ada)
     for number in range(20):
@@ -193,9 +190,7 @@ def test_the_page_shows_the_newest_and_counts_all(
         "a verified no",
     ],
 )
-def test_a_proof_says_whether_it_holds(
-    client: Client, ada: User, claim: dict[str, Any], words: str
-) -> None:
+def test_a_proof_says_whether_it_holds(client, ada, claim, words):
     """A country has a name. What ran out, was revoked, denied or never proven is not valid."""
     make_claim(make_identity(ada), **claim)
     page = account(client).replace("\xa0", " ")
@@ -206,7 +201,7 @@ def test_a_proof_says_whether_it_holds(
 # What is held, for people
 
 
-def test_the_page_has_words_and_the_download_codes(client: Client, ada: User) -> None:
+def test_the_page_has_words_and_the_download_codes(client, ada):
     """The page for people has no JSON, and no code that has a name."""
     identity = make_identity(ada, kyc_provider="Verify Ltd")
     make_claim(identity, "country_resident", {"verified": True, "country": "NG"})
@@ -248,9 +243,7 @@ def test_the_page_has_words_and_the_download_codes(client: Client, ada: User) ->
         ("site", "This site ended your connection on", "Connect again"),
     ],
 )
-def test_what_keeps_an_account_back_is_said(
-    client: Client, ada: User, how: str, words: str, action: str
-) -> None:
+def test_what_keeps_an_account_back_is_said(client, ada, how, words, action):
     """A banner says what it is, or who ended the connection, and what helps."""
     identity = make_identity(ada)
     assert words not in account(client)
@@ -273,9 +266,7 @@ def test_what_keeps_an_account_back_is_said(
     ("status", "shown"),
     [("rejected", "Not accepted"), ("pending", "Being verified"), ("", "Not verified")],
 )
-def test_the_verification_is_told_as_it_is(
-    client: Client, ada: User, status: str, shown: str
-) -> None:
+def test_the_verification_is_told_as_it_is(client, ada, status, shown):
     """Somebody who was refused is not called untried, and hears what to do."""
     make_identity(
         ada, kyc_status=status, kyc_level="", scopes=["claims:read", "kyc:read"]
@@ -285,7 +276,7 @@ def test_the_verification_is_told_as_it_is(
     assert ("try again there, then come back here." in page) is (status == "rejected")
 
 
-def test_nothing_can_be_disconnected_twice(client: Client, ada: User) -> None:
+def test_nothing_can_be_disconnected_twice(client, ada):
     """Without a link the page asks nothing: it leads to the account page."""
     address = reverse("identity:disconnect")
     assert client.get(address)["Location"] == "/identity/account/"
@@ -293,7 +284,7 @@ def test_nothing_can_be_disconnected_twice(client: Client, ada: User) -> None:
     assert client.get(address).status_code == 200
 
 
-def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
+def test_a_code_alone_is_not_renewed(client, ada):
     """There are no tokens to renew: the page offers a sign-in, which brings proofs, or a new code.
 
     Once somebody has signed in, the page offers to renew as to anybody else.
@@ -315,8 +306,8 @@ def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
 
 @pytest.mark.parametrize("address", ["https://service.example/me", None])
 def test_where_a_check_cannot_help_it_is_not_the_big_button(
-    client: Client, ada: User, settings: Any, address: str | None
-) -> None:
+    client, ada, settings, address
+):
     """Somebody never verified is told to get verified, with a link to the service if known."""
     given = settings.DJANGO_IDENTITY
     settings.DJANGO_IDENTITY = {**given, "SERVICE_ACCOUNT_URL": address}
@@ -327,7 +318,7 @@ def test_where_a_check_cannot_help_it_is_not_the_big_button(
     assert 'identity-button identity-button-outline" type="submit"' in page
 
 
-def test_a_sign_out_is_on_the_page(client: Client, ada: User) -> None:
+def test_a_sign_out_is_on_the_page(client, ada):
     """It ends the session, by POST only, and leads to the site's home below its path."""
     address = reverse("identity:sign_out")
     assert client.get(address)["Location"] == "/identity/account/"
@@ -343,9 +334,7 @@ def test_a_sign_out_is_on_the_page(client: Client, ada: User) -> None:
 
 
 @pytest.mark.parametrize("made", [True, False], ids=["made", "older"])
-def test_people_erase_themselves_and_get_a_receipt(
-    client: Client, ada: User, made: bool
-) -> None:
+def test_people_erase_themselves_and_get_a_receipt(client, ada, made):
     """The page says what becomes of accounts; then there is a receipt, and an older account."""
     hold_everything(ada)
     LinkedIdentity.objects.update(made_account=str(ada.pk) if made else "")
@@ -367,9 +356,7 @@ def test_people_erase_themselves_and_get_a_receipt(
 
 
 @pytest.mark.parametrize("state", ["linked", "account alone", "nothing"])
-def test_the_panel_and_the_download_are_one_list(
-    client: Client, ada: User, state: str
-) -> None:
+def test_the_panel_and_the_download_are_one_list(client, ada, state):
     """Of somebody who is not linked, too: the account's own name and address are in both."""
     if state == "linked":
         hold_everything(ada)

@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
@@ -28,7 +27,6 @@ from tests.factories import (
     make_identity_by_code,
     make_user,
 )
-from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
 from tests.views.connect.pages import hand_in, refused
 
@@ -118,9 +116,7 @@ STEPS: dict[str, tuple[Any, Any, str, list[str]]] = {
 }
 
 
-def test_each_reason_has_a_next_step_and_a_way_back(
-    user: User, browser: Client
-) -> None:
+def test_each_reason_has_a_next_step_and_a_way_back(user, browser):
     """The buttons help, and a press or a link of the page leads to the page that was wanted."""
     # The account page alone has this one, whose button is the same form.
     assert STEPS.keys() | {"permission_ended"} == REASONS.keys() == {*Reason}
@@ -144,9 +140,7 @@ def test_each_reason_has_a_next_step_and_a_way_back(
         )
 
 
-def test_a_site_that_cannot_verify_says_so_with_a_reference(
-    user: User, browser: Client
-) -> None:
+def test_a_site_that_cannot_verify_says_so_with_a_reference(user, browser):
     """Nothing is promised in a few seconds; the number is that of the person's row."""
     identity = make_identity(user, last_error="credential_rejected")
     told = f"Tell the people who run this site. Your reference is the number {identity.pk}."
@@ -217,9 +211,7 @@ LEADS_TO_LOCAL = [
         *((code, None) for code in LEADS_TO_LOCAL),
     ],
 )
-def test_each_refusal_has_a_next_step_and_a_way_back(
-    client: Client, settings: Any, code: str, local: str | None
-) -> None:
+def test_each_refusal_has_a_next_step_and_a_way_back(client, settings, code, local):
     settings.IDENTITY_LOCAL_SIGN_IN_URL = local
     error = IdentityError(code=code, next_url="/adults/")
     wanted = OWN_BUTTONS.get(code, BUTTONS[error.recovery])
@@ -236,9 +228,7 @@ def test_each_refusal_has_a_next_step_and_a_way_back(
     assert not starts_again or "next=%2Fadults%2F" in page or 'href="/adults/"' in page
 
 
-def test_an_answer_is_shown_for_an_hour_in_its_own_browser(
-    client: Client, service: FakeService
-) -> None:
+def test_an_answer_is_shown_for_an_hour_in_its_own_browser(client, service):
     """A reload keeps it, with the page that was wanted; nothing of it stands in the address."""
     make_user("eve", email="ada@example.org")
     first = sign_in(client, "/adults/")
@@ -262,7 +252,7 @@ def test_an_answer_is_shown_for_an_hour_in_its_own_browser(
         assert client.get(page)["Location"] == reverse("identity:account")
 
 
-def test_a_receipt_may_be_loaded_again(browser: Client, user: User) -> None:
+def test_a_receipt_may_be_loaded_again(browser, user):
     """The number of the receipt is in the browser's cookie alone."""
     make_identity(user)
     led = browser.post(reverse("identity:erase"))
@@ -273,7 +263,7 @@ def test_a_receipt_may_be_loaded_again(browser: Client, user: User) -> None:
         assert f"The number of your receipt is {number}." in page
 
 
-def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client: Client) -> None:
+def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client):
     """Browsers drop a cookie of more than 4 KB."""
     longest = "/" + "ß" * 999
     assert flow.safe_next(longest) == longest
@@ -285,9 +275,7 @@ def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client: Client) -
     assert "You have an account here" in told(client, error).content.decode()
 
 
-def test_a_start_after_an_hour_keeps_the_page_that_was_wanted(
-    client: Client, service: FakeService
-) -> None:
+def test_a_start_after_an_hour_keeps_the_page_that_was_wanted(client, service):
     """Neither the browser has dropped its cookie then, nor upkeep the row."""
     state = begin(client, "/adults/")
     AuthorizationRequest.objects.update(expires_at=PAST)
@@ -298,7 +286,7 @@ def test_a_start_after_an_hour_keeps_the_page_that_was_wanted(
     assert f'href="{reverse("identity:login")}?next=%2Fadults%2F"' in page
 
 
-def test_no_sentence_has_a_code(user: User) -> None:
+def test_no_sentence_has_a_code(user):
     """Neither a level nor a scope: a person reads words."""
     make_identity(user, kyc_level="level_1")
     lower = closed_to(Gate(kyc_level="level_2"), user)
@@ -312,9 +300,7 @@ def test_no_sentence_has_a_code(user: User) -> None:
     )
 
 
-def test_a_code_of_another_account_says_how_to_move_it(
-    service: FakeService, browser: Client
-) -> None:
+def test_a_code_of_another_account_says_how_to_move_it(service, browser):
     """Where to disconnect it, and that the code is used up."""
     make_identity(make_user("eve"), subject=service.subject)
     page = refused(hand_in(browser), "subject_taken", 403)
@@ -333,8 +319,8 @@ def test_a_code_of_another_account_says_how_to_move_it(
     ],
 )
 def test_the_page_after_a_code_says_no_more_than_it_brought(
-    user: User, browser: Client, linked_via: str, status: str, said: str
-) -> None:
+    user, browser, linked_via, status, said
+):
     make_identity_by_code(user, linked_via=linked_via, kyc_status=status)
     page = browser.get(reverse("identity:connected")).content.decode()
     assert said in page
