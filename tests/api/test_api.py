@@ -178,27 +178,6 @@ def test_a_whole_sign_in(service, browser, caplog):
     assert service.calls("token") == 1
 
 
-def test_the_authorization_address_is_the_pages(service, browser):
-    """Nothing in the body alters a protocol parameter: an unknown member is refused."""
-    body = {"next": "/", "scope": "all", "redirect_uri": "https://evil.example"}
-    assert is_refused(ask(browser, "login", body), 400, "unknown_member")
-    assert not AuthorizationRequest.objects.exists()
-    response = ask(browser, "login", {"next": "/"})
-    sent = parse_qs(urlsplit(response.json()["authorization_url"]).query)
-    assert sent["redirect_uri"] == ["http://testserver/identity/callback/"]
-    assert sent["scope"] == ["profile:read kyc:read claims:read"]
-
-
-def test_a_signed_in_user_links(service, signed_in, user):
-    """A front end may be where the service sends people; the landing page is the site's."""
-    frontend = service.settings(REDIRECT_URI="https://app.example/back")
-    with override_settings(DJANGO_IDENTITY=frontend):
-        assert sign_in(signed_in).json() == {"next": "/"}
-    assert LinkedIdentity.objects.get().user == user
-    (sent,) = [raw for name, _, raw in service.requests if name == "token"]
-    assert b"redirect_uri=https%3A%2F%2Fapp.example%2Fback" in sent
-
-
 FRONT_END = "https://app.example.org"
 TRUSTED = [FRONT_END, "https://*.example.net", "http://localhost:5173"]
 
@@ -387,18 +366,6 @@ def test_errors_are_for_machines(service, signed_in, caplog, answer, status, exp
     assert (response.status_code, problem) == (status, of_all | expected)
     assert f"reference={reference} " in caplog.text
     assert CODE not in caplog.text + str(response.content)
-
-
-@pytest.mark.parametrize(
-    ("given", "code"),
-    [("hello", "connect_code_malformed"), ("", "blank"), ("x" * 5000, "max_length")],
-)
-def test_what_is_no_code_is_not_sent(service, signed_in, given, code):
-    """The code is not spent, so the person may try it again."""
-    response = hand_in(signed_in, given)
-    assert is_refused(response, 400, code)
-    assert response.json()["code_spent"] is False
-    assert service.requests == []
 
 
 def test_a_wait_is_told_with_retry_after(service, signed_in):

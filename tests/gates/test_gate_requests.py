@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
-from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
-from django.test.utils import CaptureQueriesContext
 from django.urls import path
 from django.views.decorators.cache import cache_page, never_cache
 from rest_framework.permissions import IsAdminUser
@@ -74,22 +72,6 @@ def ask(user: User | None, address: str, accept: str = "*/*") -> Any:
 
 
 # Cost
-
-
-def test_two_queries_a_request_however_many_gates(user):
-    """Beside the session's and the user's; Django reads these apart for ``request.auser``."""
-    browser = Client()
-    browser.force_login(user)
-    for address in (*PAGES, "permissions"):
-        for _ in range(2):
-            with CaptureQueriesContext(connection) as captured:
-                assert browser.get(f"/{address}/").status_code == 200
-            queries = [query["sql"] for query in captured]
-            assert len([sql for sql in queries if "linkedidentity" in sql]) == 1
-            assert len(queries) == (5 if "async" in address else 4), address
-        with CaptureQueriesContext(connection) as captured:
-            assert ask(None, address).status_code in (302, 403)
-        assert not len(captured)
 
 
 # Caches

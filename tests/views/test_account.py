@@ -274,14 +274,8 @@ def test_the_verification_is_told_as_it_is(client, ada, status, shown):
     page = account(client)
     assert f"<dt>Verification</dt><dd>{shown}</dd>" in page
     assert ("try again there, then come back here." in page) is (status == "rejected")
-
-
-def test_nothing_can_be_disconnected_twice(client, ada):
-    """Without a link the page asks nothing: it leads to the account page."""
-    address = reverse("identity:disconnect")
-    assert client.get(address)["Location"] == "/identity/account/"
-    make_identity(ada)
-    assert client.get(address).status_code == 200
+    # The settings name no page of the service to lead to.
+    assert "Get verified" not in actions(page)
 
 
 def test_a_code_alone_is_not_renewed(client, ada):
@@ -302,20 +296,6 @@ def test_a_code_alone_is_not_renewed(client, ada):
     page = account(client)
     assert "You were verified with a code" not in page
     assert actions(page) == ["Check again with your identity service", *REST]
-
-
-@pytest.mark.parametrize("address", ["https://service.example/me", None])
-def test_where_a_check_cannot_help_it_is_not_the_big_button(
-    client, ada, settings, address
-):
-    """Somebody never verified is told to get verified, with a link to the service if known."""
-    given = settings.DJANGO_IDENTITY
-    settings.DJANGO_IDENTITY = {**given, "SERVICE_ACCOUNT_URL": address}
-    make_identity(ada, kyc_status="unverified", kyc_level="")
-    page = account(client)
-    first = ["Get verified"] if address else []
-    assert actions(page) == [*first, "Check again with your identity service", *REST]
-    assert 'identity-button identity-button-outline" type="submit"' in page
 
 
 def test_a_sign_out_is_on_the_page(client, ada):

@@ -6,8 +6,6 @@ import pytest
 from django.template import Context, RequestContext, Template, TemplateSyntaxError
 from django.test import RequestFactory
 
-from django_identity.templatetags.identity import SIZES, THEMES
-
 
 def render(tag: str, **context: object) -> str:
     request = RequestFactory().get("/")
@@ -23,16 +21,6 @@ def test_an_unknown_look_is_refused(given):
     """A misspelt size or theme is found when the page is first opened."""
     with pytest.raises(TemplateSyntaxError):
         render("{% identity_login_button " + given + " %}")
-
-
-def test_every_look_has_its_class():
-    """Size and theme are classes, so that a site can restyle each."""
-    for size in SIZES:
-        for theme in THEMES:
-            page = render(
-                f'{{% identity_login_button size="{size}" theme="{theme}" %}}'
-            )
-            assert f"identity-button-{size} identity-button-{theme}" in page
 
 
 def test_what_is_given_is_escaped():

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from django_identity.event_types import EventType
 from django_identity.models import WebhookEvent
-from django_identity.urls import urlpatterns
 from django_identity.views.webhook import webhook
 from tests.deliveries import event_body, post, signed
 from tests.example_counts import examples
@@ -83,17 +82,6 @@ def test_a_delivery_has_a_transaction_of_its_own(monkeypatch):
 @pytest.mark.parametrize("method", ["get", "put", "options"])
 def test_only_post_is_taken(method):
     assert getattr(Client(), method)(reverse("identity:webhook")).status_code == 405
-
-
-@pytest.mark.parametrize("end", ["default/", "default", "second/", "login/"])
-def test_nothing_may_stand_behind_an_address(end):
-    """One site is one registration, so no address names one."""
-    for page in filter(None, (pattern.name for pattern in urlpatterns)):
-        address = reverse(f"identity:{page}") + end
-        assert Client().get(address).status_code == 404, address
-    address = reverse("identity:webhook") + end
-    assert post(event_body("consent.revoked"), address=address).status_code == 404
-    assert not WebhookEvent.objects.exists()
 
 
 @pytest.mark.parametrize("appends", [True, False])
