@@ -1,14 +1,12 @@
 """What a page tells somebody to do next helps: no dead end, and nothing is told twice."""
 
 import re
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
-from django.utils import timezone
 
 from django_identity.error_table import ERRORS, Recovery
 from django_identity.exceptions import IdentityError
@@ -21,14 +19,16 @@ from django_identity.requirements import RequiredLevel, RequiredScope
 from django_identity.texts.advice import REASONS
 from django_identity.web import answers, flow
 from tests.factories import (
+    AN_HOUR_AGO,
     again,
     make_claim,
     make_identity,
     make_identity_by_code,
     make_user,
+    people,
 )
 from tests.sign_in import begin, come_back, sign_in
-from tests.views.connect.pages import hand_in, refused
+from tests.views.connect.pages import browser_of, hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,83 +56,52 @@ OPEN = "Open your identity service"
 VERIFY = "Get verified"
 AGAIN = "Check again with your identity service"
 BACK = "Back to this site"
-PAST = timezone.now() - timedelta(hours=1)
-REVOKED = {"consent": "revoked", "revoked_at": PAST}
-ALL = {"scopes": ["kyc:read", "claims:read"]}
-NG, LEVEL = "country_resident=NG", "level_2"
-#: Reason -> what the person's row has, a claim of theirs, what is asked for, and the buttons.
-STEPS: dict[str, tuple[Any, Any, str, list[str]]] = {
-    "not_linked": (None, None, "age_over_18", ["Connect your identity service"]),
-    "consent_revoked": (REVOKED, None, "age_over_18", ["Allow again"]),
-    "ended_by_site": (
-        REVOKED | {"revoked_by": "site"},
-        None,
-        "age_over_18",
-        ["Connect again"],
-    ),
-    "code_alone": (
-        {"linked_via": "connect", "account_made": False},
-        None,
-        "age_over_18",
-        ["Continue with your identity service"],
-    ),
+#: Reason -> the person, what differs from their row, what is asked for, and the buttons.
+STEPS: dict[str, tuple[str, dict[str, Any], str, list[str]]] = {
+    "not_linked": (
+        "of the other environment", {}, "age_over_18", ["Connect your identity service"]),
+    "consent_revoked": ("revoked", {}, "age_over_18", ["Allow again"]),
+    "ended_by_site": ("revoked", {"revoked_by": "site"}, "age_over_18", ["Connect again"]),
+    "code_alone": ("by code", {}, "age_over_18", ["Continue with your identity service"]),
     # Verifying again would be a circle.
-    "not_confirmed": ({}, None, "age_over_18", [OPEN, BACK]),
-    "unread": ({"last_error": "service_timeout"}, None, "age_over_18", [AGAIN]),
+    "not_confirmed": ("of a listed claim", {}, "age_over_18", [OPEN, BACK]),
+    "unread": ("not read", {}, "age_over_18", [AGAIN]),
+    "run_out": ("of a claim that ran out", {}, "age_over_18", [AGAIN]),
+    "revoked": ("of a revoked claim", {}, "age_over_18", [VERIFY, AGAIN]),
+    "other_value": ("of another country", {}, "country_resident=NG", [OPEN, BACK]),
+    "not_verified": ("not verified", {}, "age_over_18", [VERIFY, AGAIN]),
+    "rejected": ("rejected", {}, "age_over_18", [OPEN, AGAIN]),
     "unverifiable": (
-        {"last_error": "credential_rejected"},
-        None,
-        "age_over_18",
-        [BACK],
-    ),
-    "run_out": ({}, {"valid_until": PAST}, "age_over_18", [AGAIN]),
-    "revoked": ({}, {"revoked_at": PAST}, "age_over_18", [VERIFY, AGAIN]),
-    "other_value": (
-        {},
-        {"claim_type": "country_resident", "value": {"value": "GH"}},
-        NG,
-        [OPEN, BACK],
-    ),
-    "not_verified": (
-        {"kyc_status": "unverified"},
-        None,
-        "age_over_18",
-        [VERIFY, AGAIN],
-    ),
-    "rejected": ({"kyc_status": "rejected"}, None, "age_over_18", [OPEN, AGAIN]),
+        "rejected", {"kyc_status": "verified", "last_error": "credential_rejected"},
+        "age_over_18", [BACK]),
     "scope_not_given": (
-        ALL | {"scopes": ["kyc:read"]},
-        None,
-        "claims:read",
-        ["Decide at your identity service"],
-    ),
-    "not_recent": ({}, None, "recent_sign_in", ["Confirm with your identity service"]),
-    "lower_level": (
-        {"kyc_level": "level_1"},
-        None,
-        LEVEL,
-        ["Continue the verification", AGAIN],
-    ),
-}
+        "without the scopes", {}, "claims:read", ["Decide at your identity service"]),
+    "not_recent": ("proven", {}, "recent_sign_in", ["Confirm with your identity service"]),
+    "lower_level": ("of a lower level", {}, "level_2", ["Continue the verification", AGAIN]),
+}  # fmt: skip
 
 
-def test_each_reason_has_a_next_step_and_a_way_back(user, browser):
+def test_each_reason_has_a_next_step_and_a_way_back():
     """The buttons help, and a press or a link of the page leads to the page that was wanted."""
     # The account page alone has this one, whose button is the same form.
     assert STEPS.keys() | {"permission_ended"} == REASONS.keys() == {*Reason}
-    for reason, (fields, claim, missing, wanted) in STEPS.items():
-        LinkedIdentity.objects.all().delete()
-        if fields is not None:
-            identity = make_identity(user, **fields)
-            if claim is not None:
-                make_claim(identity, **claim)
-        response = browser.get(
-            reverse("identity:login"), {"missing": missing, "next": "/adults/"}
-        )
+    known = people()
+    known["of another country"] = make_user("of another country")
+    linked = make_identity(known["of another country"], subject="of another country")
+    make_claim(linked, "country_resident", {"value": "GH"})
+    for reason, (who, changes, missing, wanted) in STEPS.items():
+        identity = LinkedIdentity.objects.get(user=known[who])
+        identity.set_columns(changes)
+        identity.save(update_fields=changes)
+
+        address = reverse("identity:login")
+        asked = {"missing": missing, "next": "/adults/"}
+        response = browser_of(known[who]).get(address, asked)
+
         page = response.content.decode()
         assert response.context["shortfall"].reason == reason
         assert buttons(page.partition("<main")[2]) == wanted, reason
-        came_back = f'href="{reverse("identity:login")}?next=/adults/"'
+        came_back = f'href="{address}?next=/adults/"'
         assert 'name="next" value="/adults/"' in page or came_back in page, reason
         assert "%(" not in page
         assert ("What your identity service will share" in page) is (
@@ -278,7 +247,7 @@ def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client):
 def test_a_start_after_an_hour_keeps_the_page_that_was_wanted(client, service):
     """Neither the browser has dropped its cookie then, nor upkeep the row."""
     state = begin(client, "/adults/")
-    AuthorizationRequest.objects.update(expires_at=PAST)
+    AuthorizationRequest.objects.update(expires_at=AN_HOUR_AGO)
     upkeep.purge()
     assert client.cookies["identity_browser"]["max-age"] > 7200
     page = come_back(client, state).content.decode()
