@@ -99,20 +99,15 @@ def hold_everything(user: User) -> LinkedIdentity:
 
 
 @pytest.mark.parametrize("page", ["account", "download"])
-def test_somebody_who_is_not_signed_in_sees_nothing(client, page):
-    """Whoever is not signed in is sent to sign in, and never told anything."""
-    hold_everything(make_user())
-    response = client.get(reverse(f"identity:{page}"))
-    assert response["Location"].startswith("/identity/login/")
-    assert response["Cache-Control"] == "private, no-store"
-
-
-@pytest.mark.parametrize("page", ["account", "download"])
 def test_nobody_sees_secrets_or_somebody_elses(client, ada, page):
-    """Neither other people's records, nor tokens, verifier, digests and internals."""
+    """Neither other people's records, nor tokens, verifier, digests and internals.
+
+    Whoever is not signed in is sent to sign in, and never told anything.
+    """
     hold_everything(ada)
     other = make_identity(make_user("eve"), subject="subject-of-eve")
     make_claim(other, "unique_human")
+
     content = client.get(reverse(f"identity:{page}")).getvalue().decode()
     assert "subject-1" in content
     assert "ada@example.org" in content
@@ -122,6 +117,10 @@ def test_nobody_sees_secrets_or_somebody_elses(client, ada, page):
         assert (words in activity) is (page == "account")
     for hidden in (SECRET, "subject-of-eve", "unique_human"):
         assert hidden not in content
+
+    response = Client().get(reverse(f"identity:{page}"))
+    assert response["Location"].startswith("/identity/login/")
+    assert response["Cache-Control"] == "private, no-store"
 
 
 def test_the_download_is_complete(client, ada):
@@ -169,27 +168,17 @@ def test_the_page_shows_the_newest_and_counts_all(
 # Proofs
 
 
-@pytest.mark.parametrize(
-    ("claim", "words"),
-    [
-        ({}, "<span>valid</span>"),
-        ({"claim_type": "country_resident", "value": "NG"}, '-value">Nigeria</bdi>'),
-        ({"valid_until": timezone.now() - timedelta(hours=3)}, "ran out 3 hours ago"),
-        ({"revoked_at": timezone.now()}, "<span>revoked</span>"),
-        ({"valid_until": None}, "<span>not confirmed</span>"),
-        ({"value": False}, "does not apply to you"),
-        ({"value": {"verified": True, "value": False}}, "does not apply to you"),
-    ],
-    ids=[
-        "valid",
-        "a country",
-        "ran out",
-        "revoked",
-        "not confirmed",
-        "a no",
-        "a verified no",
-    ],
-)
+PROOFS = {
+    "valid": ({}, "<span>valid</span>"),
+    "a country": ({"claim_type": "country_resident", "value": "NG"}, '-value">Nigeria</bdi>'),
+    "ran out": ({"valid_until": timezone.now() - timedelta(hours=3)}, "ran out 3 hours ago"),
+    "revoked": ({"revoked_at": timezone.now()}, "<span>revoked</span>"),
+    "not confirmed": ({"valid_until": None}, "<span>not confirmed</span>"),
+    "a verified no": ({"value": {"verified": True, "value": False}}, "does not apply to you"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("claim", "words"), PROOFS.values(), ids=PROOFS)
 def test_a_proof_says_whether_it_holds(client, ada, claim, words):
     """A country has a name. What ran out, was revoked, denied or never proven is not valid."""
     make_claim(make_identity(ada), **claim)
@@ -209,20 +198,14 @@ def test_the_page_has_words_and_the_download_codes(client, ada):
     make_event(identity, "kyc.verified", payload={"kyc_level": "level_2"})
     begun(ada)
     AuthorizationRequest.objects.update(outcome="request_expired")
+
     shown = account(client).partition('id="held"')[2]
     held = re.findall(r"<dd[^>]*>(.*?)</dd>", shown, re.DOTALL)
-    assert {"verification at level 2", "Nigeria", "no", "you were verified"} <= set(
-        held
-    )
-    assert "not completed" in held
-    for code in (
-        "level_2",
-        "country_resident",
-        "request_expired",
-        "{",
-        "&quot;",
-    ):
-        assert not [each for each in held if code in each], code
+    words = {"verification at level 2", "Nigeria", "no", "you were verified", "not completed"}
+    codes = ("level_2", "country_resident", "request_expired", "{", "&quot;")
+    assert words <= set(held)
+    assert not [code for code in codes if code in "".join(held)]
+
     download = json.loads(client.get(reverse("identity:download")).getvalue())
     assert download["linkedidentity"][0]["kyc_level"] == "level_2"
     assert download["webhookevent"][0]["payload"] == {"kyc_level": "level_2"}
@@ -233,16 +216,10 @@ def test_the_page_has_words_and_the_download_codes(client, ada):
 
 @pytest.mark.parametrize(
     ("how", "words", "action"),
-    [
-        (
-            "dead grant",
-            "Your permission has ended",
-            "Check again with your identity service",
-        ),
-        ("person", "You took back your consent", "Allow again"),
-        ("site", "This site ended your connection on", "Connect again"),
-    ],
-)
+    [("dead grant", "Your permission has ended", "Check again with your identity service"),
+     ("person", "You took back your consent", "Allow again"),
+     ("site", "This site ended your connection on", "Connect again")],
+)  # fmt: skip
 def test_what_keeps_an_account_back_is_said(client, ada, how, words, action):
     """A banner says what it is, or who ended the connection, and what helps."""
     identity = make_identity(ada)
@@ -343,11 +320,8 @@ def test_the_panel_and_the_download_are_one_list(client, ada, state):
     elif state == "nothing":
         User.objects.update(email="", first_name="", last_name="")
     exported = client.get(reverse("identity:download")).json()
-    wanted = [
-        table_name({"account": "user"}.get(table, table))
-        for table, rows in exported.items()
-        if rows
-    ]
+    tables = [table for table, rows in exported.items() if rows]
+    wanted = [table_name({"account": "user"}.get(table, table)) for table in tables]
     page = account(client)
     assert re.findall('identity-kind-title">([^<]+)<', page) == wanted
     assert ("Nothing." in page) is (state == "nothing")
