@@ -189,9 +189,8 @@ def test_a_tag_that_cannot_answer_shows_the_other_part(user):
     )
     context = Context({"user": user, "none": None, "device": device(user)})
     for given in TAGS:
-        assert Template(source.replace("ARGS", given)).render(context) == "denied", (
-            given
-        )
+        template = Template(source.replace("ARGS", given))
+        assert template.render(context) == "denied", given
 
 
 def test_a_page_about_somebody_else_asks_about_who_reads_it(user):
@@ -239,23 +238,6 @@ def test_a_tag_around_a_block_or_a_partial_is_a_mistake(part):
 
 # What a gate may be made of
 
-NO_TEXT = [None, "", "  ", 2, True, (), ["level_2"], view]
-
-
-@pytest.mark.parametrize("given", NO_TEXT)
-def test_a_gate_asks_for_text_and_nothing_else(given):
-    """A setting that is not there would open it to everybody."""
-    for make in (
-        lambda: claim_required("age_over_18", given),
-        lambda: kyc_level_required(given),
-        lambda: HasClaim(given),
-        lambda: HasKycLevel(given),
-        lambda: Gate(given),
-        lambda: Gate(scope=given),
-    ):
-        with pytest.raises(ImproperlyConfigured):
-            make()
-
 
 class Door(ClaimRequiredMixin, Page):
     required_claims = [None]
@@ -293,21 +275,35 @@ def test_a_template_that_asks_wrongly_logs_no_value(user, caplog):
 @pytest.mark.parametrize(
     "make",
     [
-        Gate, claim_required, HasClaim,
-        lambda: claim_required("country_resident="), lambda: claim_required("=NG"),
-        lambda: Gate("age_over_18", kyc_level="level_2"),
-        lambda: Gate(minutes=-1), lambda: Gate(minutes="ten"), lambda: Gate(minutes=None),
+        Gate, claim_required, HasClaim, HasKycLevel, kyc_level_required,
+        lambda given: claim_required("age_over_18", given), lambda given: Gate(scope=given),
     ],
-    ids=[
-        "a gate for nothing", "a decorator for nothing", "a permission for nothing",
-        "no value", "no claim", "a claim and a level",
-        "less than no minutes", "minutes in words", "no minutes",
-    ],
+    ids=["gate", "decorator", "permission", "level permission", "level", "second", "scope"],
 )  # fmt: skip
-def test_a_gate_that_asks_for_nothing_is_a_mistake(make):
-    """However it is written."""
-    with pytest.raises(ImproperlyConfigured):
-        make()
+def test_a_gate_asks_for_text_and_nothing_else(make):
+    """A setting that is not there would open it to everybody."""
+    for given in (None, "", "  ", 2, True, (), ["level_2"], view):
+        with pytest.raises(ImproperlyConfigured):
+            make(given)
+
+
+@pytest.mark.parametrize("make", [Gate, claim_required, HasClaim])
+def test_a_gate_that_asks_for_nothing_or_two_things_is_a_mistake(make):
+    for given in ((), ("country_resident=",), ("=NG",)):
+        with pytest.raises(ImproperlyConfigured):
+            make(*given)
+    for minutes in (-1, "ten", None):
+        with pytest.raises(ImproperlyConfigured):
+            Gate(minutes=minutes)
+    with pytest.raises(ImproperlyConfigured, match=r"\. Write a gate for each\.$"):
+        Gate("age_over_18", kyc_level="level_2")
+
+
+@pytest.mark.parametrize("thing", [Page, ([], "shop", "shop"), None], ids=repr)
+def test_a_gate_stands_around_a_view(thing):
+    """A class or an ``include()`` would fail at a request, and not say why."""
+    with pytest.raises(ImproperlyConfigured, match="For a class use a mixin"):
+        claim_required("age_over_18")(thing)
 
 
 @pytest.mark.parametrize(

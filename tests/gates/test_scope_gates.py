@@ -87,10 +87,7 @@ def test_the_page_says_why_and_what(browser):
     assert new.startswith("The content of identity documents")
     page = browser.get(reverse("identity:login")).content.decode()
     assert "The content of identity documents" not in page
-
-
-def test_a_page_names_a_scope_that_every_sign_in_asks_for(browser):
-    """Somebody whose consent is older than the site's list of scopes has not allowed it."""
+    # Of a scope that every sign-in asks for nothing is to be said to the service.
     LinkedIdentity.objects.update(scopes=["claims:read"])
     page = browser.get("/level/", follow=True).content.decode()
     assert "You need to share your verification level" in page

@@ -6,7 +6,6 @@ GATES = Room(
     "gates",
     tests=(
         "tests/lifecycle/test_standing.py",
-        "tests/gates/test_gates.py",
         "tests/gates/test_answers.py",
         "tests/gates/test_step_up.py",
     ),

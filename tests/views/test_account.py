@@ -201,7 +201,13 @@ def test_the_page_has_words_and_the_download_codes(client, ada):
 
     shown = account(client).partition('id="held"')[2]
     held = re.findall(r"<dd[^>]*>(.*?)</dd>", shown, re.DOTALL)
-    words = {"verification at level 2", "Nigeria", "no", "you were verified", "not completed"}
+    words = {
+        "verification at level 2",
+        "Nigeria",
+        "no",
+        "you were verified",
+        "not completed",
+    }
     codes = ("level_2", "country_resident", "request_expired", "{", "&quot;")
     assert words <= set(held)
     assert not [code for code in codes if code in "".join(held)]

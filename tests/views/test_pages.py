@@ -69,15 +69,10 @@ def test_a_tag_library_of_the_site_with_our_name(client, settings, name):
 
 @pytest.mark.parametrize(
     "missing",
-    [
-        "Call +1 555 0100 now",
-        "<b>x</b>",
-        "age_over_18=" + "x" * 40,
-        "a" * 65,
-        "x=y=z",
-        "\u202e",
-    ],
-)
+    ["Call +1 555 0100 now", "<b>x</b>", "age_over_18=" + "x" * 40, "a" * 65, "x=y=z", "\u202e",
+     "country_resident=PT|XX", "country_resident=PT|", "country_resident=|", "shoe_size=1|2",
+     "country_resident=<b>|PT", "age_over_18|unique_human"],
+)  # fmt: skip
 def test_a_link_cannot_put_words_into_our_mouth(client, missing):
     """Whatever is not a claim or a level is not shown at all."""
     assert "You need" not in login_page(client, missing=missing)
