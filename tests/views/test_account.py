@@ -311,6 +311,9 @@ def test_people_erase_themselves_and_get_a_receipt(client, ada, made):
     page = client.post(reverse("identity:erase"), follow=True).content.decode()
     receipt = ErasureReceipt.objects.earliest("pk")
     assert f"The number of your receipt is {receipt.pk}." in page
+    # The number is in the browser's cookie alone, so the page may be loaded again.
+    page = client.get(reverse("identity:answer")).content.decode()
+    assert f"The number of your receipt is {receipt.pk}." in page
     assert ("Your account stays." in page) is not made
     assert not LinkedIdentity.objects.exists()
     ada.refresh_from_db()

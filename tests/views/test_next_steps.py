@@ -13,7 +13,7 @@ from django_identity.exceptions import IdentityError
 from django_identity.gates import Gate, closed_to
 from django_identity.gates.closed import Closed
 from django_identity.lifecycle.minute import upkeep
-from django_identity.models import AuthorizationRequest, ErasureReceipt, LinkedIdentity
+from django_identity.models import AuthorizationRequest, LinkedIdentity
 from django_identity.reasons import Reason
 from django_identity.requirements import RequiredLevel, RequiredScope
 from django_identity.texts.advice import REASONS
@@ -219,17 +219,6 @@ def test_an_answer_is_shown_for_an_hour_in_its_own_browser(client, service):
     for forged in ("", "x", cookie.value[:-9] + "AAAAAAAA="):
         client.cookies[answers.COOKIE] = forged
         assert client.get(page)["Location"] == reverse("identity:account")
-
-
-def test_a_receipt_may_be_loaded_again(browser, user):
-    """The number of the receipt is in the browser's cookie alone."""
-    make_identity(user)
-    led = browser.post(reverse("identity:erase"))
-    assert led["Location"] == reverse("identity:answer")
-    number = ErasureReceipt.objects.get().pk
-    for _load in range(2):
-        page = browser.get(led["Location"]).content.decode()
-        assert f"The number of your receipt is {number}." in page
 
 
 def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client):

@@ -29,8 +29,11 @@ LIMIT = 256 * 1024
 
 
 def test_a_delivery_is_acknowledged():
-    """And no session is touched, though cookies come along: neither read nor made to last."""
-    browser = Client()
+    """And no session is touched, though cookies come along: neither read nor made to last.
+
+    The service has no token of a form.
+    """
+    browser = Client(enforce_csrf_checks=True)
     browser.force_login(make_user("grace"))
     with CaptureQueriesContext(connection) as captured:
         response = post(event_body("consent.revoked"), client=browser)
@@ -61,14 +64,6 @@ def test_each_active_secret_is_taken(settings, secret):
     assert post(body, signature=signed(body, secret="")).status_code == 401
 
 
-def test_the_signature_is_the_proof(settings):
-    """The service has no account here, and no token of a form."""
-    required = "django.contrib.auth.middleware.LoginRequiredMiddleware"
-    settings.MIDDLEWARE = [*settings.MIDDLEWARE, required]
-    browser = Client(enforce_csrf_checks=True)
-    assert post(event_body("consent.granted"), client=browser).status_code == 200
-
-
 def test_a_delivery_has_a_transaction_of_its_own(monkeypatch):
     """Where every request is one: it could only commit, or fail, when the answer is made."""
     monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
@@ -86,7 +81,12 @@ def test_only_post_is_taken(method):
 
 @pytest.mark.parametrize("appends", [True, False])
 def test_the_last_slash_is_not_needed(settings, appends):
-    """Somebody typed the address into a form of the service, which follows no redirect."""
+    """Somebody typed the address into a form of the service, which follows no redirect.
+
+    The service has no account here.
+    """
+    required = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, required]
     settings.APPEND_SLASH = appends
     address = reverse("identity:webhook").removesuffix("/")
     assert post(event_body("consent.revoked"), address=address).status_code == 200
