@@ -74,7 +74,7 @@ CODES = Room(
     "codes",
     tests=(
         "tests/lifecycle/test_linking.py",
-        "tests/views/connect/test_states.py",
+        "tests/views/connect/test_page.py",
         "tests/views/connect/test_refusals.py",
         "tests/lifecycle/test_arrivals.py",
     ),

@@ -10,7 +10,7 @@ from django.test import Client
 from django_identity.lifecycle.arriving import connect as codes
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from tests.factories import make_identity, make_user
+from tests.factories import make_identity
 from tests.sign_in import sign_in, signed_in_as
 from tests.views.connect.pages import browser_of, hand_in, refused
 
@@ -42,8 +42,10 @@ def test_a_code_writes_no_field_of_the_account(service, browser, updates):
     assert User.objects.get().first_name == ""
 
 
-def test_the_page_after_the_code_says_whose_it_was(service, browser):
-    """First name, initial and masked address; that it worked, the way on, and one press to undo."""
+def test_the_page_after_the_code_says_whose_it_was_and_one_press_undoes_it(
+    service, browser, user
+):
+    """First name, initial and masked address. Nobody is signed out by a press, nor by a second."""
     response = hand_in(browser, next="/loans/")
     assert response["Location"] == "/identity/connected/?next=%2Floans%2F"
     page = browser.get(response["Location"]).content.decode()
@@ -55,10 +57,6 @@ def test_the_page_after_the_code_says_whose_it_was(service, browser):
         assert "Ada O., a***@example.org" in shown
         assert 'action="/identity/connected/"' in shown
 
-
-def test_one_press_undoes_it(service, browser, user):
-    """The link goes, and nobody is signed out; a second press changes nothing more."""
-    hand_in(browser)
     for status in (200, 302):
         assert browser.post("/identity/connected/").status_code == status
         assert signed_in_as(browser) == user.username
@@ -141,18 +139,15 @@ def test_a_press_undoes_nothing_that_was_confirmed_meanwhile(
         assert identity.linked_via == "oauth"
 
 
-def test_nobody_has_no_such_page(service, client):
-    """Whoever is not signed in goes to sign in; whoever has no identity to their account."""
+def test_whoever_entered_no_code_has_no_such_page(service, client, browser, user):
+    """They go to sign in, to their account, or on after a sign-in; the identity stays."""
     path = "/identity/connected/"
-    assert client.get(path)["Location"].startswith("/identity/login/")
-    assert client.post(path)["Location"].startswith("/identity/login/")
-    assert browser_of(make_user()).get(path)["Location"] == "/identity/account/"
+    for method in (client.get, client.post):
+        assert method(path)["Location"].startswith("/identity/login/")
+    assert browser.get(path)["Location"] == "/identity/account/"
 
-
-def test_there_is_nothing_to_undo_where_no_code_was(service, browser, user):
-    """Whoever opens the page after a sign-in goes on; the identity stays."""
     make_identity(user)
-    assert browser.get("/identity/connected/?next=/loans/")["Location"] == "/loans/"
-    browser.post("/identity/connected/")
+    assert browser.get(f"{path}?next=/loans/")["Location"] == "/loans/"
+    browser.post(path)
     assert LinkedIdentity.objects.exists()
     assert signed_in_as(browser) == user.username
