@@ -40,6 +40,7 @@ from tests.factories import (
     make_identity,
     make_user,
 )
+from tests.views.connect.pages import LIVE
 
 pytestmark = pytest.mark.django_db
 
@@ -89,12 +90,7 @@ def test_a_row_of_the_other_environment_is_marked(operator, identity, settings):
         press(operator, "revoke", identity).content.decode(),
     )
     assert not [text for text in shown if "TEST DATA" in text]
-    settings.DJANGO_IDENTITY = {
-        **settings.DJANGO_IDENTITY,
-        "ENVIRONMENT": "live",
-        "BASE_URL": "https://a.example/api/v1",
-        "AUTH_URL": "https://a.example",
-    }
+    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, **LIVE}
     assert "TEST DATA" in page(operator, IDENTITY, identity.pk)
     assert "TEST DATA" in press(operator, "revoke", identity).content.decode()
 

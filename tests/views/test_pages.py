@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
+from django.template import Context, RequestContext, Template, TemplateSyntaxError
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone, translation
 
 import django_identity
 from django_identity.templatetags.django_identity_pages import moment
 from tests.factories import make_claim, make_identity, make_identity_by_code, make_user
-from tests.views.connect.pages import browser_of
+from tests.views.connect.pages import LIVE, browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,13 +37,11 @@ def login_page(client: Client, **query: str) -> str:
 def test_pages_bring_nothing_inline_and_nothing_of_others():
     """As a strict policy demands. Styles have logical properties alone, for either direction."""
     for template in TEMPLATES:
-        assert not re.search(
-            f"{INLINE.pattern}|{FOREIGN.pattern}", template.read_text()
-        ), template
+        refused = f"{INLINE.pattern}|{FOREIGN.pattern}"
+        assert not re.search(refused, template.read_text()), template
     for style in STYLES:
-        assert not re.search(rf"{PHYSICAL.pattern}|@import|url\(", style.read_text()), (
-            style
-        )
+        refused = rf"{PHYSICAL.pattern}|@import|url\("
+        assert not re.search(refused, style.read_text()), style
 
 
 @pytest.mark.parametrize("name", ["identity", "identity_pages", "identity_admin"])
@@ -129,12 +128,7 @@ def test_a_page_of_a_live_site_is_not_marked(settings):
     make_identity(user, environment="live")
     address = reverse("identity:account")
     assert "Test environment" in browser_of(user).get(address).content.decode()
-    settings.DJANGO_IDENTITY = {
-        **settings.DJANGO_IDENTITY,
-        "ENVIRONMENT": "live",
-        "BASE_URL": "https://a.example/api/v1",
-        "AUTH_URL": "https://a.example",
-    }
+    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, **LIVE}
     page = browser_of(user).get(address, secure=True).content.decode()
     assert "Test environment" not in page
 
@@ -157,17 +151,59 @@ def test_a_number_for_browsers_is_not_written_for_people(language, settings):
     user = make_user(pk=1234567)
     make_claim(make_identity_by_code(user, pk=7654321))
     browser = browser_of(user)
-    names = (
-        "login",
-        "connect",
-        "connected",
-        "account",
-        "disconnect",
-        "erase",
-        "callback",
-    )
     pages = [
-        browser.get(reverse(f"identity:{name}")).content.decode() for name in names
+        browser.get(reverse(f"identity:{name}")).content.decode()
+        for name in ("connect", "login", "connected", "account", "disconnect", "erase")
     ]
     assert [found for page in pages for found in GROUPED.findall(page)] == []
-    assert 'maxlength="1000"' in pages[1]
+    assert 'maxlength="1000"' in pages[0]
+
+
+# ``{% identity_login_button %}`` on a page of the site's own
+
+
+def render(tag: str, **context: object) -> str:
+    request = RequestFactory().get("/")
+    return Template("{% load identity %}" + tag).render(
+        RequestContext(request, context)
+    )
+
+
+@pytest.mark.parametrize(
+    "given", ['size="huge"', 'theme="neon"', 'size=""', 'theme="Filled"']
+)
+def test_an_unknown_look_is_refused(given):
+    """A misspelt size or theme is found when the page is first opened."""
+    with pytest.raises(TemplateSyntaxError):
+        render("{% identity_login_button " + given + " %}")
+
+
+def test_what_is_given_is_escaped():
+    """A label or address that somebody else chose stays text."""
+    page = render(
+        "{% identity_login_button label=evil next=evil %}",
+        evil='"><script>alert(1)</script>',
+    )
+    assert "<script" not in page
+
+
+def test_a_plain_page_needs_nothing_else():
+    """A POST form with a CSRF token, a named button, its mark, and one stylesheet."""
+    page = render('{% identity_login_button next="/adults/" %}')
+    assert page.count("<form") == page.count("<button") == page.count("<svg") == 1
+    assert 'method="post" action="/identity/login/"' in page
+    assert "csrfmiddlewaretoken" in page
+    assert 'name="next" value="/adults/"' in page
+    assert page.count("button.css") == 1
+    button = page[page.index("<button") :]
+    words = re.sub(r"<[^>]+>", " ", button).split()
+    assert " ".join(words) == "Continue with your identity service"
+    assert 'aria-hidden="true"' in button
+    assert not re.search(r"style=|onclick=|<script|<style", page)
+
+
+def test_the_stylesheet_comes_with_the_button():
+    """Also where there is no request, as in a fragment of a page."""
+    page = Template("{% load identity %}{% identity_login_button %}").render(Context())
+    assert "button.css" in page
+    assert "csrfmiddlewaretoken" not in page

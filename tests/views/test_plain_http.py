@@ -10,16 +10,11 @@ from django.urls import reverse
 from django_identity.models import AuthorizationRequest, LinkedIdentity
 from tests.factories import make_identity, make_user
 from tests.views.bad_input.refusals import lines_of_ours
-from tests.views.connect.pages import browser_of
+from tests.views.connect.pages import LIVE, browser_of
 
 pytestmark = pytest.mark.django_db
 
-LIVE = {
-    "ENVIRONMENT": "live",
-    "BASE_URL": "https://id.example/api/v1",
-    "AUTH_URL": "https://id.example",
-    "REDIRECT_URI": "https://site.example/identity/callback/",
-}
+CALLBACK = "https://site.example/identity/callback/"
 PAGES = ("login", "callback", "connect", "disconnect", "account", "download")
 DEEDS = ("login", "connect", "disconnect")
 REQUESTS = [
@@ -34,7 +29,9 @@ PROXIED = {"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")}
 @pytest.fixture
 def browser(settings: Any) -> Client:
     """Somebody with a linked identity, signed in with a password."""
-    settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, **LIVE}
+    settings.DJANGO_IDENTITY = {
+        **settings.DJANGO_IDENTITY, **LIVE, "REDIRECT_URI": CALLBACK,
+    }  # fmt: skip
     user = make_user()
     make_identity(user, environment="live")
     return browser_of(user)

@@ -48,22 +48,20 @@ def test_a_new_person_gets_an_account(client, service):
 
 
 def test_nothing_secret_is_stored_in_the_clear(client, service):
-    """Tokens and verifier are sealed, the verifier goes when it is spent; no credential is kept."""
-    sign_in(client)
-    grant = TokenGrant.objects.get()
-    assert "secret" not in grant.access_token + grant.refresh_token
-    kept = (LinkedIdentity.objects.values().get(), StoredClaim.objects.values().get())
-    assert not any("~" in str(row) for row in kept)
-    assert AuthorizationRequest.objects.get().code_verifier == ""
+    """Tokens and verifier are sealed, the verifier goes when it is spent; no credential is kept.
 
-
-def test_the_verifier_is_gone_before_the_code_is_sent(client, service):
-    """A process that dies during the exchange leaves no verifier behind."""
+    A process that dies during the exchange leaves no verifier behind.
+    """
     kept: list[str] = []
     requests = AuthorizationRequest.objects.values_list("code_verifier", flat=True)
     service.meanwhile["token"] = lambda: kept.extend(requests)
     sign_in(client)
     assert kept == [""]
+    grant = TokenGrant.objects.get()
+    assert "secret" not in grant.access_token + grant.refresh_token
+    rows = (LinkedIdentity.objects.values().get(), StoredClaim.objects.values().get())
+    assert not any("~" in str(row) for row in rows)
+    assert AuthorizationRequest.objects.get().code_verifier == ""
 
 
 def test_the_authorization_address_is_the_specs(client, service):
@@ -172,7 +170,7 @@ def test_tabs_each_keep_their_own_next(client, service):
 
 
 @pytest.mark.parametrize(
-    "way", ["user_id", "sub", "id_token", "access_token", "for the API", "none", "null"]
+    "way", ["user_id", "sub", "id_token", "access_token", "none", "null"]
 )
 def test_the_subject_is_learnt_in_several_ways(client, service, way):
     """The token answer's own word, a token that the service signed, or else ``users/me``."""
@@ -182,9 +180,6 @@ def test_the_subject_is_learnt_in_several_ways(client, service, way):
         "sub": {"sub": "subject-1"},
         "id_token": {"id_token": service.identity_token("subject-1")},
         "access_token": {"access_token": signed()},
-        "for the API": {
-            "access_token": signed(aud=service.origin, client_id="test-client")
-        },
         "none": {},
         "null": {"user_id": None, "sub": None, "id_token": None, "scope": None},
     }[way]
@@ -253,7 +248,7 @@ def test_null_is_absent_in_every_answer(client, service):
     assert claims_of(User.objects.get()) == {"age_over_18": True}
 
 
-@pytest.mark.parametrize("same_site", ["Strict", "strict", "STRICT"])
+@pytest.mark.parametrize("same_site", ["Strict", "STRICT", "Lax", None, False])
 def test_a_strict_session_cookie_gets_its_hop(client, service, settings, same_site):
     """With SameSite=Strict the callback first opens itself again from our own page.
 
@@ -261,9 +256,14 @@ def test_a_strict_session_cookie_gets_its_hop(client, service, settings, same_si
     """
     settings.SESSION_COOKIE_SAMESITE = same_site
     state = begin(client)
-    hop = client.get(reverse("identity:callback"), {"code": "a-code", "state": state})
-    assert hop.status_code == 200
-    assert b'http-equiv="refresh"' in hop.content
+    query = {"code": "a-code", "state": state}
+    answer = client.get(reverse("identity:callback", query=query))
+    if str(same_site).lower() != "strict":
+        assert answer.status_code == 302
+        return
+
+    assert answer.status_code == 200
+    assert b'http-equiv="refresh"' in answer.content
     assert service.requests == []
     assert come_back(client, state, same_site="1").status_code == 302
     # As the testing kit takes the hop.

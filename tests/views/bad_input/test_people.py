@@ -152,8 +152,20 @@ def everybody() -> QuerySet[User]:
 
 
 @pytest.mark.usefixtures("approving")
-def test_an_account_that_waits_for_approval_gets_no_session(client, service, refused):
-    """It stays, with all that came; only the session is refused, until staff have approved it."""
+def test_an_account_that_waits_for_approval_gets_no_session(
+    client, service, refused, monkeypatch
+):
+    """It stays, with all that came; only the session is refused, until staff have approved it.
+
+    The policy is asked about the sign-in once it is; a refused sign-up leaves none to approve.
+    """
+    with monkeypatch.context() as patch:
+        patch.setattr(IdentityPolicy, "may_sign_up", lambda self, **_about: False)
+        refused(sign_in(client), "sign_up_refused")
+    assert not everybody().exists()
+
+    may_sign_in = lambda self, user, **_about: user.is_active  # noqa: E731
+    monkeypatch.setattr(IdentityPolicy, "may_sign_in", may_sign_in)
     for _ in range(2):
         response = sign_in(client)
         assert "have to approve your account" in response.content.decode()
@@ -170,22 +182,6 @@ def test_an_account_that_waits_for_approval_gets_no_session(client, service, ref
 
     everybody().update(is_active=False)
     refused(sign_in(Client()), "user_inactive", made=1)
-
-
-@pytest.mark.usefixtures("approving")
-def test_the_policy_is_asked_to_sign_in_once_the_account_is_approved(
-    client, service, refused, monkeypatch
-):
-    """Before that it is asked about the sign-up alone; a refusal leaves no account to approve."""
-    with monkeypatch.context() as patch:
-        patch.setattr(IdentityPolicy, "may_sign_up", lambda self, **_about: False)
-        refused(sign_in(client), "sign_up_refused")
-    assert not everybody().exists()
-    may_sign_in = lambda self, user, **_about: user.is_active  # noqa: E731
-    monkeypatch.setattr(IdentityPolicy, "may_sign_in", may_sign_in)
-    refused(sign_in(client), "approval_pending", made=1)
-    everybody().update(is_active=True)
-    assert sign_in(client).status_code == 302
 
 
 def test_a_disabled_account_is_refused_and_does_not_wait(client, service, refused):

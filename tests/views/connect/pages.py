@@ -11,6 +11,12 @@ from django.urls import reverse
 CODE = "CNX-AB12-CD34"
 PASTED = "My code is cnx ab12 cd34"
 LOCAL = "django.contrib.auth.backends.ModelBackend"
+#: What differs in the settings of a live site.
+LIVE = {
+    "ENVIRONMENT": "live",
+    "BASE_URL": "https://service.example/api/v1",
+    "AUTH_URL": "https://service.example",
+}
 SECRETS = (CODE, "AB12", "cnx ab12", "a-client-secret", "ada@example.org", "subject-1")
 
 
