@@ -64,24 +64,15 @@ def ask(client: APIClient, name: str, body: object = None, **options: Any) -> An
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [
-        versioning.NamespaceVersioning, versioning.AcceptHeaderVersioning,
-        versioning.URLPathVersioning, versioning.HostNameVersioning,
-        versioning.QueryParameterVersioning,
-    ],
-)  # fmt: skip
+    "kind", [versioning.URLPathVersioning, versioning.AcceptHeaderVersioning]
+)
 def test_the_versions_of_the_sites_own_api_are_not_ours(signed_in, monkeypatch, kind):
     """Whichever way a request of the site says one, and without a default."""
     monkeypatch.setattr(APIView, "versioning_class", kind)
     monkeypatch.setattr(versioning.BaseVersioning, "allowed_versions", ["v1"])
-    monkeypatch.setattr(versioning.BaseVersioning, "default_version", None)
-    for name in ENDPOINTS:
-        for accept in (JSON, "application/json; version=v9"):
-            answer = ask(signed_in, name, {}, HTTP_ACCEPT=accept)
-            assert answer.status_code in (200, 400)
-    disconnected = ask(signed_in, "disconnect", {})
-    assert disconnected.data["disconnected"] is False
+    for accept in (JSON, "application/json; version=v9"):
+        answer = ask(signed_in, "disconnect", {}, HTTP_ACCEPT=accept)
+        assert answer.data["disconnected"] is False
 
 
 def is_refused(answer: Any, status: int, code: str) -> bool:
@@ -128,13 +119,10 @@ def test_every_endpoint_has_its_manners(service, name):
     [
         ({"missing": ["No."]}, "missing: No."),
         # Of many rows, the second one's: as Django REST framework says it now, and as it did.
-        ({1: {"missing": ["No."]}}, "missing: No."),
-        ([{}, {"missing": ["No."]}], "missing: No."),
-        ("No.", "No."),
-        ([], "Invalid input."),
-        ({}, "Invalid input."),
+        ({1: {"missing": ["No."]}}, "missing: No."), ([{}, {"missing": ["No."]}], "missing: No."),
+        ("No.", "No."), ([], "Invalid input."),
     ],
-)
+)  # fmt: skip
 def test_an_invalid_body_of_a_sites_own_view(found, detail):
     """The first error, whatever its shape; a field named as a member of ours is no gate's."""
     response = exception_handler(ValidationError(found), {})
@@ -215,27 +203,23 @@ def test_a_next_page_is_of_the_site_or_of_a_named_origin(service, browser, given
     assert page["Location"] == given
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        ({"state": "{state}"}, "callback_invalid"),
-        ({"state": "{state} ", "code": "a"}, "callback_invalid"),
-        ({"state": "{state}", "error": "<script>"}, "authorization_refused"),
-    ],
-)
-def test_a_bad_callback_is_a_problem_with_a_code(service, browser, caplog, body, code):
-    """A problem with a code, one line; nothing is asked of the service, no session, nobody made."""
+def test_a_bad_callback_is_a_problem_with_a_code(service, browser, caplog):
+    """One line of the log; nothing is asked of the service, no session, nobody made."""
     caplog.set_level(0)
     state = begin(browser)
-    sent = {**body, "state": body["state"].format(state=state)}
-    response = ask(browser, "callback", sent)
-    assert is_refused(response, 400, code)
+    assert is_refused(
+        ask(browser, "callback", {"state": state}), 400, "callback_invalid"
+    )
+    caplog.clear()
+
+    response = ask(browser, "callback", {"state": state, "error": "<script>"})
+
+    assert is_refused(response, 400, "authorization_refused")
     (line,) = lines_of_ours(caplog)
-    assert f" code={code} " in line
+    assert " code=authorization_refused " in line
     assert f" reference={response.json()['reference']} " in line
     assert state not in caplog.text
     assert "<script" not in response.content.decode() + caplog.text
-    assert "code_spent" not in response.json()
     unchanged(response)
     assert service.requests == []
     assert not User.objects.exists()
@@ -277,6 +261,10 @@ def test_me_is_what_the_gates_see(signed_in, user, django_assert_num_queries):
     told = ask(signed_in, "me").json()
     assert (told["is_linked"], told["claims"]) == (False, {})
     assert told["consent_revoked_at"] == "2020-01-01T00:00:00Z"
+    # Whoever signed in with a password stays signed in, and may disconnect twice.
+    for is_linked in (True, False):
+        ended = {"disconnected": is_linked, "signed_out": False}
+        assert ask(signed_in, "disconnect").json() == ended
 
 
 def device(user: User) -> Any:
@@ -293,21 +281,10 @@ def test_a_device_neither_reads_nor_links_nor_disconnects(browser, user):
     for refused in (ask(browser, "disconnect"), hand_in(browser)):
         assert (refused.status_code, refused["WWW-Authenticate"]) == (401, "Session")
     for page in (account.account, account.download, account.disconnect):
-        for method in ("get", "post"):
-            request: Any = getattr(RequestFactory(), method)("/")
-            request.user, request.session = device(user), {}
-            request._dont_enforce_csrf_checks = True
-            assert page(request).status_code in (302, 405)
+        request: Any = RequestFactory().get("/")
+        request.user, request.session = device(user), {}
+        assert page(request).status_code == 302
     assert LinkedIdentity.objects.filter(user=user).exists()
-
-
-def test_a_local_session_outlives_the_bond(signed_in, user):
-    """Whoever signed in with a password stays signed in, and may disconnect twice."""
-    make_identity(user)
-    for is_linked in (True, False):
-        ended = {"disconnected": is_linked, "signed_out": False}
-        assert ask(signed_in, "disconnect").json() == ended
-    assert ask(signed_in, "me").json()["is_linked"] is False
 
 
 # Connect
@@ -338,12 +315,8 @@ def test_a_code_verifies_the_account(service, signed_in, user, caplog):
         (refusal("POA_REQUIRED", "403 No", kyc_required=True, kyc_url="https://k.example/"), 403,
          {"code": "verification_policy_not_met", "recovery": "verify",
           "kyc_url": "https://k.example/"}),
-        (refusal("POA_REQUIRED", "403 No", kyc_url="javascript:1"), 403,
-         {"code": "verification_policy_not_met", "recovery": "verify"}),
         (http(b"", status="429 Slow", headers="Retry-After: 7\r\n"), 503,
          {"code": "rate_limited", "recovery": "retry", "retry_after": 7}),
-        (fake_service.html("500 Oops"), 502,
-         {"code": "connect_outcome_unknown", "recovery": "restart"}),
         (fake_service.answer({"success": True, "data": {"request_id": "req_9"}}), 502,
          {"code": "malformed_answer", "recovery": "retry", "request_id": "req_9"}),
     ],
@@ -399,29 +372,18 @@ BODIES = {
 BASIC = {"authorization": "Basic " + base64.b64encode(b"ada:a password").decode()}
 
 
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_a_body_out_of_bounds_is_refused(signed_in, body):
-    """A problem as JSON, and nothing happens."""
-    signed_in.raise_request_exception = False
+@pytest.mark.parametrize("body", [*BODIES.values(), None], ids=[*BODIES, "cut off"])
+def test_a_body_that_cannot_be_read_is_refused(signed_in, body):
+    """A problem as JSON, and nothing happens. It is no error of the site."""
+    how: Any = {"wsgi.input": CutOff()} if body is None else {}
     for name in ("login", "callback", "connect"):
         address = reverse(f"identity_api:{name}")
-        response = signed_in.post(address, body, content_type=JSON)
+        response = signed_in.generic("POST", address, body or b"{}", JSON, **how)
         assert is_refused(response, 400, "parse_error")
 
 
 FOREIGN_ORIGIN = {"origin": "https://evil.example"}
-
-
 # What a form or a fetch in "no-cors" can send; and JSON, which needs the token as any other body.
-@pytest.mark.parametrize("name", ["login", "callback", "connect"])
-def test_a_body_that_does_not_arrive_is_refused(signed_in, name):
-    """It is no error of the site."""
-    broken: Any = {"wsgi.input": CutOff()}
-    address = reverse(f"identity_api:{name}")
-    response = signed_in.generic("POST", address, "{}", content_type=JSON, **broken)
-    assert is_refused(response, 400, "parse_error")
-
-
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain", "")
 
 

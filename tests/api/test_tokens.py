@@ -47,11 +47,6 @@ def by_header(client: Client, ada: User, grace: User) -> dict[str, str]:
     return token_of(ada)
 
 
-def by_cookie(client: Client, ada: User, grace: User) -> dict[str, str]:
-    client.cookies["token"] = new_token(ada)
-    return {}
-
-
 def beside_another_session(client: Client, ada: User, grace: User) -> dict[str, str]:
     client.force_login(grace)
     return token_of(ada)
@@ -64,20 +59,17 @@ def beside_an_ended_session(client: Client, ada: User, grace: User) -> dict[str,
     return token_of(ada)
 
 
-ALONE = (by_header, by_cookie, beside_another_session, beside_an_ended_session)
+ALONE = (by_header, beside_another_session, beside_an_ended_session)
 
 
 @pytest.mark.parametrize("way", ALONE, ids=lambda way: way.__name__)
-@pytest.mark.parametrize("linked", [False, True], ids=["link", "renew"])
 @pytest.mark.parametrize(
     "redirect_uri", [None, OWN_PAGE], ids=["by request", "own page"]
 )
 def test_a_token_alone_is_refused_before_anybody_consents(
-    service, client, ada, grace, way, linked, redirect_uri
+    service, client, ada, grace, way, redirect_uri
 ):
     """Else the person would come back to a page that does not know them."""
-    if linked:
-        make_identity(ada)
     headers = way(client, ada, grace)
     settings = service.settings(REDIRECT_URI=redirect_uri)
     with override_settings(DJANGO_IDENTITY=settings):

@@ -38,14 +38,6 @@ class ByHeader(BaseAuthentication):
         return "Bearer"
 
 
-class ByCookie(BaseAuthentication):
-    """The token in a cookie, as dj-rest-auth has it."""
-
-    def authenticate(self, request: Request) -> tuple[User, str] | None:
-        token = request.COOKIES.get("token")
-        return user_of(token) if token else None
-
-
 def user_of(token: str) -> tuple[User, str]:
     try:
         return User.objects.get(pk=signing.loads(token)), token
@@ -54,7 +46,7 @@ def user_of(token: str) -> tuple[User, str]:
 
 
 KNOWS_TOKENS: dict[str, Any] = {
-    "authentication_classes": (ByHeader, ByCookie, SessionAuthentication)
+    "authentication_classes": (ByHeader, SessionAuthentication)
 }
 KNOWS_NO_SESSIONS: dict[str, Any] = {"authentication_classes": (ByHeader,)}
 login = views.LoginView.as_view(**KNOWS_TOKENS)
