@@ -2,16 +2,14 @@
 
 import json
 import socket
-import ssl
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
-import trustme
 from celery import Celery
 from django.db import InterfaceError, OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
@@ -19,6 +17,7 @@ from django.utils import timezone
 from django.utils.http import http_date
 
 from django_identity import background
+from django_identity.exceptions import ServiceUnavailable
 from django_identity.instruments.signs import Level
 from django_identity.models import (
     AuthorizationRequest,
@@ -28,13 +27,12 @@ from django_identity.models import (
     UpkeepRun,
 )
 from django_identity.models.choices import NEVER
+from django_identity.service import ServiceClient
 from tests.credentials.issuer import jwk
 from tests.databases import read_only
 from tests.deliveries import SECRET
 from tests.factories import make_event, make_grant, make_identity, make_user
 from tests.fake_service import Answer, FakeService, answer, html, http, refusal, silent
-from tests.service.environment import environment
-from tests.service.servers import ForwardProxy
 
 NOW = timezone.now()
 LATE = NOW - timedelta(hours=1)
@@ -68,16 +66,13 @@ class Site:
         server = self.stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         return int(server.getsockname()[1])
 
-    def port(self, greet: Callable[[socket.socket], object]) -> int:
-        """The port of a server that greets whoever connects, and hangs up."""
+    def port(self, greeting: bytes) -> int:
+        """The port of a server that greets who connects first, and hangs up."""
         server = self.stack.enter_context(socket.create_server(("127.0.0.1", 0)))
 
         def serve() -> None:
-            with suppress(OSError):
-                while True:
-                    connection, _ = server.accept()
-                    with connection:
-                        greet(connection)
+            with server.accept()[0] as connection:
+                connection.sendall(greeting)
 
         threading.Thread(target=serve, daemon=True).start()
         return int(server.getsockname()[1])
@@ -119,30 +114,21 @@ def refused_connection(site: Site) -> None:
     site.configure(API_ORIGIN=f"http://127.0.0.1:{site.closed_port()}")
 
 
-def untrusted_certificate(site: Site) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+def unreachable(name: str) -> BreakIt:
+    """The key set cannot be fetched, for an error of this name (``tests/service/test_http.py``)."""
+    error = ServiceUnavailable()
+    error.network_error = name
 
-    def greet(connection: socket.socket) -> None:
-        with suppress(ssl.SSLError):
-            context.wrap_socket(connection, server_side=True)
+    def break_it(site: Site) -> None:
+        failing = patch.object(ServiceClient, "key_set", side_effect=error)
+        site.stack.enter_context(failing)
 
-    site.configure(API_ORIGIN=f"https://127.0.0.1:{site.port(greet)}")
+    return break_it
 
 
 def no_tls(site: Site) -> None:
-    port = site.port(
-        lambda connection: connection.sendall(b"HTTP/1.1 400 Bad Request\r\n")
-    )
+    port = site.port(b"HTTP/1.1 400 Bad Request\r\n")
     site.configure(API_ORIGIN=f"https://127.0.0.1:{port}")
-
-
-def refusing_proxy(site: Site) -> None:
-    proxy = ForwardProxy(credentials="user:right")
-    site.stack.callback(proxy.close)
-    address = proxy.address.replace("user:right", "user:wrong")
-    site.configure(API_ORIGIN="https://service.example")
-    site.stack.enter_context(environment(HTTPS_PROXY=address))
 
 
 def silent_service(site: Site) -> None:
@@ -359,10 +345,11 @@ SETUPS: dict[str, tuple[Any, ...]] = {
     "unknown host": (unknown_host, ("key_set", PROBLEM, "host name is unknown", "resolver")),
     "refused connection": (refused_connection,
         ("key_set", PROBLEM, "nothing listens there", "port")),
-    "untrusted certificate": (untrusted_certificate,
+    "untrusted certificate": (unreachable("SSLCertVerificationError"),
         ("key_set", PROBLEM, "is not trusted", "SSL_CERT_FILE")),
     "no TLS": (no_tls, ("key_set", PROBLEM, "speaks no TLS", "scheme")),
-    "refusing proxy": (refusing_proxy, ("key_set", PROBLEM, "the proxy refuses", "PROXY")),
+    "refusing proxy": (unreachable("ProxyError"),
+        ("key_set", PROBLEM, "the proxy refuses", "PROXY")),
     "silent service": (silent_service, ("key_set", PROBLEM, "no answer in time", "firewall")),
     "the service's clock": (services_clock, ("clock", WARNING, "the service differs by +9", "NTP")),
     "unusable settings": (unusable_settings,

@@ -1,7 +1,9 @@
-"""``manage.py identity_refetch`` does upkeep where there is no worker."""
+"""``identity_refetch`` does upkeep without a worker; and what every command says if it cannot work."""
 
+import io
 import os
 import signal
+import sys
 import time
 from contextlib import nullcontext
 from datetime import timedelta
@@ -191,3 +193,15 @@ def test_a_database_that_fails_is_one_sentence(site, command, break_it):
     ran = run(*command.split())
     assert ran.error.startswith("The database cannot be used (")
     assert (ran.error.endswith("identity_doctor says why."), ran.code) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("identity_erase", "subject-1"), ("identity_rotate_keys", "--forget-unreadable")],
+)
+def test_under_cron_nobody_answers_a_question(monkeypatch, command):
+    """The command says what to give instead, and does nothing."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    ran = run(*command)
+    assert (ran.code, ran.out) == (1, "")
+    assert "--yes" in ran.error
