@@ -1,4 +1,4 @@
-"""``identity_refetch`` does upkeep without a worker; and what every command says if it cannot work."""
+"""``identity_refetch``: upkeep without a worker; and what each command says if it cannot work."""
 
 import io
 import os

@@ -18,7 +18,7 @@ from joserfc.jwk import ECKey
 
 from django_identity.documents import Document, document_response, documents_of
 from django_identity.exceptions import DocumentsNotAllowed, IdentityError
-from django_identity.models import Consent, LinkedIdentity
+from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_user
 from tests.gates.test_gates_closed import device
@@ -26,12 +26,9 @@ from tests.views.connect.pages import browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-KEY, NEWER = (
-    ECKey.generate_key(
-        "P-256", {"kid": kid, "alg": "ECDH-ES+A256KW", "use": "enc"}, private=True
-    ).as_dict(private=True)
-    for kid in ("documents-1", "documents-2")
-)
+KEY = ECKey.generate_key(
+    "P-256", {"kid": "documents-1", "alg": "ECDH-ES+A256KW", "use": "enc"}, private=True
+).as_dict(private=True)
 PATHS = {"documents:metadata": "/listing/", "documents:read": "/passport/"}
 SCOPES = ["profile:read", "documents:metadata", "documents:read"]
 HOST = "http://testserver"
@@ -62,15 +59,12 @@ urlpatterns = [
 ]
 
 
-def public(key):
-    return {name: value for name, value in key.items() if name != "d"}
-
-
 @pytest.fixture
 def site(identity_sandbox):
     """The settings of a site whose application is trusted, with its private key."""
+    public = {name: value for name, value in KEY.items() if name != "d"}
     registered = identity_sandbox.register(
-        [HOST + reverse("identity:callback")], document_key=public(KEY)
+        [HOST + reverse("identity:callback")], document_key=public
     )
     given = {**registered, "SCOPES": SCOPES, "DOCUMENT_KEYS": [KEY]}
     with override_settings(DJANGO_IDENTITY=given, ROOT_URLCONF=__name__):
@@ -92,10 +86,6 @@ def sign_in(client, sandbox, *decline):
 @pytest.fixture
 def identity(client, identity_sandbox, site):
     return sign_in(client, identity_sandbox)
-
-
-def changed(site, **changes):
-    return override_settings(DJANGO_IDENTITY={**site, **changes})
 
 
 def asked(sandbox):
@@ -214,9 +204,3 @@ def test_a_declined_scope_is_not_asked_for(client, identity_sandbox, site, decli
     assert asked(identity_sandbox) == before
     [served] = {*PATHS.values()} - {PATHS[declined]}
     assert client.get(served).status_code == 200
-
-
-def test_a_revoked_consent_covers_nothing(client, identity):
-    """Neither before the service is asked nor while it answers."""
-    LinkedIdentity.objects.update(consent=Consent.REVOKED)
-    assert browser_of(identity.user).get("/passport/").status_code == 403

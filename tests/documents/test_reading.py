@@ -75,14 +75,6 @@ def read(
     return documents_of(request, scope=scope)
 
 
-def test_a_good_answer_is_read(service, identity):
-    """So that what follows fails for its own reason."""
-    service.answers["documents"] = answer(document(), document(document_id="2"))
-    opened = read(identity)
-    assert [each.content for each in opened] == [PNG + SECRET] * 2
-    assert service.newest("documents") == "/api/v1/users/subject-1/documents"
-
-
 def test_an_odd_subject_is_quoted(service):
     """In whatever path the site set."""
     odd, paths = "a/b ?ü{}", {"documents:read": "/v2/{subject}/documents"}
@@ -96,10 +88,7 @@ def test_an_odd_subject_is_quoted(service):
 #: ``documents/test_keys.py`` has what does not open, and content of another type.
 BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
     "plain content": (answer(document(content="C0FFEE-1234567")), DocumentUnreadable),
-    "the second is bad": (
-        answer(document(), document(content="no")),
-        DocumentUnreadable,
-    ),
+    "the second is bad": (answer(document(), document(content="no")), DocumentUnreadable),
     "of 24 MB": (answer(document(content="A" * (25 << 20))), MalformedAnswer),
     "of another subject": (answer(document(), user_id="subject-2"), SubjectMismatch),
     "of two subjects": (answer(document(), sub="subject-2"), SubjectMismatch),
@@ -107,13 +96,10 @@ BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
     "too many": (answer(*[document()] * 21), MalformedAnswer),
     "no object": (answer("C0FFEE-1234567"), MalformedAnswer),
     "no type": (answer(document(document_type=None)), MalformedAnswer),
-    "a type of another type": (
-        answer(document(document_type=["passport"])),
-        MalformedAnswer,
-    ),
+    "a type of another type": (answer(document(document_type=["passport"])), MalformedAnswer),
     "content of another type": (answer(document(content=["x"])), MalformedAnswer),
     "a status of another type": (answer(document(status=1)), MalformedAnswer),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("bad", "kind"), BAD.values(), ids=BAD)
@@ -157,19 +143,18 @@ def test_metadata_of_another_subject_is_refused(service, identity, named):
     assert read(identity, reading.METADATA)[0].document_type == "passport"
 
 
-@pytest.mark.parametrize(
-    "ends",
-    [
-        lambda rows: rows.update(consent=Consent.REVOKED),
-        lambda rows: rows.delete(),
-        lambda rows: rows.update(scopes=["documents:metadata"]),
-    ],
-    ids=["revoked", "erased", "without the scope"],
-)
+@pytest.mark.parametrize("ends", ["revoked", "erased", "without the scope"])
 def test_the_end_of_the_consent_meanwhile_wins(service, identity, ends):
     """It comes between the request and the answer: nothing is handed over."""
-    service.answers["documents"] = answer(document())
-    service.meanwhile["documents"] = lambda: ends(LinkedIdentity.objects.all())
+    rows = LinkedIdentity.objects.all()
+    acts = {
+        "revoked": lambda: rows.update(consent=Consent.REVOKED),
+        "erased": rows.delete,
+        "without the scope": lambda: rows.update(scopes=["documents:metadata"]),
+    }
+    service.answers["documents"] = answer(document(), document(document_id="2"))
+    assert [each.content for each in read(identity)] == [PNG + SECRET] * 2
+    service.meanwhile["documents"] = acts[ends]
     with pytest.raises(DocumentsNotAllowed):
         read(identity)
 

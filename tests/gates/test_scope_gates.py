@@ -113,15 +113,11 @@ def test_a_scope_and_a_recent_sign_in_in_a_template(browser, identity_clock):
     assert browser.get("/part/").content == b"open"
     identity_clock.advance(minutes=11)
     assert browser.get("/part/").content == b"closed"
-    part = Template(PART)
-    person = LinkedIdentity.objects.get().user
-    for arguments in (
-        'minutes="10"', "minutes=0", 'scope=""', "scope=nothing", "minutes=nothing",
-    ):  # fmt: skip
-        gate = f"{{% identity_gate {arguments} %}}open{{% end_identity_gate %}}"
-        template = Template("{% load identity %}" + gate)
-        assert template.render(Context({"user": person})) == ""
-    assert part.render(Context({"user": person})) == "closed"
+    context = Context({"user": LinkedIdentity.objects.get().user})
+    for given in ('minutes="10"', "minutes=0", 'scope=""', "scope=nothing"):
+        gate = f"{{% identity_gate {given} %}}open{{% end_identity_gate %}}"
+        assert Template("{% load identity %}" + gate).render(context) == ""
+    assert Template(PART).render(context) == "closed"
 
 
 @pytest.mark.parametrize("said", [BASE, f"{BASE} documents:metadata"])
@@ -259,10 +255,7 @@ def test_a_front_end_names_the_scope(browser):
     assert answer.status_code == 403
     assert told["code"] == "scope_missing"
     assert told["missing"] == SCOPE
-    begun = browser.post(
-        reverse("identity_api:login"),
-        {"scope": told["missing"]},
-        content_type="application/json",
-    )
+    address, wanted = reverse("identity_api:login"), {"scope": told["missing"]}
+    begun = browser.post(address, wanted, content_type="application/json")
     query = parse_qs(urlsplit(begun.json()["authorization_url"]).query)
     assert query["scope"] == [f"{BASE} {SCOPE}"]

@@ -51,7 +51,7 @@ GATES = Room(
 FACES = Room(
     "admin-and-api",
     tests=(
-        "tests/admin/test_reach.py",
+        "tests/admin/test_lists.py",
         "tests/api/test_api.py",
         "tests/gates/test_gate_requests.py",
     ),
