@@ -1,27 +1,22 @@
 """What people are told on their way: names, what worked, what ended, what was open too long."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.sessions.models import Session
-from django.db.models.signals import pre_save
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.backends import BACKEND_PATH
 from django_identity.lifecycle.leaving import erasure
-from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import Consent, ErasureReceipt
+from django_identity.models import Consent
 from django_identity.policy import IdentityPolicy
-from tests.deliveries import SECRET, deliver
 from tests.factories import make_identity, make_user
-from tests.sign_in import begin, come_back, sign_in
+from tests.sign_in import begin, come_back
 from tests.views.bad_input.refusals import CutOff, lines_of_ours
-from tests.views.connect.pages import LOCAL, hand_in
+from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -171,42 +166,6 @@ def test_a_form_that_cannot_be_read_is_no_error_of_the_site(name, how, caplog):
     assert page.status_code in (400, 403)
     assert "identity.sign_in.failed error=" not in caplog.text
     assert not [each for each in caplog.records if each.levelname == "ERROR"]
-
-
-@pytest.fixture
-def _all_validated() -> Iterator[None]:
-    """As some sites have it: every row is validated before it is saved.
-
-    Django saves a session that exists as a new row, which is not valid.
-    """
-
-    def validate(instance: Any, **_about: Any) -> None:
-        if not isinstance(instance, Session):
-            instance.full_clean()
-
-    pre_save.connect(validate, weak=False, dispatch_uid=__name__)
-    yield
-    pre_save.disconnect(dispatch_uid=__name__)
-
-
-@pytest.mark.usefixtures("_all_validated")
-def test_a_whole_life_at_a_site_that_validates_every_row(service, settings):
-    """Sign-in, events, re-fetch, renewal, a code, a wrong code, and the erasure."""
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
-    browser = Client()
-    sign_in(browser)
-    for event_type in (
-        "consent.granted", "kyc.rejected", "claim.revoked", "wallet.opened",
-    ):  # fmt: skip
-        deliver(event_type)
-    upkeep.run()
-    for code in ("CNX-AB12-CD34", "CNX-AB12-CD34", "CNX-EF56-GH78"):
-        assert hand_in(browser, code)["Location"] == "/identity/connected/"
-    deliver("consent.revoked")
-    sign_in(browser)
-    deliver("data.deletion_requested")
-    upkeep.run()
-    assert ErasureReceipt.objects.get().erased_at is not None
 
 
 def test_a_denial_is_calm(client, service):

@@ -12,14 +12,12 @@ from django_identity.error_table import ERRORS, Recovery
 from django_identity.exceptions import IdentityError
 from django_identity.gates import Gate, closed_to
 from django_identity.gates.closed import Closed
-from django_identity.lifecycle.minute import upkeep
-from django_identity.models import AuthorizationRequest, LinkedIdentity
+from django_identity.models import LinkedIdentity
 from django_identity.reasons import Reason
 from django_identity.requirements import RequiredLevel, RequiredScope
 from django_identity.texts.advice import REASONS
 from django_identity.web import answers, flow
 from tests.factories import (
-    AN_HOUR_AGO,
     again,
     make_claim,
     make_identity,
@@ -27,7 +25,7 @@ from tests.factories import (
     make_user,
     people,
 )
-from tests.sign_in import begin, come_back, sign_in
+from tests.sign_in import begin, sign_in
 from tests.views.connect.pages import browser_of, hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -231,17 +229,6 @@ def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client):
     led = answers.keep_error(callback(), error)
     assert len(led.cookies[answers.COOKIE].OutputString()) < 4096
     assert "You have an account here" in told(client, error).content.decode()
-
-
-def test_a_start_after_an_hour_keeps_the_page_that_was_wanted(client, service):
-    """Neither the browser has dropped its cookie then, nor upkeep the row."""
-    state = begin(client, "/adults/")
-    AuthorizationRequest.objects.update(expires_at=AN_HOUR_AGO)
-    upkeep.purge()
-    assert client.cookies["identity_browser"]["max-age"] > 7200
-    page = come_back(client, state).content.decode()
-    assert "This took too long." in page
-    assert f'href="{reverse("identity:login")}?next=%2Fadults%2F"' in page
 
 
 def test_no_sentence_has_a_code(user):

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from django.template import Context, RequestContext, Template, TemplateSyntaxError
 from django.test import Client, RequestFactory
 from django.urls import reverse
@@ -44,28 +43,6 @@ def test_pages_bring_nothing_inline_and_nothing_of_others():
         assert not re.search(refused, style.read_text()), style
 
 
-@pytest.mark.parametrize("name", ["identity", "identity_pages", "identity_admin"])
-def test_a_tag_library_of_the_site_with_our_name(client, settings, name):
-    """It has none of what our own pages need, and Django takes that of the last app."""
-    [engine] = settings.TEMPLATES
-    libraries = {name: "django.templatetags.tz"}
-    options = {**engine["OPTIONS"], "libraries": libraries}
-    settings.TEMPLATES = [{**engine, "OPTIONS": options}]
-    identity = make_identity(make_user())
-    make_claim(identity)
-    browser = browser_of(identity.user)
-    for page in ("login", "account", "connect", "disconnect", "erase"):
-        assert browser.get(reverse(f"identity:{page}")).status_code == 200, page
-    assert client.get(reverse("identity:login")).status_code == 200
-    assert client.get(reverse("identity:callback")).status_code == 400
-    operator = browser_of(User.objects.create_superuser("olu"))
-    for address in (
-        reverse("admin:django_identity_linkedidentity_changelist"),
-        reverse("admin:django_identity_linkedidentity_change", args=[identity.pk]),
-    ):
-        assert operator.get(address).status_code == 200
-
-
 @pytest.mark.parametrize(
     "missing",
     ["Call +1 555 0100 now", "<b>x</b>", "age_over_18=" + "x" * 40, "a" * 65, "x=y=z", "\u202e",
@@ -90,13 +67,7 @@ def test_the_sign_in_page_says_what_is_needed(client):
 
 
 @pytest.mark.parametrize(
-    ("missing", "is_offered"),
-    [
-        ("", True),
-        ("level_2", True),
-        ("age_over_18", False),
-        ("country_resident=NG", False),
-    ],
+    ("missing", "is_offered"), [("", True), ("level_2", True), ("age_over_18", False)]
 )
 def test_a_code_is_offered_where_it_may_help(missing, is_offered):
     """A Connect code says the level and proves no claim; a sign-in at the service brings more."""

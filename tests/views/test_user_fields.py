@@ -419,16 +419,6 @@ def test_the_account_follows_the_identity(service, caplog, updates, profile, err
         assert profile["email"][:20] not in caplog.text
 
 
-def test_what_the_database_refuses_of_a_return(service, caplog, updates):
-    """A name that another account has: nothing is changed, and the person is in."""
-    make_user("Adaeze")
-    updates(lambda profile: {"username": "Adaeze", "last_name": "Changed"})
-    user = comes_back(service, first_name="Adaeze")
-    assert user.username.startswith("identity-")
-    assert user.last_name == "Obi"
-    assert "identity.user_update.failed error=IntegrityError" in caplog.text
-
-
 class Writes(IdentityPolicy):
     """Writes a row and the user, and then does what a test wants."""
 

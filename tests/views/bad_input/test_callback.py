@@ -251,13 +251,12 @@ def test_another_user_than_the_one_who_began_is_refused(
 @pytest.mark.parametrize("how", ["signed out", "deleted"])
 def test_a_link_of_somebody_who_is_signed_out_by_now_is_refused(client, service, how):
     """The page says that the session has ended, and no account is made instead."""
-    ada = make_user("ada")
-    client.force_login(ada, backend=LOCAL)
+    client.force_login(make_user("ada"), backend=LOCAL)
     state = begin(client)
     if how == "signed out":
         del client.cookies["sessionid"]
     else:
-        ada.delete()
+        User.objects.all().delete()
     response = come_back(client, state)
     assert response.context["error"].code == "session_ended"
     assert "Your session on this site has ended" in response.text

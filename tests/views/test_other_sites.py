@@ -1,0 +1,163 @@
+"""Sites of other kinds: managers that defer columns, tag libraries, times that mean "never"."""
+
+import re
+from typing import Any
+
+import django
+import pytest
+from django.contrib.auth.models import User, UserManager
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
+from tests.admin import operators
+from tests.deliveries import SECRET, event_body, post
+from tests.factories import make_claim, make_grant, make_identity, make_user
+from tests.sign_in import begin, come_back, is_signed_in, sign_in
+from tests.views.connect.pages import browser_of, hand_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PAGES = ("login", "account", "connect", "disconnect", "erase", "download")
+
+
+# Tag libraries of the site
+
+
+@pytest.mark.parametrize("name", ["identity", "identity_pages", "identity_admin"])
+def test_a_tag_library_of_the_site_with_our_name(client, settings, name):
+    """It has none of what our own pages need, and Django takes that of the last app."""
+    [engine] = settings.TEMPLATES
+    libraries = {name: "django.templatetags.tz"}
+    options = {**engine["OPTIONS"], "libraries": libraries}
+    settings.TEMPLATES = [{**engine, "OPTIONS": options}]
+    identity = make_identity(make_user())
+    make_claim(identity)
+    browser = browser_of(identity.user)
+    for page in PAGES:
+        assert browser.get(reverse(f"identity:{page}")).status_code == 200, page
+    assert client.get(reverse("identity:login")).status_code == 200
+    assert client.get(reverse("identity:callback")).status_code == 400
+    operator = operators.superuser()
+    operators.page(operator, operators.IDENTITIES)
+    operators.page(operator, operators.IDENTITY, identity.pk)
+
+
+# A manager that defers columns, where each read of a deferred one raises
+
+#: A password or a flag deferred is read by Django itself.
+DEFERRED = ("email", "last_name", "last_login", "date_joined")
+
+
+class Deferring(UserManager[User]):
+    def get_queryset(self) -> Any:
+        users = super().get_queryset().defer(*DEFERRED)
+        if django.VERSION >= (6, 1):
+            # With it Django raises by itself.
+            users = users.fetch_mode(django.db.models.FETCH_RAISE)
+        return users
+
+
+@pytest.fixture(params=["default", "default and base"])
+def deferring(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = Deferring()
+    manager.model = User
+    manager.name = "objects"
+    monkeypatch.setitem(vars(User._meta), "default_manager", manager)
+    if "base" in request.param:
+        monkeypatch.setitem(vars(User._meta), "base_manager", manager)
+    monkeypatch.setattr(User, "objects", manager)
+    refresh = User.refresh_from_db
+
+    def refuse(self: User, using: Any = None, fields: Any = None, **more: Any) -> None:
+        if fields and self.get_deferred_fields().intersection(fields):
+            raise LookupError(f"{fields} are deferred")
+        refresh(self, using=using, fields=fields, **more)
+
+    monkeypatch.setattr(User, "refresh_from_db", refuse)
+
+
+def by_identity(user: User) -> Client:
+    client = Client()
+    assert sign_in(client).status_code == 302
+    assert is_signed_in(client)
+    return client
+
+
+@pytest.mark.usefixtures("deferring")
+@pytest.mark.parametrize("session", [by_identity, browser_of])
+def test_each_page_of_a_person(service, session):
+    """They read what they show, and nothing else of the instance that Django made."""
+    user = make_user(email="ada@example.org", first_name="Ada")
+    identity = make_identity(user)
+    make_grant(identity)
+    make_claim(identity)
+    browser = session(user)
+    for page in PAGES:
+        assert browser.get(reverse(f"identity:{page}")).status_code == 200, page
+    assert "ada@example.org" in browser.get(reverse("identity:account")).text
+    assert browser.get(reverse("identity_api:me")).status_code == 200
+    assert come_back(browser, begin(browser)).status_code == 302
+    assert browser.post(reverse("identity:erase"), follow=True).status_code == 200
+    assert not LinkedIdentity.objects.exists()
+
+
+@pytest.mark.usefixtures("deferring")
+def test_what_others_see_of_a_person_whose_columns_are_deferred(service, mailoutbox):
+    """A code's notice goes to them, and an operator finds them."""
+    user = make_user(email="ada@example.org")
+    assert hand_in(browser_of(user)).status_code == 302
+    assert mailoutbox[-1].to == ["ada@example.org"]
+
+    identity, operator = LinkedIdentity.objects.get(), operators.superuser()
+    page = operators.page(operator, operators.IDENTITY, identity.pk)
+    assert "ada@example.org" in page
+    for action in ("revoke", "disconnect", "erase"):
+        pressed = operators.press(operator, action, identity)
+        assert pressed.status_code in (200, 302), action
+
+
+# Times at the edge of the calendar, as a service may write "never"
+
+EDGES = (
+    "9999-12-31T23:59:59Z",
+    "9999-12-31T23:59:59-14:00",
+    "0001-01-01T00:00:00+14:00",
+)
+# As far east and west as people live.
+ZONES = ("Pacific/Kiritimati", "Pacific/Pago_Pago")
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_every_page_opens_with_times_at_the_calendars_edges(
+    service, client, settings, edge
+):
+    """After a sign-in and events with claims, KYC status and times at the edge, in every zone."""
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
+    value = {"verified": True, "issued_at": edge, "expires_at": edge}
+    service.disclosed = {"age_over_18": value, "unique_human": True}
+    service.kyc = {"verified_at": edge}
+    service.payload = {"exp": 253402300799, "iat": -62135596800}
+    assert sign_in(client, "/").status_code == 302
+    identity = LinkedIdentity.objects.get()
+    valid_until = StoredClaim.objects.get(claim_type="age_over_18").valid_until
+    assert valid_until is not None
+    assert (valid_until > timezone.now()) is edge.startswith("9999")
+    for event_type in (
+        "kyc.verified", "claim.revoked", "consent.granted", "kyc.something",
+    ):  # fmt: skip
+        body = event_body(
+            event_type, status="verified", expires_at=edge, verified_at=edge
+        )
+        body = re.sub(rb'"timestamp": "[^"]+"', f'"timestamp": "{edge}"'.encode(), body)
+        assert post(body).status_code == 200
+    operator = operators.superuser()
+    for settings.TIME_ZONE in ZONES:
+        for name in ("identity:account", "identity:download", "identity_api:me"):
+            assert client.get(reverse(name)).status_code == 200, name
+        for name in (operators.IDENTITIES, operators.EVENTS):
+            operators.page(operator, name)
+        operators.page(operator, operators.IDENTITY, identity.pk)
+        for event in WebhookEvent.objects.all():
+            operators.page(operator, operators.EVENT, event.pk)
