@@ -158,7 +158,7 @@ SIGNS = Room(
     "signs",
     tests=(
         "tests/commands/test_identity_doctor.py",
-        "tests/admin/test_overview.py",
+        "tests/admin/test_pages.py",
         "tests/views/bad_input/test_answers.py",
     ),
     sabotages=(

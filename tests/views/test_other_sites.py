@@ -1,21 +1,32 @@
-"""Sites of other kinds: managers that defer columns, tag libraries, times that mean "never"."""
+"""Sites of other kinds: odd managers, libraries, times and middleware; and one without TLS."""
 
+import json
 import re
 from typing import Any
 
 import django
 import pytest
 from django.contrib.auth.models import User, UserManager
-from django.test import Client
+from django.db import transaction
+from django.http import HttpRequest
+from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
-from django_identity.models import LinkedIdentity, StoredClaim, WebhookEvent
+from django_identity.models import (
+    AuthorizationRequest,
+    ConnectRedemption,
+    LinkedIdentity,
+    StoredClaim,
+    WebhookEvent,
+)
 from tests.admin import operators
 from tests.deliveries import SECRET, event_body, post
 from tests.factories import make_claim, make_grant, make_identity, make_user
+from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
-from tests.views.connect.pages import browser_of, hand_in
+from tests.views.bad_input.refusals import lines_of_ours
+from tests.views.connect.pages import LIVE, browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -161,3 +172,117 @@ def test_every_page_opens_with_times_at_the_calendars_edges(
         operators.page(operator, operators.IDENTITY, identity.pk)
         for event in WebhookEvent.objects.all():
             operators.page(operator, operators.EVENT, event.pk)
+
+
+# A middleware that opens a transaction around every request, as django-reversion's
+
+
+class RolledBack(Exception):
+    """The response is an error."""
+
+
+def in_a_transaction(get_response: Any) -> Any:
+    """What a refused request has written is rolled back."""
+
+    def middleware(request: HttpRequest) -> Any:
+        try:
+            with transaction.atomic():
+                response = get_response(request)
+                if response.status_code >= 400:
+                    raise RolledBack
+        except RolledBack:
+            pass
+        return response
+
+    return middleware
+
+
+@pytest.fixture
+def site(service: FakeService, settings: Any) -> FakeService:
+    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
+    settings.MIDDLEWARE = [f"{__name__}.in_a_transaction", *settings.MIDDLEWARE]
+    return service
+
+
+def a_code() -> None:
+    hand_in(browser_of(make_user()))
+
+
+def an_event() -> None:
+    post(event_body("kyc.verified"))
+
+
+def a_callback() -> None:
+    browser = Client()
+    come_back(browser, begin(browser))
+
+
+@pytest.mark.parametrize("act", [a_code, an_event, a_callback])
+def test_nothing_is_sent_or_stored(site, act):
+    """A rollback would bring back a code that is spent, or lose an event that meets a sign-in."""
+    with pytest.raises(RuntimeError, match="commits in steps"):
+        act()
+    assert not site.calls("request")
+    assert not site.calls("token")
+    assert not ConnectRedemption.objects.exists()
+    assert not LinkedIdentity.objects.exists()
+    assert not WebhookEvent.objects.exists()
+    assert not AuthorizationRequest.objects.exclude(consumed_at=None).exists()
+
+
+# A live application over plain http: no page, no cookie, no code, no session
+
+CALLBACK = "https://site.example/identity/callback/"
+SHOWN = ("login", "callback", "connect", "disconnect", "account", "download")
+DEEDS = ("login", "connect", "disconnect")
+REQUESTS = [
+    *(("GET", f"identity:{name}") for name in SHOWN),
+    *(("POST", f"identity:{name}") for name in DEEDS),
+    *(("POST", f"identity_api:{name}") for name in (*DEEDS, "callback")),
+    ("GET", "identity_api:me"),
+]
+PROXIED = {"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")}
+
+
+@pytest.fixture
+def browser(settings: Any) -> Client:
+    """Somebody with a linked identity, signed in with a password."""
+    settings.DJANGO_IDENTITY = {
+        **settings.DJANGO_IDENTITY, **LIVE, "REDIRECT_URI": CALLBACK,
+    }  # fmt: skip
+    user = make_user()
+    make_identity(user, environment="live")
+    return browser_of(user)
+
+
+@pytest.mark.parametrize(("method", "name"), REQUESTS)
+def test_nothing_is_served_or_done(browser, caplog, method, name):
+    """Page or problem: 403 with a code, one line in the log, no cookie, nothing changed."""
+    response = browser.generic(method, reverse(name))
+    text = response.content.decode()
+    assert response.status_code == 403
+    if name.startswith("identity_api:"):
+        assert json.loads(text)["code"] == "plain_http_refused"
+    else:
+        assert "<code>plain_http_refused</code>" in text
+    assert "subject-1" not in text
+    assert not response.cookies
+    assert response["Cache-Control"] == "private, no-store"
+    (line,) = lines_of_ours(caplog)
+    assert " code=plain_http_refused " in line
+    assert LinkedIdentity.objects.count() == 1
+    assert not AuthorizationRequest.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["identity:login", "identity:connect", "identity:account", "identity_api:me"],
+)
+def test_over_https_all_is_well(browser, name):
+    """Whether the site ends TLS or a proxy before it."""
+    address = reverse(name)
+    assert browser.get(address, secure=True).status_code == 200
+    with override_settings(**PROXIED):
+        for scheme, status in (("https", 200), ("http", 403)):
+            answer = browser.get(address, headers={"X-Forwarded-Proto": scheme})
+            assert answer.status_code == status
