@@ -75,7 +75,7 @@ def test_an_end_is_told(service, browser):
             interventions.revoke([revoked_by_site])
     # What somebody has ended themselves is not called the site's deed.
     gone = make_identity(
-        make_user(email="gone@example.org"), subject="gone",
+        make_user("gone", email="gone@example.org"), subject="gone",
         consent=Consent.REVOKED, revoked_by=RevokedBy.PERSON,
     )  # fmt: skip
     interventions.revoke([gone])
