@@ -94,14 +94,17 @@ def test_the_page_says_why_and_what(browser):
     assert 'name="scope"' not in page
 
 
-@pytest.mark.parametrize("name", ["view", "class", "permission"])
-def test_a_scope_that_the_site_never_asks_for_is_an_error(browser, name):
+@pytest.mark.parametrize(
+    "gated",
+    [
+        scope_required("document:read")(view),
+        Papers.as_view(required_scope="document:read"),
+        Endpoint.as_view(permission_classes=[HasScope("document:read")]),
+    ],
+    ids=["view", "class", "permission"],
+)
+def test_a_scope_that_the_site_never_asks_for_is_an_error(browser, gated):
     """At the first use: the person would go to the service and back without an end."""
-    gated = {
-        "view": scope_required("document:read")(view),
-        "class": Papers.as_view(required_scope="document:read"),
-        "permission": Endpoint.as_view(permission_classes=[HasScope("document:read")]),
-    }[name]
     with pytest.raises(ImproperlyConfigured, match="LATER_SCOPES"):
         answer_of(gated, AnonymousUser())
 

@@ -256,13 +256,11 @@ def test_a_code_of_another_account_says_how_to_move_it(service, browser):
 
 @pytest.mark.parametrize(
     ("linked_via", "status", "said"),
-    [
-        ("connect", "verified", "now has the verification of this person"),
-        ("connect", "unverified", "this person, who is not verified"),
-        ("sign_in", "verified", "The verification of your account is up to date."),
-        ("sign_in", "unverified", "Your account is connected as before."),
-    ],
-)
+    [("connect", "verified", "now has the verification of this person"),
+     ("connect", "unverified", "this person, who is not verified"),
+     ("sign_in", "verified", "The verification of your account is up to date."),
+     ("sign_in", "unverified", "Your account is connected as before.")],
+)  # fmt: skip
 def test_the_page_after_a_code_says_no_more_than_it_brought(
     user, browser, linked_via, status, said
 ):
