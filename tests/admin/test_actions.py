@@ -59,18 +59,23 @@ def identity(service: FakeService) -> LinkedIdentity:
 
 
 @pytest.mark.parametrize(
-    ("action", "cost"),
-    [
-        ("revoke", "Gates close at once"),
-        ("disconnect", "The link is deleted"),
-        ("erase", "Everything that this site holds"),
-    ],
-)
-def test_what_cannot_be_undone_asks_first(operator, identity, service, action, cost):
+    ("action", "asked", "of_two", "cost"),
+    [("revoke", "Revoke ada at this site?", "Revoke 2 identities at this site?",
+      "Gates close at once"),
+     ("disconnect", "Disconnect ada?", "Disconnect 2 identities?", "The link is deleted"),
+     ("erase", "Erase ada?", "", "Everything that this site holds")],
+)  # fmt: skip
+def test_what_cannot_be_undone_asks_first(
+    operator, identity, service, action, asked, of_two, cost
+):
     """Without the confirmation nothing happens but a page, which names the person and the cost."""
-    text = press(operator, action, identity).content.decode()
-    for words in (">ada<", ">Cancel</a>", f"<p>{cost}"):
-        assert words in text
+    other = make_identity(make_user("kemi"), subject="another")
+    one = press(operator, action, identity).content.decode()
+    several = press(operator, action, identity, other).content.decode()
+
+    for words in (f"<h1>{asked}</h1>", ">ada<", ">Cancel</a>", f"<p>{cost}"):
+        assert words in one
+    assert not of_two or f"<h1>{of_two}</h1>" in several
     assert service.requests == []
     assert standing_of(identity.user).is_linked
     assert not LogEntry.objects.exists()

@@ -66,22 +66,6 @@ def test_the_index_leads_to_the_overview():
     assert link not in page(staff("view_webhookevent"), "admin:index")
 
 
-def test_how_long_something_holds_is_a_sentence(operator, identity):
-    """ "Credential: 12 hours ago" says neither that it ran out nor that it is valid."""
-    shown = text_of(page(operator, IDENTITY, identity.pk))
-    assert "Credential valid for 5 hours" in shown
-    past = timezone.now() - timedelta(hours=12)
-    LinkedIdentity.objects.update(credential_expires_at=past, refetch_due_at=past)
-    TokenGrant.objects.update(refresh_expires_at=past)
-    shown = text_of(page(operator, IDENTITY, identity.pk))
-    assert "Credential ran out 12 hours ago" in shown
-    assert "Next re-fetch was due 12 hours ago" in shown
-    assert "runs out 12 hours ago" not in shown
-    soon = timezone.now() + timedelta(seconds=50)
-    LinkedIdentity.objects.update(refetch_due_at=soon)
-    assert "Next re-fetch in 1\xa0minute" in page(operator, IDENTITY, identity.pk)
-
-
 def test_a_row_of_the_other_environment_is_marked(operator, identity, settings):
     """On its page and before it is revoked. A row of the settings' environment is not."""
     shown = (
@@ -115,6 +99,12 @@ def test_a_strip_says_where_it_ends(operator, identity):
     identity.claims.update(revoked_at=long_ago)
     assert "Permission lost The person has to sign in again" in strip()
     assert "age_over_18 revoked 3 hours ago Gates 2 of 5 open" in strip()
+    assert "not proven" not in page(operator, IDENTITY, identity.pk)
+    past = timezone.now() - timedelta(hours=12)
+    LinkedIdentity.objects.update(credential_expires_at=past, refetch_due_at=past)
+    assert "Credential ran out 12 hours ago" in strip()
+    shown = text_of(page(operator, IDENTITY, identity.pk))
+    assert "Next re-fetch was due 12 hours ago" in shown
 
     identity.claims.all().delete()
     TokenGrant.objects.all().delete()
@@ -123,19 +113,6 @@ def test_a_strip_says_where_it_ends(operator, identity):
     assert "Permission nothing" in strip()
     assert "Credential nothing" in strip()
     assert "Claims nothing Gates 0 of 5 open" in strip()
-
-
-@pytest.mark.urls(__name__)
-def test_a_revoked_claim_is_called_revoked(operator, identity):
-    """Not valid, and not unproven: in the strip, at its gate and in the line of time."""
-    identity.claims.update(revoked_at=timezone.now() - timedelta(hours=3))
-    shown = text_of(page(operator, IDENTITY, identity.pk))
-    assert shown.count("age_over_18 revoked 3 hours ago") == 1
-    assert "This proof was revoked." in shown
-    assert "then check again here." in shown
-    assert "Claim · age_over_18 KYC revoked" in shown
-    assert "valid until" not in shown
-    assert "not proven" not in shown
 
 
 def test_an_event_links_to_its_person(operator, identity):
@@ -180,20 +157,6 @@ def test_a_refetch_is_offered_where_it_can_work(operator, identity, grant):
     TokenGrant.objects.update(needs_reauthorization=grant == "dead")
     shown = page(operator, IDENTITY, identity.pk)
     assert ("Re-fetch now</button>" in shown) is (grant == "live")
-
-
-def test_a_question_says_how_many_and_whom(operator, identity):
-    """In its title, and on its button."""
-    other = make_identity(make_user("kemi"), subject="another")
-    one = press(operator, "disconnect", other).content.decode()
-    assert "<h1>Disconnect kemi?</h1>" in one
-    assert ">Disconnect</button>" in one
-    several = press(operator, "disconnect", other, identity).content.decode()
-    assert "<h1>Disconnect 2 identities?</h1>" in several
-    assert ">Disconnect (2)</button>" in several
-    assert "<h1>Erase kemi?</h1>" in press(operator, "erase", other).content.decode()
-    both = press(operator, "revoke", other, identity).content.decode()
-    assert "<h1>Revoke 2 identities at this site?</h1>" in both
 
 
 def test_a_pending_erasure_says_what_to_do(operator, identity):

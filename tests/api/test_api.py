@@ -131,9 +131,6 @@ def test_an_invalid_body_of_a_sites_own_view(found, detail):
     assert response.data["missing"] == ""
 
 
-# Sign-in
-
-
 def test_a_whole_sign_in(service, browser, caplog):
     """Begin, come back, see what holds, disconnect: no page of ours in between."""
     state = begin(browser, next="/adults/")
@@ -225,9 +222,6 @@ def test_a_bad_callback_is_a_problem_with_a_code(service, browser, caplog):
     assert not User.objects.exists()
 
 
-# Who is asked about
-
-
 def test_nobody_learns_what_the_site_would_ask_for(django_assert_num_queries):
     """The first call of a frontend: 200, no query, and the CSRF token of the calls after it."""
     strict = APIClient(enforce_csrf_checks=True)
@@ -285,9 +279,6 @@ def test_a_device_neither_reads_nor_links_nor_disconnects(browser, user):
         request.user, request.session = device(user), {}
         assert page(request).status_code == 302
     assert LinkedIdentity.objects.filter(user=user).exists()
-
-
-# Connect
 
 
 def test_the_answer_to_a_code_says_what_the_site_now_holds(service, signed_in, caplog):

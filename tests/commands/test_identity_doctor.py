@@ -221,32 +221,6 @@ def test_a_database_that_lacks_characters_hides_nothing_else(site, monkeypatch):
     assert found == ["database", "erasures"]
 
 
-def test_the_number_of_queries_is_bounded(site):
-    """However much is stored and wrong."""
-
-    def queries() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            list(diagnose())
-        return len(captured)
-
-    def go_wrong(n: int) -> None:
-        failing = {"refetch_failures": n, "refetch_due_at": broken.LATE}
-        identity = make_identity(
-            make_user(f"user-{n}"),
-            subject=f"s-{n}",
-            last_error=f"reason-{n}",
-            **failing,
-        )
-        make_grant(identity, needs_reauthorization=bool(n % 2))
-
-    go_wrong(0)
-    few = queries()
-    for n in range(1, 20):
-        go_wrong(n)
-    # MariaDB is asked for the character set of tables, too.
-    assert queries() == few <= 40 + (connection.vendor == "mysql")
-
-
 #: Of these tables an index serves every question: they grow with a site's people.
 LARGE = ("linkedidentity", "webhookevent", "tokengrant", "erasurereceipt")
 

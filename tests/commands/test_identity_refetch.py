@@ -126,9 +126,6 @@ def test_arguments_that_contradict_or_name_nobody_are_refused(
     assert ran.code == 1
 
 
-# The pause
-
-
 def test_during_a_pause_nothing_is_fetched(service, three):
     """Nothing is asked, the command fails, and all stays due."""
     runs.pause(until=timezone.now() + timedelta(minutes=1))

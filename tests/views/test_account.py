@@ -165,9 +165,6 @@ def test_the_page_shows_the_newest_and_counts_all(
     assert "These are the newest" not in account(client)
 
 
-# Proofs
-
-
 PROOFS = {
     "valid": ({}, "<span>valid</span>"),
     "a country": ({"claim_type": "country_resident", "value": "NG"}, '-value">Nigeria</bdi>'),
@@ -185,9 +182,6 @@ def test_a_proof_says_whether_it_holds(client, ada, claim, words):
     page = account(client).replace("\xa0", " ")
     assert words in page
     assert ("<span>valid</span>" in page) is (claim == {} or "claim_type" in claim)
-
-
-# What is held, for people
 
 
 def test_the_page_has_words_and_the_download_codes(client, ada):
@@ -215,9 +209,6 @@ def test_the_page_has_words_and_the_download_codes(client, ada):
     download = json.loads(client.get(reverse("identity:download")).getvalue())
     assert download["linkedidentity"][0]["kyc_level"] == "level_2"
     assert download["webhookevent"][0]["payload"] == {"kyc_level": "level_2"}
-
-
-# What can be done
 
 
 @pytest.mark.parametrize(

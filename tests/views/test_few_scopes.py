@@ -11,7 +11,6 @@ from django.utils import timezone
 from django_identity import database, signals
 from django_identity.exceptions import ReauthorizationNeeded
 from django_identity.gates import claims_of
-from django_identity.lifecycle.minute import upkeep
 from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
@@ -35,25 +34,6 @@ def test_nothing_is_read_that_was_not_granted(client, service, granted, calls):
     assert sign_in(client).status_code == 302
     assert [name for name, _, _ in service.requests] == calls
     assert LinkedIdentity.objects.get().subject == "subject-1"
-
-
-@pytest.mark.parametrize("said", ["", " ", "openid", "profile:read"])
-def test_upkeep_reads_nothing_that_was_not_granted(client, service, said):
-    """Neither at once nor later, also where the service answers the code with no scope at all."""
-    service.token = {"user_id": "subject-1", "scope": said}
-    assert sign_in(client).status_code == 302
-    LinkedIdentity.objects.update(refetch_due_at=timezone.now())
-    TokenGrant.objects.update(access_expires_at=timezone.now())
-    upkeep.run()
-    assert service.refresh_tokens == ["rt-secret"]
-    assert {"claims", "kyc"}.isdisjoint(name for name, _, _ in service.requests)
-    assert not StoredClaim.objects.exists()
-    identity = LinkedIdentity.objects.get()
-    assert claims_of(identity.user) == {}
-    assert identity.refetch_due_at > timezone.now()
-
-
-# What a scope brought goes when a sign-in comes without it.
 
 
 def sign_in_with(service: FakeService, client: Client, scopes: str) -> LinkedIdentity:
@@ -115,9 +95,6 @@ def test_claims_of_a_sign_in_meanwhile_go_too(service, monkeypatch):
     assert others == [1, 302]
     claim = StoredClaim.objects.get()
     assert (claim.value, claim.valid_until) == (None, None)
-
-
-# And all of it when a refresh comes without one of them.
 
 
 @pytest.mark.parametrize("fetch", [access_token_for, refetched])

@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
 from django_identity.backends import BACKEND_PATH
 from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import Consent
 from django_identity.policy import IdentityPolicy
+from tests.deliveries import deliver
 from tests.factories import make_identity, make_user
 from tests.sign_in import begin, come_back
 from tests.views.bad_input.refusals import CutOff, lines_of_ours
@@ -78,12 +77,10 @@ def test_a_session_that_ended_says_why(client, monkeypatch, how, words):
     """The person took back the consent, an operator ended the connection, or all is erased."""
     identity = make_identity(make_user())
     client.force_login(identity.user, backend=BACKEND_PATH)
-    assert client.get(reverse("identity:account")).status_code == 200
     if how == "site":
         interventions.revoke([identity])
     elif how == "person":
-        identity.consent, identity.revoked_at = Consent.REVOKED, timezone.now()
-        identity.save(update_fields=["consent", "revoked_at"])
+        deliver("consent.revoked")
     else:
         if how == "erasure that is pending":
             monkeypatch.setattr(IdentityPolicy, "erase_user", lambda *_given: 1 / 0)
@@ -94,9 +91,8 @@ def test_a_session_that_ended_says_why(client, monkeypatch, how, words):
     # A session of another kind ends with none of these.
     if how == "person":
         client.force_login(identity.user, backend=LOCAL)
-        assert (
-            "signed out" not in client.get(reverse("identity:login")).content.decode()
-        )
+        page = client.get(reverse("identity:login")).content.decode()
+        assert "signed out" not in page
 
 
 @pytest.mark.parametrize(

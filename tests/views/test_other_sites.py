@@ -24,7 +24,7 @@ from tests.admin import operators
 from tests.deliveries import SECRET, event_body, post
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import FakeService
-from tests.sign_in import begin, come_back, is_signed_in, sign_in
+from tests.sign_in import begin, come_back, sign_in
 from tests.views.bad_input.refusals import lines_of_ours
 from tests.views.connect.pages import LIVE, browser_of, hand_in
 
@@ -70,14 +70,14 @@ class Deferring(UserManager[User]):
         return users
 
 
-@pytest.fixture(params=["default", "default and base"])
-def deferring(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def deferring(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of both managers, that the package asks."""
     manager = Deferring()
     manager.model = User
     manager.name = "objects"
-    monkeypatch.setitem(vars(User._meta), "default_manager", manager)
-    if "base" in request.param:
-        monkeypatch.setitem(vars(User._meta), "base_manager", manager)
+    for name in ("default_manager", "base_manager"):
+        monkeypatch.setitem(vars(User._meta), name, manager)
     monkeypatch.setattr(User, "objects", manager)
     refresh = User.refresh_from_db
 
@@ -89,22 +89,16 @@ def deferring(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(User, "refresh_from_db", refuse)
 
 
-def by_identity(user: User) -> Client:
-    client = Client()
-    assert sign_in(client).status_code == 302
-    assert is_signed_in(client)
-    return client
-
-
 @pytest.mark.usefixtures("deferring")
-@pytest.mark.parametrize("session", [by_identity, browser_of])
-def test_each_page_of_a_person(service, session):
+@pytest.mark.parametrize("by", ["identity", "password"])
+def test_each_page_of_a_person(service, by):
     """They read what they show, and nothing else of the instance that Django made."""
     user = make_user(email="ada@example.org", first_name="Ada")
     identity = make_identity(user)
     make_grant(identity)
     make_claim(identity)
-    browser = session(user)
+    browser = browser_of(user) if by == "password" else Client()
+    assert sign_in(browser).status_code == 302
     for page in PAGES:
         assert browser.get(reverse(f"identity:{page}")).status_code == 200, page
     assert "ada@example.org" in browser.get(reverse("identity:account")).text
@@ -131,21 +125,14 @@ def test_what_others_see_of_a_person_whose_columns_are_deferred(service, mailout
 
 # Times at the edge of the calendar, as a service may write "never"
 
-EDGES = (
-    "9999-12-31T23:59:59Z",
-    "9999-12-31T23:59:59-14:00",
-    "0001-01-01T00:00:00+14:00",
+
+@pytest.mark.parametrize(
+    "edge", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"]
 )
-# As far east and west as people live.
-ZONES = ("Pacific/Kiritimati", "Pacific/Pago_Pago")
-
-
-@pytest.mark.parametrize("edge", EDGES)
 def test_every_page_opens_with_times_at_the_calendars_edges(
     service, client, settings, edge
 ):
     """After a sign-in and events with claims, KYC status and times at the edge, in every zone."""
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     value = {"verified": True, "issued_at": edge, "expires_at": edge}
     service.disclosed = {"age_over_18": value, "unique_human": True}
     service.kyc = {"verified_at": edge}
@@ -155,16 +142,15 @@ def test_every_page_opens_with_times_at_the_calendars_edges(
     valid_until = StoredClaim.objects.get(claim_type="age_over_18").valid_until
     assert valid_until is not None
     assert (valid_until > timezone.now()) is edge.startswith("9999")
-    for event_type in (
-        "kyc.verified", "claim.revoked", "consent.granted", "kyc.something",
-    ):  # fmt: skip
-        body = event_body(
-            event_type, status="verified", expires_at=edge, verified_at=edge
-        )
+    about = {"status": "verified", "expires_at": edge, "verified_at": edge}
+    for event_type in ("kyc.verified", "claim.revoked", "consent.granted", "kyc.odd"):
+        body = event_body(event_type, **about)
         body = re.sub(rb'"timestamp": "[^"]+"', f'"timestamp": "{edge}"'.encode(), body)
         assert post(body).status_code == 200
+
     operator = operators.superuser()
-    for settings.TIME_ZONE in ZONES:
+    # As far east and west as people live.
+    for settings.TIME_ZONE in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
         for name in ("identity:account", "identity:download", "identity_api:me"):
             assert client.get(reverse(name)).status_code == 200, name
         for name in (operators.IDENTITIES, operators.EVENTS):
@@ -204,20 +190,14 @@ def site(service: FakeService, settings: Any) -> FakeService:
     return service
 
 
-def a_code() -> None:
-    hand_in(browser_of(make_user()))
+ACTS = {
+    "a code": lambda: hand_in(browser_of(make_user())),
+    "an event": lambda: post(event_body("kyc.verified")),
+    "a callback": lambda: sign_in(Client()),
+}
 
 
-def an_event() -> None:
-    post(event_body("kyc.verified"))
-
-
-def a_callback() -> None:
-    browser = Client()
-    come_back(browser, begin(browser))
-
-
-@pytest.mark.parametrize("act", [a_code, an_event, a_callback])
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
 def test_nothing_is_sent_or_stored(site, act):
     """A rollback would bring back a code that is spent, or lose an event that meets a sign-in."""
     with pytest.raises(RuntimeError, match="commits in steps"):
@@ -233,10 +213,9 @@ def test_nothing_is_sent_or_stored(site, act):
 # A live application over plain http: no page, no cookie, no code, no session
 
 CALLBACK = "https://site.example/identity/callback/"
-SHOWN = ("login", "callback", "connect", "disconnect", "account", "download")
 DEEDS = ("login", "connect", "disconnect")
 REQUESTS = [
-    *(("GET", f"identity:{name}") for name in SHOWN),
+    *(("GET", f"identity:{name}") for name in ("callback", *PAGES)),
     *(("POST", f"identity:{name}") for name in DEEDS),
     *(("POST", f"identity_api:{name}") for name in (*DEEDS, "callback")),
     ("GET", "identity_api:me"),

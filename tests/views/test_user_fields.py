@@ -32,8 +32,6 @@ from tests.sign_in import is_signed_in, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# A new account
-
 NAIL = "\u0645\u06cc\u200c\u062e"
 
 
@@ -475,9 +473,6 @@ def test_an_update_is_written_whole_or_not_at_all(
     assert told in caplog.text
     assert (FAILED in caplog.text) is (told == FAILED)
     assert "ada@example.org" not in caplog.text
-
-
-# What the policy says and hears
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,6 @@ from tests.views.connect.pages import LIVE, LOCAL
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-# Not sent by the service, or not to this browser
-
-
 @pytest.mark.parametrize(
     ("query", "code"),
     [
@@ -163,9 +160,6 @@ def test_a_key_that_changes_meanwhile(client, service, changed):
     assert service.requests == []
 
 
-# Used before
-
-
 def test_a_used_state_stays_used_whatever_cookies_are_put_back(service, refused):
     """Even if the session is kept in a cookie."""
     with override_settings(
@@ -228,9 +222,6 @@ def test_a_callback_that_crashed_half_way_cannot_be_used_again(
     refused(come_back(browser, state), "request_used")
     assert service.calls("token") == 1
     assert nobody_was_made()
-
-
-# Somebody else is signed in by now
 
 
 @pytest.mark.parametrize("who_began", ["ada", "nobody"])

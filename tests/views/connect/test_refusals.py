@@ -127,9 +127,6 @@ def test_a_service_that_is_not_there(service, browser):
     assert hand_in(browser).status_code == 302
 
 
-# The same code again
-
-
 def test_a_code_that_somebody_else_sends_again_proves_nothing(service, browser):
     """It proves nothing to them, nor are they told what the service said about the person."""
     beside = {"kyc_required": True, "kyc_url": "https://kyc.example/now"}
