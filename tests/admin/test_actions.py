@@ -68,7 +68,6 @@ def identity(service: FakeService) -> LinkedIdentity:
 def test_what_cannot_be_undone_asks_first(
     operator, identity, service, action, asked, of_two, cost
 ):
-    """Without the confirmation nothing happens but a page, which names the person and the cost."""
     other = make_identity(make_user("kemi"), subject="another")
     one = press(operator, action, identity).content.decode()
     several = press(operator, action, identity, other).content.decode()
@@ -104,7 +103,6 @@ def test_an_action_is_done_at_once_and_said(
 
 
 def test_an_action_may_be_about_several(operator, identity, service):
-    """Re-fetches are made due, if they may be fetched; people are erased one at a time."""
     other = make_identity(make_user("b"), subject="b")
     gone = make_identity(make_user("gone"), subject="gone", consent=Consent.REVOKED)
 
@@ -119,7 +117,6 @@ def test_an_action_may_be_about_several(operator, identity, service):
 
 
 def test_a_refetch_that_fails_says_why(operator, identity, service):
-    """In words, and it is written down as what was tried."""
     service.answers["claims"] = fake_service.html("503 Service Unavailable")
     press(operator, "refetch", identity, confirmed="yes")
     text = page(operator, IDENTITIES)
@@ -190,7 +187,6 @@ def test_what_an_action_leaves_is_said(
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_an_action_on_a_row_that_is_gone_does_nothing(operator, identity, action):
-    """Somebody erased the person while the list or the question stood open."""
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
     assert press(operator, action, identity, confirmed="yes").status_code == 302
     assert not LogEntry.objects.exists()
@@ -244,7 +240,6 @@ def test_a_pending_erasure_is_marked_and_tried_now(operator, identity, service):
 
 
 def test_a_replay_makes_the_handlers_due(operator, identity):
-    """The event is due again, but not while a worker runs it, or if it is emptied."""
     handled = {"attempts": 8, "handled_by": ["shop.handlers.first"]}
     event = make_event(identity, "claim.issued", outcome="failed", **handled)
     leased = {"next_attempt_at": timezone.now() + timedelta(minutes=9), "attempts": 2}

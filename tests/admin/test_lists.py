@@ -35,7 +35,6 @@ LATELY = "{0}__gte=2020-01-01T00:00Z&{0}__lt=2090-01-01T00:00Z"
 
 
 def test_a_row_says_how_fresh_it_is(operator, identity):
-    """Freshness, due and failing in words; the subject shortened, with the whole of it beside."""
     text = page(operator, IDENTITIES)
     for words in (
         "level_2", "verified", "valid for 5\xa0hours", "in 7\xa0minutes", "failed 2 times",
@@ -97,7 +96,6 @@ def test_a_list_costs_eight_queries_at_most(operator, identity):
     ids=str,
 )  # fmt: skip
 def test_a_filter_or_search_finds_the_one(operator, identity, query):
-    """Each finds the identity it describes and none of another kind."""
     identity.grant.needs_reauthorization = True
     identity.grant.save()
     make_identity(
@@ -182,7 +180,6 @@ def test_no_address_for_who_may_not_see_users(username):
 @NAMES
 @pytest.mark.parametrize("permission", ["view_user", "change_user"])
 def test_the_address_for_who_may(username, permission):
-    """Whoever may see the site's users finds the person by it."""
     identity = make_everything(username)
     browser = staff(*VIEW, permission)
     assert ADDRESS in page(browser, IDENTITY, identity.pk)

@@ -60,7 +60,6 @@ def text_of(markup: str) -> str:
 
 
 def test_the_index_leads_to_the_overview():
-    """Whoever may see identities finds the page in the index; nobody else does."""
     link = f'href="{reverse(OVERVIEW)}"'
     assert link in page(staff("view_linkedidentity"), "admin:index")
     assert link not in page(staff("view_webhookevent"), "admin:index")
@@ -151,7 +150,6 @@ def test_failed_refetches_are_in_the_timeline(operator, service):
 
 @pytest.mark.parametrize("grant", ["live", "dead", "none"])
 def test_a_refetch_is_offered_where_it_can_work(operator, identity, grant):
-    """Where only the person's sign-in helps there is no button that must fail."""
     if grant == "none":
         TokenGrant.objects.all().delete()
     TokenGrant.objects.update(needs_reauthorization=grant == "dead")
@@ -160,7 +158,6 @@ def test_a_refetch_is_offered_where_it_can_work(operator, identity, grant):
 
 
 def test_a_pending_erasure_says_what_to_do(operator, identity):
-    """What is closed, what is not, who mends it, when it is tried again, and whom it is about."""
     receipt = ErasureReceipt.objects.get()
     receipt.error = "BillingSystemDown"
     receipt.next_attempt_at = timezone.now() + timedelta(hours=1, minutes=1)
@@ -191,7 +188,6 @@ def test_a_pending_erasure_says_what_to_do(operator, identity):
 def test_an_erasure_says_beforehand_what_it_does(
     operator, monkeypatch, fields, policy, fate
 ):
-    """Whom, how many records, and what happens to the account; then exactly that happens."""
     identity = make_identity(make_user("kemi"), **fields)
     make_claim(identity)
     for name, value in policy.items():

@@ -60,7 +60,6 @@ urlpatterns = [
 
 
 def test_no_secret_stands_on_any_page(operator, identity):
-    """Tokens, credentials and verifiers appear nowhere: not plain, not sealed, not in part."""
     kept = (identity.grant.access_token, identity.grant.refresh_token)
     bodies = {value.rpartition(".")[2] for value in kept}
     pages = list(every_page(operator))
@@ -85,13 +84,11 @@ def test_nothing_can_be_added_changed_or_deleted(operator, identity):
 
 @pytest.mark.parametrize("name", [IDENTITIES, EVENTS, RECEIPTS, OVERVIEW])
 def test_a_page_needs_its_permission(name):
-    """Staff without the permission to look at these records see none of them."""
     assert staff().get(reverse(name)).status_code == 403
     assert Client().get(reverse(name)).status_code == 302
 
 
 def test_the_page_of_an_identity(operator, identity):
-    """Consent in words, claims with their proof, what happened, and the last error in words."""
     text = page(operator, IDENTITY, identity.pk)
     for words in (
         "Signed proofs, such as being 18 or older", "sha256:proof", ADDRESS, SUBJECT,
@@ -101,7 +98,6 @@ def test_the_page_of_an_identity(operator, identity):
 
 
 def test_what_the_service_wrote_is_escaped(operator, identity):
-    """Subjects, values and payloads are text, whatever they look like."""
     evil = "<script>alert(1)</script>"
     make_claim(identity, "kyc_verified", {"provider": evil}, provider=evil)
     change_each(subject=evil, kyc_level=evil, last_error=evil, scopes=[evil])
@@ -112,7 +108,6 @@ def test_what_the_service_wrote_is_escaped(operator, identity):
 
 
 def test_an_event_shows_its_payload_indented(operator, identity):
-    """As readable JSON without control characters, or that it is no longer held."""
     event = WebhookEvent.objects.get()
     assert "{\n  &quot;user_id&quot;: &quot;" in page(operator, EVENT, event.pk)
     WebhookEvent.objects.update(payload={"note": "gpj\u202e.exe"})
@@ -129,7 +124,6 @@ def test_an_event_shows_its_payload_indented(operator, identity):
 
 
 def test_a_user_with_an_identity_is_not_deleted_by_the_way(operator, identity):
-    """Django's page of the user says that the identity is in the way; erase it first."""
     operator.post(
         reverse("admin:auth_user_delete", args=[identity.user_id]), {"post": "yes"}
     )
@@ -190,7 +184,6 @@ def shown(client: Client) -> str:
 
 
 def test_it_shows_exactly_what_the_doctor_finds(admin_client):
-    """Each finding with its level, name, message and remedy, and no other."""
     make_identities(1, refetch_due_at=LONG_AGO)
     make_identities(2, refetch_failures=1, last_error="service_timeout")
     make_identities(1, environment="live")
@@ -227,7 +220,6 @@ def test_a_finding_leads_to_its_rows(admin_client):
 
 
 def test_it_looks_again_after_a_minute(admin_client, monkeypatch):
-    """Several operators have the page open."""
     runs.begin()
     assert "Nothing needs an operator." in shown(admin_client)
     make_identities(1, refetch_failures=7)
@@ -239,7 +231,6 @@ def test_it_looks_again_after_a_minute(admin_client, monkeypatch):
 
 
 def test_people_are_counted_by_consent_and_status():
-    """Those of the settings' environment."""
     make_identities(3)
     make_identities(5, kyc_level="level_1", kyc_status="unverified")
     make_identities(2, kyc_level="", kyc_status="")
@@ -256,7 +247,6 @@ def test_people_are_counted_by_consent_and_status():
 
 
 def test_days_have_links_that_still_stand_and_revocations():
-    """Days without a row count nothing; a revoked link is no link."""
     now = timezone.now()
     for number, days in enumerate((1, 1, 29, 30)):
         made = make_identity(make_user(f"u{number}"), subject=f"s{number}")

@@ -132,7 +132,6 @@ def test_an_invalid_body_of_a_sites_own_view(found, detail):
 
 
 def test_a_whole_sign_in(service, browser, caplog):
-    """Begin, come back, see what holds, disconnect: no page of ours in between."""
     state = begin(browser, next="/adults/")
     elsewhere = ask(APIClient(), "callback", {"state": state, "code": "a"})
     assert elsewhere.json()["code"] == "request_unknown"
@@ -201,7 +200,6 @@ def test_a_next_page_is_of_the_site_or_of_a_named_origin(service, browser, given
 
 
 def test_a_bad_callback_is_a_problem_with_a_code(service, browser, caplog):
-    """One line of the log; nothing is asked of the service, no session, nobody made."""
     caplog.set_level(0)
     state = begin(browser)
     assert is_refused(
@@ -308,7 +306,6 @@ def test_the_answer_to_a_code_says_what_the_site_now_holds(service, signed_in, c
     ids=lambda value: str(value)[:40],
 )  # fmt: skip
 def test_errors_are_for_machines(service, signed_in, caplog, answer, status, expected):
-    """A stable code, what to do next, and the reference that stands in the log."""
     service.answers["request"] = answer
     response = hand_in(signed_in)
     problem = response.json()
@@ -327,7 +324,6 @@ def test_errors_are_for_machines(service, signed_in, caplog, answer, status, exp
 
 
 def test_a_wait_is_told_with_retry_after(service, signed_in):
-    """429 with ``Retry-After``, in JSON and on the page; the code was not sent."""
     service.answers["request"] = refusal("INVALID_CONNECT_CODE")
     for number in range(5):
         hand_in(signed_in, f"CNX-AB12-{number:04}")
@@ -359,7 +355,6 @@ BASIC = {"authorization": "Basic " + base64.b64encode(b"ada:a password").decode(
 
 @pytest.mark.parametrize("body", [*BODIES.values(), None], ids=[*BODIES, "cut off"])
 def test_a_body_that_cannot_be_read_is_refused(signed_in, body):
-    """A problem as JSON, and nothing happens. It is no error of the site."""
     how: Any = {"wsgi.input": CutOff()} if body is None else {}
     for name in ("login", "callback", "connect"):
         address = reverse(f"identity_api:{name}")
@@ -407,7 +402,6 @@ def test_a_token_comes_from_no_foreign_form(user):
     ],
 )
 def test_members_are_texts_and_known(signed_in, name, usable):
-    """Each is refused as null, a list or an object, and so is one that the endpoint lacks."""
     for member in usable:
         for value in (None, ["a"], {"a": "a"}):
             answer = ask(signed_in, name, {**usable, member: value})

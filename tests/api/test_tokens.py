@@ -90,7 +90,6 @@ def test_a_token_alone_is_refused_before_anybody_consents(
 
 
 def test_a_token_beside_the_persons_own_session_links(service, client, ada):
-    """The page of the callback knows them by the session."""
     client.force_login(ada)
     begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
     assert begun.status_code == 200
@@ -190,7 +189,6 @@ def permitted(user: Any, *permissions: Any) -> Response:
 
 
 def test_a_closed_permission_says_what_is_missing():
-    """A stable code, as a closed gate's."""
     user = make_user()
     make_identity(user)
     closed = permitted(user, IsAuthenticated, HasClaim("country_resident=NG")).data
@@ -215,7 +213,6 @@ COMBINED = [
 
 
 def test_permissions_combine_as_django_rest_frameworks_own():
-    """About the request and about an object."""
     request: Any = APIRequestFactory().get("/")
     request.user = make_user()
     make_claim(make_identity(request.user))

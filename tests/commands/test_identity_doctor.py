@@ -102,7 +102,6 @@ def test_locks_that_are_waited_for_without_end(site, value, is_told):
 
 
 def test_the_figures_to_alert_on_are_in_the_json(site):
-    """The number of each sign's rows, and the age of the oldest in seconds."""
     ago = timezone.now() - timedelta(minutes=20)
     identity = make_identity(make_user(), refetch_due_at=ago, refetch_failures=1)
     make_identity(make_user("b"), subject="b", environment="live", refetch_due_at=ago)
@@ -134,7 +133,6 @@ def test_an_event_of_this_week_is_no_silence(site):
 
 
 def test_a_problem_is_printed_with_its_remedy_and_exit_code_1(site):
-    """So that a scheduler notices; each finding is printed, and its remedy below it."""
     broken.wrong_secret(site)
     ran = run("identity_doctor")
     assert (ran.code, ran.error) == (1, "1 finding(s) need a person.")
@@ -153,7 +151,6 @@ def test_a_problem_is_printed_with_its_remedy_and_exit_code_1(site):
     ids=["unusable settings", "a cut connection"],
 )
 def test_what_cannot_be_counted_has_no_figures(site, break_it):
-    """The findings say why."""
     break_it(site)
     ran = run("identity_doctor", "--json")
     said = json.loads(ran.out)
@@ -247,7 +244,6 @@ def test_an_index_serves_every_question_about_rows(site):
 def test_the_sandbox_passes_every_check_of_the_service(
     client, identity_application, identity_sign_in
 ):
-    """It knows the client, and refuses what does not exist."""
     assert identity_sign_in(client).status_code == 302
     of_service = ("key_set", "clock", "client", "address")
     found = [finding for finding in diagnose() if finding.check in of_service]

@@ -60,7 +60,6 @@ def three(service: FakeService) -> list[LinkedIdentity]:
 
 
 def test_all_that_is_due_is_fetched_up_to_the_limit(service, three):
-    """The summary says how each ended."""
     assert refetch("--due", "--limit", 2).out == "re-fetches, stored: 2\n"
     assert still_due() == 1
     assert refetch("--due").out == "re-fetches, stored: 1\n"
@@ -127,7 +126,6 @@ def test_arguments_that_contradict_or_name_nobody_are_refused(
 
 
 def test_during_a_pause_nothing_is_fetched(service, three):
-    """Nothing is asked, the command fails, and all stays due."""
     runs.pause(until=timezone.now() + timedelta(minutes=1))
     ran = refetch("--due")
     assert (ran.error.partition(":")[0], ran.code) == ("Re-fetches pause", 1)
@@ -197,7 +195,6 @@ def test_a_database_that_fails_is_one_sentence(site, command, break_it):
     [("identity_erase", "subject-1"), ("identity_rotate_keys", "--forget-unreadable")],
 )
 def test_under_cron_nobody_answers_a_question(monkeypatch, command):
-    """The command says what to give instead, and does nothing."""
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     ran = run(*command)
     assert (ran.code, ran.out) == (1, "")

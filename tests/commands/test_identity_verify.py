@@ -64,7 +64,6 @@ def rejected(*arguments: object) -> str:
 
 
 def test_a_good_credential_is_verified_offline(written, jwks):
-    """What it proves, of whom; the white space around it is the file's."""
     path = written(f"\n{fresh()}\n")
     said = json.loads(
         run("identity_verify", path, jwks, "--subject", issuer.SUBJECT).out
@@ -74,7 +73,6 @@ def test_a_good_credential_is_verified_offline(written, jwks):
 
 
 def test_no_control_character_reaches_the_terminal(written, jwks):
-    """The issuer's texts are written as ASCII."""
     name = issuer.disclose("\x1b[2Jname", "\x1b]0;title\x07")
     path = written(fresh(disclosures=[name], _sd=[issuer.digest(name)]))
     out = run("identity_verify", path, jwks).out
@@ -119,7 +117,6 @@ def test_a_credential_is_checked_for_what_the_operator_asked(
     ids=["none", "bom", "nul", "huge"],
 )
 def test_any_bytes_end_in_a_rejection(written, jwks, octets):
-    """Whatever the file holds."""
     assert rejected(written(octets), jwks).startswith("rejected: ")
 
 

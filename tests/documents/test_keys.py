@@ -114,7 +114,6 @@ def test_documents_open_up_to_ten_megabytes():
     ids=str,
 )  # fmt: skip
 def test_other_algorithms_are_refused(key, header):
-    """Shared keys, SHA-1, compression, and another algorithm than the key's own."""
     assert refused(sealed(key, **header), RSA, EC) == "no key opens it"
 
 
@@ -134,7 +133,6 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("document", UNREADABLE.values(), ids=UNREADABLE)
 def test_anything_else_is_unreadable(document):
-    """Whatever the text, one error."""
     with pytest.raises(DocumentUnreadable):
         opened(document, EC, DIRECT)
 
@@ -182,7 +180,6 @@ def test_content_is_of_its_type(content, said, *, opens):
     ids=["none", "without a point", "another algorithm", "another's", "for signatures", "public"],
 )  # fmt: skip
 def test_without_its_key_nothing_opens(keys):
-    """None, unusable ones, another's, the public part."""
     with pytest.raises(DocumentUnreadable):
         open_document(GOOD, keys=keys, content_type=JSON)
 

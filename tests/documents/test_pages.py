@@ -94,7 +94,6 @@ def asked(sandbox):
 
 
 def test_a_person_sees_their_passport(client, identity):
-    """Opened, of its type, and marked so that no cache stores it."""
     response = client.get("/passport/")
     assert response.content.startswith(b"\x89PNG\r\n\x1a\n")
     assert response["Content-Type"] == "image/png"
@@ -124,7 +123,6 @@ def everything_stored():
 
 
 def test_nothing_of_a_document_is_kept(client, identity, caplog):
-    """After a walk: not in the database, not in the cache, not in a line of the log."""
     caplog.set_level(logging.DEBUG)
     client.get("/passport/")
     client.get("/listing/")
@@ -142,7 +140,6 @@ def test_nothing_of_a_document_is_kept(client, identity, caplog):
 
 
 def test_a_document_says_nothing_and_cannot_be_kept(client, identity):
-    """No ``repr``, no pickle for a cache, a session or a task; no copy."""
     client.get("/passport/")
     for document in (*held, held):
         assert b"PNG" not in repr(document).encode()
@@ -156,7 +153,6 @@ def test_a_document_says_nothing_and_cannot_be_kept(client, identity):
 
 
 def test_other_people_may_not_ask(client, identity, identity_sandbox):
-    """Nobody, somebody else, staff: 403, and the service is not asked."""
     before = asked(identity_sandbox)
     assert Client().get("/passport/").status_code == 403
     other = browser_of(make_user("eve", is_staff=True, is_superuser=True))
@@ -196,7 +192,6 @@ def test_nothing_but_an_account_has_documents(identity, monkeypatch):
 
 @pytest.mark.parametrize("declined", PATHS)
 def test_a_declined_scope_is_not_asked_for(client, identity_sandbox, site, declined):
-    """The other one is served."""
     identity = sign_in(client, identity_sandbox, declined)
     assert declined not in identity.scopes
     before = asked(identity_sandbox)

@@ -104,7 +104,6 @@ BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
 
 @pytest.mark.parametrize(("bad", "kind"), BAD.values(), ids=BAD)
 def test_what_is_wrong_is_refused(service, identity, caplog, bad, kind):
-    """All of it: no document of a bad answer is handed over."""
     caplog.set_level(logging.INFO)
     service.answers["documents"] = bad
     with pytest.raises(kind) as raised:
@@ -133,7 +132,6 @@ def test_no_frame_of_ours_holds_a_key_or_a_document(service, identity):
 
 @pytest.mark.parametrize("named", ["user_id", "sub"])
 def test_metadata_of_another_subject_is_refused(service, identity, named):
-    """The same rules without content."""
     service.answers["metadata"] = answer(document()) | {
         "data": {"documents": [], named: "other"}
     }

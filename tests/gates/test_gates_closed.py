@@ -73,7 +73,6 @@ def test_who_has_all_comes_in(user):
 
 
 def test_who_lacks_one_thing_stays_outside(user):
-    """Whatever it is that is missing."""
     for name, lacking in LACKS.items():
         with transaction.atomic():
             lacking()

@@ -185,7 +185,6 @@ def test_a_proof_says_whether_it_holds(client, ada, claim, words):
 
 
 def test_the_page_has_words_and_the_download_codes(client, ada):
-    """The page for people has no JSON, and no code that has a name."""
     identity = make_identity(ada, kyc_provider="Verify Ltd")
     make_claim(identity, "country_resident", {"verified": True, "country": "NG"})
     make_claim(identity, "unique_human", {"verified": False})
@@ -218,7 +217,6 @@ def test_the_page_has_words_and_the_download_codes(client, ada):
      ("site", "This site ended your connection on", "Connect again")],
 )  # fmt: skip
 def test_what_keeps_an_account_back_is_said(client, ada, how, words, action):
-    """A banner says what it is, or who ended the connection, and what helps."""
     identity = make_identity(ada)
     assert words not in account(client)
     if how == "dead grant":
@@ -253,10 +251,6 @@ def test_the_verification_is_told_as_it_is(client, ada, status, shown):
 
 
 def test_a_code_alone_is_not_renewed(client, ada):
-    """There are no tokens to renew: the page offers a sign-in, which brings proofs, or a new code.
-
-    Once somebody has signed in, the page offers to renew as to anybody else.
-    """
     identity = make_identity_by_code(ada)
     page = account(client)
     without_erasure = [each for each in REST if each != "Erase my data"]
@@ -314,7 +308,6 @@ def test_people_erase_themselves_and_get_a_receipt(client, ada, made):
 
 @pytest.mark.parametrize("state", ["linked", "account alone", "nothing"])
 def test_the_panel_and_the_download_are_one_list(client, ada, state):
-    """Of somebody who is not linked, too: the account's own name and address are in both."""
     if state == "linked":
         hold_everything(ada)
     elif state == "nothing":

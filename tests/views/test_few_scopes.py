@@ -29,7 +29,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
      ("kyc:read", ["token", "kyc"]), ("kyc:read claims:read", ["token", "claims", "kyc", "jwks"])],
 )  # fmt: skip
 def test_nothing_is_read_that_was_not_granted(client, service, granted, calls):
-    """Nor anything twice; the first answer names the person."""
     service.token, service.kyc = {"scope": granted}, {"user_id": "subject-1"}
     assert sign_in(client).status_code == 302
     assert [name for name, _, _ in service.requests] == calls

@@ -21,7 +21,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_pages_name_the_service_and_the_site(client, settings, monkeypatch):
-    """The titles, the button, and the sentences; the site's links and reasons."""
     page = client.get("/identity/login/").content.decode()
     assert "testserver" not in page
     assert "<title>Continue with your identity service</title>" in page
@@ -74,7 +73,6 @@ def test_what_worked_is_said(client, service, how, done):
      ("erasure that is pending", "your data here is erased.")],
 )  # fmt: skip
 def test_a_session_that_ended_says_why(client, monkeypatch, how, words):
-    """The person took back the consent, an operator ended the connection, or all is erased."""
     identity = make_identity(make_user())
     client.force_login(identity.user, backend=BACKEND_PATH)
     if how == "site":
@@ -99,7 +97,6 @@ def test_a_session_that_ended_says_why(client, monkeypatch, how, words):
     "name", ["login", "connect", "disconnect", "connected", "sign_out"]
 )
 def test_a_page_that_was_open_too_long(service, name):
-    """Without its token a form changes nothing, and a page of ours leads back to it."""
     client = Client(enforce_csrf_checks=True)
     user = make_user()
     identity = make_identity(user)

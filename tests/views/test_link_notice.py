@@ -95,7 +95,6 @@ def test_an_end_is_told(service, browser):
 
 
 def test_the_mail_is_in_the_persons_language(service, browser):
-    """In that of the request in which it happened."""
     with override_settings(LANGUAGE_CODE="fr"):
         hand_in(browser)
     assert mail.outbox[0].subject == "Votre compte a été relié"
@@ -171,7 +170,6 @@ def fail(*_args: Any, **_context: Any) -> None:
 def test_a_mail_that_does_not_go_out_keeps_nobody_out(
     service, client, caplog, monkeypatch, holder, name
 ):
-    """Whatever fails is logged without the address."""
     monkeypatch.setattr(holder, name, fail)
     assert sign_in(client).status_code == 302
     assert client.get("/").content != b""

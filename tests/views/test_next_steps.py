@@ -80,7 +80,6 @@ STEPS: dict[str, tuple[str, dict[str, Any], str, list[str]]] = {
 
 
 def test_each_reason_has_a_next_step_and_a_way_back():
-    """The buttons help, and a press or a link of the page leads to the page that was wanted."""
     # The account page alone has this one, whose button is the same form.
     assert STEPS.keys() | {"permission_ended"} == REASONS.keys() == {*Reason}
     known = people()
@@ -232,7 +231,6 @@ def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client):
 
 
 def test_no_sentence_has_a_code(user):
-    """Neither a level nor a scope: a person reads words."""
     make_identity(user, kyc_level="level_1")
     lower = closed_to(Gate(kyc_level="level_2"), user)
     assert lower is not None
@@ -246,7 +244,6 @@ def test_no_sentence_has_a_code(user):
 
 
 def test_a_code_of_another_account_says_how_to_move_it(service, browser):
-    """Where to disconnect it, and that the code is used up."""
     make_identity(make_user("eve"), subject=service.subject)
     page = refused(hand_in(browser), "subject_taken", 403)
     assert "If that account is yours, sign in to it and disconnect there first." in page

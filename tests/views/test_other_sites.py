@@ -110,7 +110,6 @@ def test_each_page_of_a_person(service, by):
 
 @pytest.mark.usefixtures("deferring")
 def test_what_others_see_of_a_person_whose_columns_are_deferred(service, mailoutbox):
-    """A code's notice goes to them, and an operator finds them."""
     user = make_user(email="ada@example.org")
     assert hand_in(browser_of(user)).status_code == 302
     assert mailoutbox[-1].to == ["ada@example.org"]
@@ -236,7 +235,6 @@ def browser(settings: Any) -> Client:
 
 @pytest.mark.parametrize(("method", "name"), REQUESTS)
 def test_nothing_is_served_or_done(browser, caplog, method, name):
-    """Page or problem: 403 with a code, one line in the log, no cookie, nothing changed."""
     response = browser.generic(method, reverse(name))
     text = response.content.decode()
     assert response.status_code == 403
@@ -258,7 +256,6 @@ def test_nothing_is_served_or_done(browser, caplog, method, name):
     ["identity:login", "identity:connect", "identity:account", "identity_api:me"],
 )
 def test_over_https_all_is_well(browser, name):
-    """Whether the site ends TLS or a proxy before it."""
     address = reverse(name)
     assert browser.get(address, secure=True).status_code == 200
     with override_settings(**PROXIED):

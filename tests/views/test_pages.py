@@ -50,12 +50,10 @@ def test_pages_bring_nothing_inline_and_nothing_of_others():
      "country_resident=<b>|PT", "age_over_18|unique_human"],
 )  # fmt: skip
 def test_a_link_cannot_put_words_into_our_mouth(client, missing):
-    """Whatever is not a claim or a level is not shown at all."""
     assert "You need" not in login_page(client, missing=missing)
 
 
 def test_the_sign_in_page_says_what_is_needed(client):
-    """The proof that the page behind asks for, in words, and what the service will be asked."""
     for missing, words in {
         "age_over_18": "You need to be 18 or older",
         "country_resident=NG": "You need to live in Nigeria",
@@ -70,7 +68,6 @@ def test_the_sign_in_page_says_what_is_needed(client):
     ("missing", "is_offered"), [("", True), ("level_2", True), ("age_over_18", False)]
 )
 def test_a_code_is_offered_where_it_may_help(missing, is_offered):
-    """A Connect code says the level and proves no claim; a sign-in at the service brings more."""
     user = make_user()
     page = login_page(browser_of(user), next="/adults/", missing=missing)
     assert ("Use a code from your identity service" in page) is is_offered
@@ -144,13 +141,11 @@ def render(tag: str, **context: object) -> str:
     "given", ['size="huge"', 'theme="neon"', 'size=""', 'theme="Filled"']
 )
 def test_an_unknown_look_is_refused(given):
-    """A misspelt size or theme is found when the page is first opened."""
     with pytest.raises(TemplateSyntaxError):
         render("{% identity_login_button " + given + " %}")
 
 
 def test_what_is_given_is_escaped():
-    """A label or address that somebody else chose stays text."""
     page = render(
         "{% identity_login_button label=evil next=evil %}",
         evil='"><script>alert(1)</script>',
@@ -159,7 +154,6 @@ def test_what_is_given_is_escaped():
 
 
 def test_a_plain_page_needs_nothing_else():
-    """A POST form with a CSRF token, a named button, its mark, and one stylesheet."""
     page = render('{% identity_login_button next="/adults/" %}')
     assert page.count("<form") == page.count("<button") == page.count("<svg") == 1
     assert 'method="post" action="/identity/login/"' in page

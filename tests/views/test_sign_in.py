@@ -169,7 +169,6 @@ def test_tabs_each_keep_their_own_next(client, service):
     "way", ["user_id", "sub", "id_token", "access_token", "none", "null"]
 )
 def test_the_subject_is_learnt_in_several_ways(client, service, way):
-    """The token answer's own word, a token that the service signed, or else ``users/me``."""
     signed = partial(service.identity_token, "subject-1", head={"typ": "at+jwt"})
     service.token = {
         "user_id": {"user_id": "subject-1"},
@@ -222,7 +221,6 @@ def test_a_token_that_cannot_be_verified_names_nobody(client, service, where, ch
     ids=str,
 )  # fmt: skip
 def test_an_odd_token_answer_is_a_good_one(client, service, members, lives):
-    """The person is in, and the token lives as long as can be made of what was said."""
     service.token = members
     assert sign_in(client).status_code == 302
     left = (TokenGrant.objects.get().access_expires_at - timezone.now()).total_seconds()
@@ -231,7 +229,6 @@ def test_an_odd_token_answer_is_a_good_one(client, service, members, lives):
 
 
 def test_null_is_absent_in_every_answer(client, service):
-    """A service that writes ``null`` for what it does not say has said nothing wrong."""
     members = ("email", "last_name", "country", "kyc_level", "photo_url")
     service.profile = dict.fromkeys(members)
     service.kyc = dict.fromkeys(("provider", "verified_at"))

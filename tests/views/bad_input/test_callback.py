@@ -57,7 +57,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_malformed_callback_asks_nothing_of_the_service(
     client, service, refused, query, code
 ):
-    """Nothing is asked of the service for a callback that it did not send."""
     state = begin(client)
     address = reverse("identity:callback") + "?" + query.format(state=state)
     refused(client.get(address), code)
@@ -148,7 +147,6 @@ def test_another_host_of_the_domain_sets_no_key(client, service, refused, space)
     ids=["SECRET_KEY", "ENCRYPTION_KEYS"],
 )  # fmt: skip
 def test_a_key_that_changes_meanwhile(client, service, changed):
-    """The person starts again, and nothing is wrong with the server."""
     state = begin(client)
     if "ENCRYPTION_KEYS" in changed:
         changed = {"DJANGO_IDENTITY": service.settings(**changed)}
@@ -177,7 +175,6 @@ def test_a_used_state_stays_used_whatever_cookies_are_put_back(service, refused)
 
 
 def test_a_completed_callback_leads_no_other_user_on(client, service, refused):
-    """Opened again, it leads on only the person whom it signed in."""
     state = begin(client, "/adults/")
     come_back(client, state)
     client.force_login(make_user("eve"), backend=LOCAL)
@@ -186,7 +183,6 @@ def test_a_completed_callback_leads_no_other_user_on(client, service, refused):
 
 
 def test_of_two_callbacks_at_once_one_exchanges_the_code(service, caplog):
-    """A double click exchanges the code once, though both have found it unused."""
     browser = Client()
     state = begin(browser)
     both_found_it = threading.Barrier(2)
@@ -241,7 +237,6 @@ def test_another_user_than_the_one_who_began_is_refused(
 
 @pytest.mark.parametrize("how", ["signed out", "deleted"])
 def test_a_link_of_somebody_who_is_signed_out_by_now_is_refused(client, service, how):
-    """The page says that the session has ended, and no account is made instead."""
     client.force_login(make_user("ada"), backend=LOCAL)
     state = begin(client)
     if how == "signed out":

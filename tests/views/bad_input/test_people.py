@@ -31,7 +31,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
     ],
 )  # fmt: skip
 def test_next_stays_on_this_site(client, service, given):
-    """Only a path of this site is a place to go to; a link to our own page carries no other."""
     page = client.get(reverse("identity:login"), {"next": given})
     assert page.context["next"] == ""
     assert not any(
@@ -43,7 +42,6 @@ def test_next_stays_on_this_site(client, service, given):
 
 
 def test_a_forged_host_does_not_change_the_callback_address(client, service):
-    """The callback address follows no host that is not ours."""
     refused = client.post(reverse("identity:login"), HTTP_HOST="evil.example")
     assert refused.status_code == 400
     fixed = service.settings(REDIRECT_URI="https://site.example/identity/callback/")
@@ -56,7 +54,6 @@ def test_a_forged_host_does_not_change_the_callback_address(client, service):
 def test_a_user_who_is_gone_by_the_time_of_the_answer_is_not_linked(
     client, service, refused, becomes
 ):
-    """There is nobody left to link to: a page says so, and nothing is stored."""
     client.force_login(make_user(), backend=LOCAL)
 
     def go() -> None:
@@ -73,7 +70,6 @@ def test_a_user_who_is_gone_by_the_time_of_the_answer_is_not_linked(
 def test_an_account_with_the_same_address_is_never_merged_silently(
     client, service, refused, email
 ):
-    """After a sign-in with the password, the identity is linked."""
     user = make_user(email=email)
     response = sign_in(client, "/adults/")
     refused(response, "email_taken")
@@ -96,7 +92,6 @@ def test_an_account_with_the_same_address_is_never_merged_silently(
 def test_a_policy_may_not_overwrite_protected_fields(
     client, service, refused, field, value, way, monkeypatch
 ):
-    """Not even when a person signs in again: nothing is changed."""
     if (way, field, connection.vendor) == ("by a query", "id", "mysql"):
         pytest.skip("the database itself refuses to change a key that is pointed at")
     user = make_user()
@@ -185,7 +180,6 @@ def test_an_account_that_waits_for_approval_gets_no_session(
 
 
 def test_a_disabled_account_is_refused_and_does_not_wait(client, service, refused):
-    """It was linked later, or its owner has signed in before."""
     user = make_user(is_active=False)
     identity = make_identity(user, account_made=False)
     refused(sign_in(client), "user_inactive")

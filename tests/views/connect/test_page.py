@@ -28,7 +28,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.mark.parametrize(("days", "holds"), [(29, True), (31, False)])
 def test_the_page_says_what_the_gates_say(service, browser, user, days, holds):
-    """Of an answer that was made long ago the level has run out."""
     service.connect = {"issued_at": (timezone.now() - timedelta(days=days)).isoformat()}
 
     page = browser.get(hand_in(browser, PASTED)["Location"]).text
@@ -42,7 +41,6 @@ def test_the_page_says_what_the_gates_say(service, browser, user, days, holds):
 
 
 def test_the_page_says_what_it_is_about(service, browser):
-    """What will be asked for, how long a code works, and a field that suits a phone."""
     page = browser.get(reverse("identity:connect")).content.decode()
     assert "Name, e-mail address and country" in page
     assert "Verification level and date" in page
@@ -83,7 +81,6 @@ def test_what_is_no_code_is_not_sent(service, browser, given):
 
 @pytest.mark.parametrize("is_good", [True, False])
 def test_nothing_of_the_code_stays(service, browser, caplog, is_good):
-    """Neither page, session, cookie, cache, log nor database holds it."""
     caplog.set_level("DEBUG", logger="django_identity")
     if not is_good:
         service.answers["request"] = refusal("INVALID_CONNECT_CODE")
@@ -106,7 +103,6 @@ def test_nothing_of_the_code_stays(service, browser, caplog, is_good):
 def test_the_next_page_survives_the_sign_in_before_a_code(
     service, client, user, has_page
 ):
-    """From ``connect/?next=`` to the sign-in page, back to the code, and on."""
     with override_settings(
         IDENTITY_LOCAL_SIGN_IN_URL="/accounts/login/" if has_page else None
     ):
@@ -131,7 +127,6 @@ def states(sandbox: RunningSandbox, person: SandboxPerson) -> list[str]:
 def test_a_valid_code_is_used_and_verifies_the_account(
     identity_sandbox, identity_application, identity_person, browser, user
 ):
-    """A good code verifies the account; the person is told, and consent stands at the service."""
     code = identity_sandbox.connect_code(identity_person)
     response = hand_in(browser, f"Hello, my code is {code.lower().replace('-', ' ')}!")
     assert response["Location"] == "/identity/connected/"
@@ -151,7 +146,6 @@ def test_a_valid_code_is_used_and_verifies_the_account(
 def test_a_code_that_is_good_no_more(
     identity_sandbox, identity_application, identity_person, browser
 ):
-    """It is invalid, and is not sent a second time; a new one works."""
     code = identity_sandbox.connect_code(identity_person)
     identity_sandbox.control("POST", "clock", advance=601)
     identity_sandbox.control("DELETE", "requests")

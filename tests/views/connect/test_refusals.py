@@ -72,7 +72,6 @@ REFUSED_AFTER_THE_ANSWER: dict[str, tuple[dict[str, Any], str, int]] = {
 def test_the_services_own_number_helps_support(
     service, browser, monkeypatch, caplog, case
 ):
-    """``request_id`` of the answer stands on the page, in the one log line and in the record."""
     changes, code, status = REFUSED_AFTER_THE_ANSWER[case]
     make_identity(make_user("bob"), subject="bobs")
     if case == "by the policy":
@@ -89,7 +88,6 @@ def test_the_services_own_number_helps_support(
 def test_a_number_that_is_no_code_is_kept_and_not_shown(
     service, browser, monkeypatch, caplog
 ):
-    """Any other text of the service stays out of the log, whose lines a program reads."""
     monkeypatch.setattr(IdentityPolicy, "may_accept_connect_answer", lambda *_: False)
     service.connect = {"request_id": "req 7 code=none"}
     assert "req 7" not in refused(hand_in(browser), "connect_answer_refused", 403)
@@ -128,7 +126,6 @@ def test_a_service_that_is_not_there(service, browser):
 
 
 def test_a_code_that_somebody_else_sends_again_proves_nothing(service, browser):
-    """It proves nothing to them, nor are they told what the service said about the person."""
     beside = {"kyc_required": True, "kyc_url": "https://kyc.example/now"}
     service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
     refused(hand_in(browser), "verification_policy_not_met", 403)
@@ -140,7 +137,6 @@ def test_a_code_that_somebody_else_sends_again_proves_nothing(service, browser):
 
 
 def test_a_code_sent_again_after_disconnecting_is_no_success(service, browser):
-    """What is gone is not called a success again."""
     hand_in(browser)
     LinkedIdentity.objects.all().delete()
     refused(hand_in(browser), "connect_code_used", 409)
@@ -151,7 +147,6 @@ def test_a_code_sent_again_after_disconnecting_is_no_success(service, browser):
 def test_after_a_crash_a_code_is_never_sent_again(
     service, browser, monkeypatch, atomic_requests
 ):
-    """Once sent it is never sent again, whatever is rolled back then."""
     monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", atomic_requests)
     browser.raise_request_exception = False
     with monkeypatch.context() as patch:
