@@ -2,7 +2,6 @@
 
 import base64
 import json
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -26,6 +25,7 @@ from django_identity.views import account
 from tests import fake_service
 from tests.factories import LONG_AGO, make_claim, make_identity, make_user
 from tests.fake_service import http, refusal
+from tests.gates.test_gates_closed import device
 from tests.problems import MEMBERS
 from tests.views.bad_input.refusals import CutOff, lines_of_ours, unchanged
 
@@ -257,12 +257,6 @@ def test_me_is_what_the_gates_see(signed_in, user, django_assert_num_queries):
     for is_linked in (True, False):
         ended = {"disconnected": is_linked, "signed_out": False}
         assert ask(signed_in, "disconnect").json() == ended
-
-
-def device(user: User) -> Any:
-    """A principal that is no user, with the number of one: it acts for nobody."""
-    known = {"is_authenticated": True, "is_active": True}
-    return SimpleNamespace(pk=user.pk, id=user.pk, **known)
 
 
 def test_a_device_neither_reads_nor_links_nor_disconnects(browser, user):
