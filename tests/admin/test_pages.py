@@ -205,20 +205,6 @@ def test_it_shows_exactly_what_the_doctor_finds(admin_client):
     assert not re.search(r"<style| style=", charted)
 
 
-def test_a_finding_leads_to_its_rows(admin_client):
-    make_identities(1, refetch_failures=7, last_error="service_timeout")
-    ErasureReceipt.objects.create(requested_at=LONG_AGO)
-    make_event(
-        LinkedIdentity.objects.get(), "claim.issued", outcome=EventOutcome.FAILED
-    )
-    page = shown(admin_client)
-    rows = page[page.index("identity-findings") : page.index("identity-charts")]
-    leading = re.findall(r'href="([^"]+)">(\w+)<', rows)
-    assert {name for _address, name in leading} == {"refetches", "erasures", "events"}
-    for address, _name in leading:
-        assert "1 " in admin_client.get(address).content.decode()
-
-
 def test_it_looks_again_after_a_minute(admin_client, monkeypatch):
     runs.begin()
     assert "Nothing needs an operator." in shown(admin_client)

@@ -125,19 +125,15 @@ def test_arguments_that_contradict_or_name_nobody_are_refused(
     assert ran.code == 1
 
 
-def test_during_a_pause_nothing_is_fetched(service, three):
-    runs.pause(until=timezone.now() + timedelta(minutes=1))
-    ran = refetch("--due")
-    assert (ran.error.partition(":")[0], ran.code) == ("Re-fetches pause", 1)
-    assert (still_due(), service.calls("claims")) == (3, 0)
-
-
 def test_an_operator_can_pause_re_fetches(service, three, identity_clock):
     """For a day or so many hours, until it is over or is ended.
 
     A refresh token that a restored backup has brought back is then not sent.
     """
     assert refetch("--pause", 0.1).out.startswith("Re-fetches pause until")
+    ran = refetch("--due")
+    assert (ran.error.partition(":")[0], ran.code) == ("Re-fetches pause", 1)
+    assert still_due() == 3
     assert run("identity_upkeep").code == 1
     assert service.requests == []
     identity_clock.advance(minutes=6)

@@ -11,20 +11,16 @@ from django.urls import reverse
 
 from django_identity.lifecycle.leaving.erasure import retry_pending
 from django_identity.lifecycle.operators import interventions
-from django_identity.lifecycle.said import events
 from django_identity.models import (
-    ConnectRedemption,
     ErasureReceipt,
     LinkedIdentity,
     LinkedVia,
-    WebhookEvent,
 )
-from django_identity.service.webhooks import Event
-from tests.deliveries import SECRET, deliver, event_body
+from tests.deliveries import SECRET, deliver
 from tests.example_counts import spread
 from tests.factories import make_user
 from tests.fake_service import FakeService
-from tests.sign_in import is_signed_in, sign_in, signed_in_as
+from tests.sign_in import is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -104,53 +100,6 @@ def test_a_removed_stranger_stays_out(site, history, kind):
     sign_in(stranger)
     assert stranger.get("/").content.decode() != user.username
     assert not by_sign_in.filter(user=user.pk).exists()
-
-
-def revoked_but_not_applied(session: Client) -> None:
-    """The process died between storing the event and applying it."""
-    body = event_body("consent.revoked", subject="subject-1")
-    WebhookEvent.objects.stored(Event.parse(body))
-
-
-def applied(session: Client) -> None:
-    for row in WebhookEvent.objects.filter(outcome=""):
-        events.apply(row)
-
-
-def pastes_a_code(session: Client) -> None:
-    """A code of their own, whatever the page says to it."""
-    number = ConnectRedemption.objects.count()
-    hand_in(session, f"CNX-AB12-CD{number:02}")
-
-
-WAYS_TO_AN_ORPHAN: Mapping[str, Steps] = {
-    "revoked, code, revoked": (is_revoked, pastes_a_code, is_revoked),
-    "not applied, code, applied": (revoked_but_not_applied, pastes_a_code, applied),
-    "not applied, code, applied, revoked": (
-        revoked_but_not_applied, pastes_a_code, applied, pastes_a_code, is_revoked,
-    ),
-    "by the operator": (
-        lambda session: interventions.revoke(LinkedIdentity.objects.all()), pastes_a_code,
-        lambda session: interventions.disconnect(LinkedIdentity.objects.all()),
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("steps", WAYS_TO_AN_ORPHAN.values(), ids=WAYS_TO_AN_ORPHAN)
-@pytest.mark.parametrize("kind", ["no password", "is_staff"])
-def test_no_code_orphans_an_account_that_the_identity_made(site, kind, steps):
-    """Its owner comes back by the link that made it, however often they paste a code of theirs."""
-    sign_in(Client())
-    user = User.objects.get()
-    user.is_staff = kind == "is_staff"
-    user.save()
-    session = browser_of(user)
-    for step in steps:
-        step(session)
-    assert LinkedIdentity.objects.get().made_its_account
-    browser = Client()
-    sign_in(browser)
-    assert signed_in_as(browser) == user.username
 
 
 def test_a_redeemed_code_shows_nothing_of_the_owners_earlier_link(site):

@@ -8,7 +8,6 @@ from django.apps import apps
 from django.contrib.auth.models import Group, User, UserManager
 from django.core.checks import run_checks
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator
 from django.db import (
     DataError,
     IntegrityError,
@@ -140,7 +139,6 @@ def with_field(
 OF_THE_MODEL = {
     "an empty dict": models.JSONField(default=dict),
     "an empty text": models.CharField(max_length=9, default=""),
-    "no number in bounds": models.IntegerField(default=0, validators=[MinValueValidator(1)]),
     "by the database": models.CharField(max_length=9, db_default=""),
     "generated and unique": models.GeneratedField(
         expression=Lower("username"), output_field=models.CharField(max_length=150),
@@ -282,17 +280,14 @@ NO_ADDRESSES = {
     "with a name": "Ada <ada@kelvin.org>",
     "two": "ada@kelvin.org, eve@kelvin.org",
     "control character": "ada@kelvin.org\n",
-    "control character before": "\x00ada@kelvin.org".replace("\x00", "\x07"),
     "line separator": "ada@kelvin.org\u2028",
     "invisible in the domain": "ada@kel\u200bvin.org",
-    "soft hyphen": "ada@kel\u00advin.org",
     "word joiner at the end": "ada@kelvin.org\u2060",
     "direction": "ada@kelvin\u202e.org",
     "replacement character": "ada@kelvin.org\ufffd",
     "quoted": '"ada"@kelvin.org',
     "wide domain": "ada@\uff4belvin.org",
     "wide local part": "\uff41da@kelvin.org",
-    "long s in the local part": "\u017fada@kelvin.org",
     "kelvin sign in the local part": "\u212aate@kelvin.org",
     "no domain": "ada@kelvin",
     "another full stop": "ada@kelvin\u3002org",
