@@ -30,7 +30,6 @@ from django_identity.models.choices import NEVER
 from django_identity.service import ServiceClient
 from tests.credentials.issuer import jwk
 from tests.databases import read_only
-from tests.deliveries import SECRET
 from tests.factories import make_event, make_grant, make_identity, make_user
 from tests.fake_service import Answer, FakeService, answer, html, http, refusal, silent
 
@@ -47,8 +46,7 @@ class Site:
 
     def configure(self, **changes: Any) -> None:
         """The application's settings, with these changes."""
-        given = {"WEBHOOK_SECRETS": [SECRET], **changes}
-        self.settings.DJANGO_IDENTITY = self.service.settings(**given)
+        self.settings.DJANGO_IDENTITY = self.service.settings(**changes)
 
     def use_broker(self, url: str, **conf: object) -> None:
         self.stack.enter_context(patch.object(background, "SECONDS", 0.3))
@@ -61,20 +59,16 @@ class Site:
         with socket.create_server(("127.0.0.1", 0)) as server:
             return int(server.getsockname()[1])
 
-    def silent_port(self) -> int:
-        """The port of a server that accepts connections and says nothing."""
-        server = self.stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        return int(server.getsockname()[1])
-
-    def port(self, greeting: bytes) -> int:
-        """The port of a server that greets who connects first, and hangs up."""
+    def port(self, greeting: bytes = b"") -> int:
+        """The port of a server that greets who connects first, or says nothing."""
         server = self.stack.enter_context(socket.create_server(("127.0.0.1", 0)))
 
         def serve() -> None:
             with server.accept()[0] as connection:
                 connection.sendall(greeting)
 
-        threading.Thread(target=serve, daemon=True).start()
+        if greeting:
+            threading.Thread(target=serve, daemon=True).start()
         return int(server.getsockname()[1])
 
 
@@ -207,16 +201,17 @@ def _miss(execute: Any, *_statement: Any) -> Any:
 
 def full_disk(code: object) -> BreakIt:
     """Each write fails as the database says it: by a code of its driver."""
+    cause, number = Exception(), "could not extend file"
+    if isinstance(code, int):
+        number = code
+    else:
+        named = "sqlstate" if str(code).isdigit() else "sqlite_errorname"
+        setattr(cause, named, code)
 
     def fail(execute: Any, sql: str, *statement: Any) -> Any:
-        if not sql.startswith("UPDATE"):
-            return execute(sql, *statement)
-        cause = Exception()
-        number = code if isinstance(code, int) else "could not extend file"
-        named = "sqlstate" if str(code).isdigit() else "sqlite_errorname"
-        if not isinstance(code, int):
-            setattr(cause, named, code)
-        raise OperationalError(number) from cause
+        if sql.startswith("UPDATE"):
+            raise OperationalError(number) from cause
+        return execute(sql, *statement)
 
     return failing_statements(fail)
 
@@ -375,7 +370,7 @@ SETUPS: dict[str, tuple[Any, ...]] = {
         ("database", PROBLEM, f"lack columns: {CLAIMS}", "backup")),
     "dead broker": (lambda site: site.use_broker(f"redis://127.0.0.1:{site.closed_port()}/0"),
         ("broker", PROBLEM, "does not answer", "CELERY_BROKER_URL")),
-    "silent broker": (lambda site: site.use_broker(f"redis://127.0.0.1:{site.silent_port()}/0"),
+    "silent broker": (lambda site: site.use_broker(f"redis://127.0.0.1:{site.port()}/0"),
         ("broker", PROBLEM, "does not answer", "CELERY_BROKER_URL")),
     "broker without its client": (lambda site: site.use_broker("mongodb://127.0.0.1"),
         ("broker", PROBLEM, "missing: No module named", "Install")),

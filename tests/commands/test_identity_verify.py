@@ -4,12 +4,11 @@ import io
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.test import override_settings
 
 from tests.commands.run_command import run
 from tests.credentials import issuer
@@ -21,13 +20,11 @@ SETTINGS = {
     "BASE_URL": f"{issuer.ISSUER}/api/v1",
     "CLIENT_ID": issuer.AUDIENCE,
 }
-Write = Callable[[str | bytes], Path]
 
 
 @pytest.fixture(autouse=True)
-def _settings() -> Iterator[None]:
-    with override_settings(DJANGO_IDENTITY=SETTINGS):
-        yield
+def _settings(settings: Any) -> None:
+    settings.DJANGO_IDENTITY = SETTINGS
 
 
 @pytest.fixture
@@ -39,21 +36,19 @@ def jwks(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Write:
-    def write(credential: str | bytes) -> Path:
+def written(tmp_path: Path) -> Callable[[bytes], Path]:
+    def write(credential: bytes) -> Path:
         path = tmp_path / "credential.txt"
-        path.write_bytes(
-            credential.encode() if isinstance(credential, str) else credential
-        )
+        path.write_bytes(credential)
         return path
 
     return write
 
 
-def fresh(**changes: Any) -> str:
+def fresh(**changes: Any) -> bytes:
     """A credential that was issued a minute ago."""
     now = int(time.time())
-    return issuer.credential(iat=now - 60, exp=now + 86_400, **changes)
+    return issuer.credential(iat=now - 60, exp=now + 86_400, **changes).encode()
 
 
 def rejected(*arguments: object) -> str:
@@ -64,7 +59,7 @@ def rejected(*arguments: object) -> str:
 
 
 def test_a_good_credential_is_verified_offline(written, jwks):
-    path = written(f"\n{fresh()}\n")
+    path = written(b"\n%s\n" % fresh())
     said = json.loads(
         run("identity_verify", path, jwks, "--subject", issuer.SUBJECT).out
     )
@@ -82,14 +77,14 @@ def test_no_control_character_reaches_the_terminal(written, jwks):
 
 def test_the_credential_may_come_from_standard_input(jwks, monkeypatch):
     """A pipe keeps it out of the shell's history and the process list."""
-    given = io.TextIOWrapper(io.BytesIO(fresh(aud="client-2").encode()))
+    given = io.TextIOWrapper(io.BytesIO(fresh(aud="client-2")))
     monkeypatch.setattr(sys, "stdin", given)
     assert rejected(jwks) == "rejected: payload.aud"
 
 
 def test_nothing_of_a_rejected_credential_is_said(written, jwks):
     text = issuer.join(issuer.token(key=issuer.OTHER_KEY), [])
-    error = rejected(written(text), jwks)
+    error = rejected(written(text.encode()), jwks)
     assert error == "rejected: signature"
     assert not any(part in error for part in text.strip("~").split("."))
 
@@ -122,7 +117,7 @@ def test_any_bytes_end_in_a_rejection(written, jwks, octets):
 
 def test_without_a_file_the_services_key_set_is_used(written, service):
     """The application's own key set, as a sign-in would fetch it."""
-    path = written(service.credential())
+    path = written(service.credential().encode())
     assert json.loads(run("identity_verify", path).out)["subject"] == service.subject
     assert service.calls("jwks") == 1
 
@@ -130,4 +125,6 @@ def test_without_a_file_the_services_key_set_is_used(written, service):
 def test_a_service_without_keys_is_no_verdict(written, service):
     """Neither verified nor rejected: try later."""
     service.answers["jwks"] = answer({}, status="503 Busy")
-    assert rejected(written(service.credential())).startswith("keys_unavailable")
+    assert rejected(written(service.credential().encode())).startswith(
+        "keys_unavailable"
+    )

@@ -19,7 +19,7 @@ from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.policy import IdentityPolicy
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import deliver
 from tests.factories import again, make_user
 from tests.fake_service import FakeService
 from tests.gates.gated_views import Endpoint, answer_of, view
@@ -44,7 +44,7 @@ class Explains(IdentityPolicy):
 @pytest.fixture
 def browser(service: FakeService, settings: pytest.FixtureRequest) -> Client:
     settings.DJANGO_IDENTITY = service.settings(
-            WEBHOOK_SECRETS=[SECRET], LATER_SCOPES=[SCOPE, "documents:metadata"],
+            LATER_SCOPES=[SCOPE, "documents:metadata"],
             POLICY=f"{__name__}.Explains", DOCUMENT_KEYS=[],
         )  # fmt: skip
     browser = Client()

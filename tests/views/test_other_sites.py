@@ -21,7 +21,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from tests.admin import operators
-from tests.deliveries import SECRET, event_body, post
+from tests.deliveries import event_body, post
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
@@ -184,7 +184,6 @@ def in_a_transaction(get_response: Any) -> Any:
 
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
     settings.MIDDLEWARE = [f"{__name__}.in_a_transaction", *settings.MIDDLEWARE]
     return service
 

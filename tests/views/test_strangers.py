@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,7 +15,7 @@ from django_identity.models import (
     LinkedIdentity,
     LinkedVia,
 )
-from tests.deliveries import SECRET, deliver
+from tests.deliveries import deliver
 from tests.example_counts import spread
 from tests.factories import make_user
 from tests.fake_service import FakeService
@@ -27,8 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = service.settings(WEBHOOK_SECRETS=[SECRET])
+def site(service: FakeService) -> FakeService:
     service.profile["email"] = "stranger@example.net"
     return service
 
