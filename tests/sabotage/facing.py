@@ -7,7 +7,7 @@ GATES = Room(
     tests=(
         "tests/lifecycle/test_standing.py",
         "tests/gates/test_answers.py",
-        "tests/gates/test_step_up.py",
+        "tests/gates/test_scope_and_step_up.py",
     ),
     sabotages=(
         Sabotage(

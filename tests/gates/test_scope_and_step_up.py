@@ -1,4 +1,4 @@
-"""A gate that asks for one scope more, when the person comes to it."""
+"""Gates that ask for one scope more, or for a sign-in of lately, when the person comes to them."""
 
 import re
 from contextlib import nullcontext, suppress
@@ -15,16 +15,18 @@ from django.utils import timezone
 from django_identity.api.permissions import HasScope
 from django_identity.exceptions import ReauthorizationNeeded
 from django_identity.gates import Gate, closed_to, scope_required
+from django_identity.lifecycle.ground import sessions
 from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.said.tokens import access_token_for
+from django_identity.lifecycle.standing import step_up
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import deliver
-from tests.factories import again, make_user
+from tests.factories import again, make_identity, make_user
 from tests.fake_service import FakeService
 from tests.gates.gated_views import Endpoint, answer_of, view
 from tests.gates.scope_and_step_up_urls import PART, Papers
-from tests.sign_in import come_back, sign_in
+from tests.sign_in import begin, come_back, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = [
@@ -35,18 +37,13 @@ pytestmark = [
 SCOPE = "documents:read"
 BASE = "profile:read kyc:read claims:read"
 FACES = ("/papers/", "/papers/class/", "/papers/api/")
-
-
-class Explains(IdentityPolicy):
-    reasons = {SCOPE: "To check your rental contract."}
+PAYOUTS = ("/payout/", "/payout/async/", "/payout/class/", "/payout/api/")
 
 
 @pytest.fixture
 def browser(service: FakeService, settings: pytest.FixtureRequest) -> Client:
-    settings.DJANGO_IDENTITY = service.settings(
-            LATER_SCOPES=[SCOPE, "documents:metadata"],
-            POLICY=f"{__name__}.Explains", DOCUMENT_KEYS=[],
-        )  # fmt: skip
+    later = [SCOPE, "documents:metadata"]
+    settings.DJANGO_IDENTITY = service.settings(LATER_SCOPES=later, DOCUMENT_KEYS=[])
     browser = Client()
     sign_in(browser)
     return browser
@@ -79,9 +76,11 @@ def test_a_sign_in_asks_for_it_only_where_a_gate_does(browser):
     assert LinkedIdentity.objects.get().scopes == []
 
 
-def test_the_page_says_why_and_what(browser):
+def test_the_page_says_why_and_what(browser, monkeypatch):
+    why = "To check your rental contract."
+    monkeypatch.setattr(IdentityPolicy, "reasons", {SCOPE: why})
     page = browser.get("/papers/", follow=True).content.decode()
-    assert "To check your rental contract." in page
+    assert why in page
     assert f'name="scope" value="{SCOPE}"' in page
     [new] = re.findall(r"<li>([^<]*) <strong[^>]*>new</strong>", page)
     assert new.startswith("The content of identity documents")
@@ -262,3 +261,142 @@ def test_a_front_end_names_the_scope(browser):
     begun = browser.post(address, wanted, content_type="application/json")
     query = parse_qs(urlsplit(begun.json()["authorization_url"]).query)
     assert query["scope"] == [f"{BASE} {SCOPE}"]
+
+
+# A sign-in of lately, in this session
+
+
+def came_back_lately(browser: Client, address: str = "/payout/") -> bool:
+    return is_open(browser, address)
+
+
+def test_open_for_a_while_after_a_sign_in(browser, identity_clock):
+    assert all(came_back_lately(browser, address) for address in PAYOUTS)
+    identity_clock.advance(minutes=6)
+    # A subclass that asks for more.
+    assert [came_back_lately(browser, address) for address in PAYOUTS] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+    identity_clock.advance(minutes=5)
+    assert not any(came_back_lately(browser, address) for address in PAYOUTS)
+    sign_in(browser)
+    assert all(came_back_lately(browser, address) for address in PAYOUTS)
+
+
+def test_a_closed_gate_leads_through_a_renewal_back_to_the_page(
+    browser, identity_clock
+):
+    """The page of a form is shown again; what was posted is not sent a second time."""
+    identity_clock.advance(minutes=11)
+    sent = browser.post("/payout/?to=max", {"amount": "7"})
+    asked = parse_qs(urlsplit(sent["Location"]).query)
+    assert asked == {"next": ["/payout/?to=max"], "missing": ["recent_sign_in"]}
+    page = browser.get(sent["Location"]).content.decode()
+    assert "Confirm that it is you" in page
+    for address in ("/payout/", "/payout/api/"):
+        answer = browser.get(address, headers={"Accept": "application/json"})
+        told = answer.json()
+        assert (answer.status_code, told["code"]) == (403, "sign_in_not_recent")
+        assert (told["missing"], told["recovery"]) == ("recent_sign_in", "restart")
+    arrived = sign_in(browser, asked["next"][0])
+    assert arrived["Location"] == "/payout/?to=max"
+    assert came_back_lately(browser)
+
+
+def test_other_browsers_and_other_people_do_not_count(browser, service):
+    other = Client()
+    other.force_login(LinkedIdentity.objects.get().user)
+    assert not came_back_lately(other)
+    state = begin(other)
+    service.subject = "somebody-else"
+    assert come_back(other, state).status_code != 302
+    assert not came_back_lately(other)
+
+
+def test_a_session_key_that_somebody_else_knows_is_not_confirmed(
+    browser, identity_clock
+):
+    """Confirming changes the key, and keeps what the session holds."""
+    session = browser.session
+    session["basket"] = "kept"
+    session.save()
+    identity_clock.advance(minutes=11)
+    thief = Client()
+    thief.cookies["sessionid"] = browser.cookies["sessionid"].value
+    sign_in(browser)
+    assert came_back_lately(browser)
+    assert browser.session["basket"] == "kept"
+    assert not came_back_lately(thief)
+
+
+def test_a_replayed_or_refused_callback_confirms_nobody(browser, identity_clock):
+    """A callback that is opened again, a refusal, and a session that ended meanwhile."""
+    first = begin(browser)
+    come_back(browser, first)
+    identity_clock.advance(minutes=11)
+    come_back(browser, first)
+    assert not came_back_lately(browser)
+    come_back(browser, begin(browser), code="", error="access_denied")
+    assert not came_back_lately(browser)
+    state = begin(browser)
+    browser.logout()
+    assert come_back(browser, state).status_code != 302
+    assert not came_back_lately(browser)
+
+
+def test_a_cookie_from_before_the_sign_in_opens_nothing(browser, settings):
+    settings.SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
+    browser = Client()
+    browser.force_login(LinkedIdentity.objects.get().user)
+    before = browser.cookies["sessionid"].value
+    sign_in(browser)
+    assert came_back_lately(browser)
+    browser.cookies["sessionid"] = before
+    assert not came_back_lately(browser)
+
+
+def test_a_principal_with_a_token_needs_its_own_session(browser):
+    """A token of one person beside the cookie of another: neither of the two came back."""
+    session = browser.session
+    user = make_user(username="somebody-else")
+    make_identity(user, subject="somebody-elses")
+    assert closed_to(Gate(minutes=10), user, session=session) is not None
+    came_back = LinkedIdentity.objects.first().user
+    assert closed_to(Gate(minutes=10), came_back, session=session) is None
+    assert closed_to(Gate(minutes=10), came_back) is not None
+
+
+def test_what_is_no_recent_sign_in(browser):
+    """One from the future, a long past one, and what another app may write under the name."""
+    session = browser.session
+    mark, at = session[step_up.KEY]
+    past = at - 10 * 24 * 60 * 60
+    others = ("text", ["1.0"], ["1.0", "now"], [None, None], {"a": 1}, None, 7)
+    for held in ([mark, at + 60], [mark, past], {"default": [mark, at]}, *others):
+        session[step_up.KEY] = held
+        session.save()
+        assert not came_back_lately(browser), held
+
+
+def test_an_htmx_part_leads_to_no_page_of_others(browser, identity_clock):
+    """A part of a page leads to the page that confirms, and back to a page of the site."""
+    identity_clock.advance(minutes=11)
+    page = "http://evil.example/a/"
+    headers = {"HX-Request": "true", "HX-Current-URL": page}
+    answer = browser.post("/payout/", headers=headers)
+    assert answer.status_code == 204
+    assert parse_qs(urlsplit(answer["HX-Redirect"]).query)["next"] == ["/payout/"]
+
+
+def test_it_ends_with_the_identity_and_its_sessions(browser):
+    """Also in a session of the site's own sign-in, which goes on."""
+    user = LinkedIdentity.objects.get().user
+    local = Client()
+    local.force_login(user)
+    sign_in(local)
+    assert came_back_lately(local)
+    sessions.sign_out_everywhere(user)
+    assert not came_back_lately(local)
