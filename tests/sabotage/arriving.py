@@ -6,7 +6,7 @@ SIGN_IN = Room(
     "sign-in",
     tests=(
         "tests/views/bad_input/test_callback.py",
-        "tests/views/test_few_scopes.py",
+        "tests/views/test_sign_in.py",
         "tests/lifecycle/test_linking.py",
         "tests/views/bad_input/test_people.py",
     ),

@@ -159,7 +159,7 @@ SIGNS = Room(
     tests=(
         "tests/commands/test_identity_doctor.py",
         "tests/admin/test_pages.py",
-        "tests/views/bad_input/test_answers.py",
+        "tests/views/bad_input/test_callback.py",
     ),
     sabotages=(
         Sabotage(
