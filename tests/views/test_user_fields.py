@@ -109,30 +109,23 @@ def test_the_sites_manager_makes_the_account(client, service, monkeypatch):
 
 
 @pytest.fixture
-def as_migrated() -> Any:
-    """The user model as migrations see it: without its bases, which have tables of their own."""
-    return ProjectState.from_apps(apps).apps.get_model("auth", "User")
-
-
-@pytest.fixture
-def with_field(
-    request: pytest.FixtureRequest, as_migrated: Any, transactional_db: None
-) -> Iterator[str]:
+def with_field(request: pytest.FixtureRequest, transactional_db: None) -> Iterator[str]:
     """The user model has one more field, which is the parameter. Returns the field's name."""
+    # As migrations see the model: without its bases, which have tables of their own.
+    migrated: Any = ProjectState.from_apps(apps).apps.get_model("auth", "User")
     name = "extra"
-    request.param.clone().contribute_to_class(as_migrated, name)
-    column = as_migrated._meta.get_field(name)
+    for model in (migrated, User):
+        request.param.clone().contribute_to_class(model, name)
+    column = migrated._meta.get_field(name)
     with connection.schema_editor() as editor:
-        editor.add_field(as_migrated, column)
-    request.param.clone().contribute_to_class(User, name)
-    own = User._meta.get_field(name)
+        editor.add_field(migrated, column)
     yield name
     User.objects.all().delete()
-    User._meta.local_fields.remove(own)
+    User._meta.local_fields.remove(User._meta.get_field(name))
     User._meta._expire_cache()
     delattr(User, name)
     with connection.schema_editor() as editor:
-        editor.remove_field(as_migrated, column)
+        editor.remove_field(migrated, column)
 
 
 #: Fields that a person does not fill: the model does, or the database.
@@ -251,8 +244,12 @@ def test_people_without_an_address_where_it_is_unique(
     assert [*User.objects.values_list(with_field, flat=True)] == [None] * 3
 
 
+#: What is stored as the address "ada@kelvin.org".
+KELVIN = ("ada@\u212aelvin.org", " ada@kelvin.org ", "ada@kelvin.org\u00a0", " ADA@KELVIN.ORG",
+          "\u3000ada@kelvin.org", "ada@KELVIN.ORG")  # fmt: skip
 #: One mailbox: what an account has, and what the service says of another person.
 ONE_MAILBOX = [
+    *(("ada@kelvin.org", said) for said in KELVIN),
     ("ada@b\u00fccher.example", "ada@xn--bcher-kva.example"),
     ("ada@xn--bcher-kva.example", "ada@b\u00fccher.example"),
     ("ada@XN--BCHER-KVA.example", "ada@b\u00fccher.example"),
@@ -264,15 +261,15 @@ ONE_MAILBOX = [
 
 
 @pytest.mark.parametrize(("stored", "said"), ONE_MAILBOX)
-def test_a_domain_has_two_spellings(client, service, refused, stored, said):
-    """Unicode and Punycode. The account keeps the one that it has."""
+def test_one_mailbox_makes_no_second_account(client, service, refused, stored, said):
+    """However it is written, as in Unicode and Punycode. The account keeps the one that it has."""
     user = User.objects.create(username="ada", email=stored)
     service.profile = {"email": said}
     refused(sign_in(client), "email_taken")
     assert User.objects.count() == 1
     user.delete()
     assert sign_in(Client()).status_code == 302
-    assert User.objects.get().email.lower() == said.lower()
+    assert User.objects.get().email.lower() == said.strip().lower()
 
 
 #: What two accounts could share under two spellings, or what hides a part of itself: not stored.
@@ -293,28 +290,11 @@ NO_ADDRESSES = {
     "another full stop": "ada@kelvin\u3002org",
     "half a character in Punycode": "ada@xn--.example",
 }
-#: What ``create_user`` stores as the address of the account that exists.
-THE_SAME = {
-    "kelvin sign": "ada@\u212aelvin.org",
-    "white space": " ada@kelvin.org ",
-    "no-break space": "ada@kelvin.org\u00a0",
-    "ideographic space": "\u3000ada@kelvin.org",
-    "domain in capitals": "ada@KELVIN.ORG",
-    "all in capitals": " ADA@KELVIN.ORG",
-}
 #: Also Punycode that nothing reads: it is one spelling.
 STORED = (
     "ada@b\u00fccher.example", "ada+x@example.org", "o'hara@a-b.org", "ada@xn--99999999.example",
     "ada@xn--0.example", "ada@xn--a-ecp.example",
 )  # fmt: skip
-
-
-@pytest.mark.parametrize("email", THE_SAME.values(), ids=THE_SAME)
-def test_one_address_makes_no_second_account(client, service, refused, email):
-    make_user(email="ada@kelvin.org")
-    service.profile = {"email": email}
-    refused(sign_in(client), "email_taken")
-    assert User.objects.count() == 1
 
 
 @pytest.mark.parametrize(
