@@ -5,6 +5,8 @@ import copy
 import json
 import logging
 import pickle
+import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -111,15 +113,17 @@ def test_metadata_is_read_without_content(client, identity, identity_sandbox):
     assert client.get("/listing/").json()["passport"] == "verified"
 
 
-def everything_stored():
+def everything_stored() -> bytes:
     """A dump of every table, and of the cache."""
-    rows: list[Any] = []
+    stored = getattr(cache, "_cache", {})
+    dumped = [*stored, *stored.values()]
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names():
             cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
-            rows += cursor.fetchall()
-    stored = getattr(cache, "_cache", {})
-    return repr(rows).encode() + b"".join(stored.values()) + repr(list(stored)).encode()
+            dumped += cursor.fetchall()
+    return b"".join(
+        each if isinstance(each, bytes) else repr(each).encode() for each in dumped
+    )
 
 
 def test_nothing_of_a_document_is_kept(client, identity, caplog):
@@ -141,15 +145,10 @@ def test_nothing_of_a_document_is_kept(client, identity, caplog):
 
 def test_a_document_says_nothing_and_cannot_be_kept(client, identity):
     client.get("/passport/")
-    for document in (*held, held):
-        assert b"PNG" not in repr(document).encode()
-        assert "passport" not in repr(document)
+    assert not re.search("PNG|passport", repr(held))
+    for keep in (pickle.dumps, copy.deepcopy, partial(cache.set, "document")):
         with pytest.raises(TypeError):
-            pickle.dumps(document)
-    with pytest.raises(TypeError):
-        cache.set("document", held[0])
-    with pytest.raises(TypeError):
-        copy.deepcopy(held[0])
+            keep(held[0])
 
 
 def test_other_people_may_not_ask(client, identity, identity_sandbox):

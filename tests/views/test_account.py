@@ -32,19 +32,14 @@ from tests.factories import (
     make_identity_by_code,
     make_user,
 )
-from tests.views.connect.pages import LOCAL
+from tests.views.connect.pages import LOCAL, buttons
 
 pytestmark = pytest.mark.django_db
 
 SECRET = "must-never-be-shown"
 # What every connected person can do at the end of the page.
-REST = [
-    "Disconnect your identity service",
-    "Erase my data",
-    "Download my data",
-    "Sign out",
-    "Sign out everywhere",
-]
+REST = ["Disconnect your identity service", "Erase my data", "Download my data", "Sign out",
+        "Sign out everywhere"]  # fmt: skip
 
 
 @pytest.fixture
@@ -58,13 +53,6 @@ def account(client: Client) -> str:
     response = client.get(reverse("identity:account"))
     assert response.status_code == 200
     return response.content.decode()
-
-
-def actions(page: str) -> list[str]:
-    """What can be done on the page, as its buttons say it, in their order."""
-    pattern = r'class="identity-button[ "][^>]*>(.*?)</(?:a|button)>'
-    found = re.findall(pattern, page, re.DOTALL)
-    return [re.sub(r"<[^>]+>|\s+", " ", text).strip() for text in found]
 
 
 def begun(user: User, count: int = 1) -> None:
@@ -83,12 +71,8 @@ def hold_everything(user: User) -> LinkedIdentity:
     """One record in each place, with a secret in each withheld text."""
     identity, now = make_identity(user, last_error=SECRET), timezone.now()
     make_claim(identity)
-    TokenGrant.objects.create(
-        identity=identity,
-        access_token=SECRET,
-        refresh_token=SECRET,
-        access_expires_at=now,
-    )
+    make_grant(identity)
+    TokenGrant.objects.update(access_token=SECRET, refresh_token=SECRET)
     make_event(
         identity, "claim.issued", event_id=SECRET, event_digest=SECRET, error=SECRET
     )
@@ -231,7 +215,7 @@ def test_what_keeps_an_account_back_is_said(client, ada, how, words, action):
     page = account(client)
     assert words in page
     assert ("You took back your consent" in page) is (how == "person")
-    assert actions(page)[0] == action
+    assert buttons(page)[0] == action
 
 
 @pytest.mark.parametrize(
@@ -247,7 +231,7 @@ def test_the_verification_is_told_as_it_is(client, ada, status, shown):
     assert f"<dt>Verification</dt><dd>{shown}</dd>" in page
     assert ("try again there, then come back here." in page) is (status == "rejected")
     # The settings name no page of the service to lead to.
-    assert "Get verified" not in actions(page)
+    assert "Get verified" not in buttons(page)
 
 
 def test_a_code_alone_is_not_renewed(client, ada):
@@ -255,7 +239,7 @@ def test_a_code_alone_is_not_renewed(client, ada):
     page = account(client)
     without_erasure = [each for each in REST if each != "Erase my data"]
     assert "You were verified with a code" in page
-    assert actions(page) == ["This is not me: undo", "Continue with your identity service",
+    assert buttons(page) == ["This is not me: undo", "Continue with your identity service",
                              "Enter a new code", *without_erasure]  # fmt: skip
     assert f'href="{reverse("identity:connect")}?next=/identity/account/"' in page
     identity.signed_in_at = timezone.now() + timedelta(minutes=1)
@@ -263,7 +247,7 @@ def test_a_code_alone_is_not_renewed(client, ada):
     identity.save(update_fields=["signed_in_at", "linked_via"])
     page = account(client)
     assert "You were verified with a code" not in page
-    assert actions(page) == ["Check again with your identity service", *REST]
+    assert buttons(page) == ["Check again with your identity service", *REST]
 
 
 def test_a_sign_out_is_on_the_page(client, ada):

@@ -32,12 +32,17 @@ from tests.factories import (
 )
 from tests.sign_in import begin, come_back, sign_in
 from tests.views.bad_input.refusals import CutOff, lines_of_ours
-from tests.views.connect.pages import LOCAL, browser_of, hand_in, refused
+from tests.views.connect.pages import (
+    LOCAL,
+    browser_of,
+    buttons,
+    hand_in,
+    refused,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ADULT = {"missing": "age_over_18", "next": "/adults/"}
-BUTTON = re.compile(r'class="identity-button[ "][^>]*>(.*?)</(?:a|button)>', re.DOTALL)
 
 
 @pytest.fixture(autouse=True)
@@ -50,10 +55,6 @@ def _account_page(settings: Any) -> None:
 
 def asked(browser: Client, **query: str) -> str:
     return browser.get(reverse("identity:login"), query).content.decode()
-
-
-def buttons(page: str) -> list[str]:
-    return [re.sub(r"<[^>]+>|\s+", " ", text).strip() for text in BUTTON.findall(page)]
 
 
 OPEN = "Open your identity service"

@@ -111,9 +111,6 @@ def test_a_policy_may_not_overwrite_protected_fields(
     assert User.objects.values().get() == before
 
 
-# A site that approves its accounts
-
-
 def make_inactive(instance: User, **_about: Any) -> None:
     if instance.pk is None:
         instance.is_active = False

@@ -30,6 +30,13 @@ def hand_in(client: Client, code: str = CODE, **more: Any) -> HttpResponse:
     return client.post(reverse("identity:connect"), {"connect_code": code, **more})
 
 
+def buttons(page: str) -> list[str]:
+    """What can be done on the page, as its buttons say it, in their order."""
+    pattern = r'class="identity-button[ "][^>]*>(.*?)</(?:a|button)>'
+    found = re.findall(pattern, page, re.DOTALL)
+    return [re.sub(r"<[^>]+>|\s+", " ", text).strip() for text in found]
+
+
 def page_of(response: HttpResponse, code: str) -> str:
     """The page about this error."""
     page = response.content.decode()
