@@ -4,7 +4,6 @@ import base64
 import hashlib
 import itertools
 from contextlib import suppress
-from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -108,21 +107,20 @@ def test_the_exchange_proves_who_began(client, service):
 
 def test_nothing_that_goes_out_can_be_guessed(service):
     """State, verifier and the browser's key are made anew, each of at least 160 random bits."""
-    made = {"state": set(), "code_challenge": set(), "key": set()}
+    made: dict[str, set[str]] = {"state": set(), "code_challenge": set(), "key": set()}
     for _ in range(20):
         browser = Client()
         # A cookie that somebody else set, and may know or guess, begins no sign-in.
         browser.cookies["identity_browser"] = "guess"
         location = browser.post(reverse("identity:login"))["Location"]
-        query = parse_qs(urlsplit(location).query)
-        given = {**query, "key": [browser.cookies["identity_browser"].value]}
+        given = parse_qs(urlsplit(location).query)
+        given["key"] = [browser.cookies["identity_browser"].value]
         for name, values in made.items():
             values.add(given[name][0])
     for values in made.values():
         # 160 bits are 27 characters; none of the first 27 places is always the same.
         assert len(values) == 20
-        places = list(zip(*values, strict=True))[:27]
-        assert all(len(set(place)) > 1 for place in places)
+        assert all(len({*place}) > 1 for place in [*zip(*values, strict=True)][:27])
 
 
 def test_a_session_planted_beforehand_is_not_signed_in(client, service):
@@ -178,12 +176,12 @@ def test_tabs_each_keep_their_own_next(client, service):
     "way", ["user_id", "sub", "id_token", "access_token", "none", "null"]
 )
 def test_the_subject_is_learnt_in_several_ways(client, service, way):
-    signed = partial(service.identity_token, "subject-1", head={"typ": "at+jwt"})
+    token = service.identity_token
     service.token = {
         "user_id": {"user_id": "subject-1"},
         "sub": {"sub": "subject-1"},
-        "id_token": {"id_token": service.identity_token("subject-1")},
-        "access_token": {"access_token": signed()},
+        "id_token": {"id_token": token("subject-1")},
+        "access_token": {"access_token": token("subject-1", head={"typ": "at+jwt"})},
         "none": {},
         "null": {"user_id": None, "sub": None, "id_token": None, "scope": None},
     }[way]

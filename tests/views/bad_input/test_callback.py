@@ -79,10 +79,9 @@ def test_a_malformed_callback_asks_nothing_of_the_service(
 def test_the_callback_is_for_get_alone(client, service, method):
     """A link preview's HEAD does not spend the code, nor does a foreign form's POST."""
     state = begin(client)
-    browser = Client(enforce_csrf_checks=True)
-    browser.cookies.update(client.cookies)
-    address = reverse("identity:callback") + f"?code=a-code&state={state}"
-    response = browser.generic(method, address)
+    client.handler.enforce_csrf_checks = True
+    query = {"code": "a-code", "state": state}
+    response = client.generic(method, reverse("identity:callback", query=query))
     assert (response.status_code, response["Allow"]) == (405, "GET")
     assert response["Cache-Control"] == "private, no-store"
     assert service.requests == []
@@ -110,16 +109,11 @@ def test_a_callback_that_is_old_or_of_another_browser_is_refused(
 
 def test_a_code_is_not_taken_to_another_environment(client, service, refused):
     state = begin(client)
-    live = service.settings(**LIVE)
-    with override_settings(DJANGO_IDENTITY=live):
-        client.cookies["__Host-identity_browser"] = client.cookies[
-            "identity_browser"
-        ].value
-        response = client.get(
-            reverse("identity:callback"),
-            {"code": "a-code", "state": state},
-            secure=True,
-        )
+    key = client.cookies["identity_browser"].value
+    client.cookies["__Host-identity_browser"] = key
+    query = {"code": "a-code", "state": state}
+    with override_settings(DJANGO_IDENTITY=service.settings(**LIVE)):
+        response = client.get(reverse("identity:callback"), query, secure=True)
         refused(response, "request_unknown")
     assert service.requests == []
 
@@ -166,28 +160,24 @@ def test_a_key_that_changes_meanwhile(client, service, changed):
     assert service.requests == []
 
 
-def test_a_used_state_stays_used_whatever_cookies_are_put_back(service, refused):
-    """Even if the session is kept in a cookie."""
-    with override_settings(
-        SESSION_ENGINE="django.contrib.sessions.backends.signed_cookies"
-    ):
-        browser = Client()
-        state = begin(browser)
-        old_cookies = browser.cookies.output()
-        come_back(browser, state)
-        asked = len(service.requests)
-        restored = Client()
-        restored.cookies.load(old_cookies.replace("Set-Cookie:", ""))
-        refused(come_back(restored, state), "request_used", made=1)
+def test_a_used_state_stays_used_whatever_cookies_are_put_back(
+    service, settings, refused
+):
+    """Even if the session is kept in a cookie. It leads on only whom it signed in."""
+    settings.SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
+    browser, restored = Client(), Client()
+    state = begin(browser, "/adults/")
+    old_cookies = browser.cookies.output()
+    come_back(browser, state)
+    asked = len(service.requests)
+
+    restored.cookies.load(old_cookies.replace("Set-Cookie:", ""))
+    refused(come_back(restored, state), "request_used", made=1)
+    browser.force_login(make_user("eve"), backend=LOCAL)
+    refused(come_back(browser, state), "request_used", made=1)
+
+    assert browser.get("/").content == b"eve"
     assert len(service.requests) == asked
-
-
-def test_a_completed_callback_leads_no_other_user_on(client, service, refused):
-    state = begin(client, "/adults/")
-    come_back(client, state)
-    client.force_login(make_user("eve"), backend=LOCAL)
-    refused(come_back(client, state), "request_used", made=1)
-    assert client.get("/").content == b"eve"
 
 
 def test_of_two_callbacks_at_once_one_exchanges_the_code(service, caplog):
@@ -215,9 +205,8 @@ def test_of_two_callbacks_at_once_one_exchanges_the_code(service, caplog):
 def test_a_callback_that_crashed_half_way_cannot_be_used_again(
     service, refused, monkeypatch, caplog, atomic_requests
 ):
-    monkeypatch.setitem(
-        connections.settings["default"], "ATOMIC_REQUESTS", atomic_requests
-    )
+    database = connections.settings["default"]
+    monkeypatch.setitem(database, "ATOMIC_REQUESTS", atomic_requests)
     monkeypatch.setattr(IdentityPolicy, "may_sign_up", lambda *_, **__: 1 / 0)
     browser = Client(raise_request_exception=False)
     state = begin(browser)

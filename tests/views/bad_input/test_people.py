@@ -1,5 +1,6 @@
 """Who may be signed in as whom, and where they go next."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,7 +9,7 @@ from django.contrib.auth.models import User, UserManager
 from django.db import connection
 from django.db.models import QuerySet
 from django.db.models.signals import pre_save
-from django.test import Client, override_settings
+from django.test import Client
 from django.urls import reverse
 
 from django_identity.models import LinkedIdentity, StoredClaim
@@ -33,21 +34,19 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_next_stays_on_this_site(client, service, given):
     page = client.get(reverse("identity:login"), {"next": given})
     assert page.context["next"] == ""
-    assert not any(
-        part in page.content.decode() for part in ("evil", "data:x", "aaaa", "alert")
-    )
+    assert not re.search("evil|data:x|aaaa|alert", page.content.decode())
     assert sign_in(client, given)["Location"] == "/"
     # Where to go was settled when the button was pressed.
     assert come_back(client, begin(client, "/a/"), next=given)["Location"] == "/a/"
 
 
-def test_a_forged_host_does_not_change_the_callback_address(client, service):
-    refused = client.post(reverse("identity:login"), HTTP_HOST="evil.example")
-    assert refused.status_code == 400
-    fixed = service.settings(REDIRECT_URI="https://site.example/identity/callback/")
-    with override_settings(ALLOWED_HOSTS=["*"], DJANGO_IDENTITY=fixed):
-        response = client.post(reverse("identity:login"), HTTP_HOST="evil.example")
-    assert "evil" not in response["Location"]
+def test_a_forged_host_does_not_change_the_callback_address(client, service, settings):
+    address = reverse("identity:login")
+    assert client.post(address, HTTP_HOST="evil.example").status_code == 400
+    settings.ALLOWED_HOSTS = ["*"]
+    own = "https://site.example/identity/callback/"
+    settings.DJANGO_IDENTITY = service.settings(REDIRECT_URI=own)
+    assert "evil" not in client.post(address, HTTP_HOST="evil.example")["Location"]
 
 
 @pytest.mark.parametrize("becomes", ["deleted", "disabled"])

@@ -103,21 +103,6 @@ def test_a_stranger_puts_no_words_on_our_page_or_into_our_mail(
     assert "evil.example" not in notice.body + page
 
 
-def between_look_and_lock(
-    monkeypatch: pytest.MonkeyPatch, happens: Callable[[LinkedIdentity], object]
-) -> None:
-    """``happens`` to the link when its press has been read and nothing is locked yet."""
-    look = codes.identity_of
-
-    def looked(*given: Any, **more: Any) -> LinkedIdentity | None:
-        identity = look(*given, **more)
-        if identity is not None:
-            happens(LinkedIdentity.objects.get(pk=identity.pk))
-        return identity
-
-    monkeypatch.setattr(codes, "identity_of", looked)
-
-
 MEANWHILE: dict[str, Callable[[LinkedIdentity], object]] = {
     "a sign-in confirms it": lambda identity: sign_in(browser_of(identity.user)),
     "an operator changes it": lambda identity: LinkedIdentity.objects.filter(
@@ -131,9 +116,19 @@ MEANWHILE: dict[str, Callable[[LinkedIdentity], object]] = {
 def test_a_press_undoes_nothing_that_was_confirmed_meanwhile(
     service, browser, monkeypatch, happens
 ):
+    """When its press has been read, and nothing is locked yet."""
     hand_in(browser)
-    between_look_and_lock(monkeypatch, happens)
+    look = codes.identity_of
+
+    def looked(*given: Any, **more: Any) -> LinkedIdentity | None:
+        identity = look(*given, **more)
+        if identity is not None:
+            happens(LinkedIdentity.objects.get(pk=identity.pk))
+        return identity
+
+    monkeypatch.setattr(codes, "identity_of", looked)
     response = browser.post("/identity/connected/")
+
     assert (response.status_code, response["Location"]) == (302, "/identity/account/")
     for identity in LinkedIdentity.objects.all():
         assert identity.linked_via == "oauth"

@@ -84,19 +84,17 @@ def test_nothing_of_the_code_stays(service, browser, caplog, is_good):
     caplog.set_level("DEBUG", logger="django_identity")
     if not is_good:
         service.answers["request"] = refusal("INVALID_CONNECT_CODE")
+
     response = hand_in(browser, PASTED)
     assert response.status_code == (302 if is_good else 400)
+
     cached = vars(caches["default"])["_cache"]
-    held = (
-        f"{response.headers}{response.content!r}{response.cookies}{caplog.text}{cached}"
-    )
+    rows = [*ConnectRedemption.objects.values(), *LinkedIdentity.objects.values()]
+    page = browser.get("/identity/account/").content
+    held = f"{response.headers}{response.content!r}{caplog.text}{cached}{rows}{page!r}"
     held += f"{dict(browser.session)}{browser.cookies}"
-    for table in (ConnectRedemption, LinkedIdentity):
-        held += str(list(table.objects.values()))
-    held += browser.get("/identity/account/").content.decode()
-    assert not [
-        part for part in (CODE, PASTED, "AB12", "CD34", "ab12 cd34") if part in held
-    ]
+    codes = (CODE, PASTED, "AB12", "CD34", "ab12 cd34")
+    assert not [part for part in codes if part in held]
 
 
 @pytest.mark.parametrize("has_page", [True, False])
@@ -155,70 +153,56 @@ def test_a_code_that_is_good_no_more(
     sent = identity_sandbox.control("GET", "requests")
     assert [each["endpoint"] for each in sent] == ["connect"]
     assert not LinkedIdentity.objects.exists()
-    assert (
-        hand_in(browser, identity_sandbox.connect_code(identity_person)).status_code
-        == 302
-    )
+    code = identity_sandbox.connect_code(identity_person)
+    assert hand_in(browser, code).status_code == 302
 
 
-@pytest.mark.parametrize("lacks", ["proof of address", "level"])
 def test_a_policy_failure_spends_the_code(
-    identity_sandbox, identity_application, browser, lacks
+    identity_sandbox, identity_application, identity_person, browser
 ):
-    """POA_REQUIRED, or any other code: a link to get verified, and a new code after that."""
-    newcomer = identity_sandbox.create_person(verified=lacks != "level")
-    wanted = (
-        {"kyc_level": "level_2"} if lacks == "level" else {"proof_of_address": True}
-    )
+    """A link to add what is missing, and a new code after that."""
     [app_id] = [
         each["app_id"] for each in identity_sandbox.control("GET", "applications")
         if identity_application.client_id in each["clients"].values()
     ]  # fmt: skip
-    identity_sandbox.control("POST", f"applications/{app_id}/connect-policy", **wanted)
-    code = identity_sandbox.connect_code(newcomer)
+    policy = f"applications/{app_id}/connect-policy"
+    identity_sandbox.control("POST", policy, proof_of_address=True)
+    code = identity_sandbox.connect_code(identity_person)
+
     page = refused(hand_in(browser, code), "verification_policy_not_met", 403)
-    button = "Get verified" if lacks == "level" else "Add proof of address"
-    (link,) = re.findall(
-        rf'<a class="identity-button" href="([^"]+)"[^>]*>{button}<', page
-    )
+    button = '<a class="identity-button" href="([^"]+)"[^>]*>Add proof of address<'
+    [link] = re.findall(button, page)
     assert link.startswith(identity_sandbox.auth_url)
-    assert states(identity_sandbox, newcomer) == ["used"]
+    assert states(identity_sandbox, identity_person) == ["used"]
     refused(hand_in(browser, code), "connect_code_used", 409)
-    if lacks == "level":
-        cause, how = "verify", {"bvn": "22222222222"}
-    else:
-        cause, how = "proof-of-address", {}
-    identity_sandbox.control("POST", f"users/{newcomer.user_id}/{cause}", **how)
-    assert hand_in(browser, identity_sandbox.connect_code(newcomer)).status_code == 302
+
+    added = f"users/{identity_person.user_id}/proof-of-address"
+    identity_sandbox.control("POST", added)
+    code = identity_sandbox.connect_code(identity_person)
+    assert hand_in(browser, code).status_code == 302
     assert LinkedIdentity.objects.get().kyc_level == "level_2"
 
 
-class ChecksTheSignature(IdentityPolicy):
+def is_signed(_policy: IdentityPolicy, answer: Any) -> bool:
     """What a site does that was told how the signature is made."""
-
-    def may_accept_connect_answer(self, answer: Any) -> bool:
-        signed = {
-            name: part for name, part in answer.received.items() if name != "signature"
-        }
-        text = json.dumps(
-            signed, sort_keys=True, separators=(",", ":"), ensure_ascii=False
-        )
-        key = conf.application().client_secret.reveal().encode()
-        expected = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
-        return hmac.compare_digest(expected, answer.signature)
+    signed = {
+        name: part for name, part in answer.received.items() if name != "signature"
+    }
+    text = json.dumps(signed, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    key = conf.application().client_secret.reveal().encode()
+    expected = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+    return hmac.compare_digest(expected, answer.signature)
 
 
 def test_a_policy_can_check_the_signature(
-    identity_sandbox, identity_application, identity_person, browser, settings
+    identity_sandbox, identity_application, identity_person, browser, monkeypatch
 ):
     """It gets the answer as it came, so it can; nothing changes after its no."""
-    given = settings.DJANGO_IDENTITY
-    checking = {**given, "POLICY": f"{__name__}.ChecksTheSignature"}
-    with override_settings(DJANGO_IDENTITY=checking):
-        identity_sandbox.control("POST", "switches", connect_signature="jws")
-        response = hand_in(browser, identity_sandbox.connect_code(identity_person))
-        refused(response, "connect_answer_refused", 403)
-        assert not LinkedIdentity.objects.exists()
-        identity_sandbox.control("POST", "switches", connect_signature="hmac")
-        response = hand_in(browser, identity_sandbox.connect_code(identity_person))
-        assert response.status_code == 302
+    monkeypatch.setattr(IdentityPolicy, "may_accept_connect_answer", is_signed)
+    identity_sandbox.control("POST", "switches", connect_signature="jws")
+    response = hand_in(browser, identity_sandbox.connect_code(identity_person))
+    refused(response, "connect_answer_refused", 403)
+    assert not LinkedIdentity.objects.exists()
+    identity_sandbox.control("POST", "switches", connect_signature="hmac")
+    response = hand_in(browser, identity_sandbox.connect_code(identity_person))
+    assert response.status_code == 302
