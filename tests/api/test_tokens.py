@@ -132,18 +132,6 @@ def test_nobody_is_asked_for_a_session_to_sign_in(service, client):
     assert (wrong.status_code, wrong.json()["code"]) == (401, "authentication_failed")
 
 
-def test_a_site_whose_host_has_no_page_of_ours_leads_to_its_front_end(
-    service, client, ada
-):
-    """On that host nothing of ours can be the page that the service leads back to."""
-    settings = service.settings(REDIRECT_URI=FRONT_END)
-    with override_settings(
-        DJANGO_IDENTITY=settings, ROOT_URLCONF="tests.api.bare_token_urls"
-    ):
-        begun = post(client, "login", {"next": "/"}, headers=token_of(ada))
-    assert begun.status_code == 200
-
-
 @pytest.mark.parametrize("nobody", [AnonymousUser, None])
 @pytest.mark.parametrize(("path", "status"), [("me", 200), ("bar", 401)])
 def test_a_session_that_an_api_does_not_know_stays_whole(

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User, UserManager
 from django.db import transaction
 from django.http import HttpRequest
-from django.test import Client, override_settings
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -218,7 +218,6 @@ REQUESTS = [
     *(("POST", f"identity_api:{name}") for name in (*DEEDS, "callback")),
     ("GET", "identity_api:me"),
 ]
-PROXIED = {"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")}
 
 
 @pytest.fixture
@@ -248,16 +247,3 @@ def test_nothing_is_served_or_done(browser, caplog, method, name):
     assert " code=plain_http_refused " in line
     assert LinkedIdentity.objects.count() == 1
     assert not AuthorizationRequest.objects.exists()
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["identity:login", "identity:connect", "identity:account", "identity_api:me"],
-)
-def test_over_https_all_is_well(browser, name):
-    address = reverse(name)
-    assert browser.get(address, secure=True).status_code == 200
-    with override_settings(**PROXIED):
-        for scheme, status in (("https", 200), ("http", 403)):
-            answer = browser.get(address, headers={"X-Forwarded-Proto": scheme})
-            assert answer.status_code == status
