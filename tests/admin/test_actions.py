@@ -1,6 +1,7 @@
 """What operators do to identities and events: asked first, allowed by name, written down."""
 
 import html
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from django_identity.models import (
     Consent,
     ErasureReceipt,
     LinkedIdentity,
+    TokenGrant,
 )
 from django_identity.policy import IdentityPolicy
 from tests import fake_service
@@ -25,6 +27,7 @@ from tests.admin.operators import (
     ADDRESS,
     EVENTS,
     IDENTITIES,
+    IDENTITY,
     OVERVIEW,
     RECEIPT,
     RECEIPTS,
@@ -35,6 +38,7 @@ from tests.admin.operators import (
 from tests.factories import (
     LONG_AGO,
     again,
+    make_claim,
     make_event,
     make_grant,
     make_identity,
@@ -234,3 +238,61 @@ def test_a_replay_makes_the_handlers_due(operator, identity):
     assert event.next_attempt_at is not None
     assert running.next_attempt_at == leased["next_attempt_at"]
     assert empty.attempts == 8
+
+
+def text_of(markup: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", markup).split())
+
+
+@pytest.mark.parametrize("grant", ["live", "dead", "none"])
+def test_a_refetch_is_offered_where_it_can_work(operator, identity, grant):
+    if grant == "none":
+        TokenGrant.objects.all().delete()
+    TokenGrant.objects.update(needs_reauthorization=grant == "dead")
+    shown = page(operator, IDENTITY, identity.pk)
+    assert ("Re-fetch now</button>" in shown) is (grant == "live")
+
+
+def test_a_pending_erasure_says_what_to_do(operator, identity):
+    soon = timezone.now() + timedelta(hours=1, minutes=1)
+    receipt = ErasureReceipt.objects.create(
+        account=str(identity.user_id), requested_at=timezone.now(),
+        error="BillingSystemDown", next_attempt_at=soon,
+    )  # fmt: skip
+
+    shown = text_of(page(operator, RECEIPT, receipt.pk))
+    looked_at = page(staff("view_erasurereceipt"), RECEIPT, receipt.pk)
+
+    for words in (
+        "BillingSystemDown", "Done: the identity with its tokens", "Pending: what the site",
+        f"identity.erasure.failed, row {receipt.pk}.", "Try now", "by itself: in 1 hour.",
+        "The account: ada",
+    ):  # fmt: skip
+        assert words in shown, words
+    # Nobody is told to press a button that is not there.
+    assert not re.search("The account:|Try now", looked_at)
+
+
+@pytest.mark.parametrize(
+    ("fields", "policy", "fate"),
+    [
+        ({}, {}, "The account is emptied and disabled."),
+        ({}, {"erasure": "delete"}, "The account is deleted."),
+        ({"account_made": False}, {}, "The account stays. It is older than the link."),
+        ({}, {"keeps_account": lambda *_, **__: True}, "The account stays. The site's policy"),
+    ],
+)  # fmt: skip
+def test_an_erasure_says_beforehand_what_it_does(
+    operator, monkeypatch, fields, policy, fate
+):
+    identity = make_identity(make_user("kemi"), **fields)
+    make_claim(identity)
+    for name, value in policy.items():
+        monkeypatch.setattr(IdentityPolicy, name, value)
+    asked = html.unescape(text_of(press(operator, "erase", identity).content.decode()))
+    assert fate in asked
+    assert "Proofs: 1" in asked
+    press(operator, "erase", identity, confirmed="yes")
+    receipt = ErasureReceipt.objects.get()
+    assert bool(receipt.account_kept) is ("stays" in fate)
+    assert User.objects.filter(pk=identity.user_id).exists() is ("deleted" not in fate)

@@ -158,7 +158,7 @@ POLICY = Room(
     tests=(
         "tests/test_site_code.py",
         "tests/lifecycle/test_questions.py",
-        "tests/views/connect/test_foreign_code.py",
+        "tests/views/test_strangers.py",
         "tests/views/bad_input/test_people.py",
     ),
     sabotages=(

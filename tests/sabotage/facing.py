@@ -53,7 +53,7 @@ FACES = Room(
     tests=(
         "tests/admin/test_lists.py",
         "tests/api/test_api.py",
-        "tests/gates/test_gate_requests.py",
+        "tests/gates/test_answers.py",
     ),
     sabotages=(
         Sabotage(
