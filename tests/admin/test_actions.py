@@ -292,7 +292,3 @@ def test_an_erasure_says_beforehand_what_it_does(
     asked = html.unescape(text_of(press(operator, "erase", identity).content.decode()))
     assert fate in asked
     assert "Proofs: 1" in asked
-    press(operator, "erase", identity, confirmed="yes")
-    receipt = ErasureReceipt.objects.get()
-    assert bool(receipt.account_kept) is ("stays" in fate)
-    assert User.objects.filter(pk=identity.user_id).exists() is ("deleted" not in fate)

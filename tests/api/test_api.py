@@ -133,8 +133,6 @@ def test_an_invalid_body_of_a_sites_own_view(found, detail):
 
 def test_a_whole_sign_in(service, browser, caplog):
     state = begin(browser, next="/adults/")
-    elsewhere = ask(APIClient(), "callback", {"state": state, "code": "a"})
-    assert elsewhere.json()["code"] == "request_unknown"
     session = browser.session
     session["basket"] = "kept"
     session.save()

@@ -75,22 +75,20 @@ def test_all_that_is_due_is_fetched_up_to_the_limit(service, three):
     assert refetch(*ids, "--limit", 2) == ("re-fetches, stored: 2\n", "", "", 0)
 
 
-@pytest.mark.parametrize("unknown", ["absent", "huge", "revoked", "by code", "live"])
+UNKNOWN: dict[str, dict[str, Any] | int] = {
+    "absent": 999_999, "huge": 10**30, "revoked": {"consent": Consent.REVOKED},
+    "by code": {"linked_via": LinkedVia.CONNECT, "made_account": ""},
+    "live": {"environment": "live"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("unknown", UNKNOWN.values(), ids=UNKNOWN)
 def test_an_id_that_cannot_be_re_fetched_is_named(service, three, unknown):
     """The others are re-fetched. The command exits with 1: somebody may have mistyped an id."""
-    rows = LinkedIdentity.objects.filter(pk=three[1].pk)
-    pk = three[1].pk
-    match unknown:
-        case "absent":
-            pk = 999_999
-        case "huge":
-            pk = 10**30
-        case "revoked":
-            rows.update(consent=Consent.REVOKED)
-        case "by code":
-            rows.update(linked_via=LinkedVia.CONNECT, made_account="")
-        case "live":
-            rows.update(environment="live")
+    pk = unknown
+    if isinstance(unknown, dict):
+        pk = three[1].pk
+        LinkedIdentity.objects.filter(pk=pk).update(**unknown)
     ran = refetch(three[0].pk, pk, three[2].pk)
     assert ran.out == f"left out: {pk}\nre-fetches, stored: 2\n"
     assert ran.error.startswith(f"Not re-fetched: {pk}: ")

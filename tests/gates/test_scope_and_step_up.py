@@ -14,12 +14,12 @@ from django.utils import timezone
 
 from django_identity.api.permissions import HasScope
 from django_identity.exceptions import ReauthorizationNeeded
-from django_identity.gates import Gate, closed_to, scope_required
+from django_identity.gates import Gate, claims_of, closed_to, scope_required
 from django_identity.lifecycle.ground import sessions
 from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.lifecycle.standing import step_up
-from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import deliver
 from tests.factories import again, make_identity, make_user
@@ -148,7 +148,9 @@ def test_a_refresh_without_the_scope_ends_the_grant(browser, service):
         with nullcontext() if opened else pytest.raises(ReauthorizationNeeded):
             access_token_for(identity)
         assert is_open(browser) is opened
+        assert bool(claims_of(again(identity.user))) is opened
     assert TokenGrant.objects.get().needs_reauthorization
+    assert not StoredClaim.objects.filter(value__isnull=False).exists()
     assert LinkedIdentity.objects.get().scopes == BASE.split()
     assert asked_of_the_service(browser, scope="")[1] == BASE
 

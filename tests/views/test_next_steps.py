@@ -12,13 +12,11 @@ from django_identity.backends import BACKEND_PATH
 from django_identity.error_table import ERRORS, Recovery
 from django_identity.exceptions import IdentityError
 from django_identity.gates import Gate, closed_to
-from django_identity.gates.closed import Closed
 from django_identity.lifecycle.leaving import erasure
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.reasons import Reason
-from django_identity.requirements import RequiredLevel, RequiredScope
 from django_identity.texts.advice import REASONS
 from django_identity.web import answers, flow
 from tests.deliveries import deliver
@@ -234,19 +232,6 @@ def test_the_longest_page_that_was_wanted_fits_into_the_cookie(client):
     led = answers.keep_error(callback(), error)
     assert len(led.cookies[answers.COOKIE].OutputString()) < 4096
     assert "You have an account here" in told(client, error).content.decode()
-
-
-def test_no_sentence_has_a_code(user):
-    make_identity(user, kyc_level="level_1")
-    lower = closed_to(Gate(kyc_level="level_2"), user)
-    assert lower is not None
-    assert "You have: verification at level 1." in lower.detail
-    for requirement in (RequiredLevel("level_2"), RequiredScope("documents:read")):
-        assert not re.search("level_|documents:", Closed(requirement, None).detail)
-    assert (
-        "your identity documents."
-        in Closed(RequiredScope("documents:read"), None).detail
-    )
 
 
 def test_a_code_of_another_account_says_how_to_move_it(service, browser):

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import itertools
-from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,9 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity import database, signals
-from django_identity.exceptions import ReauthorizationNeeded
 from django_identity.gates import claims_of
-from django_identity.lifecycle.said.tokens import access_token_for
 from django_identity.lifecycle.standing.standing import standing_of
 from django_identity.models import (
     AuthorizationRequest,
@@ -26,10 +23,8 @@ from django_identity.models import (
     TokenGrant,
 )
 from tests.example_counts import spread
-from tests.factories import again
 from tests.fake_service import FakeService
 from tests.lifecycle.grants import announced
-from tests.lifecycle.refetches import refetched
 from tests.sign_in import begin, come_back, sign_in, signed_in_as
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -358,35 +353,3 @@ def test_claims_of_a_sign_in_meanwhile_go_too(service, monkeypatch):
     assert others == [1, 302]
     claim = StoredClaim.objects.get()
     assert (claim.value, claim.valid_until) == (None, None)
-
-
-@pytest.mark.parametrize("fetch", [access_token_for, refetched])
-@pytest.mark.parametrize("left", ["kyc:read", "claims:read"])
-def test_a_refresh_with_fewer_scopes_takes_level_and_claims(
-    client, service, settings, left, fetch
-):
-    """Though the service still answers. A sign-in brings what is allowed then."""
-    later = ["kyc:read", "claims:read"]
-    settings.DJANGO_IDENTITY = service.settings(
-        SCOPES=["profile:read"], LATER_SCOPES=later
-    )
-    user = sign_in_with(service, client, "profile:read kyc:read claims:read").user
-    assert claims_of(user) == {"age_over_18": True}
-    TokenGrant.objects.update(access_expires_at=timezone.now())
-    service.token = {"scope": f"profile:read {left}"}
-
-    with suppress(ReauthorizationNeeded):
-        fetch(LinkedIdentity.objects.get())
-
-    identity = LinkedIdentity.objects.get()
-    assert identity.scopes == ["profile:read", left]
-    assert standing_of(again(user)).level_shortfall("level_2") is not None
-    assert (identity.kyc_level, identity.kyc_said_at) == ("", None)
-    assert claims_of(again(user)) == {}
-    assert not StoredClaim.objects.filter(value__isnull=False).exists()
-    assert identity.credential_expires_at is None
-    sign_in(client)
-    user = again(user)
-    level_counts = standing_of(user).level_shortfall("level_2") is None
-    assert level_counts == (left == "kyc:read")
-    assert bool(claims_of(user)) == (left == "claims:read")
